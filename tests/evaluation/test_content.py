@@ -5,6 +5,7 @@ import hashlib
 import json
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -111,6 +112,36 @@ def test_a_run_is_its_scores_and_not_its_order_or_name() -> None:
     rows = {"q1": {"a": 2.0, "b": 0.0}, "q2": {"a": 1.0}}
     empty = [tv.Run.from_dict(rows | {name: {} for name in names}) for names in ("yz", "zy", "y")]
     assert run_hash(one) != run_hash(empty[0]) == run_hash(empty[1]) != run_hash(empty[2])
+
+
+IDS = {
+    "short": lambda number: f"d{number}",
+    "of eight bytes and one more": lambda number: f"{number % 7:08}{number // 7 or ''}",
+    "that begin alike": lambda number: f"https://example.org/{number}",
+    "that differ late": lambda number: f"{number % 3}{'0' * 20}{number}",
+    "of more bytes than letters": lambda number: "é" * (number % 5) + chr(0x20AC + number),
+    "with zeros at the end": lambda number: f"{number % 40}" + "\0" * (number // 40),
+}
+
+
+@pytest.mark.parametrize("kind", IDS)
+def test_a_run_hashes_as_its_sorted_rows(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists of many lengths, in an order of queries and documents that is nobody's."""
+    monkeypatch.setattr("trueval.evaluation.content.BLOCK", 16)
+    rng = np.random.default_rng(3)
+    sizes = {f"q{number}": int(rng.integers(1, 12)) for number in rng.permutation(30).tolist()}
+    given = {
+        query: {IDS[kind](number): float(rng.integers(3)) for number in rng.permutation(80)[:size].tolist()}
+        for query, size in sizes.items()
+    }
+    run = tv.Run.from_dict(given)
+    assert run_hash(run) == rows_hash(run.frame.select("query_id", "doc_id", "score"))
+
+
+def test_a_run_without_rows_has_a_hash() -> None:
+    run = tv.Run.from_dict({"q": {"a": 1.0}})
+    nothing = replace(run, documents=run.documents.clear(), query_ids=run.query_ids.clear(), offsets=np.zeros(1, int))
+    assert run_hash(nothing) == hashlib.sha256(b"query_id doc_id score").hexdigest()
 
 
 def test_policies_hash_by_what_they_choose() -> None:

@@ -1,19 +1,32 @@
 """The values of queries come back from queries.parquet, whatever their number."""
 
 import json
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import trueval as tv
 from trueval.errors import InputError
 from trueval.evaluation import query_values
-from trueval.evaluation.query_values import QUERIES, SCHEMA, read_queries, with_queries, write_queries
+from trueval.evaluation.query_values import (
+    QUERIES,
+    SCHEMA,
+    QueryRows,
+    json_numbers,
+    read_queries,
+    with_queries,
+    write_queries,
+)
 from trueval.evaluation.scores import STATISTICS, Scores, results
 from trueval.evaluation.views.kind import EVALUATE
 from trueval.report import formats
+from trueval.report.formats import to_json
 
 GRADES = {f"q{number}": {"a": 1, "b": number % 2} for number in range(7)}
 LISTS = {query: {"a": 1.0, "b": 1.0 + (int(query[1]) % 3), "c": 1 / 3} for query in GRADES}
@@ -78,6 +91,28 @@ def test_what_is_printed_in_parts_is_what_is_printed_at_once(
     assert len(parts) > 5
     if form == "json":
         assert whole == json.dumps(results(several, per_query=True), indent=1, ensure_ascii=False) + "\n"
+
+
+@given(st.lists(st.floats(allow_infinity=False)))
+def test_numbers_of_json_are_as_json_dumps_writes_them(values: list[float]) -> None:
+    expected = ["null" if math.isnan(value) else json.dumps(value) for value in values]
+    assert json_numbers(np.array(values)).to_list() == expected
+
+
+@pytest.mark.parametrize("value", [1e-5, 1e-4, 9.999999999999999e-5, 1e15, 9999999999999998.0, 1e16, 5e-324, -0.0, 1.0])
+def test_numbers_of_json_have_an_exponent_where_python_writes_one(value: float) -> None:
+    assert json_numbers(np.array([value, -value])).to_list() == [json.dumps(value), json.dumps(-value)]
+
+
+def test_json_has_no_infinity() -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        json_numbers(np.array([math.inf]))
+
+
+def test_ids_of_any_letters_are_texts_of_json() -> None:
+    found = replace(scores("run").at(np.arange(3)), query_ids=('a "quoted"\n\\id', "é\u2028,", ""))
+    assert json.loads(to_json({"rows": QueryRows(found)})) == {"rows": list(QueryRows(found))}
+    assert json.loads(to_json({"rows": QueryRows(found.at(np.arange(0)))})) == {"rows": []}
 
 
 def test_some_queries_keep_their_values() -> None:

@@ -11,8 +11,9 @@ A hash is of content, not of bytes: the same rows hash alike as TREC, CSV or a d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,12 +21,16 @@ import numpy as np
 import polars as pl
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from trueval.judgments import Judgments
     from trueval.policy.policy import Policy
     from trueval.run import Run
 
 # Rows that are hashed at once. Part of what a hash means.
 ROWS: Final = 2**20
+# Documents that are sorted at once, which fit in the processor's cache.
+BLOCK: Final = 2**17
 # What results say of their content, in this order.
 NAMES: Final = ("judgments", "queries", "policy", "run", "corpus", "query_texts", "unjudged")
 
@@ -86,7 +91,8 @@ def run_hash(run: Run) -> str:
 
     Queries that were given with an empty list have no row; where there are any, their ids are hashed too.
     """
-    rows = rows_hash(run.frame.select("query_id", "doc_id", "score"))
+    ordered = _sorted_lists(run)
+    rows = rows_hash(run.frame.select("query_id", "doc_id", "score")) if ordered is None else _sorted_hash(ordered)
     if not run.empty:
         return rows
     from trueval.collection import text_hash  # late, as below
@@ -155,10 +161,14 @@ def rows_hash(frame: pl.DataFrame) -> str:
     Args:
         frame: columns of texts and numbers without nulls.
     """
+    return _sorted_hash(frame.sort(frame.columns))
+
+
+def _sorted_hash(ordered: pl.DataFrame) -> str:
+    """The SHA-256 of rows that are sorted by all their columns."""
     import hashlib
 
-    digest = hashlib.sha256(" ".join(frame.columns).encode())
-    ordered = frame.sort(frame.columns)
+    digest = hashlib.sha256(" ".join(ordered.columns).encode())
     for start in range(0, ordered.height, ROWS):
         for column in ordered.slice(start, ROWS).iter_columns():
             if column.dtype == pl.String:
@@ -167,3 +177,52 @@ def rows_hash(frame: pl.DataFrame) -> str:
             else:
                 digest.update((column.to_numpy().astype("<f8") + np.float64(0.0)).tobytes())  # + 0: no minus zero
     return digest.hexdigest()
+
+
+def _sorted_lists(run: Run) -> pl.DataFrame | None:
+    """The rows of a run sorted by query and document: list by list and as numbers, in a third of the time.
+
+    Returns:
+        query_id, doc_id, score; None where documents of one list cannot be told apart by `_words`.
+    """
+    lists = run.query_ids.arg_sort().to_numpy()
+    begins, sizes = run.offsets[lists], np.diff(run.offsets)[lists]
+    targets, words = sizes.cumsum() - sizes, _words(run.documents["doc_id"])
+    order = np.empty(len(words), dtype=np.int64)
+    for some in _of_one_size(sizes):
+        inside = np.arange(sizes[some[0]])
+        rows = begins[some, None] + inside
+        given = words[rows]
+        places = given.argsort(axis=1)
+        ranked = np.take_along_axis(given, places, axis=1)
+        if bool((ranked[:, 1:] == ranked[:, :-1]).any()):
+            return None
+        order[targets[some, None] + inside] = np.take_along_axis(rows, places, axis=1)
+    queries = run.query_ids.gather(lists.repeat(sizes)).alias("query_id")
+    return run.documents[order].select(queries, "doc_id", "score")
+
+
+def _of_one_size(sizes: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    """Lists of one size each, of about BLOCK documents together."""
+    order = sizes.argsort(kind="stable")
+    for alike in np.split(order, np.flatnonzero(np.diff(sizes[order])) + 1):
+        count = max(1, BLOCK // max(1, int(sizes[alike].max(initial=1))))
+        yield from (alike[start : start + count] for start in range(0, len(alike), count))
+
+
+def _words(texts: pl.Series) -> NDArray[np.uint64]:
+    """The eight bytes of each text after those that all begin with, as numbers: in the order of the texts, or equal.
+
+    >>> _words(pl.Series(["d10", "d9", "d1"])).argsort().tolist()
+    [2, 0, 1]
+    """
+    first, last = (str(text or "").encode() for text in (texts.min(), texts.max()))
+    shared = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))))
+    lengths = texts.str.len_bytes().to_numpy().astype(np.int64)
+    data = str(texts.str.join("").item()).encode() + bytes(8)
+    every = np.ndarray(len(data) - 7, dtype=">u8", buffer=data, strides=(1,))  # the word that begins at each byte
+    words: NDArray[np.uint64] = every[lengths.cumsum() - lengths + shared].astype(np.uint64)
+    behind = 8 * (8 - np.minimum(lengths - shared, 8)).astype(np.uint64)  # bits of the next text
+    words >>= behind
+    words <<= behind
+    return words

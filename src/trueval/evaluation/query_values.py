@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from trueval.errors import Place
 from trueval.evaluation.scores import STATISTICS, Scores
@@ -23,6 +26,8 @@ SCHEMA: Final = {
 }
 ROWS_AS_DICTS: Final = 1 << 12  # queries whose values are dicts at once
 ROWS: Final = 1 << 17  # of a row group, and of what is in memory at once
+# Numbers other than 0 that polars writes with the digits and the point of Python; others have an exponent in one.
+LEAST_PLAIN, MOST_PLAIN = 1e-4, 1e16
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,54 @@ class QueryRows:
         for start in range(0, len(self.scores.query_ids), ROWS_AS_DICTS):
             end = min(start + ROWS_AS_DICTS, len(self.scores.query_ids))
             yield from self.scores.at(np.arange(start, end)).to_polars().to_dicts()
+
+    def json_rows(self, end: str) -> Iterator[str]:
+        """The rows as JSON, made column by column: `to_json` writes them so.
+
+        Args:
+            end: a line feed, and what indents the line that a row begins on.
+        """
+        names = _json_texts([str(measure) for measure in self.scores.measures])
+        between = f",{end}"
+        for start in range(0, len(self.scores.query_ids), ROWS_AS_DICTS):
+            inside = slice(start, start + ROWS_AS_DICTS)
+            queries = pl.Series(_json_texts(self.scores.query_ids[inside]), dtype=pl.String)
+            objects: list[pl.Series | pl.Expr] = []
+            for column, name in enumerate(names):
+                objects += [pl.lit(f'{between if column else ""}{{{end} "query": '), queries]
+                objects.append(pl.lit(f',{end} "measure": {name}'))
+                for statistic in STATISTICS:
+                    values = getattr(self.scores, statistic)[inside, column]
+                    objects += [pl.lit(f',{end} "{statistic}": '), json_numbers(values)]
+                objects.append(pl.lit(f"{end}}}"))
+            if names:
+                yield between.join(pl.select(pl.concat_str(objects)).to_series().to_list())
+
+
+def json_numbers(values: NDArray[np.float64]) -> pl.Series:
+    """Numbers as JSON has them, with the fewest digits that give them back; NaN is null.
+
+    Raises:
+        ValueError: an infinity, which JSON does not have.
+
+    >>> json_numbers(np.array([0.5, 1e-7, np.nan])).to_list()
+    ['0.5', '1e-07', 'null']
+    """
+    sizes = np.abs(values)
+    plain = (sizes >= LEAST_PLAIN) & (sizes < MOST_PLAIN) | (values == 0)
+    texts = pl.Series(values).cast(pl.String)
+    if plain.all():
+        return texts
+    places = np.flatnonzero(~plain)
+    others = (None if math.isnan(value) else value for value in values[places].tolist())
+    return texts.scatter(places, [json.dumps(value, allow_nan=False) for value in others])
+
+
+def _json_texts(texts: Sequence[str]) -> list[str]:
+    """Each text as JSON has it, by one call: no text of JSON holds a line feed."""
+    if not texts:
+        return []
+    return json.dumps(list(texts), ensure_ascii=False, separators=("\n", ": "))[1:-1].split("\n")
 
 
 def with_queries(results: Mapping[str, Any], several: Sequence[Scores]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, Protocol, runtime_checkable
 
 from trueval.printable import printable
 
@@ -26,6 +26,19 @@ LATEX_SPECIALS = str.maketrans(
 FORMULA: Final = re.compile(r"[=+\-@](?!(?<=[+-])(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z)")
 # What would make a column, be emphasized, or begin an HTML tag.
 MARKDOWN_SPECIALS = re.compile(r"[|*]|<(?=[a-zA-Z/!?])")
+
+
+@runtime_checkable
+class JsonRows(Protocol):
+    """Rows that write themselves as JSON faster than one after another."""
+
+    def json_rows(self, end: str) -> Iterator[str]:
+        """Some rows at once: objects as `json_parts` writes them, a comma and a line between each two.
+
+        Args:
+            end: a line feed, and what indents the line that an object begins on.
+        """
+        ...
 
 
 def to_json(result: Mapping[str, Any]) -> str:
@@ -47,7 +60,7 @@ def json_parts(result: Mapping[str, Any]) -> Iterator[str]:
     r"""What `to_json` gives, part after part, where rows are too many to be held at once.
 
     Args:
-        result: may hold, in place of lists, iterables whose items are objects of texts and numbers.
+        result: may hold, in place of lists, iterables whose items are objects of texts and numbers, or JsonRows.
 
     Raises:
         ValueError: it holds NaN or an infinity, which JSON does not have.
@@ -83,22 +96,33 @@ def _json(value: Any, end: str) -> Iterator[str]:
             yield from _json(each, f"{end} ")
             begin = f",{end} "
         yield f"{end}}}"
+    elif isinstance(value, JsonRows):
+        begin = f"[{end} "
+        for part in value.json_rows(f"{end} "):
+            yield begin + part
+            begin = f",{end} "
+        yield f"{end}]" if begin.startswith(",") else "[]"
     else:
-        begin, written = f"[{end} ", False
-        for several in _batches(value):
-            if PLAIN.issuperset(map(type, several)):
-                yield begin + _encoder(f"{end} ").encode(several)[1:-1]
-                begin, written = f",{end} ", True
-                continue
-            if all(isinstance(each, dict) and PLAIN.issuperset(map(type, each.values())) for each in several):
-                yield begin + f",{end} ".join(_plain_object(each, f"{end} ") for each in several)
-                begin, written = f",{end} ", True
-                continue
-            for each in several:
-                yield begin
-                yield from _json(each, f"{end} ")
-                begin, written = f",{end} ", True
-        yield f"{end}]" if written else "[]"
+        yield from _json_list(value, end)
+
+
+def _json_list(value: Iterable[Any], end: str) -> Iterator[str]:
+    """A list as `_json` writes it, in parts."""
+    begin, written = f"[{end} ", False
+    for several in _batches(value):
+        if PLAIN.issuperset(map(type, several)):
+            yield begin + _encoder(f"{end} ").encode(several)[1:-1]
+            begin, written = f",{end} ", True
+            continue
+        if all(isinstance(each, dict) and PLAIN.issuperset(map(type, each.values())) for each in several):
+            yield begin + f",{end} ".join(_plain_object(each, f"{end} ") for each in several)
+            begin, written = f",{end} ", True
+            continue
+        for each in several:
+            yield begin
+            yield from _json(each, f"{end} ")
+            begin, written = f",{end} ", True
+    yield f"{end}]" if written else "[]"
 
 
 def _plain_object(value: Mapping[str, Any], end: str) -> str:

@@ -187,7 +187,8 @@ def _stamp(stage: Path, names: Iterable[str], kept: Mapping[str, str] | None = N
             objects.append(path)
         files[path.relative_to(stage).as_posix()] = sha256(path)
     for path in objects:
-        path.write_bytes(path.read_bytes() + _written(files))
+        with path.open("ab") as file:
+            file.write(_written(files))
 
 
 def _open(data: bytes) -> bytes:

@@ -18,7 +18,7 @@ from trueval.forks import need_polars
 from trueval.numerics import round_to
 from trueval.standings.corpus.counting import count_corpus
 from trueval.standings.corpus.scorer import CorpusScorer
-from trueval.standings.groups import TieGroups, find_groups, tie_groups
+from trueval.standings.groups import TieGroups, find_groups, ranges, tie_groups
 from trueval.standings.input_rules import judgments_under, retrieved_only, whole_grades, with_empty_lists, without_first
 from trueval.standings.lists import Lists, count_lists
 from trueval.standings.matching import Found, align, list_of, match
@@ -115,7 +115,15 @@ class _Listed(NamedTuple):
     row_of: Ints | None
 
 
-def _listed(run: Run, judgments: Judgments, policy: Policy) -> _Listed:
+def _listed(run: Run, judgments: Judgments, policy: Policy, *, matched: bool = True) -> _Listed:
+    """Apply what the policy chooses before anything is counted.
+
+    Args:
+        run: as it was read.
+        judgments: as they were read.
+        policy: the choices.
+        matched: whether to find the judged documents; without, they are found where the policy lists no others.
+    """
     need_polars()
     judgments = judgments_under(judgments, policy.float_grades)
     if policy.skip_first:
@@ -124,6 +132,8 @@ def _listed(run: Run, judgments: Judgments, policy: Policy) -> _Listed:
     pool, query = pool_of(judgments), align(run.query_ids, judgments.query_ids)
 
     def find() -> Found:
+        if not matched and not policy.judged_only:
+            return Found(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
         return match(run, judgments, query, pool)
 
     def tie() -> tuple[Lists, TieGroups]:
@@ -171,22 +181,25 @@ def listed_documents(
         policy: under which it is.
         query_ids: of which queries the frame has rows, sizes being those of all in any case; None for all.
     """
-    run, _, _, lists, groups, _, row_of = _listed(run, judgments, policy)
-    position = np.arange(len(lists.scores))
-    owner = list_of(position, lists.offsets)
-    group = find_groups(groups, owner, lists.scores, position)
-    above = groups.start[group] - lists.offsets[owner]
-    inside = (lists.query[owner] >= 0) & (above < (NO_LIMIT if policy.depth is None else policy.depth))
-    held = np.zeros(len(groups.size), dtype=bool)
-    held[group[inside]] = True
+    run, _, _, lists, groups, _, row_of = _listed(run, judgments, policy, matched=False)
+    depth = NO_LIMIT if policy.depth is None else policy.depth
+    list_of_group = np.arange(len(lists.query)).repeat(groups.first[1:] - groups.first[:-1])
+    held = (lists.query[list_of_group] >= 0) & (groups.start[:-1] - lists.offsets[list_of_group] < depth)
+    shown = lists.query >= 0
     if query_ids is not None:
-        inside &= run.query_ids.is_in(pl.Series(list(query_ids), dtype=pl.String).implode()).to_numpy()[owner]
-    rows = np.flatnonzero(inside)
+        shown &= run.query_ids.is_in(pl.Series(list(query_ids), dtype=pl.String).implode()).to_numpy()
+    chosen = np.flatnonzero(shown)
+    begin, length = lists.offsets[chosen], lists.offsets[chosen + 1] - lists.offsets[chosen]
+    rows, owner = ranges(begin, length), chosen.repeat(length)
+    group = find_groups(groups, owner, lists.scores[rows], rows)
+    above = groups.start[group] - lists.offsets[owner]
+    rows, owner, group, above = (each[above < depth] for each in (rows, owner, group, above))
     # Scores of a grid are steps; a person wants them on the scale of the run.
     width = policy.tie_precision
     step = width if isinstance(width, float | int) else 1.0
-    columns = {"tied_score": lists.scores[rows] * step, "above": above[rows], "tied": groups.size[group[rows]]}
-    frame = run.frame[rows if row_of is None else row_of[rows]]
+    columns = {"tied_score": lists.scores[rows] * step, "above": above, "tied": groups.size[group]}
+    frame = run.documents[rows if row_of is None else row_of[rows]].with_columns(pl.col("^rank$").cast(pl.Int64))
+    frame.insert_column(0, run.query_ids.gather(owner).alias("query_id"))
     return Documents(frame.with_columns(pl.Series(name, values) for name, values in columns.items()), groups.size[held])
 
 

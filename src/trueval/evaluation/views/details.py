@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from trueval.evaluation.query_values import QueryRows
 from trueval.evaluation.scores import STATISTICS
 from trueval.evaluation.views.texts import read_texts
 from trueval.files.texts.parts import find_parts
@@ -92,7 +93,7 @@ def to_details(
         **provenance(files, seen),
         "policy": scores[0].policy.to_dict() if scores else {},
         "runs": [
-            {**run, "queries": len(found.query_ids), "per_query": found.at(places).to_polars().to_dicts()}
+            {**run, "queries": len(found.query_ids), "per_query": QueryRows(found.at(places))}
             for run, found, places in shown
         ],
     }
