@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from trueval import threads
+from trueval.errors import InputError
 from trueval.threads import LOCAL, Executor, Processes, Threads, in_threads, side_by_side
 
 
@@ -51,6 +52,15 @@ def test_two_things_are_done_side_by_side() -> None:
     meet = threading.Barrier(2, timeout=10)
     first, second = side_by_side(meet.wait, meet.wait)
     assert {first, second} == {0, 1}
+
+
+def test_a_process_that_is_ended_from_outside_is_no_fault_of_ours() -> None:
+    """Systems that run out of memory kill the largest."""
+    with Processes(2) as executor:
+        with pytest.raises(InputError, match="was ended from outside"):
+            executor.map(os._exit, [9])
+        with pytest.raises(InputError, match="was ended from outside"):
+            executor.map(abs, [-1])
 
 
 def test_processes_are_as_many_as_processors_unless_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from typing import Protocol, TypeVar
+
+from trueval.errors import InputError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -72,8 +75,20 @@ class Processes:
             self._pool.shutdown(cancel_futures=True)
 
     def map(self, work: Callable[[Item], Result], items: Iterable[Item], /) -> list[Result]:
-        """Give the results of some work in the order of its items."""
-        return [work(item) for item in items] if self._pool is None else list(self._pool.map(work, items))
+        """Give the results of some work in the order of its items.
+
+        Raises:
+            InputError: a process was ended from outside.
+        """
+        if self._pool is None:
+            return [work(item) for item in items]
+        try:
+            return list(self._pool.map(work, items))
+        except BrokenProcessPool as error:
+            raise InputError(
+                "A process that shared the work was ended from outside, as systems do that run out of memory. "
+                "Close other programs, and run it again."
+            ) from error
 
 
 LOCAL: Executor = Threads()
