@@ -112,7 +112,7 @@ def chunk(
             fields=fields,
             titles=titles,
             tell=lambda done: step("documents", done, 0),
-            executor=executor if large else None,
+            executor=executor,
         )
         step("documents", found.documents + found.empty, found.documents + found.empty)
     talk(found.notes)

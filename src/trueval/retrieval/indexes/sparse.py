@@ -11,17 +11,19 @@ from __future__ import annotations
 
 import json
 import time
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from threading import Lock
 from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
+from trueval.collection import text_hash
 from trueval.errors import InputError
 from trueval.extras import need
+from trueval.files.texts.store import TOGETHER, TextHash, as_bytes
 from trueval.retrieval.index import LocalIndex
 from trueval.retrieval.indexes.analysis import LANGUAGES, Analyzer
 from trueval.retrieval.indexes.hits import Hits, best, check_depth, joined
@@ -33,39 +35,19 @@ VOCABULARY: Final = "vocabulary.json"
 COUNTS_KEPT: Final = 1 << 29  # bytes of counts on the disk that the next index may be made of
 
 
-class _Digest:
-    """The hash of texts, one after another."""
-
-    def __init__(self) -> None:
-        from xxhash import xxh3_128
-
-        self._hash = xxh3_128()
-
-    def of(self, texts: Iterable[str]) -> Iterator[str]:
-        """The texts, each noted as it passes."""
-        for text in texts:
-            data = text.encode("utf-8", "surrogatepass")
-            self._hash.update(len(data).to_bytes(8, "little") + data)
-            yield text
-
-    def digest(self) -> bytes:
-        """Of the texts that passed."""
-        return self._hash.digest()
-
-
 class _Counted(NamedTuple):
     """The terms of a corpus, counted.
 
     Attributes:
         settings: of the analyzer.
-        texts: hash of all texts.
+        sha256: of all texts, as `text_hash` has it.
         counting: how often each document has each term.
         vocabulary: the terms, in the order of their numbers.
         seconds: that counting took.
     """
 
     settings: tuple[str | None, bool]
-    texts: bytes
+    sha256: str
     counting: Counting
     vocabulary: list[str]
     seconds: float
@@ -86,9 +68,7 @@ class _Kept:
         kept = self.counted
         if kept is None or kept.settings != analyzer.settings or kept.counting.documents != len(documents):
             return None
-        texts = _Digest()
-        deque(texts.of(documents), maxlen=0)
-        return kept if texts.digest() == kept.texts else None
+        return kept if text_hash(documents) == kept.sha256 else None
 
     def keep(self, counted: _Counted) -> None:
         """Keep it in place of what is kept, unless it is too large."""
@@ -154,9 +134,9 @@ class Bm25(LocalIndex):
         self._take(postings, everything)
 
     def _counted(self, documents: Sequence[str]) -> _Counted:
-        counting, texts, began = Counting(), _Digest(), time.perf_counter()
+        counting, digest, began = Counting(), TextHash(), time.perf_counter()
         try:
-            for some in self.analyzer.documents(texts.of(documents)):
+            for some in self.analyzer.documents(_hashed(documents, digest)):
                 counting.add(some.terms, some.lengths)
             if not self.analyzer.vocabulary:
                 raise InputError("No document has a word to index. BM25 needs texts; check which fields are read.")
@@ -164,7 +144,7 @@ class Bm25(LocalIndex):
             counting.close()
             raise
         terms, seconds = list(self.analyzer.vocabulary), time.perf_counter() - began
-        return _Counted(self.analyzer.settings, texts.digest(), counting, terms, seconds)
+        return _Counted(self.analyzer.settings, digest.hexdigest(), counting, terms, seconds)
 
     def search(self, queries: Sequence[str], depth: int) -> Hits:
         """Find up to `depth` documents that share a term with each query."""
@@ -201,6 +181,14 @@ class Bm25(LocalIndex):
         """Let bm25s score by these."""
         self.scorer.scores = {**postings._asdict(), "num_docs": documents}
         self.scorer.nonoccurrence_array = None
+
+
+def _hashed(texts: Iterable[str], digest: TextHash) -> Iterator[str]:
+    """The texts, each hashed as it passes."""
+    coming = iter(texts)
+    while some := list(islice(coming, TOGETHER)):
+        digest.add(map(as_bytes, some))
+        yield from some
 
 
 KINDS: Final = {Bm25.name: Bm25}
