@@ -1,21 +1,34 @@
 """A query that was given with an empty list stays one in the runs that are made of its run: it is not missing."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 
 from trueval import Judgments, Run, evaluate
+from trueval.collection import Collection
+from trueval.retrieval.boost import lexical_boost
 from trueval.retrieval.cuts import cut_runs
 from trueval.retrieval.fusion import reciprocal_rank_fusion, weighted_fusion
-from trueval.retrieval.suppress import suppress_duplicates
+from trueval.retrieval.rerank import rerank
+from trueval.retrieval.suppress import limit_sources, suppress_duplicates
 
 JUDGMENTS = Judgments.from_dict({"q": {"a": 1, "b": 0}, "e": {"x": 1}})
 ONE = Run.from_dict({"q": {"a": 3.0, "b": 2.0, "c": 2.0}, "e": {}}, name="one")
 TWO = Run.from_dict({"q": {"a": 3.0, "b": 2.0, "c": 2.1}, "e": {}}, name="two")
 FULL = Run.from_dict({"q": {"a": 3.0, "b": 2.0, "c": 2.1}, "e": {"y": 1.0}}, name="full")
 TEXTS = {"a": "one", "b": "two", "c": "three"}
+QUERIES = {"q": "one", "e": "two"}
+COLLECTION = Collection("c", "c", TEXTS, QUERIES, JUDGMENTS)
+MODEL = SimpleNamespace(name="pairs", dtype="float32", scoring="sigmoid")
+LOGITS = SimpleNamespace(arrays={"pairs": np.float32([[3], [2], [1]])})  # of a, b and c
 MADE = {
     "ranks": lambda: reciprocal_rank_fusion([ONE, TWO]).run,
     "scores": lambda: weighted_fusion([ONE, TWO]).run,
     "suppressed": lambda: suppress_duplicates(ONE, TEXTS).run,
+    "limited": lambda: limit_sources(ONE, dict.fromkeys(TEXTS, "s"), most=3).run,
+    "boosted": lambda: lexical_boost(ONE, QUERIES, TEXTS, {"terms": 1.0}).run,
+    "reranked": lambda: rerank(ONE, COLLECTION, MODEL, forward=lambda *_, **__: LOGITS),
 }
 
 
