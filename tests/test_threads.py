@@ -66,7 +66,7 @@ def test_a_process_that_is_ended_from_outside_is_no_fault_of_ours() -> None:
 def test_processes_are_as_many_as_processors_unless_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """One does the work itself, where no other has to start."""
     asked: list[int] = []
-    monkeypatch.setattr("trueval.threads.ProcessPoolExecutor", lambda count, _: asked.append(count) or nullcontext())
+    monkeypatch.setattr("concurrent.futures.ProcessPoolExecutor", lambda count, _: asked.append(count) or nullcontext())
     monkeypatch.setattr("os.cpu_count", lambda: 3)
     for count in (None, 5, 1):
         Processes(count)

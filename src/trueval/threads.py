@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
 from trueval.errors import InputError
@@ -61,6 +59,9 @@ class Processes:
     """
 
     def __init__(self, count: int | None) -> None:
+        from concurrent.futures import ProcessPoolExecutor  # late: most work is done in threads
+        from multiprocessing import get_context
+
         count = count or os.cpu_count() or 1
         # Forked processes would wait for threads that they do not have (forks.py).
         self._pool = ProcessPoolExecutor(count, get_context("spawn")) if count > 1 else None
@@ -84,7 +85,7 @@ class Processes:
             return [work(item) for item in items]
         try:
             return list(self._pool.map(work, items))
-        except BrokenProcessPool as error:
+        except BrokenExecutor as error:
             raise InputError(
                 "A process that shared the work was ended from outside, as systems do that run out of memory. "
                 "Close other programs, and run it again."

@@ -76,6 +76,17 @@ def test_a_command_does_not_load_the_others() -> None:
     assert loaded_by(["evaluate", "nowhere", "neither"], commands) == "['trueval.cli.evaluate']"
 
 
+def test_an_evaluation_loads_nothing_that_it_was_not_asked_for(tmp_path: Path) -> None:
+    """Every millisecond of it would come before the first line is read."""
+    (tmp_path / "qrels").write_text("q 0 a 1\n", encoding="utf-8")
+    (tmp_path / "run").write_text("q Q0 a 1 2.0 r\n", encoding="utf-8")
+    for_others = ["comparison.both_labels", "evaluation.stored", "evaluation.query_values", "evaluation.views.details"]
+    modules = ["multiprocessing", "scipy", *(f"trueval.{name}" for name in for_others)]
+    asked = ["evaluate", str(tmp_path / "qrels"), str(tmp_path / "run")]
+    assert loaded_by([*asked, "--format", "json"], modules) == "[]"
+    assert loaded_by([*asked, "--per-query", "--format", "json"], modules) == "['trueval.evaluation.query_values']"
+
+
 def test_help_loads_no_heavy_library() -> None:
     assert loaded_by(["evaluate", "--help"], ["numpy", "polars", "scipy", "torch", "sklearn"]) == "[]"
 

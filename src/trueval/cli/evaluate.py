@@ -199,12 +199,15 @@ def _show(
     percent: bool,
 ) -> None:
     """Prints the results; in forms for people the runs are in the order that was asked for."""
-    from trueval.evaluation.query_values import with_queries
     from trueval.evaluation.views.kind import EVALUATE
     from trueval.evaluation.views.order import in_order
     from trueval.report.kinds import ROUNDED
 
-    printed = with_queries(results, found.scores) if per_query else results
+    printed = results
+    if per_query:
+        from trueval.evaluation.query_values import with_queries
+
+        printed = with_queries(results, found.scores)
     show(EVALUATE, in_order(printed, first) if form in ROUNDED else printed, form, percent=percent)
     if per_query and form in ("markdown", "latex"):
         talk([f"--format {form} holds means only. --format json, csv or trec, or --out DIR, give every query."])

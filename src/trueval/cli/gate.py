@@ -163,10 +163,12 @@ class GateOptions:
 
     def files(self) -> dict[str, str | None]:
         """Role → what gates read beside the runs: the folder of a baseline, the clusters; None where there is none."""
+        found = {"baseline": None, "clusters": self.clusters}
+        if self.baseline is None:
+            return found
         from trueval.evaluation.stored import folder_of, is_stored
 
-        stored = self.baseline is not None and is_stored(self.baseline)
-        return {"baseline": folder_of(self.baseline) if self.baseline and stored else None, "clusters": self.clusters}
+        return found | {"baseline": folder_of(self.baseline) if is_stored(self.baseline) else None}
 
     def limits(self, measures: "Sequence[Measure]", policy: "Policy", labels: str = "judge") -> "tuple[Limit, ...]":
         """The limits as data.

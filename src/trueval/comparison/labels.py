@@ -16,7 +16,6 @@ import numpy as np
 import polars as pl
 
 from trueval.comparison.audited import KEYS, SAMPLE, Audited, no_labels
-from trueval.comparison.both_labels import Labels as Both
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.content import judgments_hash
 from trueval.judgments import Judgments, judgments_file
@@ -131,6 +130,8 @@ def refuse_other(judgments: Judgments, audited: Audited, folder: Path) -> None:
             f"{folder}: people graded other questions than {golden} asks now, under the same ids. Draw a new audit "
             "with trueval golden audit --out, or build the golden set with the questions that it had."
         )
+    from trueval.comparison.both_labels import Labels as Both  # late, as below: every evaluation asks for an audit
+
     Both(judgments, audited, OURS).check()
 
 
@@ -213,6 +214,8 @@ def people_only(judgments: Judgments, audited: Audited) -> Judgments:
             f"passages (design {audited.design}). --labels {CORRECTED} estimates from them, with people's own estimate "
             "beside."
         )
+    from trueval.comparison.both_labels import Labels as Both
+
     asked, whole = audited.items["query_id"].n_unique(), Both(judgments, audited, OURS).whole
     if not whole.any():
         raise InputError(
