@@ -88,11 +88,16 @@ def bm25(documents: int) -> Work:
     """Indexes of three values of k1."""
     from trueval.retrieval.index import make_index
 
-    rng = np.random.default_rng(0)
-    share = 1 / np.arange(1, 30_001)
-    words = rng.choice(30_000, (documents, 50), p=share / share.sum())
-    texts = [" ".join(f"w{word}" for word in row) for row in words.tolist()]
+    texts = _texts(documents, 30_000, 50)
     return lambda: [make_index(f"bm25(k1={k1})").build(texts) for k1 in (0.9, 1.2, 2.0)]
+
+
+def bm25_build(documents: int) -> Work:
+    """One index of texts of 298 characters; most words of the vocabulary are rare."""
+    from trueval.retrieval.index import make_index
+
+    texts = _texts(documents, 300_000, 58)
+    return lambda: make_index("bm25").build(texts)
 
 
 def saved(queries: int) -> Work:
@@ -197,6 +202,7 @@ CASES: Final = {
     "near duplicates": Case(duplicates, (5_000, 10_000, 20_000), "identical texts", 1.1, "8,000: 23 s, 4.6 GiB"),
     "different integers": Case(integers, (250_000, 1_000_000, 4_000_000), "integers", 1.1, "75 times a sort"),
     "bm25 of three k1": Case(bm25, (12_500, 25_000, 50_000), "documents", 1.1, "3.5 s a value at 100,000"),
+    "bm25 build": Case(bm25_build, (100_000, 200_000, 400_000), "documents", 1.1, "400,000: 40 s"),
     "evaluate --out": Case(saved, (5_000, 10_000, 20_000), "queries", 1.1, "20,000: 5.05 s, 537 MiB"),
     "turns of an audit": Case(turns, (4_000, 8_000, 16_000), "answers", 1.1, "3 ms an answer at 18,600"),
     "probe names": Case(probed_names, (400, 800, 1600), "queries", 1.1, "1,600: 874 MiB, as n^1.9"),
@@ -206,6 +212,16 @@ CASES: Final = {
     "whole corpus": Case(corpus, (25_000, 50_000, 100_000), "documents", 1.1, ".087 s beside a product of .26"),
     "one tie": Case(tied, (250_000, 500_000, 1_000_000), "documents", 1.1, "84 ms with sd"),
 }
+
+
+def _texts(documents: int, vocabulary: int, words: int) -> list[str]:
+    """Texts of so many words each, by Zipf's law, made some at a time."""
+    rng, share = np.random.default_rng(0), 1 / np.arange(1, vocabulary + 1)
+    chances, texts = share / share.sum(), list[str]()
+    while len(texts) < documents:
+        drawn = rng.choice(vocabulary, (min(10_000, documents - len(texts)), words), p=chances)
+        texts += [" ".join(f"w{word}" for word in row) for row in drawn.tolist()]
+    return texts
 
 
 def _trec(folder: Path, queries: int, runs: int, documents: int = 100) -> None:
