@@ -123,17 +123,34 @@ def test_one_bounded_query_marks_the_measure_and_leaves_the_others_alone(monkeyp
 
 
 @pytest.mark.parametrize(("documents", "relevant"), [(3000, 40), (1500, 1200), (1200, 1190)])
-def test_ranks_that_hardly_ever_matter_are_left_out(
+def test_ranks_that_hardly_ever_matter_are_not_counted(
     documents: int, relevant: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     group = best_precision.Group(30, documents, relevant, 7, documents)
     values = np.linspace((7 + relevant) / (30 + documents), 1, 12)
     firsts = np.array([1, relevant // 3, relevant])
-    short = best_precision.chances_at_most(group, firsts, values)
+    chances = best_precision.chances_at_most(group, firsts, values)
     ranks = group.horizon(values)
+    for value, last, chance in zip(values, ranks.tolist(), chances.T, strict=True):
+        short = best_precision.chances_at_most(group._replace(within=last), firsts, np.array([value]))
+        np.testing.assert_allclose(short[:, 0], chance, rtol=0, atol=CLOSE)
     monkeypatch.setattr(best_precision, "MANY_RANKS", documents)
-    np.testing.assert_allclose(short, best_precision.chances_at_most(group, firsts, values), rtol=0, atol=CLOSE)
     assert (ranks < group.horizon(values)).any()
+
+
+@pytest.mark.parametrize(("documents", "within"), [(2000, 2000), (2000, 700), (60, 25)])
+def test_what_is_left_out_and_what_is_solved_together_is_not_seen(
+    documents: int, within: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = best_precision.Group(50, documents, documents // 4, 15, within)
+    lowest = (15 + documents // 4) / (50 + documents)
+    values, firsts = np.linspace(lowest, min(4 * lowest, 1), 40), np.array([1, documents // 9, documents // 4])
+    chances = best_precision.chances_at_most(group, firsts, values)
+    assert ((chances > 0.1) & (chances < 0.9)).any()
+    for name, number in {"UNLIKELY": 0.0, "TOGETHER": 1, "BLOCK": 1}.items():
+        monkeypatch.setattr(best_precision, name, number)
+        found = best_precision.chances_at_most(group, firsts, values)
+        np.testing.assert_allclose(found, chances, rtol=0, atol=CLOSE)
 
 
 def walk(group: best_precision.Group, first: int, value: float) -> float:

@@ -1,36 +1,36 @@
 """The chance that no precision at a relevant document of one tie group is above a value.
 
-The j-th relevant document of a group is at offset p_j of its m ranks; its precision (R + j) / (c + p_j) is at most
-v from an offset b_j on. So p_j >= b_j is asked for every j that counts. Were each rank relevant by itself with chance
-rho = r / m, what the ranks after p hold would not depend on those before; to ask for r relevant ones in all then makes
-every choice of ranks equally likely again::
+The j-th relevant document of a group is at offset p_j of its m ranks; its precision (R + j) / (c + p_j) is above v on
+the first a_j of them. Where some p_j <= a_j, there is a last such j, and then exactly j relevant documents are on the
+first a_j ranks, for the next one is past a_{j+1} > a_j. So with M_j the ways to put the others on the ranks after a_j,
+each past its own a_i, and C(n, k) the binomial coefficient::
 
-    B_j(p)     = chance that ranks p + 1 .. m hold r - j relevant documents, each in a place that is allowed
-    B_{j-1}(p) = rho B_j(p+1) [p+1 >= b_j] + (1 - rho) B_{j-1}(p+1)
-    chance     = sum over p >= b_k of P(p holds the k-th) B_k(p) / P(r in all),   k the first that counts
+    M_j    = C(m - a_j, r - j) - sum over i > j of C(a_i - a_j, i - j) M_i
+    chance = 1 - sum over j >= k of C(a_j, j) M_j / C(m, r),   k the first that counts
 
-Past the last rank T on which a precision can be above v, B is a binomial chance. E(q) = B(T - q) / (1 - rho)^q makes
-the second line a running sum, nothing cancels, and one pass from j = r down serves every k, so all levels of recall.
+One pass from j = r down serves every k, so all levels of recall. What is taken off is no larger than what it is taken
+off from, and an error in one M_i enters M_j with the chance that i is the next above v, so that none grows: the chance
+is right to 1e-14, though where it is smaller than that not in its digits. C(n, k) is held as the binomial chance of k
+among n at r / m, by which all terms of a sum gain the same factor.
 """
 
 from __future__ import annotations
 
-import math
-from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
 
 from trueval.standings.standings import Floats, Ints
 
-# Places held at once, values times ranks: 512 KiB: so that they stay near the processor.
-BLOCK = 1 << 16
-# Values go together if they have at least this part of the most ranks of them, or so few places that it costs nothing.
-ALIKE = 0.75
-FEW = 1 << 13
-# A running sum starts anew before powers of 1 - rho reach e to minus this, well inside what a float can hold.
-SPAN = 600.0
-# Ranks past which some precision is above a value with no larger chance than this are left out, where there are many.
+# Numbers held at once, values times relevant documents: 64 KiB, for memory from 128 KiB on is asked of the system anew.
+BLOCK = 1 << 13
+# Numbers j, times values, that are solved for at once.
+TOGETHER = 256
+# A j is left out where its a_j ranks hold exactly j with no larger chance.
+UNLIKELY = 1e-18
+# Ranks past which some precision is above a value with no larger chance are not counted as steps, where they are many.
 NEGLIGIBLE = 1e-15
 MANY_RANKS = 1024
 # Values and blocks of ranks at which that chance is bounded.
@@ -95,7 +95,7 @@ class Group(NamedTuple):
         return np.asarray(np.where(share > 1, 0.0, np.exp(-size * divergence)))
 
     def steps(self, first: int, values: Floats) -> Floats:
-        """[value] ranks times relevant documents that its chance goes through, from number `first` of the latter on."""
+        """[value] ranks times relevant documents behind its chance, from number `first` on: its cost, or more."""
         if self.relevant == 1:
             return np.ones(len(values))
         ranks = self.horizon(values)
@@ -128,90 +128,101 @@ def chances_at_most(group: Group, firsts: Ints, values: Floats) -> Floats:
     """
     if group.relevant == 1:
         return np.asarray(1 - group.ranks_above(values)[None, :] / group.tied)
-    ranks = group.horizon(values)
+    ranks, binomial = group.ranks_above(values), Binomial(group.tied + 1, group.relevant / group.tied)
     chances = np.ones((len(firsts), len(values)))
     begin = 0
     while begin < len(values) and ranks[begin] > 0:
-        # Larger values are passed on fewer ranks: those with nearly as many share a matrix.
-        alike = int(np.searchsorted(-ranks, -ALIKE * ranks[begin], side="right"))
-        most = int(ranks[begin])
-        end = min(max(alike, begin + FEW // most), begin + max(1, BLOCK // most), len(values))
-        chances[:, begin:end] = _block(group, firsts.tolist(), values[begin:end], most)
-        begin = end
-    return np.minimum(chances, 1.0)
+        most = min(int(ranks[begin]), group.relevant)
+        block = slice(begin, begin + max(1, BLOCK // most))
+        chances[:, block] = _block(group, binomial, firsts, values[block], most)
+        begin = block.stop
+    # A chance does not fall where the value grows, but for rounding.
+    return np.asarray(np.maximum.accumulate(np.clip(chances, 0.0, 1.0), axis=1))
 
 
-def _block(group: Group, firsts: list[int], values: Floats, last: int) -> Floats:
-    """The chances for values that nothing past rank `last` of the group can pass."""
-    relevant, rho = group.relevant, group.relevant / group.tied
-    keep, after = 1 - rho, binomial(group.tied - last, rho, relevant)
-    # E(q) is B over a power of keep, which no float could hold on a long way: the powers start anew at some columns.
-    starts = [*range(0, last + 1, max(1, int(-SPAN / math.log(keep)))), last + 1]
-    powers = np.concatenate([keep ** np.arange(float(end - begin)) for begin, end in pairwise(starts)])
-    heads = np.repeat(keep ** np.array(starts[:-1], dtype=float), np.diff(starts))
-    most = int(group.most_found(np.array([last]), values[-1:])[0])
-    left = np.tile(after[relevant - most] * heads, (len(values), 1))
-    chances = np.zeros((len(firsts), len(values)))
-    barred = last - group.places_above(np.arange(firsts[0], most + 1)[:, None], last, values)
-    stretches = zip(barred.min(axis=1).tolist(), barred.max(axis=1).tolist(), strict=True)
-    column = np.arange(last)
-    for j, (begin, reach) in reversed(list(enumerate(stretches, firsts[0]))):
-        # Column q is rank last - q: those on which the j-th would have a precision above the value are barred.
-        np.copyto(left[:, begin:reach], 0.0, where=column[begin:reach] >= barred[j - firsts[0], :, None])
-        if j in firsts:
-            placed = rho * binomial_by_size(j - 1, last - reach, last - 1, rho)[::-1]
-            chances[firsts.index(j)] = left[:, :reach] @ (placed * powers[:reach])
-        left = _one_earlier(left, reach, after[relevant - j + 1], rho, starts)
-    beyond = np.cumsum(binomial(last, rho, relevant) * after[::-1])
-    chances += beyond[np.array(firsts) - 1, None]
-    return np.asarray(chances / beyond[-1])
+def _block(group: Group, binomial: Binomial, firsts: Ints, values: Floats, most: int) -> Floats:
+    """[first, value] the chances for values that relevant documents past number `most` of the group cannot pass."""
+    m, r, chances = group.tied, group.relevant, np.ones((len(firsts), len(values)))
+    found = np.arange(firsts[0], most + 1)
+    above = group.places_above(found, group.within, values[:, None])
+    reached, ways = binomial(found, above) / binomial(np.array(r), np.array(m)), binomial(r - found, m - above)
+    likely = reached * ways > UNLIKELY
+    if not likely.any():
+        return chances
+    numbers, passed = np.flatnonzero(likely.any(axis=0)), np.flatnonzero(likely.any(axis=1))[-1] + 1
+    some = np.s_[:passed, numbers[0] : numbers[-1] + 1]
+    last_above = reached[some] * _ways(group, binomial, found[some[1]], above[some], ways[some], values[:passed, None])
+    from_each = np.cumsum(last_above[:, ::-1], axis=1)[:, ::-1]
+    from_each = np.append(from_each, np.zeros((passed, 1)), axis=1)
+    chances[:, :passed] -= from_each[:, np.clip(firsts - found[numbers[0]], 0, len(from_each[0]) - 1)].T
+    return chances
 
 
-def _one_earlier(left: Floats, reach: int, alone: float, rho: float, starts: list[int]) -> Floats:
-    """[value, q] E for one relevant document less, from E of which only the first `reach` columns count."""
-    earlier = np.empty_like(left)
-    earlier[:, 0] = alone
-    for begin, end in pairwise(starts):
-        stop = min(max(reach + 1, begin + 1), end)
-        part = earlier[:, begin:stop]
-        np.multiply(left[:, begin : stop - 1], rho / (1 - rho), out=part[:, 1:])
-        np.cumsum(part, axis=1, out=part)
-        earlier[:, stop:end] = part[:, -1:]
-        if end < left.shape[1]:  # into the next stretch, in units of its own first power
-            step = part[:, -1] + (left[:, end - 1] * (rho / (1 - rho)) if end <= reach else 0.0)
-            earlier[:, end] = step * (1 - rho) ** (end - begin)
-    return earlier
+def _ways(group: Group, binomial: Binomial, found: Ints, above: Ints, ways: Floats, values: Floats) -> Floats:
+    """[value, j] M_j, from a_j and from the ways before the sum is taken off. Changes the latter."""
+    size = len(found)
+    # Where values are few, several j are solved for at once: a step of Python for each would take longer than its sums.
+    several = max(1, min(TOGETHER // len(values), 2 * BLOCK // above.size))
+    # a_i - a_j is what (i - j) / v is rounded to, or one more, so that its chance is one of two; both [value, j, i].
+    gaps = np.arange(1 - several, size)
+    rounded = group._replace(above=0, relevant_above=0).places_above(np.maximum(gaps, 1), group.tied, values) * (
+        gaps > 0
+    )
+    fewer, more = (_by_gap(binomial(gaps, rounded + plus), size) for plus in (0, 1))
+    least = _by_gap(rounded, size)
+    cut = np.flatnonzero((above == group.within).any(axis=0))
+    for stop in range(size, 0, -several):
+        begin = max(0, stop - several)
+        near = np.s_[:, : stop - begin, : size - begin]
+        ranks = above[:, None, begin:] - above[:, begin:stop, None]
+        pairs = np.where(ranks == least[near], fewer[near], more[near])
+        if len(cut):  # the last rank that counts may be fewer ranks away
+            late = np.s_[:, :, max(cut[0] - begin, 0) :]
+            gap = (np.arange(begin, size) - np.arange(begin, stop)[:, None])[None]
+            ends = above[:, None, begin:] == group.within
+            pairs[late] = np.where(ends[late], binomial(gap[late], ranks[late]), pairs[late])
+        own = ways[:, begin:stop]
+        own -= np.einsum("vji,vi->vj", pairs[:, :, stop - begin :], ways[:, stop:])
+        if several > 1:
+            own[:] = np.linalg.solve(pairs[:, :, : stop - begin], own[:, :, None])[:, :, 0]
+        # With fewer than j ranks above the value M_j counts nowhere; it may be no number of ways, and grow.
+        own *= above[:, begin:stop] >= found[begin:stop]
+    return ways
 
 
-def binomial(size: int, chance: float, most: int) -> Floats:
-    """[k = 0 .. most] the chance of k successes; found outward from the most likely k, then divided by the sum.
+def _by_gap(table: NDArray[Any], size: int) -> NDArray[Any]:
+    """[value, j, i] of a table of i - j, a view."""
+    return sliding_window_view(table, size, axis=1)[:, ::-1]
 
-    >>> binomial(2, 0.5, 3).tolist()
-    [0.25, 0.5, 0.25, 0.0]
+
+class Binomial:
+    """Chances of k successes among n, each of one chance.
+
+    >>> Binomial(4, 0.5)(np.array([1, 2, 3]), np.array([2, 2, 2])).tolist()
+    [0.5, 0.25, 0.0]
     """
-    mode = min(int((size + 1) * chance), size)
-    # Past 40 standard deviations and 400 more, nothing is left that a float can hold beside the rest.
-    end = min(size, max(most, mode + 400 + int(40 * math.sqrt(size * chance))))
-    k = np.arange(end, dtype=float)
-    ratios = (size - k) / (k + 1) * (chance / (1 - chance))
-    down = np.cumprod(1 / ratios[:mode][::-1])[::-1]
-    pmf = np.concatenate((down, [1.0], np.cumprod(ratios[mode:])))
-    pmf /= pmf.sum()
-    return np.concatenate((pmf[: most + 1], np.zeros(max(0, most - size))))
+
+    def __init__(self, most: int, chance: float) -> None:
+        """Of n up to `most`."""
+        factorials = _parted(np.log(np.maximum(np.arange(most + 1.0), 1.0)))
+        self._factorials = np.cumsum(factorials, out=factorials)
+        self._success, self._failure = _parted(np.log(chance)), _parted(np.log1p(-chance))
+
+    def __call__(self, successes: Ints, size: Ints) -> Floats:
+        """The chances, and 0 for those below e^-90: products of the least numbers there are would take far longer."""
+        failures = size - successes
+        possible = (successes >= 0) & (failures >= 0)
+        failures, successes = np.where(possible, failures, 0), np.maximum(successes, 0)
+        log = self._factorials[size] - (self._factorials[successes] - successes * self._success)
+        log -= self._factorials[failures] - failures * self._failure
+        sums = log.real + log.imag
+        return np.asarray(np.exp(np.where(possible & (sums > -90), sums, -np.inf)))
 
 
-def binomial_by_size(successes: int, first: int, last: int, chance: float) -> Floats:
-    """[n = first .. last] the chance of so many successes among n; found outward from the n that makes it largest.
+def _parted(logs: Floats) -> NDArray[np.complex128]:
+    """Multiples of 2^-26 as real parts, of which sums are exact, and the rest as imaginary parts.
 
-    >>> binomial_by_size(1, 0, 2, 0.5).tolist()
-    [0.0, 0.5, 0.5]
+    The logarithm of a factorial is too large for a float to hold it to 1e-14, as a difference of them needs it.
     """
-    least = max(first, successes)
-    if least > last:
-        return np.zeros(max(0, last - first + 1))
-    peak = min(max(int(successes / chance), least), last)
-    n = np.arange(least, last, dtype=float)
-    ratios = (n + 1) * (1 - chance) / (n + 1 - successes)
-    down = np.cumprod(1 / ratios[: peak - least][::-1])[::-1]
-    pmf = np.concatenate((down, [1.0], np.cumprod(ratios[peak - least :])))
-    return np.concatenate((np.zeros(least - first), pmf * binomial(peak, chance, successes)[successes]))
+    coarse = np.round(logs * 2.0**26) / 2.0**26
+    return np.asarray(coarse + 1j * (logs - coarse))
