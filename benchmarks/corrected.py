@@ -15,9 +15,9 @@ import numpy as np
 from scipy.special import betaincinv, ndtr
 from support.apart import machine
 
-from trueval.comparison.both_labels import Both
-from trueval.comparison.estimated import NEW
-from trueval.comparison.query_design import by_queries
+from trueval.comparison.labels.both_labels import Both
+from trueval.comparison.labels.design_estimate import NEW
+from trueval.comparison.labels.query_design import by_queries
 from trueval.measures.span import UNIT
 
 QUERIES = 200

@@ -20,7 +20,7 @@ import polars as pl
 from support.apart import machine
 
 from trueval import Run
-from trueval.retrieval.fusion import reciprocal_rank_fusion
+from trueval.retrieval.fusion.fuse import reciprocal_rank_fusion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

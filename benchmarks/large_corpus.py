@@ -56,7 +56,7 @@ def make(folder: Path, passages: int, form: str) -> None:
 def measure(folder: Path, task: str) -> None:
     """Do one task, and print how long its steps take."""
     from trueval.collection import Collection, texts_in_order
-    from trueval.retrieval.index import make_index
+    from trueval.retrieval.indexes.index import make_index
 
     found = {}
     begin, started = time.perf_counter(), time.process_time()

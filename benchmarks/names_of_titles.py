@@ -12,7 +12,7 @@ import csv
 import json
 from pathlib import Path
 
-from trueval.probes.people import PARTICLES
+from trueval.probes.authors import PARTICLES
 
 
 def is_name(title: str) -> bool:

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from trueval.probes.entrants import Asked, Entrants
+from trueval.probes.authors import sample_people
+from trueval.probes.margin_summary import summarise
 from trueval.probes.model_scorers import CosineScorer, Passed
 from trueval.probes.names import design_names, probe_names
-from trueval.probes.people import sample_people
-from trueval.probes.scorers import PairScorer
-from trueval.probes.summary import summarise
+from trueval.probes.scorer import PairScorer
+from trueval.probes.scorers import Asked, Entrants
 from trueval.probes.views.names import to_markdown
 
 MINILM = "all-MiniLM-L6-v2"

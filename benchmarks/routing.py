@@ -18,10 +18,10 @@ import numpy as np
 from trueval import Judgments
 from trueval.collection import Collection
 from trueval.errors import TruevalWarning
-from trueval.retrieval.stages.config import settings_of_tables
-from trueval.tradeoff.ladder import climb
-from trueval.tradeoff.route import Router
-from trueval.tradeoff.signals import Noise, route_pipeline
+from trueval.retrieval.pipeline.config import settings_of_tables
+from trueval.tradeoff.diagnosis.loss_decomposition import climb
+from trueval.tradeoff.diagnosis.query_performance_predictors import Noise, route_pipeline
+from trueval.tradeoff.route.route import Router
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 TABLES = {

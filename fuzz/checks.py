@@ -15,18 +15,12 @@ import polars as pl
 
 from fuzz import oracle
 from trueval.errors import InputError
-from trueval.files import (
-    check_rows,
-    id_notes,
-    rank_notes,
-    read_table,
-    reading,
-)
-from trueval.files.rows import Rows
-from trueval.files.source import lines
-from trueval.files.trec import regular
+from trueval.files import check_rows, format_detection, id_notes, rank_notes, read_table
+from trueval.files.row_checks import Rows
+from trueval.files.source import line_parts
+from trueval.files.trec import regular_reader
 from trueval.files.trec.kernel import scan
-from trueval.rag.answers import read_correctness
+from trueval.rag.answer_accuracy import read_correctness
 from trueval.rag.contexts import read_contexts, read_run_or_contexts
 
 Kind = Literal["run", "judgments"]
@@ -113,15 +107,15 @@ def check_parts(data: bytes) -> None:
     """Text in a file that is read part by part: as the careful reader reads it from memory, error for error."""
     path = Path(SCRATCH.name) / f"{os.getpid()}.trec"
     path.write_bytes(data)
-    with patch.object(reading, "read_regular", lambda *_: None):
+    with patch.object(format_detection, "read_regular", lambda *_: None):
         wanted = _outcome(io.BytesIO(data))
     for is_compiled in {scan.is_compiled, False}:
         with (
-            patch.object(regular, "PART", SMALL_PART),
+            patch.object(regular_reader, "PART", SMALL_PART),
             patch.object(scan, "PART", SMALL_PART),
             patch.object(scan, "is_compiled", is_compiled),
-            patch.object(lines, "LARGE", SMALL_PART),
-            patch.object(lines, "WINDOW", SMALL_WINDOW),
+            patch.object(line_parts, "LARGE", SMALL_PART),
+            patch.object(line_parts, "WINDOW", SMALL_WINDOW),
         ):
             got = _outcome(path), _outcome(io.BytesIO(data))
         if got != (wanted, wanted):

@@ -17,10 +17,10 @@ from trueval.errors import InputError, MeasureError, Place, PolicyError, Trueval
 from trueval.evaluation.scores import results
 from trueval.evaluation.views.kind import EVALUATE
 from trueval.printable import printable, printable_all, printable_message
+from trueval.report.console_tables import notebook, plain
 from trueval.report.formats import markdown, to_csv
 from trueval.report.kinds import read_directory
 from trueval.report.page import parts
-from trueval.report.printed import notebook, plain
 from trueval.report.terminal import drawn, grid
 
 HOSTILE = "".join(map(chr, [*range(32), *range(127, 160), 0x61C, 0x200E, 0x2028, 0x2029, 0x202E, 0x2066, 0x2069]))

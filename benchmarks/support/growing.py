@@ -42,7 +42,7 @@ class Case(NamedTuple):
 
 def sentences(megabytes: int) -> Work:
     """One document without line feeds, cut into sentences."""
-    from trueval.retrieval.sentences import sentence_spans
+    from trueval.retrieval.chunking.sentence_ends import sentence_spans
 
     words = "The wing of Mr. A. Smith lifts 3.5 kg. It flows, e.g. in Fig. 2 of the report. "
     text = words * (megabytes * 1_000_000 // len(words))
@@ -51,8 +51,8 @@ def sentences(megabytes: int) -> Work:
 
 def frontier(configurations: int) -> Work:
     """Qualities drawn, and the share of resamples in which each configuration is on the frontier."""
-    from trueval.tradeoff.draws import draw_qualities, features_of
-    from trueval.tradeoff.pareto import Objectives, on_frontier
+    from trueval.tradeoff.quality.pareto import Objectives, on_frontier
+    from trueval.tradeoff.quality.resamples import draw_qualities, features_of
 
     rng = np.random.default_rng(0)
     cost, latency = rng.uniform(0.2, 5, configurations), np.exp(rng.normal(-1.5, 0.6, configurations))
@@ -69,7 +69,7 @@ def frontier(configurations: int) -> Work:
 def duplicates(texts: int) -> Work:
     """A list whose documents all say the same."""
     from trueval import Run
-    from trueval.retrieval.suppress import suppress_duplicates
+    from trueval.retrieval.pipeline.suppress import suppress_duplicates
 
     said = {f"d{number}": "wings lift planes and the flow is steady along the plate" for number in range(texts)}
     run = Run.from_dict({"q": {name: float(texts - place) for place, name in enumerate(said)}})
@@ -86,7 +86,7 @@ def integers(count: int) -> Work:
 
 def bm25(documents: int) -> Work:
     """Indexes of three values of k1."""
-    from trueval.retrieval.index import make_index
+    from trueval.retrieval.indexes.index import make_index
 
     texts = _texts(documents, 30_000, 50)
     return lambda: [make_index(f"bm25(k1={k1})").build(texts) for k1 in (0.9, 1.2, 2.0)]
@@ -94,7 +94,7 @@ def bm25(documents: int) -> Work:
 
 def bm25_build(documents: int) -> Work:
     """One index of texts of 298 characters; most words of the vocabulary are rare."""
-    from trueval.retrieval.index import make_index
+    from trueval.retrieval.indexes.index import make_index
 
     texts = _texts(documents, 300_000, 58)
     return lambda: make_index("bm25").build(texts)
@@ -117,8 +117,8 @@ def compared(runs: int) -> Work:
 
 def turns(answers: int) -> Work:
     """A rater who answers every item of an audit."""
-    from trueval.golden.audit.manifest import Item
-    from trueval.golden.audit.turns import Turns
+    from trueval.golden.audit.store.assignment_queue import Turns
+    from trueval.golden.audit.store.audit_manifest import Item
 
     items = {
         f"i{number}": Item(f"i{number}", "grade", "q", (f"d{number}",), "s", ("h",), 1, 5) for number in range(answers)
@@ -164,10 +164,10 @@ def tied(documents: int) -> Work:
 
 def probed_names(queries: int) -> Work:
     """The probe of names with BM25."""
-    from trueval.probes.entrants import Asked, Entrants
+    from trueval.probes.authors import sample_people
+    from trueval.probes.margin_summary import summarise
     from trueval.probes.names import design_names, probe_names
-    from trueval.probes.people import sample_people
-    from trueval.probes.summary import summarise
+    from trueval.probes.scorers import Asked, Entrants
 
     people = sample_people("en")
     (scorer,) = Entrants(Asked(bm25=True)).scorers("en")
@@ -177,8 +177,8 @@ def probed_names(queries: int) -> Work:
 def self_test(checks: int) -> Work:
     """A gate of some checks of 200 queries, 200 swapped worlds."""
     import trueval as tv
+    from trueval.comparison.gate.self_test import self_test as tested
     from trueval.comparison.limits import MaxDrop
-    from trueval.comparison.self_test import self_test as tested
 
     folder = Path(tempfile.mkdtemp())
     _trec(folder, 200, checks // 5 + 1, 50)

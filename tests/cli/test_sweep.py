@@ -7,7 +7,7 @@ import pytest
 from tests.tradeoff import made
 from tests.tradeoff.made import SMALL
 
-from trueval.tradeoff.plan import Plan
+from trueval.tradeoff.config.plan import Plan
 
 pytest.importorskip("faiss", reason='needs the extra "retrieval"')
 pytest.importorskip("bm25s", reason='needs the extra "retrieval"')

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Outcome
 
-from trueval.report.text import attainable
+from trueval.report.number_texts import attainable
 
 NAMES = [
     "input-minilm-l6-v2-bf16-scored-fp32-rerank-R0",

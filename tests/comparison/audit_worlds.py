@@ -12,10 +12,10 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from trueval.comparison.audited import Audited
-from trueval.comparison.both_labels import Both, Labels, Sides
-from trueval.comparison.contributions import Contributions, contributions
-from trueval.comparison.document_design import Strata, merged
+from trueval.comparison.labels.audit_sample import Audited
+from trueval.comparison.labels.both_labels import Both, Labels, Sides
+from trueval.comparison.labels.contributions import Contributions, contributions
+from trueval.comparison.labels.document_design import Strata, merged
 from trueval.judgments import Judgments
 from trueval.measures import parse
 from trueval.policy.policy import OURS
@@ -149,7 +149,9 @@ class Drawing(NamedTuple):
 @cache
 def drawing(judge: str, run: str, measure: str, size: int) -> Drawing:
     """The strata of `trueval golden audit`."""
-    of_audit = pytest.importorskip("trueval.golden.audit.strata", reason="needs the strata of trueval golden audit")
+    of_audit = pytest.importorskip(
+        "trueval.golden.audit.sampling.strata", reason="needs the strata of trueval golden audit"
+    )
     found = world(judge, run, measure)
     rows = zip(found.grade.tolist(), found.weight.tolist(), strict=True)
     passages = [of_audit.Judged("q", "d", grade, None, weight) for grade, weight in rows]
@@ -174,7 +176,7 @@ def sample(rng: np.random.Generator, drawn: Drawing, size: int) -> Sampled:
         drawn: from which strata.
         size: of the sample.
     """
-    from trueval.golden.audit.strata import allocated
+    from trueval.golden.audit.sampling.strata import allocated
 
     own = {name: np.flatnonzero(drawn.of_passage == at) for at, name in enumerate(drawn.names)}
     sizes = {name: len(members) for name, members in own.items() if len(members)}

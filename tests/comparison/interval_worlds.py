@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtr, stdtrit
 
-from trueval.comparison.estimated import NEW, THESE, interval
+from trueval.comparison.labels.design_estimate import NEW, THESE, interval
 from trueval.measures.span import UNIT, Span
 
 Floats = NDArray[np.float64]

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 from tests.comparison.audit_worlds import SCALE, Drawing, census, judgments, sample, world
 
-from trueval.comparison.both_labels import Labels
-from trueval.comparison.prediction_powered import Units, total, tuned
+from trueval.comparison.labels.both_labels import Labels
+from trueval.comparison.labels.prediction_powered import Units, total, tuned
 from trueval.measures.rarity import best_gain, rarity_weights
 from trueval.policy.policy import OURS
 from trueval.standings.standings import sum_by

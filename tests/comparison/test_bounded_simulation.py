@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from tests.comparison.made_scores import made_scores
 
-from trueval.comparison.betting import Bets, lower_ends
 from trueval.comparison.compare import compare_scores
-from trueval.comparison.intervals import Draws
-from trueval.comparison.self_test import Group, joint_intervals
+from trueval.comparison.gate.self_test import Group, joint_intervals
+from trueval.comparison.resampling.betting import Bets, lower_ends
+from trueval.comparison.resampling.intervals import Draws
 
 LAWS = ("constant or rare 1", "beta")
 RARE = 0.05

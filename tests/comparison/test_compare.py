@@ -11,7 +11,7 @@ from tests.comparison.made_scores import LOSS, made_scores
 
 import trueval as tv
 from trueval.comparison.compare import compare_scores
-from trueval.comparison.intervals import Extremes, bootstrap_intervals
+from trueval.comparison.resampling.intervals import Extremes, bootstrap_intervals
 from trueval.errors import InputError, MeasureError, PolicyError, TruevalWarning
 
 RNG = np.random.default_rng(0)
@@ -499,7 +499,7 @@ def test_the_lists_of_runs_are_compared_too() -> None:
 
 
 def test_of_many_queries_some_are_compared_the_same_for_a_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trueval.comparison.reshuffled.MOST_QUERIES", 5)
+    monkeypatch.setattr("trueval.comparison.resampling.run_reshuffle.MOST_QUERIES", 5)
     runs = {name: {f"q{i}": {name: 1.0 if i % 2 else 2.0, "a": 1.5} for i in range(20)} for name in ("x", "y")}
     judgments = {f"q{i}": {"a": 1} for i in range(20)}
     first, second, third = (tv.compare(runs, judgments, "P@1", seed=seed).to_dict()["reshuffle"] for seed in (1, 1, 2))

@@ -13,8 +13,8 @@ import pytest
 from scipy.special import stdtrit
 from scipy.stats import beta as beta_distribution
 
-from trueval.comparison.intervals import Extremes, bootstrap_intervals
-from trueval.comparison.tests import randomization_test, t_test, wilcoxon_test
+from trueval.comparison.resampling.intervals import Extremes, bootstrap_intervals
+from trueval.comparison.resampling.paired_tests import randomization_test, t_test, wilcoxon_test
 
 WORLDS = 3000
 SHIFT = 0.1  # how far a tied value moves

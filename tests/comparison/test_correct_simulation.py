@@ -13,11 +13,11 @@ from tests.comparison import audit_worlds
 from tests.comparison.audit_worlds import drawing, judge_names, mean_of_worlds, sample, simulated, world
 
 from trueval import Judgments
-from trueval.comparison.both_labels import Labels, Sides
-from trueval.comparison.correct import correct
-from trueval.comparison.document_design import by_documents
-from trueval.comparison.estimated import NEW, TARGETS, THESE, Estimated
-from trueval.comparison.query_design import by_queries
+from trueval.comparison.labels.both_labels import Labels, Sides
+from trueval.comparison.labels.correct import correct
+from trueval.comparison.labels.design_estimate import NEW, TARGETS, THESE, Estimated
+from trueval.comparison.labels.document_design import by_documents
+from trueval.comparison.labels.query_design import by_queries
 from trueval.errors import InputError
 from trueval.measures import parse
 from trueval.measures.span import UNIT

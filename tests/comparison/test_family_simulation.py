@@ -10,8 +10,8 @@ import pytest
 from tests.comparison.made_scores import made_scores
 
 from trueval.comparison.compare import compare_scores
-from trueval.comparison.multiplicity import holm
-from trueval.comparison.tests import randomization_test
+from trueval.comparison.resampling.multiplicity import holm
+from trueval.comparison.resampling.paired_tests import randomization_test
 
 PATTERNS = 999
 

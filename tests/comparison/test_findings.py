@@ -8,8 +8,8 @@ import pytest
 from tests.comparison.made_scores import LOSS, made_scores
 
 from trueval.comparison.compare import compare_scores
-from trueval.comparison.multiplicity import holm
-from trueval.comparison.tests import joint_maxt, randomization_test
+from trueval.comparison.resampling.multiplicity import holm
+from trueval.comparison.resampling.paired_tests import joint_maxt, randomization_test
 from trueval.errors import InputError, PolicyError
 
 MEASURES = "nDCG@10 RR@10 AP"

@@ -7,8 +7,8 @@ worse` though it is not smaller. Both are counted at a limit of 0, which shiftin
 import numpy as np
 import pytest
 
-from trueval.comparison.intervals import Draws
-from trueval.comparison.self_test import COLUMNS, Group, joint_intervals
+from trueval.comparison.gate.self_test import COLUMNS, Group, joint_intervals
+from trueval.comparison.resampling.intervals import Draws
 
 SHIFT = 0.1  # how far a tied value moves
 KINDS = ("plain", "heavy ties", "clusters", "clusters and ties")

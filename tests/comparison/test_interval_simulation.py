@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from tests.comparison.interval_worlds import HOW, PAIRS, QUERIES, SINGLE, WELL, estimated, least, of_one, rows_of, table
 
-from trueval.comparison.both_labels import Both
-from trueval.comparison.estimated import TARGETS
-from trueval.comparison.query_design import by_queries
+from trueval.comparison.labels.both_labels import Both
+from trueval.comparison.labels.design_estimate import TARGETS
+from trueval.comparison.labels.query_design import by_queries
 
 
 @pytest.mark.parametrize("target", TARGETS)

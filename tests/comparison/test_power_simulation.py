@@ -17,10 +17,10 @@ from scipy.stats import nct, t
 from tests.comparison.made_scores import made_scores
 
 from trueval import Judgments, Run, evaluate
-from trueval.comparison.detection import PairPower
-from trueval.comparison.power import power_of_scores
-from trueval.comparison.sample_size import least_difference
-from trueval.comparison.separation import Rise
+from trueval.comparison.power.power_analysis import power_of_scores
+from trueval.comparison.power.power_result import PairPower
+from trueval.comparison.power.sample_size import least_difference
+from trueval.comparison.power.separation import Rise
 from trueval.measures import parse_list
 
 OPTIONS = {"level": 0.95, "power": 0.8}
@@ -32,7 +32,8 @@ SIZES = {"queries": (1,), "four": (4,), "unequal": (1, 2, 3, 4, 5, 6, 7), "very 
 @pytest.fixture(autouse=True)
 def t_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "trueval.comparison.power._rises", lambda aligned, at, pairs, *_: [Rise((2,), (1.0,))] * len(pairs)
+        "trueval.comparison.power.power_analysis._rises",
+        lambda aligned, at, pairs, *_: [Rise((2,), (1.0,))] * len(pairs),
     )
 
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from tests.comparison.separation_worlds import separated
 
-from trueval.comparison.sample_size import least_difference
-from trueval.comparison.separation import Population
+from trueval.comparison.power.sample_size import least_difference
+from trueval.comparison.power.separation import Population
 
 ASKED = {"level": 0.95, "power": 0.8}
 Law = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]

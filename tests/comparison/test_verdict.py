@@ -5,8 +5,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from trueval.comparison.resampling.win_probability import WinProbability
 from trueval.comparison.verdict import NOT_SEPARATED, REVERSED, SEPARATED, UNDECIDABLE, judge, letters
-from trueval.comparison.win_probability import WinProbability
 
 SURE = WinProbability(1.0, 1.0, 1.0, "certain")
 EVEN = WinProbability(0.5, 0.5, 0.5, "certain")

@@ -13,7 +13,7 @@ import trueval as tv
 from trueval.collection import Collection
 from trueval.comparison.limits import MaxDrop, Minimum, MinQueries
 from trueval.errors import MeasureError, TruevalWarning
-from trueval.retrieval.cuts import cut_runs
+from trueval.retrieval.cuts.cut_audit import cut_runs
 
 PLAIN = ["nDCG@10", "RR@10", "AP", "R@100", "P@10"]
 OF_RUBRIC = ["RA-nWG@10", "N-Recall4+@10", "nDCG(gain='rubric')@10", "P4+@10", "Harm@10"]
@@ -111,7 +111,7 @@ def test_a_collection_with_a_golden_set_keeps_what_it_knows(golden: Path) -> Non
 
 
 def test_limits_are_about_the_measures_that_they_name(golden: Path) -> None:
-    from trueval.comparison.gate import MaxDrop, Minimum
+    from trueval.comparison.gate.gate import MaxDrop, Minimum
 
     grades = {f"q{at}": GRADES["q1"] for at in range(6)}
     lines = [f"{query} 0 {doc} {grade}\n" for query, graded in grades.items() for doc, grade in graded.items()]

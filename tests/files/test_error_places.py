@@ -14,12 +14,12 @@ import polars as pl
 import pytest
 from tests.files.tabular.test_tables import JSONL_FAULTS
 from tests.files.test_hostile import LINES, SHIFTED, C, J, P, zstd_compress
-from tests.files.trec.test_careful import FAULTS, SKELETON
+from tests.files.trec.test_grammar_reader import FAULTS, SKELETON
 
 from trueval import Judgments, Run
 from trueval.collection import Collection
 from trueval.errors import InputError, Place
-from trueval.files.json.pairs import Columns, read_pairs
+from trueval.files.json.jsonl_pairs import Columns, read_pairs
 from trueval.printable import printable
 
 PARQUET, ARROW = io.BytesIO(), io.BytesIO()

@@ -21,7 +21,7 @@ from tests.examples import examples
 
 from trueval.errors import InputError, PolicyError
 from trueval.files import read_table
-from trueval.files.source import content as content_module
+from trueval.files.source import source_bytes as content_module
 from trueval.judgments import Judgments
 from trueval.run import Run
 

@@ -10,7 +10,7 @@ import pytest
 
 from trueval import Judgments, Run
 from trueval.errors import InputError, PolicyError
-from trueval.files import FORMATS, reading
+from trueval.files import FORMATS, format_detection
 
 LETOR = b"2 q1 d1\n0 q1 d2\n1 q2 d1\n"
 
@@ -61,7 +61,7 @@ def test_a_reader_that_cannot_be_loaded_or_gives_something_else_is_named() -> No
 
 @pytest.mark.usefixtures("plugin")
 def test_formats_of_ours_cannot_be_replaced_and_look_for_no_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "entry_points", lambda **_: pytest.fail("looked for packages"))
+    monkeypatch.setattr(format_detection, "entry_points", lambda **_: pytest.fail("looked for packages"))
     data = b"query_id,doc_id,score\nq1,d1,2.5\n"
     for format in ("csv", None):
         assert Run.read(io.BytesIO(data), format=format).frame["score"].to_list() == [2.5]

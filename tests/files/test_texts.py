@@ -24,14 +24,14 @@ from trueval.collection import (
     texts_with_ids_hash,
 )
 from trueval.errors import InputError
-from trueval.files import unnamed
-from trueval.files.source.memory import memory
-from trueval.files.source.seen import recording
-from trueval.files.texts import gather as room
-from trueval.files.texts import store
-from trueval.files.texts.parts import find_parts
-from trueval.files.texts.rows import read_rows
-from trueval.files.texts.store import StoredTexts
+from trueval.files import temporary_files
+from trueval.files.source.fingerprints import recording
+from trueval.files.source.memory_estimate import memory
+from trueval.files.texts import text_mapping as room
+from trueval.files.texts import text_store
+from trueval.files.texts.text_files import find_parts
+from trueval.files.texts.text_rows import read_rows
+from trueval.files.texts.text_store import StoredTexts
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -94,8 +94,8 @@ def on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "IN_MEMORY", 0)
     monkeypatch.setattr(room, "BATCH", 2)
     monkeypatch.setattr(room, "TOGETHER", 2)
-    monkeypatch.setattr(store, "BLOCK", 64)
-    monkeypatch.setattr(store, "KEYS", 2)
+    monkeypatch.setattr(text_store, "BLOCK", 64)
+    monkeypatch.setattr(text_store, "KEYS", 2)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -176,7 +176,7 @@ def test_ids_twice_in_parquet_have_file_and_row(place: str, tmp_path: Path) -> N
 
 @pytest.mark.usefixtures("on_disk")
 def test_equal_hashes_of_different_ids_are_told_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for module in (room, store):
+    for module in (room, text_store):
         monkeypatch.setattr(module, "hash", len, raising=False)
     write(tmp_path, ".jsonl", [{"_id": id, "text": id.upper()} for id in ("a", "b", "c", "aa")])
     texts = Collection.read(str(tmp_path)).documents
@@ -351,11 +351,11 @@ def test_what_is_stored_does_not_pickle(stored: Mapping[str, str]) -> None:
 def test_a_full_disk_is_said_with_its_cure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     write(tmp_path, ".jsonl", ROWS)
     monkeypatch.setenv("TMPDIR", str(tmp_path / "absent"))
-    monkeypatch.setattr(unnamed.tempfile, "tempdir", str(tmp_path / "absent"))
+    monkeypatch.setattr(temporary_files.tempfile, "tempdir", str(tmp_path / "absent"))
     with pytest.raises(InputError, match=r"absent: no room for a temporary file \(No such file or directory\).*TMPDIR"):
         Collection.read(str(tmp_path))
     if Path("/dev/full").exists():
-        monkeypatch.setattr(unnamed.tempfile, "TemporaryFile", lambda **_: Path("/dev/full").open("wb"))  # noqa: SIM115
+        monkeypatch.setattr(temporary_files.tempfile, "TemporaryFile", lambda **_: Path("/dev/full").open("wb"))  # noqa: SIM115
         with pytest.raises(InputError, match=r"no room for a temporary file \(No space left on device\)"):
             Collection.read(str(tmp_path))
 

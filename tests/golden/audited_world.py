@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from trueval import Judgments
-from trueval.evaluation.content import judgments_hash
+from trueval.evaluation.content_hashes import judgments_hash
 
 QUERIES, DOCUMENTS = 60, 8
 

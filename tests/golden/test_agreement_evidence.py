@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from tests.conftest import SHARED
 
-from trueval.golden.agreement.coefficients import of_tables
-from trueval.golden.agreement.reading import Choices
-from trueval.golden.agreement.resampled import Resampler
-from trueval.golden.stress import stress
+from trueval.golden.validation.agreement_intervals import Resampler
+from trueval.golden.validation.coefficients import of_tables
+from trueval.golden.validation.label_files import Choices
+from trueval.golden.validation.stress import stress
 from trueval.judgments import Judgments
 
 pytestmark = pytest.mark.evidence

@@ -16,13 +16,13 @@ from tests.golden import small
 from tests.golden.chat import ChatServer, Seen, Trouble, chat_server
 
 from trueval.errors import InputError
-from trueval.golden.build import build, dry_run
-from trueval.golden.estimate import Estimate
-from trueval.golden.gullibility import dry_run as dry_gullibility
-from trueval.golden.gullibility import gullibility
-from trueval.golden.model_judge import Prices
-from trueval.golden.on_demand_files import OnDemand
-from trueval.golden.plan import Plan, read_judge
+from trueval.golden.build.build import build, dry_run
+from trueval.golden.build.build_estimate import Estimate
+from trueval.golden.build.golden_plan import Plan, read_judge
+from trueval.golden.build.on_demand_files import OnDemand
+from trueval.golden.judge.model_judge import Prices
+from trueval.golden.validation.robustness import dry_run as dry_gullibility
+from trueval.golden.validation.robustness import gullibility
 from trueval.models.hosted.account import rounded_up
 
 pytest.importorskip("bm25s", reason='needs the extra "retrieval"')

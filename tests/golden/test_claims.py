@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from trueval.golden.judge import Answer, Label, Question
-from trueval.golden.ledger import opened_ledger
-from trueval.models.hosted.owners import OWNER, is_alive
+from trueval.golden.judge.judge import Answer, Label, Question
+from trueval.golden.judge.ledger import opened_ledger
+from trueval.models.hosted.call_owners import OWNER, is_alive
 
 
 class Judge:
@@ -49,10 +49,10 @@ def test_a_claim_is_waited_for_while_its_process_runs(
     waited: list[float] = []
     clock = iter(range(0, 10**6, 100))
     with opened_ledger(tmp_path / "l.sqlite") as first, opened_ledger(tmp_path / "l.sqlite") as second:
-        from trueval.golden.judge import key_of
+        from trueval.golden.judge.judge import key_of
 
         assert first._claimed(key_of(Judge(), question), 0.0)
-        monkeypatch.setattr("trueval.golden.ledger.is_alive", lambda owner: alive)
+        monkeypatch.setattr("trueval.golden.judge.ledger.is_alive", lambda owner: alive)
         answer, new = second.ask(Judge(), question, now=lambda: float(next(clock)), wait=waited.append)
         assert (answer.labels, new) == ((Label(3),), True)
     assert bool(waited) == waits

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from tests.golden import small
 
-from trueval.golden.build import build
-from trueval.golden.plan import Plan
+from trueval.golden.build.build import build
+from trueval.golden.build.golden_plan import Plan
 
 pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
 

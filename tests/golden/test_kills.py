@@ -13,10 +13,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from tests.golden.build.test_build import TROUBLES, content
 from tests.golden.chat import ChatServer, Seen, Trouble, chat_server
-from tests.golden.test_build import TROUBLES, content
 
-from trueval.golden.ledger import opened_ledger
+from trueval.golden.judge.ledger import opened_ledger
 
 ROOT = Path(__file__).parents[2]
 CRANFIELD = ROOT.parent / "shared" / "data" / "collections" / "cranfield"
@@ -49,8 +49,8 @@ regrade = true
 PROGRAM = """
 import sys
 from pathlib import Path
-from trueval.golden.build import build
-from trueval.golden.plan import Plan
+from trueval.golden.build.build import build
+from trueval.golden.build.golden_plan import Plan
 build(Plan.read(Path("golden.toml")), Path(sys.argv[1]), cache=Path("cache"))
 """
 

@@ -17,13 +17,13 @@ from tests.golden import small
 from tests.golden.chat import ChatServer, Trouble, chat_server, thirds
 
 from trueval.errors import InputError
-from trueval.golden.asking import ask_all
-from trueval.golden.build import build, opened_account
-from trueval.golden.judge import Question
-from trueval.golden.ledger import opened_ledger
-from trueval.golden.model_judge import JudgeSettings, ModelJudge, Prices
-from trueval.golden.plan import Plan
-from trueval.golden.prompt import prompts_for
+from trueval.golden.build.build import build, opened_account
+from trueval.golden.build.golden_plan import Plan
+from trueval.golden.judge.concurrent_questions import ask_all
+from trueval.golden.judge.judge import Question
+from trueval.golden.judge.ledger import opened_ledger
+from trueval.golden.judge.model_judge import JudgeSettings, ModelJudge, Prices
+from trueval.golden.judge.prompt import prompts_for
 from trueval.models.hosted.account import Account
 from trueval.models.hosted.retries import Retries
 
@@ -133,8 +133,8 @@ def test_an_answer_that_is_cut_is_not_a_server_that_cannot_be_reached(server: Ch
 PROGRAM = """
 import sys
 from pathlib import Path
-from trueval.golden.build import build
-from trueval.golden.plan import Plan
+from trueval.golden.build.build import build
+from trueval.golden.build.golden_plan import Plan
 build(Plan.read(Path(sys.argv[1])), Path(sys.argv[2]))
 """
 

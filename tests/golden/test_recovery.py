@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from trueval.collection import Collection
-from trueval.golden.grade import Grading, grade, grades_of
-from trueval.golden.label_judge import Errors, LabelJudge
-from trueval.golden.ledger import opened_ledger
+from trueval.golden.build.grade import Grading, grade, grades_of
+from trueval.golden.judge.label_judge import Errors, LabelJudge
+from trueval.golden.judge.ledger import opened_ledger
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "collections"
 # Their grades on the rubric, and how many queries are taken.

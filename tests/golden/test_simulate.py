@@ -16,12 +16,12 @@ from trueval.golden.baselines.tournaments import tournaments
 from trueval.golden.baselines.trueskill import belongs, trueskill_stop, updated
 from trueval.golden.baselines.windows import sliding_window
 from trueval.golden.methods import METHODS
-from trueval.golden.orders import Batch
+from trueval.golden.refine.judge_orders import Batch
 from trueval.golden.simulate import kendall_tau, simulate
 from trueval.golden.simulation import Simulation
 from trueval.golden.views.kind import SIMULATE
 from trueval.golden.worlds import WORLDS, SimulatedJudge, draw_pool
-from trueval.report.directory import Directory, ResultFile
+from trueval.report.result_directory import Directory, ResultFile
 from trueval.threads import Processes
 
 TRUESKILL = (

@@ -17,11 +17,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from trueval.golden.asking import ask_all
-from trueval.golden.judge import Question
-from trueval.golden.ledger import opened_ledger
-from trueval.golden.model_judge import JudgeSettings, ModelJudge
-from trueval.golden.prompt import messages, prompts_for
+from trueval.golden.judge.concurrent_questions import ask_all
+from trueval.golden.judge.judge import Question
+from trueval.golden.judge.ledger import opened_ledger
+from trueval.golden.judge.model_judge import JudgeSettings, ModelJudge
+from trueval.golden.judge.prompt import messages, prompts_for
 
 SECONDS = 0.1  # that an answer takes
 # Another process: a server in ours would wait for the same interpreter as the client.

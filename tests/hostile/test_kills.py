@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from tests.hostile.small import COMMANDS, write_inputs
 
+from trueval.report.atomic_folders import DECIDED, UNFINISHED
 from trueval.report.generation import generations
-from trueval.report.together import DECIDED, UNFINISHED
 
 pytestmark = [
     pytest.mark.evidence,

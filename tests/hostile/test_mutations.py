@@ -18,7 +18,7 @@ from tests.report.gold_page import FOLDER
 from tests.report.results import results, value
 
 from trueval.errors import InputError, TruevalError
-from trueval.evaluation.stored import read_runs
+from trueval.evaluation.stored_scores import read_runs
 from trueval.evaluation.views import page as evaluation_page
 from trueval.report.generation import stamp_of
 from trueval.report.kinds import directory_of, read_directory

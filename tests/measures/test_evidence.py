@@ -15,7 +15,7 @@ import pytest
 from trueval import Judgments, Run, evaluate, evaluate_arrays
 from trueval.errors import InputError, MeasureError
 from trueval.measures import parse, registry
-from trueval.measures.orders.draws import draw, hypergeometric, moments
+from trueval.measures.orders.group_draws import draw, hypergeometric, moments
 from trueval.measures.rarity import best_gain, rarity_weights
 
 EVIDENCE = ("RA-nWG", "nWG", "N-Recall4+", "N-Recall5", "P4+", "Harm")

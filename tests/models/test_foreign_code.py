@@ -108,7 +108,7 @@ class TestNoCodeRuns:
 
 def test_the_library_itself_refuses_a_module(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The release that we require; should it import such classes again, this says so."""
-    monkeypatch.setattr("trueval.models.local.refuse_foreign_code", lambda path: None)
+    monkeypatch.setattr("trueval.models.local_model.refuse_foreign_code", lambda path: None)
     name_a_module(folder, "hostile.Hostile")
     with pytest.raises(InputError, match="trust_remote_code"):
         load_embedder(str(folder))

@@ -25,7 +25,7 @@ def test_importing_models_and_finding_one_is_light():
     code = """
 import sys
 from trueval.models import RECIPES, Embedder, Reranker, find_recipe, high_precision, load_model
-from trueval.models.places import find_model
+from trueval.models.model_location import find_model
 find_model("bge-reranker-v2-m3")
 load_model("openai:text-embedding-3-small"), load_model("cohere:rerank-v3.5")  # reached when texts go out
 heavy = ("torch", "transformers", "sentence_transformers", "scipy", "ml_dtypes", "openai", "httpx2")

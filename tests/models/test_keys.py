@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from trueval.models.kept import Part
+from trueval.models.output_part import Part
 from trueval.models.outputs import place_of, settings_of, weights_hash
-from trueval.retrieval.stages import keys
+from trueval.retrieval.pipeline import cache_keys
 
 pytest.importorskip("transformers", reason='needs the extra "models"')
 
@@ -30,7 +30,7 @@ def place(folder: Path, **options: Any) -> str:
 def decided(folder: Path, **changed: Any) -> str:
     named = {"model": f"multilingual-e5-large:{folder}", "dtype": "float32", "device": None, "batch_size": 32}
     return json.dumps(
-        keys.decided("embed", {**named, "max_length": None, "instruction": None, **changed}), sort_keys=True
+        cache_keys.decided("embed", {**named, "max_length": None, "instruction": None, **changed}), sort_keys=True
     )
 
 
@@ -66,14 +66,14 @@ def test_device_threads_length_and_prompt_count(folder: Path, monkeypatch: pytes
         patch.setenv("OMP_NUM_THREADS", "3")
         assert decided(folder) != told
     with monkeypatch.context() as patch:
-        patch.setattr("trueval.models.places.vector_units", lambda: "another")
+        patch.setattr("trueval.models.model_location.vector_units", lambda: "another")
         assert decided(folder) != told
         assert place(folder) != base
     with monkeypatch.context() as patch:
-        patch.setattr("trueval.models.places.may_have_accelerator", lambda: True)
-        patch.setattr("trueval.models.places.accelerator_names", lambda: ["one"])
+        patch.setattr("trueval.models.model_location.may_have_accelerator", lambda: True)
+        patch.setattr("trueval.models.model_location.accelerator_names", lambda: ["one"])
         first = decided(folder)
-        patch.setattr("trueval.models.places.accelerator_names", lambda: ["another"])
+        patch.setattr("trueval.models.model_location.accelerator_names", lambda: ["another"])
         assert len({told, first, decided(folder)}) == 3
 
 

@@ -46,7 +46,7 @@ class FakeReranker:
 
 @pytest.fixture
 def candidates(monkeypatch: pytest.MonkeyPatch) -> Candidates:
-    monkeypatch.setattr("trueval.models.kept.BATCHES", 1)  # a shard of two pairs
+    monkeypatch.setattr("trueval.models.output_part.BATCHES", 1)  # a shard of two pairs
     return candidate_lists(SAMPLE)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from trueval.errors import InputError
 from trueval.models.loading import load_embedder, load_reranker
-from trueval.models.places import check_weights, minilm_folder
+from trueval.models.model_location import check_weights, minilm_folder
 from trueval.scoring import product, sigmoid, softmax
 
 SHARED = Path(__file__).parents[3] / "shared"

@@ -10,7 +10,7 @@ import pytest
 from trueval.errors import InputError, PolicyError
 from trueval.models import Embedder, Reranker
 from trueval.models.loading import DTYPES, load_embedder, load_model, load_reranker
-from trueval.models.places import find_model
+from trueval.models.model_location import find_model
 from trueval.models.recipes import RECIPES, find_recipe
 from trueval.numerics import storage_dtype
 from trueval.scoring import maxsim, product, sigmoid, softmax
@@ -331,7 +331,7 @@ def _causal_with_bert_tokenizer(tiny):
 
 
 def test_a_recipe_takes_the_model_of_another_recipe_where_that_one_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setattr("trueval.models.places.minilm_folder", lambda: tmp_path / "installed")
+    monkeypatch.setattr("trueval.models.model_location.minilm_folder", lambda: tmp_path / "installed")
     found = find_model("late-interaction:all-MiniLM-L6-v2")
     assert (found.path, found.recipe.name) == (str(tmp_path / "installed"), "late-interaction")
     assert find_model("all-MiniLM-L6-v2").path == find_model("sentence-transformer:ALL-minilm-L6-v2").path == found.path

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from trueval.report.content import Block, Cell, Column, Number, Part, Row, Table
-from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.formats import to_json
 from trueval.report.kinds import Kind
+from trueval.report.page_content import Block, Cell, Column, Number, Part, Row, Table
+from trueval.report.result_directory import Directory, ResultFile, pointer
 
 
 def build(file: ResultFile, directory: Directory) -> Part:

@@ -13,9 +13,9 @@ from trueval.collection import Candidates, Collection, candidate_lists
 from trueval.errors import InputError, PolicyError
 from trueval.numerics import round_to, storage_dtype
 from trueval.precision.audit import audit, audit_blocks, audit_passes
-from trueval.precision.audited import Flip
+from trueval.precision.audit_result import Flip
 from trueval.precision.logits import read_logits
-from trueval.precision.passes import Passes
+from trueval.precision.model_passes import Passes
 from trueval.precision.regimes import Regime, plan, scored
 from trueval.precision.views.formats import to_markdown
 from trueval.scoring import maxsim, product, sigmoid, softmax

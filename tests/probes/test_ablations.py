@@ -10,8 +10,8 @@ from tests.examples import examples
 
 from trueval.errors import PolicyError
 from trueval.probes.ablations import ABLATIONS, DIACRITICS, NARROW, find_ablations, initials, without_diacritics
-from trueval.probes.bundles import TEMPLATES, Bundle, Parts, bundles
-from trueval.probes.people import LANGUAGES, Name, plain, sample_people
+from trueval.probes.authors import LANGUAGES, Name, plain, sample_people
+from trueval.probes.stimuli import TEMPLATES, Bundle, Parts, bundles
 
 Form = Literal["NFC", "NFD"]
 # Any character, and often those that normalisation, case and marks are about.

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trueval.probes.chatter import LANGUAGES, noisy
 from trueval.probes.denoise import denoise, removed
+from trueval.probes.query_noise import LANGUAGES, noisy
 
 QUERY = "Can forests really regulate the climate?"
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from trueval.errors import InputError
+from trueval.probes.authors import plain, sample_people
 from trueval.probes.edits import levenshtein, near_miss
-from trueval.probes.people import plain, sample_people
 
 TEXTS = st.text(max_size=12)
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trueval.errors import PolicyError
+from trueval.probes.authors import Name, People, WorkOf, sample_people
 from trueval.probes.conditions import OF_NAMES, find_conditions
 from trueval.probes.edits import levenshtein
 from trueval.probes.mentions import Mentions, forms
-from trueval.probes.people import Name, People, WorkOf, sample_people
 
 
 def table(*names: Name) -> Mentions:

@@ -9,12 +9,12 @@ from tests.probes.models import KeptLetters, LetterReranker, Letters, LetterToke
 
 from trueval.errors import PolicyError
 from trueval.probes.ablations import ABLATIONS
-from trueval.probes.bundles import bundles
+from trueval.probes.authors import sample_people
+from trueval.probes.margin_summary import LEAST_PART, Resampling, Statistic, least_margin, statistics, summarise
 from trueval.probes.model_scorers import CosineScorer, LogitScorer, MaxSimScorer, Passed
 from trueval.probes.names import NamesDesign, NamesProbe, design_names, probe_names
-from trueval.probes.people import sample_people
-from trueval.probes.scorers import Bm25Scorer, Hybrid, PairScorer
-from trueval.probes.summary import LEAST_PART, Resampling, Statistic, least_margin, statistics, summarise
+from trueval.probes.scorer import Bm25Scorer, Hybrid, PairScorer
+from trueval.probes.stimuli import bundles
 
 QUERIES, RUNS = 10, 2
 PLAIN = Resampling(0.95, 1000, 0, 1)

@@ -10,13 +10,12 @@ from tests.retrieval import models
 
 import trueval as tv
 from trueval.collection import Collection
-from trueval.comparison.reshuffle import Reshuffle
+from trueval.comparison.resampling.reshuffle import Reshuffle
 from trueval.errors import InputError
 from trueval.policy.policy import Policy
-from trueval.probes.chatter import noisy
 from trueval.probes.conditions import find_conditions
 from trueval.probes.denoise import denoise
-from trueval.probes.joined import probe_join
+from trueval.probes.denoising_accuracy import stripped
 from trueval.probes.noise import (
     CLEAN,
     JUDGE,
@@ -31,11 +30,12 @@ from trueval.probes.noise import (
 )
 from trueval.probes.noise_summary import is_clean, means, summarized, told
 from trueval.probes.prediction import Choices
-from trueval.probes.stripped import stripped
-from trueval.probes.systems import systems
+from trueval.probes.probe_retrieval_correlation import probe_join
+from trueval.probes.probe_systems import systems
+from trueval.probes.query_noise import noisy
 from trueval.retrieval.indexes.analysis import one_writing
-from trueval.retrieval.pipeline import Pipeline
-from trueval.retrieval.stages.config import settings_of_tables
+from trueval.retrieval.pipeline.config import settings_of_tables
+from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.sample import sample_path
 
 pytest.importorskip("faiss", reason='needs the extra "retrieval"')

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from trueval.collection import read_queries
-from trueval.probes.stripped import changed, stripping
+from trueval.probes.denoising_accuracy import changed, stripping
 
 DATA = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "collections"
 CLEAN = {"piaf-v1.0-fr": "fr", "cnil-faq-fr": "fr", "scifact-test": "en", "cranfield": "en"}

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trueval.probes.entrants import Asked, Entrants
+from trueval.probes.authors import sample_people
 from trueval.probes.names import NamesProbe, design_names, probe_names
-from trueval.probes.people import sample_people
+from trueval.probes.scorers import Asked, Entrants
 
 pytestmark = pytest.mark.evidence
 RERANKER = Path(__file__).resolve().parents[3] / "shared" / "models" / "epqa-reranker"

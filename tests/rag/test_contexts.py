@@ -14,7 +14,7 @@ import pytest
 
 from trueval import Judgments, Run, evaluate
 from trueval.errors import InputError, MeasureError, PolicyError
-from trueval.rag.answers import accuracy_given_hit, read_correctness
+from trueval.rag.answer_accuracy import accuracy_given_hit, read_correctness
 from trueval.rag.contexts import (
     Contexts,
     looks_like_contexts,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trueval.report import figures, inline
+from trueval.report import figures, inline_svg
 
 
 def draw_once(patch: pytest.MonkeyPatch) -> None:
@@ -17,4 +17,4 @@ def draw_once(patch: pytest.MonkeyPatch) -> None:
             done.append(figures.drawn(chart))
         return done[0]
 
-    patch.setattr(inline, "drawn", drawn)
+    patch.setattr(inline_svg, "drawn", drawn)

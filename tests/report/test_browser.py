@@ -11,9 +11,9 @@ from tests.report.many_runs import made_results
 from tests.report.test_page import packed_tables
 
 from trueval.report.kinds import read_directory
+from trueval.report.number_texts import NOT_AVAILABLE, fixed, signed
 from trueval.report.page import page
 from trueval.report.plots import shortened
-from trueval.report.text import NOT_AVAILABLE, fixed, signed
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ from tests.report.gold_page import FOLDER
 from trueval.errors import InputError
 from trueval.report import kinds
 from trueval.report.kinds import GROUP, ROUNDED, Kind, find, names, read_directory
-from trueval.report.text import POINTS
+from trueval.report.number_texts import POINTS
 
 # Kind → its newest format.
 OURS = {"evaluate": 2, "evaluate-details": 3, "compare": 2, "precision": 2, "explain": 2, "power": 1, "published": 1}

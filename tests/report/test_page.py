@@ -18,8 +18,8 @@ from tests.report.gold_page import FILE, FOLDER, gold_page
 from trueval.errors import MissingExtraError
 from trueval.report.figures import LIGHT, RUN_TONES
 from trueval.report.kinds import read_directory
+from trueval.report.number_texts import NOT_AVAILABLE, fixed, percent, signed
 from trueval.report.page import TEMPLATES, page
-from trueval.report.text import NOT_AVAILABLE, fixed, percent, signed
 
 LEVELS = ("none", "some", "much")
 EVIL = '<script>alert("x")</script> & $a_1$'

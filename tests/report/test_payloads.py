@@ -17,8 +17,8 @@ from tests.report.gold_page import FOLDER as GOLD
 from tests.report.payloads import PAYLOADS
 
 import trueval as tv
-from trueval.comparison.power import power
-from trueval.comparison.published import published
+from trueval.comparison.gate.published_means import published
+from trueval.comparison.power.power_analysis import power
 from trueval.comparison.views.kind import POWER, PUBLISHED
 from trueval.errors import TruevalError
 from trueval.evaluation.explanation import explain

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from trueval.report.figures import LIGHT, THEME, axis_domain, colored, specification, tone
-from trueval.report.inline import inline
+from trueval.report.inline_svg import inline
 from trueval.report.plots import Bracket, Dot, Span, brackets_of, dot_plot, shortened, span_plot
 
 

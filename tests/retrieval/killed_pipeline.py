@@ -16,11 +16,11 @@ from tests.retrieval import models
 
 from trueval import Judgments
 from trueval.collection import Collection
-from trueval.models import kept
+from trueval.models import output_part
 from trueval.numerics import storage_dtype
-from trueval.retrieval.index import LocalIndex
-from trueval.retrieval.pipeline import Pipeline
-from trueval.retrieval.stages.config import settings_of_tables
+from trueval.retrieval.indexes.index import LocalIndex
+from trueval.retrieval.pipeline.config import settings_of_tables
+from trueval.retrieval.pipeline.pipeline import Pipeline
 
 WORDS = [f"word{number}" for number in range(40)]
 SECONDS = 0.004  # that a batch takes
@@ -88,7 +88,7 @@ def collection() -> Collection:
 
 def watch(log: Log) -> None:
     """Have the log say what was kept, after it was."""
-    write, save = kept.write_shard, LocalIndex.save
+    write, save = output_part.write_shard, LocalIndex.save
 
     def write_and_say(*given: Any) -> None:
         write(*given)
@@ -98,7 +98,7 @@ def watch(log: Log) -> None:
         save(self, folder, of)
         log.file.write(f"index {self.name}\n")
 
-    kept.write_shard = write_and_say
+    output_part.write_shard = write_and_say
     LocalIndex.save = save_index  # type: ignore[method-assign]  # watched
     models.use(pytest.MonkeyPatch(), lambda name: Model("product" if name == "embedder" else "sigmoid", log))
 

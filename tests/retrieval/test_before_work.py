@@ -10,11 +10,11 @@ from tests.retrieval import models
 
 from trueval.collection import Collection
 from trueval.errors import InputError, MissingExtraError, TruevalError
-from trueval.golden.build import build, dry_run
-from trueval.golden.plan import Plan
-from trueval.retrieval.index import make_index
-from trueval.retrieval.pipeline import Pipeline
-from trueval.retrieval.stages.config import settings_of_tables
+from trueval.golden.build.build import build, dry_run
+from trueval.golden.build.golden_plan import Plan
+from trueval.retrieval.indexes.index import make_index
+from trueval.retrieval.pipeline.config import settings_of_tables
+from trueval.retrieval.pipeline.pipeline import Pipeline
 
 pytest.importorskip("faiss", reason='needs the extra "retrieval"')
 pytest.importorskip("bm25s", reason='needs the extra "retrieval"')

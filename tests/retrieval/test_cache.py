@@ -11,7 +11,7 @@ from trueval.collection import Collection
 from trueval.errors import InputError, PolicyError
 from trueval.models.outputs import Part, part_outputs
 from trueval.retrieval.cache import age_of, chosen, leaving, read_cache, remove, user_cache
-from trueval.retrieval.pipeline import Pipeline
+from trueval.retrieval.pipeline.pipeline import Pipeline
 
 NOW = datetime.now(UTC)
 
@@ -47,7 +47,7 @@ def cache(tmp_path: Path) -> Path:
     with pytest.raises(KeyboardInterrupt):
         embed(place, "halfway", texts=40, fails_at=1)
     settings = {"sparse": {"index": "bm25", "depth": 2}}
-    from trueval.retrieval.stages.config import settings_of_tables
+    from trueval.retrieval.pipeline.config import settings_of_tables
 
     collection = Collection("c", "c", {"a": "wings lift", "b": "a wing"}, {"q": "wing"})
     Pipeline(settings_of_tables(settings, "here"), "p").retrieve(collection, cache=place)

@@ -15,8 +15,8 @@ from trueval import Judgments
 from trueval.collection import Collection
 from trueval.errors import InputError, TruevalWarning
 from trueval.numerics import storage_dtype
-from trueval.retrieval.pipeline import Pipeline
-from trueval.retrieval.stages.config import settings_of_tables
+from trueval.retrieval.pipeline.config import settings_of_tables
+from trueval.retrieval.pipeline.pipeline import Pipeline
 
 pytest.importorskip("faiss", reason='needs the extra "retrieval"')
 pytest.importorskip("safetensors", reason='needs the extra "models"')

@@ -12,10 +12,10 @@ from tests.retrieval.test_changed_documents import Model, collection, use  # noq
 
 from trueval.errors import TruevalWarning
 from trueval.files import digests
+from trueval.models.output_reuse import reused_part
 from trueval.models.outputs import Part, part_outputs
-from trueval.models.reuse import reused_part
-from trueval.retrieval.pipeline import Pipeline
-from trueval.retrieval.stages.config import settings_of_tables
+from trueval.retrieval.pipeline.config import settings_of_tables
+from trueval.retrieval.pipeline.pipeline import Pipeline
 
 pytest.importorskip("faiss", reason='needs the extra "retrieval"')
 pytest.importorskip("bm25s", reason='needs the extra "retrieval"')

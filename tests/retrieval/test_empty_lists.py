@@ -7,11 +7,11 @@ import pytest
 
 from trueval import Judgments, Run, evaluate
 from trueval.collection import Collection
-from trueval.retrieval.boost import lexical_boost
-from trueval.retrieval.cuts import cut_runs
-from trueval.retrieval.fusion import reciprocal_rank_fusion, weighted_fusion
-from trueval.retrieval.rerank import rerank
-from trueval.retrieval.suppress import limit_sources, suppress_duplicates
+from trueval.retrieval.cuts.cut_audit import cut_runs
+from trueval.retrieval.fusion.fuse import reciprocal_rank_fusion, weighted_fusion
+from trueval.retrieval.pipeline.boost import lexical_boost
+from trueval.retrieval.pipeline.rerank import rerank
+from trueval.retrieval.pipeline.suppress import limit_sources, suppress_duplicates
 
 JUDGMENTS = Judgments.from_dict({"q": {"a": 1, "b": 0}, "e": {"x": 1}})
 ONE = Run.from_dict({"q": {"a": 3.0, "b": 2.0, "c": 2.0}, "e": {}}, name="one")

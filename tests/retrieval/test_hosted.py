@@ -16,11 +16,11 @@ from trueval.collection import Collection
 from trueval.errors import InputError, MissingExtraError, PolicyError, TruevalWarning
 from trueval.judgments import Judgments
 from trueval.models import load_model
-from trueval.precision.passes import run_models
+from trueval.precision.model_passes import run_models
 from trueval.precision.regimes import plan
-from trueval.retrieval.pipeline import Pipeline
-from trueval.retrieval.rerank import rerank
-from trueval.retrieval.stages.config import settings_of_tables
+from trueval.retrieval.pipeline.config import settings_of_tables
+from trueval.retrieval.pipeline.pipeline import Pipeline
+from trueval.retrieval.pipeline.rerank import rerank
 
 for library, extra in (("faiss", "retrieval"), ("httpx2", "hosted"), ("openai", "hosted"), ("safetensors", "hosted")):
     pytest.importorskip(library, reason=f'needs the extra "{extra}"')

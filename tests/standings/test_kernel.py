@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.examples import examples
-from tests.standings.corpus.test_counting import COLUMNS, Table, world
+from tests.standings.corpus.test_corpus_counting import COLUMNS, Table, world
 
 from trueval.policy.policy import Policy
 from trueval.standings.counting import count

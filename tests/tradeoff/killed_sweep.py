@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from tests.tradeoff import made
 
-from trueval.models import kept
-from trueval.tradeoff.sweep import sweep
-from trueval.tradeoff.timing import Timer
+from trueval.models import output_part
+from trueval.tradeoff.runner.sweep import sweep
+from trueval.tradeoff.runner.timing import Timer
 
 SECONDS = 0.003  # that a text or a pair takes
 
@@ -46,7 +46,7 @@ class Seen(list[Any]):
 
 def main(file: str, out: str, log: str) -> None:
     """Make the sweep."""
-    seen, write = Seen(Path(log)), kept.write_shard
+    seen, write = Seen(Path(log)), output_part.write_shard
     made.use(pytest.MonkeyPatch(), seen)
 
     def write_and_say(*given: Any) -> None:
@@ -60,7 +60,7 @@ def main(file: str, out: str, log: str) -> None:
         return time_them(self, systems)
 
     Timer.time = time_silently  # type: ignore[method-assign]  # watched
-    kept.write_shard, kept.BATCHES = write_and_say, 2
+    output_part.write_shard, output_part.BATCHES = write_and_say, 2
     print("ready", flush=True)
     sweep(file, out=Path(out))
 

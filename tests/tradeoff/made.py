@@ -12,7 +12,7 @@ from tests.retrieval import models
 from trueval.errors import InputError
 from trueval.models.recipes import Recipe
 from trueval.numerics import storage_dtype
-from trueval.retrieval.stages import keys
+from trueval.retrieval.pipeline import cache_keys
 
 WORDS = [f"word{number}" for number in range(24)]
 DOCUMENTS, QUERIES = 60, 8
@@ -101,7 +101,9 @@ def use(patch: pytest.MonkeyPatch, seen: list[Any], spoilt: str = "") -> None:
     """Have pipelines load these models."""
     models.use(patch, lambda name: Model(name, seen, spoilt))
     recipe = Recipe("counts", "embedder", "product")
-    patch.setattr(keys, "find_model", lambda name, _: SimpleNamespace(name=name, path=f"nowhere/{name}", recipe=recipe))
+    patch.setattr(
+        cache_keys, "find_model", lambda name, _: SimpleNamespace(name=name, path=f"nowhere/{name}", recipe=recipe)
+    )
 
 
 def folder(place: Path) -> Path:

@@ -18,7 +18,7 @@ from tests.tradeoff.paper import (
 )
 from tests.tradeoff.sweeps import made_sweep
 
-from trueval.tradeoff.price import PriceBook, Prices, Use, cost_of_thousand
+from trueval.cost.prices import PriceBook, Prices, Use, cost_of_thousand
 
 Entry = dict[str, Any]
 KS = (10, 20, 30)

@@ -9,7 +9,7 @@ from tests.retrieval import models
 
 from trueval import Judgments
 from trueval.collection import Collection
-from trueval.retrieval.stages.config import settings_of_tables
+from trueval.retrieval.pipeline.config import settings_of_tables
 
 QUERIES = 4
 

@@ -9,8 +9,8 @@ import pytest
 from tests.tradeoff.swept import write_arrays
 
 import trueval as tv
-from trueval.tradeoff.draws import resample_means
-from trueval.tradeoff.frontier import Frontier
+from trueval.tradeoff.frontier.frontier import Frontier
+from trueval.tradeoff.quality.resamples import resample_means
 
 SLOW = ("dense", np.full((6, 3), 0.3))
 

@@ -14,7 +14,7 @@ import pytest
 from tests.retrieval.test_kills import check_log
 from tests.tradeoff import made
 
-from trueval.tradeoff.timing import CALLS
+from trueval.tradeoff.runner.timing import CALLS
 
 pytest.importorskip("faiss", reason='needs the extra "retrieval"')
 pytest.importorskip("bm25s", reason='needs the extra "retrieval"')

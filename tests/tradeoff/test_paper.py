@@ -24,8 +24,8 @@ from tests.tradeoff.paper import (
     Embedder,
 )
 
-from trueval.tradeoff.efficiency import efficiency
-from trueval.tradeoff.price import PriceBook, Prices, Use, cost_of_thousand
+from trueval.cost.prices import PriceBook, Prices, Use, cost_of_thousand
+from trueval.tradeoff.quality.efficiency import efficiency
 from trueval.tradeoff.views.quality_tables import share_of
 
 HALF = 0.0005  # what a printed digit may hide

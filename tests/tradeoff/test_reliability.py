@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.tradeoff.worlds import Shipped, make, reliability, said, ship
 
-from trueval.tradeoff.draws import draw_qualities, features_of
+from trueval.tradeoff.quality.resamples import draw_qualities, features_of
 
 
 def of_ninety(curve: list[tuple[float, float, int]]) -> tuple[float, int]:

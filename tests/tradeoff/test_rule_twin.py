@@ -14,8 +14,8 @@ from scipy import stats
 from tests.tradeoff.swept import write_arrays
 
 import trueval as tv
-from trueval.comparison.resampling import CHUNK, RESAMPLES, generator
-from trueval.tradeoff.draws import TIMES
+from trueval.comparison.resampling.resampled_sums import CHUNK, RESAMPLES, generator
+from trueval.tradeoff.quality.resamples import TIMES
 
 DRAWS = 60
 SIGN = {"cost": 1, "latency": 1, "quality": -1}

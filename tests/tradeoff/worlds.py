@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
+from trueval.latency.jitter import log_percentiles, separated
 from trueval.standings.standings import Bools, Floats
-from trueval.tradeoff.draws import draw_latencies, draw_qualities, features_of, resample_means
-from trueval.tradeoff.groups import group
-from trueval.tradeoff.jitter import log_percentiles, separated
-from trueval.tradeoff.pareto import Objectives, on_frontier, removers
-from trueval.tradeoff.rules import Choice, Known, Limits, apply_rules
+from trueval.tradeoff.frontier.configuration_groups import group
+from trueval.tradeoff.frontier.rules import Choice, Known, Limits, apply_rules
+from trueval.tradeoff.quality.pareto import Objectives, on_frontier, removers
+from trueval.tradeoff.quality.resamples import draw_latencies, draw_qualities, features_of, resample_means
 
 BINS = (0.0, 0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95, 0.99, 1.01)
 

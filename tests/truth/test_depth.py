@@ -13,7 +13,7 @@ import pytest
 import twin
 from test_every_measure import CLOSE, FORMS, read, rubric, run_with_ranks, scores_of, with_cutoffs
 
-from trueval.comparison.orders import TieOrders
+from trueval.comparison.resampling.tie_order_values import TieOrders
 from trueval.errors import PolicyError, TruevalWarning
 from trueval.evaluation.arrays import evaluate_arrays
 from trueval.evaluation.evaluate import evaluate

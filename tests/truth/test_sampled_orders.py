@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from test_every_measure import FORMS, rubric, with_cutoffs
 
-from trueval.comparison.orders import TieOrders
+from trueval.comparison.resampling.tie_order_values import TieOrders
 from trueval.errors import TruevalWarning
 from trueval.evaluation.evaluate import evaluate
 from trueval.judgments import Judgments
@@ -68,7 +68,9 @@ def test_the_mean_over_orders_is_the_expected_value(form: str, name: str, monkey
             assert found is not None
             told = [found.values[0], found.values @ found.probabilities, found.values[-1]]
             assert told == pytest.approx([lowest[query], expected[query], highest[query]], abs=CLOSE), (measure, query)
-        monkeypatch.setattr("trueval.comparison.orders.FEW_ORDERS", column)  # 0: nothing is drawn from a list
+        monkeypatch.setattr(
+            "trueval.comparison.resampling.tie_order_values.FEW_ORDERS", column
+        )  # 0: nothing is drawn from a list
         drawn = orders.samples(measure, tied, SAMPLES, seed=0)
         within = SIGMAS * drawn.std() / np.sqrt(SAMPLES) + CLOSE
         assert drawn.mean() == pytest.approx(expected[tied].sum(), abs=within), measure

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from trueval.comparison.compare import compare
-from trueval.comparison.orders import TieOrders
+from trueval.comparison.resampling.tie_order_values import TieOrders
 from trueval.errors import TruevalWarning
 from trueval.evaluation.evaluate import evaluate
 from trueval.evaluation.scores import Scores

@@ -14,7 +14,7 @@ from trueval.evaluation.views.formats import to_trec
 from trueval.judgments import Judgments
 from trueval.measures import parse
 from trueval.measures.aliases import trec_name
-from trueval.rag.evaluation import evaluate_files
+from trueval.rag.evaluate_files import evaluate_files
 from trueval.run import Run
 
 if TYPE_CHECKING:

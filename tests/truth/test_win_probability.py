@@ -7,8 +7,8 @@ import pytest
 from twin import Orders, all_orders, value
 
 from trueval.comparison.compare import compare, compare_scores
-from trueval.comparison.orders import Atoms, TieOrders, convolve
-from trueval.comparison.win_probability import UNKNOWN, Tied, certain, exact, normal, sampled
+from trueval.comparison.resampling.tie_order_values import Atoms, TieOrders, convolve
+from trueval.comparison.resampling.win_probability import UNKNOWN, Tied, certain, exact, normal, sampled
 from trueval.evaluation.evaluate import evaluate
 from trueval.judgments import Judgments
 from trueval.run import Run
@@ -74,7 +74,7 @@ def test_some_of_them_are_neither_certain_nor_even() -> None:
 @pytest.mark.parametrize("measure", ["RR", "nDCG@2", "AP"])
 def test_sampled_and_normal_hold_the_exact_value(measure: str, monkeypatch: pytest.MonkeyPatch) -> None:
     true = found(ONE, OTHER, measure).win.value
-    monkeypatch.setattr("trueval.comparison.orders.MOST_LISTED", 0)
+    monkeypatch.setattr("trueval.comparison.resampling.tie_order_values.MOST_LISTED", 0)
     drawn = found(ONE, OTHER, measure, tie_samples=16_000).win
     assert drawn.method == "sampled"
     assert drawn.value == pytest.approx(true, abs=5 * math.sqrt(0.25 / 16_000))

@@ -67,7 +67,7 @@ def cache(
 
 
 def _print(found: "Cache", now: datetime, form: str) -> None:
-    from trueval.files.source.memory import shown
+    from trueval.files.source.memory_estimate import shown
     from trueval.retrieval.views.cache import table
 
     result = found.to_dict()

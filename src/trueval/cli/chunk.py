@@ -13,7 +13,7 @@ from trueval.cli.options import Memory, with_groups
 from trueval.cli.output import make_parent, say, talk
 
 if TYPE_CHECKING:
-    from trueval.retrieval.chunk import Chunker, Tokenizer
+    from trueval.retrieval.chunking.chunks import Chunker, Tokenizer
 
 WORDS = "words"
 LARGE = 1 << 26  # bytes of a corpus that several processes cut; they take a second to start
@@ -56,15 +56,15 @@ class ChunkOptions:
 
     def chunker(self) -> "Chunker":
         """What cuts as they say."""
-        from trueval.retrieval.chunk import Chunker
+        from trueval.retrieval.chunking.chunks import Chunker
 
         return Chunker(self.how, self.size, self.overlap, self.breadcrumbs, self._tokenizer())
 
     def _tokenizer(self) -> "Tokenizer | None":
         if self.tokens == WORDS:
             return None
-        from trueval.models.local import load_tokenizer
-        from trueval.retrieval.chunk import model_tokens
+        from trueval.models.local_model import load_tokenizer
+        from trueval.retrieval.chunking.chunks import model_tokens
 
         return model_tokens(load_tokenizer(self.tokens))
 
@@ -91,7 +91,7 @@ def chunk(
 
     Example: trueval chunk corpus.jsonl --out chunks/corpus.jsonl --size 515 --overlap 70
     """
-    from trueval.retrieval.chunking import chunk_corpus, corpus_parts
+    from trueval.retrieval.chunking.corpus_chunks import chunk_corpus, corpus_parts
     from trueval.retrieval.views.chunked import table
     from trueval.threads import Processes
 

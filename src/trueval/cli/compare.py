@@ -25,7 +25,7 @@ from trueval.cli.progress import progress
 
 if TYPE_CHECKING:
     from trueval.comparison.compare import Choices
-    from trueval.comparison.orders import TieOrders
+    from trueval.comparison.resampling.tie_order_values import TieOrders
     from trueval.evaluation.scores import Scores
     from trueval.judgments import Judgments
     from trueval.run import Run
@@ -107,7 +107,7 @@ class _Seen:
 
     def __call__(self, run: "Run", judgments: "Judgments", scores: "Scores") -> None:
         """Notes a run that was evaluated."""
-        from trueval.comparison.orders import TieOrders
+        from trueval.comparison.resampling.tie_order_values import TieOrders
 
         self.orders.append(TieOrders(run, judgments, scores.policy, len(self.runs)))
         self.runs.append(run)
@@ -132,10 +132,10 @@ def compare(
 
     Example: trueval compare qrels.trec bm25.trec dense.trec rerank.trec.gz -m "nDCG@10 RR@10"
     """
-    from trueval.comparison.clusters import Clusters
     from trueval.comparison.compare import compare_scores
+    from trueval.comparison.resampling.clusters import Clusters
     from trueval.comparison.views.kind import COMPARE
-    from trueval.rag.evaluation import evaluate_files
+    from trueval.rag.evaluate_files import evaluate_files
 
     baseline = None if shown.baseline is None else run_called(shown.baseline, runs)
     paths = with_baseline(runs, baseline)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from trueval.judgments import Judgments
-    from trueval.retrieval.cuts import Cuts
+    from trueval.retrieval.cuts.cut_audit import Cuts
 
     Told = Callable[[Judgments | None], dict[str, Any]]
 
@@ -152,7 +152,7 @@ def cuts(
 def _of_runs(places: list[str], search: SearchOptions, calls: CallOptions, texts: str | None, told: "Told") -> "Cuts":
     from trueval.collection import Collection
     from trueval.report.provenance import recorded
-    from trueval.retrieval.cuts import cut_runs
+    from trueval.retrieval.cuts.cut_audit import cut_runs
     from trueval.run import Run
 
     if not places:
@@ -173,7 +173,7 @@ def _of_runs(places: list[str], search: SearchOptions, calls: CallOptions, texts
 def _of_collection(
     places: list[str], search: SearchOptions, calls: CallOptions, cache: Path | None, told: "Told"
 ) -> "Cuts":
-    from trueval.retrieval.travel import cut_pipeline
+    from trueval.retrieval.cuts.tie_propagation import cut_pipeline
 
     if len(places) > 1:
         raise typer.BadParameter("name one collection, or say --runs.", param_hint="COLLECTION")

@@ -14,7 +14,7 @@ from trueval.cli.details import Details
 from trueval.cli.long_work import bars
 from trueval.cli.output import check_folder, save, show, talk
 from trueval.cli.progress import progress
-from trueval.report.text import fixed, percent, signed
+from trueval.report.number_texts import fixed, percent, signed
 
 SAMPLE = Path(__file__).resolve().parents[1] / "sample"
 RUNS = ("bm25", "ngrams-bf16")
@@ -106,8 +106,8 @@ def write_page(runs: list[str], folder: Path) -> None:
     """
     from trueval.evaluation.views.details import DETAILS
     from trueval.evaluation.views.kind import EVALUATE
-    from trueval.files.source.seen import recording
-    from trueval.rag.evaluation import evaluate_files
+    from trueval.files.source.fingerprints import recording
+    from trueval.rag.evaluate_files import evaluate_files
 
     qrels = str(SAMPLE / "qrels.trec")
     details = Details(qrels, runs, SAMPLE)
@@ -124,7 +124,7 @@ def demo_results() -> dict[str, Any]:
     Returns:
         What `trueval.evaluation.scores.results` returns.
     """
-    from trueval.rag.evaluation import evaluate_files
+    from trueval.rag.evaluate_files import evaluate_files
 
     paths = [str(SAMPLE / "runs" / f"{name}.trec") for name in RUNS]
     found = evaluate_files(str(SAMPLE / "qrels.trec"), paths, MEASURES, rel=RELEVANT)

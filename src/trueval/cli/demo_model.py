@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from trueval.cli.output import write_atomically
 
 if TYPE_CHECKING:
-    from trueval.precision.passes import Begin, Passes
+    from trueval.precision.model_passes import Begin, Passes
 
 MODEL = "all-MiniLM-L6-v2"
 DTYPES = ("bfloat16", "float32")
@@ -41,7 +41,7 @@ def run_demo_model(
     """
     from trueval.collection import Collection
     from trueval.precision.audit import audit_passes
-    from trueval.precision.passes import run_models
+    from trueval.precision.model_passes import run_models
 
     collection = Collection.read(str(sample), fields=FIELDS)
     passes = run_models(collection, [MODEL], DTYPES, candidates="corpus", folder=folder / OUTPUTS, begin=begin)

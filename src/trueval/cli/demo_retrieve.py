@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 from trueval.cli.demo_model import FIELDS, MODEL
 
 if TYPE_CHECKING:
-    from trueval.retrieval.stages.shared import Begin
+    from trueval.retrieval.pipeline.stage_resources import Begin
 
 NAME: Final = "hybrid"
 # The dtype of one of the two passes of the audit, whose embeddings it takes.
@@ -36,8 +36,8 @@ def retrieve_demo(
         The JSON of `trueval retrieve`, and the path of the run.
     """
     from trueval.collection import Collection
-    from trueval.retrieval.pipeline import Pipeline
-    from trueval.retrieval.stages.config import settings_of_tables
+    from trueval.retrieval.pipeline.config import settings_of_tables
+    from trueval.retrieval.pipeline.pipeline import Pipeline
 
     collection = Collection.read(str(sample), fields=FIELDS)
     pipeline = Pipeline(settings_of_tables(SEARCH, "the demo"), NAME)

@@ -33,8 +33,8 @@ class Details:
         collection: Path | None,
         beside: Mapping[str, str | Path | None] | None = None,
     ) -> None:
-        from trueval.files.names import path_of  # late: it brings numpy, for which no help should wait
-        from trueval.files.source.seen import Seen
+        from trueval.files.display_names import path_of  # late: it brings numpy, for which no help should wait
+        from trueval.files.source.fingerprints import Seen
         from trueval.judgments import judgments_file
         from trueval.report.provenance import date
 
@@ -59,7 +59,7 @@ class Details:
             InputError: the collection cannot be read.
         """
         from trueval.evaluation.views.details import to_details
-        from trueval.files.source.seen import recording
+        from trueval.files.source.fingerprints import recording
 
         with recording(self.seen):  # the texts are those that were hashed, or refused
             return to_details(self._runs, self._scores, self._all_files(), self._collection, self.seen)

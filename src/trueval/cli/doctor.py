@@ -53,7 +53,7 @@ def _print(found: "Installation") -> None:
 
 
 def _rows(found: "Installation") -> "Iterator[tuple[str, str, str]]":
-    from trueval.files.source.memory import shown
+    from trueval.files.source.memory_estimate import shown
 
     for name, version in found.versions.items():
         yield name, version, ""

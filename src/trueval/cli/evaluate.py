@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from trueval.evaluation.scores import Scores
     from trueval.judgments import Judgments
     from trueval.measures import Measure
-    from trueval.rag.evaluation import Evaluated, Observe
+    from trueval.rag.evaluate_files import Evaluated, Observe
     from trueval.run import Run
 
 
@@ -78,7 +78,7 @@ class ShownOptions:
         """Hashes of the texts, where a collection is given."""
         if self.collection is None:
             return {}
-        from trueval.evaluation.content import collection_hashes
+        from trueval.evaluation.content_hashes import collection_hashes
 
         return collection_hashes(self.collection)
 
@@ -113,8 +113,8 @@ def evaluate(
     Example: trueval evaluate qrels.trec bm25.trec rerank.trec.gz -m "nDCG@10 RR@10"
     """
     from trueval.evaluation.views.order import sort_by
-    from trueval.files.source.seen import recording
-    from trueval.rag.evaluation import check_subjects, evaluate_files
+    from trueval.files.source.fingerprints import recording
+    from trueval.rag.evaluate_files import check_subjects, evaluate_files
 
     (chosen, rules), out = policy.request(qrels, measures, form), output.out
     first = sort_by(shown.sort, chosen, rules)
@@ -233,7 +233,7 @@ def lines_beside(found: "Evaluated", results: Mapping[str, Any], *, percent: boo
         percent: whether values are points.
     """
     from trueval.rag.views.text import answer_line, detail_lines, sensitivity_lines
-    from trueval.report.text import FRACTIONS, POINTS
+    from trueval.report.number_texts import FRACTIONS, POINTS
 
     scale = POINTS if percent else FRACTIONS
     yield from detail_lines(results)

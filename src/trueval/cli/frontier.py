@@ -86,7 +86,7 @@ def frontier(
 
     Example: trueval frontier results --max-latency-ms 500 --max-cost 2.5 --out results
     """
-    from trueval.tradeoff.frontier import frontier as find
+    from trueval.tradeoff.frontier.frontier import frontier as find
     from trueval.tradeoff.views.kind import FRONTIER
 
     if output.out is not None:

@@ -15,9 +15,9 @@ from trueval.cli.paths import run_called, with_baseline
 from trueval.cli.progress import progress
 
 if TYPE_CHECKING:
-    from trueval.comparison.corrected import Corrected
-    from trueval.comparison.gate import Check, Limit
-    from trueval.comparison.self_test import SelfTest
+    from trueval.comparison.gate.gate import Check, Limit
+    from trueval.comparison.gate.self_test import SelfTest
+    from trueval.comparison.labels.correction import Corrected
     from trueval.evaluation.scores import Scores
     from trueval.measures import Measure
     from trueval.policy.policy import Policy
@@ -146,8 +146,8 @@ class GateOptions:
         if self.baseline is None:
             return None
         from trueval.errors import InputError, nearest
-        from trueval.evaluation.stored import is_stored
-        from trueval.files.names import name_files, path_of
+        from trueval.evaluation.stored_scores import is_stored
+        from trueval.files.display_names import name_files, path_of
 
         found = run_called(self.baseline, runs)
         path = Path(path_of(found))
@@ -166,7 +166,7 @@ class GateOptions:
         found = {"baseline": None, "clusters": self.clusters}
         if self.baseline is None:
             return found
-        from trueval.evaluation.stored import folder_of, is_stored
+        from trueval.evaluation.stored_scores import folder_of, is_stored
 
         return found | {"baseline": folder_of(self.baseline) if is_stored(self.baseline) else None}
 
@@ -216,7 +216,7 @@ class GateOptions:
             PolicyError: such an option is given.
         """
         from trueval.errors import PolicyError
-        from trueval.evaluation.stored import is_stored
+        from trueval.evaluation.stored_scores import is_stored
 
         if self.baseline is not None and is_stored(self.baseline):
             raise PolicyError(
@@ -280,8 +280,8 @@ class GateOptions:
         """
         if not limits:
             return Gated()
-        from trueval.comparison.clusters import Clusters
-        from trueval.comparison.gate import gate
+        from trueval.comparison.gate.gate import gate
+        from trueval.comparison.resampling.clusters import Clusters
 
         file = self._file(paths[:runs])
         baseline = self.baseline if file is None else scores[paths.index(file)]
@@ -299,8 +299,8 @@ class GateOptions:
 
 
 def _self_test(scores: "Sequence[Scores]", limits: "Sequence[Limit]", shared: dict[str, Any]) -> "SelfTest":
+    from trueval.comparison.gate.self_test import WORLDS, parts, self_test
     from trueval.comparison.limits import MaxDrop
-    from trueval.comparison.self_test import WORLDS, parts, self_test
 
     drops = [limit for limit in limits if isinstance(limit, MaxDrop)]
     named = {str(measure) for measure in scores[0].measures if {None, str(measure)} & {each.measure for each in drops}}

@@ -10,11 +10,11 @@ import typer
 from trueval.cli.output import talk
 
 if TYPE_CHECKING:
-    from trueval.comparison.corrected import Corrected
-    from trueval.comparison.labels import Joined
+    from trueval.comparison.labels.correction import Corrected
+    from trueval.comparison.labels.label_source import Joined
     from trueval.measures import Measure
     from trueval.policy.policy import Policy
-    from trueval.rag.inputs import Inputs
+    from trueval.rag.context_inputs import Inputs
     from trueval.run import Run
 
 
@@ -43,7 +43,7 @@ class LabelOptions:
 
     def folder(self, qrels: str) -> Path | None:
         """The audit that is named, or else the one beside the judgments; None where there is none."""
-        from trueval.comparison.labels import audit_beside
+        from trueval.comparison.labels.label_source import audit_beside
 
         return self.audit or audit_beside(qrels)
 
@@ -58,7 +58,7 @@ class LabelOptions:
             InputError: a file is bad, or labels of people are asked for and are not there.
             PolicyError: what else was chosen does not go with the labels.
         """
-        from trueval.comparison.labels import Joined, join
+        from trueval.comparison.labels.label_source import Joined, join
         from trueval.errors import PolicyError
 
         folder = self.folder(qrels)
@@ -106,7 +106,7 @@ class LabelOptions:
         """
         if joined.audited is None:
             return None
-        from trueval.comparison.correct import correct
+        from trueval.comparison.labels.correct import correct
         from trueval.errors import TruevalError
 
         try:
@@ -132,7 +132,7 @@ class LabelOptions:
         """
         if found is None:
             return results
-        from trueval.comparison.beside import with_corrections
+        from trueval.comparison.labels.corrected_results import with_corrections
         from trueval.report.provenance import recorded
 
         return with_corrections(results, found, joined, recorded(str(self.folder(qrels))), self.labels)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from trueval.evaluation.defaults import Request
     from trueval.measures import Measure
     from trueval.policy.policy import Policy
-    from trueval.rag.inputs import Inputs
+    from trueval.rag.context_inputs import Inputs
 
 # What the help of a command puts together, in the order in which it first meets them.
 MEASURES: Final = "Measures"
@@ -189,7 +189,7 @@ Intervals = Annotated[
 
 def _let_take(ctx: typer.Context, size: str | None) -> str | None:
     """Lets files take so much memory until the command ends."""
-    from trueval.files.source.memory import memory
+    from trueval.files.source.memory_estimate import memory
 
     ctx.with_resource(memory(size))
     return size
@@ -374,9 +374,9 @@ class InputOptions:
         self, measures: "Iterable[Measure]", grades: dict[float, float] | None, correct: str | None = None
     ) -> "Inputs":
         """How files become judgments and runs; sources and answers are read now."""
-        from trueval.rag.answers import read_correctness
-        from trueval.rag.inputs import Inputs
-        from trueval.rag.sources import read_sources
+        from trueval.rag.answer_accuracy import read_correctness
+        from trueval.rag.context_inputs import Inputs
+        from trueval.rag.document_sources import read_sources
 
         return Inputs(
             facets=self.facets or any(measure.needs_facets for measure in measures),

@@ -49,7 +49,7 @@ def show(kind: "Kind", result: Mapping[str, Any], form: str, *, percent: bool = 
         percent: whether tables, Markdown and LaTeX hold points, 100 times the values; JSON, CSV and trec never do.
         told: what else the tables and Markdown of the kind take.
     """
-    from trueval.report.text import FRACTIONS, POINTS
+    from trueval.report.number_texts import FRACTIONS, POINTS
 
     told = told if form in ("table", "markdown") else {}
     scale = POINTS if percent else FRACTIONS
@@ -144,7 +144,7 @@ def _fault_of_ours(results: Mapping[str, bytes]) -> Iterator[None]:
         results: name → bytes, of which the page is made inside the block.
     """
     from trueval.report.generation import stamp_of
-    from trueval.report.unreadable import UnreadableError
+    from trueval.report.page_errors import UnreadableError
 
     try:
         yield
@@ -295,7 +295,7 @@ def write_atomically(path: Path, text: str) -> None:
     Raises:
         OSError: the folder cannot be written.
     """
-    from trueval.files.whole import write_whole
+    from trueval.files.atomic_files import write_whole
 
     write_whole(path, lambda file: file.write_bytes(text.encode("utf-8", errors="backslashreplace")))
 

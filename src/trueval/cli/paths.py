@@ -43,7 +43,7 @@ def run_called(baseline: str, runs: Sequence[str]) -> str:
         >>> run_called("a/run", ["a/run.trec", "b/run.trec"])
         'a/run.trec'
     """
-    from trueval.files.names import name_files, path_of
+    from trueval.files.display_names import name_files, path_of
 
     if baseline in runs:
         return baseline
@@ -59,8 +59,8 @@ def refuse_repeated(qrels: str, runs: Sequence[str]) -> None:
     Raises:
         typer.BadParameter: a path or a name is there twice.
     """
-    from trueval.files.names import name_files
-    from trueval.files.source.content import can_be_read_once
+    from trueval.files.display_names import name_files
+    from trueval.files.source.source_bytes import can_be_read_once
     from trueval.rag.contexts import looks_like_contexts
 
     named = name_files(runs)

@@ -119,11 +119,11 @@ def _of_files(
     baseline: str | None,
 ) -> "tuple[Kind, dict[str, Any]]":
     """What the queries of some runs find."""
-    from trueval.comparison.clusters import Clusters
-    from trueval.comparison.power import power_of_scores
-    from trueval.comparison.sample_size import check_chances
+    from trueval.comparison.power.power_analysis import power_of_scores
+    from trueval.comparison.power.sample_size import check_chances
+    from trueval.comparison.resampling.clusters import Clusters
     from trueval.comparison.views.kind import POWER
-    from trueval.rag.evaluation import evaluate_files
+    from trueval.rag.evaluate_files import evaluate_files
 
     if len(paths) < 2:
         raise typer.BadParameter(
@@ -151,7 +151,7 @@ def _of_files(
 
 def _of_published(told: PublishedOptions, asked: PowerOptions, *, files: bool) -> "tuple[Kind, dict[str, Any]]":
     """What a mean without its run can claim."""
-    from trueval.comparison.published import published
+    from trueval.comparison.gate.published_means import published
     from trueval.comparison.views.kind import PUBLISHED
 
     if files:

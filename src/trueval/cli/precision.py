@@ -25,7 +25,7 @@ from trueval.cli.paths import with_roles
 if TYPE_CHECKING:
     from trueval.collection import Collection
     from trueval.measures import Measure
-    from trueval.precision.audited import Audit
+    from trueval.precision.audit_result import Audit
     from trueval.run import Run
 
 DEFAULT_DTYPES = "bfloat16,float32"
@@ -61,7 +61,7 @@ class CollectionOptions:
 
         from trueval.collection import Collection
         from trueval.precision.logits import read_logits
-        from trueval.precision.passes import narrowed, read_ids
+        from trueval.precision.model_passes import narrowed, read_ids
 
         found = Collection.read(place, fields=in_list(self.fields))
         if grades is not None:
@@ -165,7 +165,7 @@ def precision(
 
     Example: trueval precision collection --model bge-reranker-v2-m3 --dtype bfloat16,float32 -m nDCG@10 --out audit
     """
-    from trueval.files.source.seen import recording
+    from trueval.files.source.fingerprints import recording
     from trueval.precision.views.kind import PRECISION
     from trueval.report.provenance import files_read
 

@@ -17,8 +17,8 @@ from trueval.errors import InputError, PolicyError
 if TYPE_CHECKING:
     from trueval.collection import Collection, Tell
     from trueval.judgments import Judgments
-    from trueval.retrieval.pipeline import Pipeline
-    from trueval.retrieval.stages.retrieved import Retrieved
+    from trueval.retrieval.pipeline.pipeline import Pipeline
+    from trueval.retrieval.pipeline.pipeline_result import Retrieved
     from trueval.run import Run
 
 RUN_FILE = "run.trec"
@@ -61,9 +61,9 @@ class SearchOptions:
         Args:
             depth: documents of each query; None for the default, or what stands in the file.
         """
-        from trueval.retrieval.index import read_spec
-        from trueval.retrieval.pipeline import Pipeline
-        from trueval.retrieval.stages.config import settings_of_tables
+        from trueval.retrieval.indexes.index import read_spec
+        from trueval.retrieval.pipeline.config import settings_of_tables
+        from trueval.retrieval.pipeline.pipeline import Pipeline
 
         if (self.pipeline is None) == (self.index is None):
             raise typer.BadParameter("give one of them: a file, or one index.", param_hint="--pipeline --index")
@@ -130,8 +130,8 @@ class PipelineOptions(SearchOptions):
 
     def read(self) -> "Pipeline":
         """Reads the file, or makes a pipeline of one stage, which scores as asked."""
-        from trueval.retrieval.pipeline import Pipeline
-        from trueval.retrieval.stages.config import reusing, settings_of_tables
+        from trueval.retrieval.pipeline.config import reusing, settings_of_tables
+        from trueval.retrieval.pipeline.pipeline import Pipeline
 
         chosen = self.found(self.depth)
         chosen = Pipeline(reusing(chosen.settings, self.reuse), chosen.name)
@@ -293,7 +293,7 @@ def _files(runs: Sequence["Run"], k: int | None, texts: "Collection") -> dict[st
 
 
 def _write_contexts(run: "Run", k: int, file: Path, *, collection: "Collection") -> None:
-    from trueval.retrieval.stages.prompts import write_contexts
+    from trueval.retrieval.pipeline.prompt_log import write_contexts
 
     cut = write_contexts(run, k, file, collection.queries, collection.documents)
     if cut.note:

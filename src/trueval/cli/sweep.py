@@ -13,7 +13,7 @@ from trueval.cli.output import check_folder, save, say, show, talk
 from trueval.errors import InputError
 
 if TYPE_CHECKING:
-    from trueval.tradeoff.plan import Plan
+    from trueval.tradeoff.config.plan import Plan
 
 
 @with_groups
@@ -58,8 +58,8 @@ def sweep(
 
     Example: trueval sweep sweep.toml --dry-run
     """
-    from trueval.tradeoff.plan import Plan
-    from trueval.tradeoff.sweep import sweep as make
+    from trueval.tradeoff.config.plan import Plan
+    from trueval.tradeoff.runner.sweep import sweep as make
     from trueval.tradeoff.views.kind import SWEEP
 
     plan = Plan.read(config).reusing(reuse)
@@ -84,7 +84,7 @@ def sweep(
 
 def _show_estimate(plan: "Plan", out: Path | None, cache: Path | None, form: str, max_cost: float | None) -> None:
     """Says what there is to do."""
-    from trueval.tradeoff.estimate import estimate
+    from trueval.tradeoff.runner.sweep_estimate import estimate
 
     check_form(form)
     with remarks():

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from trueval.comparison.concentration import Concentration
-from trueval.comparison.rare_losses import RareLosses
+from trueval.comparison.resampling.concentration import Concentration
+from trueval.comparison.resampling.rare_losses import RareLosses
 
 # What a check against an allowed drop says; every other one has passed or failed, or cannot tell where people's labels
 # decide.

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueval.comparison.alignment import Aligned, align
-from trueval.comparison.bounded import widths
 from trueval.comparison.choices import BOOTSTRAP, Choices
-from trueval.comparison.clusters import Clusters, Units
 from trueval.comparison.comparison import Comparison, Difference, Interval, Leaderboard, Ranked, Significance
-from trueval.comparison.concentration import concentration, remarks
 from trueval.comparison.findings import Findings, find
-from trueval.comparison.orders import TieOrders
-from trueval.comparison.resampling import thread_count
-from trueval.comparison.reshuffled import reshuffle_runs
+from trueval.comparison.resampling.alignment import Aligned, align
+from trueval.comparison.resampling.bounded_intervals import widths
+from trueval.comparison.resampling.clusters import Clusters, Units
+from trueval.comparison.resampling.concentration import concentration, remarks
+from trueval.comparison.resampling.pair_wins import Winners
+from trueval.comparison.resampling.resampled_sums import thread_count
+from trueval.comparison.resampling.run_reshuffle import reshuffle_runs
+from trueval.comparison.resampling.tie_order_values import TieOrders
 from trueval.comparison.verdict import judge, letters, rank_intervals
-from trueval.comparison.wins import Winners
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.defaults import fill_defaults
 from trueval.evaluation.evaluate import Measures, evaluate

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from trueval.comparison.concentration import Concentration
-from trueval.comparison.reshuffled import Reshuffled
-from trueval.comparison.win_probability import WinProbability
+from trueval.comparison.resampling.concentration import Concentration
+from trueval.comparison.resampling.run_reshuffle import Reshuffled
+from trueval.comparison.resampling.win_probability import WinProbability
 from trueval.errors import InputError
 from trueval.forks import need_polars
 from trueval.numerics import nulls
@@ -244,7 +244,7 @@ class Comparison:
         Raises:
             MissingExtraError: pandas is not installed.
         """
-        from trueval.report.frames import to_pandas
+        from trueval.report.pandas_frames import to_pandas
 
         return to_pandas(self.to_polars())
 

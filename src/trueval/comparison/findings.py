@@ -8,15 +8,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from trueval.comparison.alignment import Aligned
-from trueval.comparison.betting import Bets
-from trueval.comparison.bounded import Differences, bets_of, intervals_by_bets, reach_of
 from trueval.comparison.choices import Choices
-from trueval.comparison.clusters import Clusters, Units
-from trueval.comparison.intervals import Draws, Extremes, Intervals, Resampled, intervals_of
-from trueval.comparison.multiplicity import adjust
-from trueval.comparison.simultaneous import Deviations, Family, deviations, simultaneous_intervals
-from trueval.comparison.tests import Flipped, effect_sizes, joint_maxt, randomization_test, t_test, wilcoxon_test
+from trueval.comparison.resampling.alignment import Aligned
+from trueval.comparison.resampling.betting import Bets
+from trueval.comparison.resampling.bounded_intervals import Differences, bets_of, intervals_by_bets, reach_of
+from trueval.comparison.resampling.clusters import Clusters, Units
+from trueval.comparison.resampling.intervals import Draws, Extremes, Intervals, Resampled, intervals_of
+from trueval.comparison.resampling.multiplicity import adjust
+from trueval.comparison.resampling.paired_tests import (
+    Flipped,
+    effect_sizes,
+    joint_maxt,
+    randomization_test,
+    t_test,
+    wilcoxon_test,
+)
+from trueval.comparison.resampling.simultaneous import Deviations, Family, deviations, simultaneous_intervals
 from trueval.standings.standings import Bools, Floats, Ints
 
 

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from trueval.comparison.win_probability import WinProbability
+from trueval.comparison.resampling.win_probability import WinProbability
 from trueval.standings.standings import Bools
 
 SEPARATED: Final = "separated"

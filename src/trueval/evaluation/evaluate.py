@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from trueval.errors import InputError, TruevalWarning
-from trueval.evaluation.content import Content
+from trueval.evaluation.content_hashes import Content
 from trueval.evaluation.defaults import fill_defaults
 from trueval.evaluation.notes import notes_of, open_orders
 from trueval.evaluation.pairing import read_pair, unjudged_queries

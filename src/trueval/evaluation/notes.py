@@ -12,12 +12,12 @@ import polars as pl
 from trueval.evaluation.label_order import tie_order_notes
 from trueval.judgments import Judgments
 from trueval.measures import Measure
-from trueval.measures.worth import WORTHS
+from trueval.measures.grade_values import WORTHS
 from trueval.policy.conventions import TOOLS
 from trueval.policy.policy import LEAST_POSITIVE, Policy
 from trueval.printable import first_ids
 from trueval.run import Run
-from trueval.standings.corpus.scorer import CorpusScorer
+from trueval.standings.corpus.corpus_scorer import CorpusScorer
 from trueval.standings.standings import Floats, Standings
 
 # What reads grades on the rubric 1 to 5 of P-B.

@@ -15,7 +15,7 @@ from trueval.printable import first_ids
 from trueval.run import Run
 
 if TYPE_CHECKING:
-    from trueval.standings.corpus.scorer import CorpusScorer
+    from trueval.standings.corpus.corpus_scorer import CorpusScorer
     from trueval.standings.standings import Floats
 
 # Scales of grades have few values; that of 0 to 10 is the longest in use.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from trueval.errors import Place
 from trueval.evaluation.scores import STATISTICS, Scores
-from trueval.files.source.content import read_bytes
+from trueval.files.source.source_bytes import read_bytes
 from trueval.files.tabular.parquet_sizes import check_sizes
 
 QUERIES: Final = "queries.parquet"

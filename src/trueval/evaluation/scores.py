@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from trueval.errors import InputError, MeasureError, nearest
-from trueval.evaluation.content import Content
+from trueval.evaluation.content_hashes import Content
 from trueval.evaluation.defaults import named_measure
 from trueval.evaluation.estimate import Estimate, arithmetic_mean, geometric_mean
 from trueval.evaluation.ties import Ties, joined_ties
@@ -300,7 +300,7 @@ class Scores:
         Raises:
             MissingExtraError: pandas is not installed.
         """
-        from trueval.report.frames import to_pandas
+        from trueval.report.pandas_frames import to_pandas
 
         return to_pandas(self.to_polars())
 

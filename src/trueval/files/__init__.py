@@ -8,16 +8,16 @@ and types (columns), which rows groups by query and checks/ looks at. Nothing he
 from trueval.files.checks.duplicates import half_hashes
 from trueval.files.checks.ids import id_notes
 from trueval.files.checks.rank_order import rank_notes
+from trueval.files.display_names import NamedFile, name_files, path_of
+from trueval.files.format_detection import FORMATS, read_table
 from trueval.files.frame import Kind, Stretches, Table
-from trueval.files.given import Given, read_given
-from trueval.files.memory.arrays import read_arrays
 from trueval.files.memory.peers import read_dict
-from trueval.files.names import NamedFile, name_files, path_of
-from trueval.files.reading import FORMATS, read_table
-from trueval.files.rows import Rows, check_rows
-from trueval.files.source.content import Content, Source
-from trueval.files.tabular.delimited import canonical_table
-from trueval.files.tabular.typed import read_frame
+from trueval.files.memory.score_lists import read_arrays
+from trueval.files.python_inputs import Given, read_given
+from trueval.files.row_checks import Rows, check_rows
+from trueval.files.source.source_bytes import Content, Source
+from trueval.files.tabular.delimited_text import canonical_table
+from trueval.files.tabular.typed_tables import read_frame
 
 __all__ = [
     "FORMATS",

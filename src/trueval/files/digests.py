@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from trueval.files.whole import write_whole
+from trueval.files.atomic_files import write_whole
 
 DIGESTS: Final = "digests.json"
 PIECE: Final = 1 << 20

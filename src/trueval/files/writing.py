@@ -10,7 +10,7 @@ from typing import Final
 import polars as pl
 
 from trueval.errors import InputError
-from trueval.files.whole import write_whole
+from trueval.files.atomic_files import write_whole
 
 SHOWN: Final = 60  # characters of an id in an error
 

@@ -11,11 +11,11 @@ from trueval.golden.baselines.heapsort import heapsort, pairwise_heapsort
 from trueval.golden.baselines.tournaments import tournaments
 from trueval.golden.baselines.trueskill import trueskill_stop
 from trueval.golden.baselines.windows import sliding_window
-from trueval.golden.batches import INSIDE
-from trueval.golden.paper_s6 import AUTHORS_TURNS, PaperSettings, paper_s6
-from trueval.golden.posterior import Posterior
-from trueval.golden.posterior_s6 import PosteriorSettings, expected_overlap, posterior_s6
-from trueval.golden.refine_pools import Refining
+from trueval.golden.build.refine_pools import Refining
+from trueval.golden.refine.batch_choice import INSIDE
+from trueval.golden.refine.paper_s6 import AUTHORS_TURNS, PaperSettings, paper_s6
+from trueval.golden.refine.posterior import Posterior
+from trueval.golden.refine.posterior_s6 import PosteriorSettings, expected_overlap, posterior_s6
 from trueval.golden.worlds import SimulatedJudge
 from trueval.standings.standings import Floats
 

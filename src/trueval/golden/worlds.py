@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from trueval.golden.orders import Batch
+from trueval.golden.refine.judge_orders import Batch
 from trueval.standings.standings import Floats
 
 USUAL: Final = 5  # documents of a batch for which the disagreement of a judge is meant

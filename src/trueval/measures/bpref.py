@@ -20,7 +20,7 @@ import numpy as np
 
 from trueval.measures.linear import extreme_ranks
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
-from trueval.measures.orders.draws import draw
+from trueval.measures.orders.group_draws import draw
 from trueval.measures.parameters import REL, count_relevant, is_relevant, relevant_by_group
 from trueval.measures.span import UNIT
 from trueval.specs import choice

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from trueval.errors import MeasureError
 from trueval.measures.evidence import cut_counts, cutoff_of, set_values
+from trueval.measures.grade_values import Worth, worth_of
 from trueval.measures.linear import extreme_ranks
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
 from trueval.measures.orders.best_of_draws import (
@@ -28,10 +29,9 @@ from trueval.measures.orders.best_of_draws import (
     lead_variance,
     share_moments,
 )
-from trueval.measures.orders.draws import three_kinds
+from trueval.measures.orders.group_draws import three_kinds
 from trueval.measures.rarity import COLUMNS, best_counts, best_gain
 from trueval.measures.span import UNIT
-from trueval.measures.worth import Worth, worth_of
 from trueval.specs import Parameter, Value
 from trueval.standings.standings import Bools, Floats, Standings
 

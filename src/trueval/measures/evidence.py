@@ -12,14 +12,14 @@ from functools import partial
 
 import numpy as np
 
+from trueval.measures.grade_values import Worth, worth_of
 from trueval.measures.linear import linear
 from trueval.measures.measure import Definition, Measure, Values, register
 from trueval.measures.orders.capped_sums import excess_moments
-from trueval.measures.orders.draws import three_kinds
+from trueval.measures.orders.group_draws import three_kinds
 from trueval.measures.orders.weights import Top
 from trueval.measures.rarity import COLUMNS
 from trueval.measures.span import UNIT
-from trueval.measures.worth import Worth, worth_of
 from trueval.specs import Parameter, bounded, choice
 from trueval.standings.standings import Bools, Floats, Standings, sum_by
 
@@ -114,7 +114,7 @@ def _details(standings: Standings, measure: Measure, counted: Bools) -> dict[str
     return found
 
 
-# Measures of a set differ in what a document is worth (worth.py) and in nothing else.
+# Measures of a set differ in what a document is worth (grade_values.py) and in nothing else.
 _of_a_set = partial(
     Definition,
     compute=_evidence,

@@ -23,7 +23,7 @@ import numpy as np
 from trueval.measures.linear import extreme_ranks
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
 from trueval.measures.orders.curve_moments import Levels, Moments, curve_moments
-from trueval.measures.orders.draws import moments
+from trueval.measures.orders.group_draws import moments
 from trueval.measures.orders.precision_sums import RelevantGroups, relevant_groups
 from trueval.measures.parameters import REL, count_relevant, is_relevant
 from trueval.measures.span import UNIT

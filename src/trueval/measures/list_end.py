@@ -19,7 +19,7 @@ import numpy as np
 
 from trueval.errors import PolicyError
 from trueval.measures.measure import Measure, Values
-from trueval.measures.orders.draws import draw
+from trueval.measures.orders.group_draws import draw
 from trueval.standings.standings import Bools, Floats, Ints, Standings
 
 Compute: TypeAlias = Callable[[Standings, Measure], Values]

@@ -17,9 +17,9 @@ import numpy as np
 
 from trueval.errors import MeasureError
 from trueval.measures.evidence import cutoff_of
+from trueval.measures.grade_values import worth_of
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
 from trueval.measures.span import UNIT
-from trueval.measures.worth import worth_of
 from trueval.specs import bounded
 from trueval.standings.standings import Bools, Floats, Ints, Standings, sum_by
 

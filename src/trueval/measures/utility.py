@@ -26,7 +26,7 @@ import numpy as np
 
 from trueval.measures.evidence import cut_counts, cutoff_of
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
-from trueval.measures.orders.draws import MOST_KEPT, likely
+from trueval.measures.orders.group_draws import MOST_KEPT, likely
 from trueval.measures.rarity import best_counts, check_rubric
 from trueval.measures.span import UNIT
 from trueval.standings.standings import Floats, Standings

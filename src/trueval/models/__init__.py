@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from trueval.models.loading import load_embedder, load_model, load_reranker
     from trueval.models.recipes import RECIPES, Recipe, find_recipe
     from trueval.models.reranker import Reranker
-    from trueval.models.wrapping import high_precision
+    from trueval.models.score_wrapper import high_precision
 
 _HOMES = {
     "embedder": ("Embedder",),
     "loading": ("load_embedder", "load_model", "load_reranker"),
     "recipes": ("RECIPES", "Recipe", "find_recipe"),
     "reranker": ("Reranker",),
-    "wrapping": ("high_precision",),
+    "score_wrapper": ("high_precision",),
 }
 
 

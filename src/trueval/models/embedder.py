@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 
 from trueval.models.batches import refuse_overflow, to_array
-from trueval.models.local import LocalModel, padded
-from trueval.models.pairs import pair_scores
+from trueval.models.local_model import LocalModel, padded
+from trueval.models.pair_scores import pair_scores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

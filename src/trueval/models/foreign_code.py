@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from trueval.errors import InputError
-from trueval.models.places import need
+from trueval.models.model_location import need
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from trueval.errors import InputError, PolicyError
 from trueval.models.embedder import EMBEDDERS, LocalEmbedder
-from trueval.models.hosted.roles import HostedEmbedder, HostedReranker, load_hosted
+from trueval.models.hosted.hosted_roles import HostedEmbedder, HostedReranker, load_hosted
 from trueval.models.hosted.services import is_hosted
-from trueval.models.places import find_model, need
+from trueval.models.model_location import find_model, need
 from trueval.models.reranker import RERANKERS, LocalReranker
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def load_model(
         max_length: tokens kept, instead of the recipe's.
         instruction: task description, instead of the recipe's.
         trust_remote_code: whether code that the model's authors put beside it may run.
-        service: of a hosted model further settings, as `trueval.models.hosted.roles.load_hosted` takes them.
+        service: of a hosted model further settings, as `trueval.models.hosted.hosted_roles.load_hosted` takes them.
 
     Raises:
         InputError: no such recipe or model, files are missing, or the number of labels does not fit the recipe.

@@ -14,7 +14,7 @@ it would have had. Values stay in the model's own format; one that NumPy lacks i
 
 A hosted model gives its answers call by call, and each is a shard as soon as it comes: what was paid for is kept. Its
 answers do not depend on the batch, so texts of another collection that were sent before are not sent again. Outputs of
-other models are taken by text in float32 (reuse.py).
+other models are taken by text in float32 (output_reuse.py).
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from trueval.errors import TruevalWarning
-from trueval.files.texts.sequence import Made
-from trueval.models.answers import KeptAnswers
-from trueval.models.kept import FORMAT_VERSION, KIND, ROWS, Found, Kept, Part, Step, forward, shards_of
-from trueval.models.known import deciding, prefix_of
+from trueval.files.texts.lazy_list import Made
+from trueval.models.known_outputs import deciding, prefix_of
+from trueval.models.output_part import FORMAT_VERSION, KIND, ROWS, Found, Kept, Part, Step, forward, shards_of
 from trueval.models.recipes import Recipe
-from trueval.report.together import alone
+from trueval.models.response_store import KeptAnswers
+from trueval.report.atomic_folders import alone
 
 if TYPE_CHECKING:
     from trueval.collection import Candidates, Collection

@@ -9,8 +9,8 @@ import numpy as np
 
 from trueval.errors import InputError
 from trueval.models.batches import refuse_overflow, to_array
-from trueval.models.local import LocalModel, padded
-from trueval.models.places import need
+from trueval.models.local_model import LocalModel, padded
+from trueval.models.model_location import need
 from trueval.numerics import storage_dtype
 from trueval.scoring import sigmoid, softmax
 

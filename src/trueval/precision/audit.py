@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
-from trueval.comparison.reshuffle import PERSISTENCE
+from trueval.comparison.resampling.reshuffle import PERSISTENCE
 from trueval.errors import InputError, TruevalWarning
 from trueval.evaluation.defaults import fill_defaults
 from trueval.evaluation.evaluate import Measures, evaluate
@@ -19,12 +19,12 @@ from trueval.evaluation.label_order import OrderCheck, check_orders, order_notes
 from trueval.evaluation.scores import Scores
 from trueval.judgments import Judgments
 from trueval.measures import Measure
-from trueval.models.pairs import PAIRED
-from trueval.precision.agreement import Agreement, Resolution, agreement, resolution_of_ties
-from trueval.precision.audited import Audit, RegimeResult
-from trueval.precision.passes import run_models
+from trueval.models.pair_scores import PAIRED
+from trueval.precision.audit_result import Audit, RegimeResult
+from trueval.precision.logits_files import stored_passes
+from trueval.precision.model_passes import run_models
 from trueval.precision.regimes import scored, whole_corpus
-from trueval.precision.stored import stored_passes
+from trueval.precision.scoring_agreement import Agreement, Resolution, agreement, resolution_of_ties
 from trueval.retrieval.exhaustive import evaluate_corpus
 from trueval.run import Run
 from trueval.standings.counting import listed_documents
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from trueval.collection import Candidates, Collection
     from trueval.policy.policy import Policy
-    from trueval.precision.passes import Passes
+    from trueval.precision.model_passes import Passes
     from trueval.precision.regimes import Regime
 
 
@@ -102,7 +102,8 @@ def audit_models(
         measures: as in `evaluate`.
         dtypes: formats that the models run in.
         policy: as in `evaluate`.
-        passes: further options of `trueval.precision.passes.run_models`: candidates, scoring, index_dtypes, folder,
+        passes: further options of `trueval.precision.model_passes.run_models`: candidates, scoring, index_dtypes,
+            folder,
             batch_size and so on.
         choices: as in `evaluate`.
 

@@ -12,7 +12,7 @@ import numpy as np
 from trueval.errors import Place
 from trueval.files.source.encoding import is_unicode
 from trueval.numerics import FORMATS, round_to, storage_dtype
-from trueval.precision.archive import read_archive
+from trueval.precision.npz_archive import read_archive
 from trueval.printable import encodable
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from trueval.errors import PolicyError
-from trueval.models.pairs import FINISHED, HIGH, MODEL, PAIRED, pair_scores
+from trueval.models.pair_scores import FINISHED, HIGH, MODEL, PAIRED, pair_scores
 from trueval.numerics import find_format, round_to, storage_dtype
 from trueval.retrieval.exhaustive import Embeddings
 from trueval.run import Run

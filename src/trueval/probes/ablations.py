@@ -15,9 +15,9 @@ from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
 from trueval.errors import PolicyError, nearest
-from trueval.probes.bundles import TEMPLATES, Bundle, Parts, Writing
+from trueval.probes.authors import Name, plain
 from trueval.probes.edits import near_miss
-from trueval.probes.people import Name, plain
+from trueval.probes.stimuli import TEMPLATES, Bundle, Parts, Writing
 
 Claim = Literal["reversible", "idempotent", "neither"]
 BASE: Final = "base"
@@ -58,8 +58,8 @@ class Ablation(NamedTuple):
 def hard_name_mask(bundle: Bundle) -> Bundle:
     """One mask in the place of every author, in the query too: C1, C2a and C2b become one text.
 
-    >>> from trueval.probes.people import sample_people
-    >>> from trueval.probes.bundles import bundles
+    >>> from trueval.probes.authors import sample_people
+    >>> from trueval.probes.stimuli import bundles
     >>> masked = hard_name_mask(bundles(sample_people("en"), "en", 2, 0, 0)[1]).texts()
     >>> masked.candidates[0].endswith("Author: AUTHOR_001."), len(set(masked.candidates))
     (True, 2)

@@ -12,11 +12,11 @@ from typing import Final
 
 from trueval.errors import PolicyError, nearest
 from trueval.probes.ablations import CURLY, HYPHENS, mask_of, stressed, tokens_of, without_diacritics
-from trueval.probes.chatter import LEVELS, noisy
+from trueval.probes.authors import plain
 from trueval.probes.edits import near_miss
-from trueval.probes.joined import Condition
 from trueval.probes.mentions import BOTH, INITIALS, INVERTED, WHOLE, Mention, Mentions, forms
-from trueval.probes.people import plain
+from trueval.probes.probe_retrieval_correlation import Condition
+from trueval.probes.query_noise import LEVELS, noisy
 
 NOISE: Final = "noise "
 # Those that need a table of authors.

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from trueval.errors import InputError
-from trueval.probes.people import plain
+from trueval.probes.authors import plain
 
 ATTEMPTS: Final = 100
 

@@ -20,8 +20,8 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from trueval.probes.ablations import HYPHENS, MARKS, initials
+from trueval.probes.authors import Name, People, plain
 from trueval.probes.given_names import beside, fitting, given_parts
-from trueval.probes.people import Name, People, plain
 
 APOSTROPHES: Final = re.compile("['’‘ʼ]")
 SPACES: Final = re.compile(r"\s+")
@@ -83,7 +83,7 @@ class Mentions:
     Args:
         people: the table.
 
-    >>> from trueval.probes.people import sample_people
+    >>> from trueval.probes.authors import sample_people
     >>> known = Mentions(sample_people("en"))
     >>> found = known.first("what did manon lefèvre write?")
     >>> known.authors[found.author].text, found.form, known.first("What did Lefèvre write?").form
@@ -189,7 +189,7 @@ class Mentions:
             change: from a mention and its characters to what stands there instead.
             author: whose mentions are changed; everybody's if None.
 
-        >>> from trueval.probes.people import sample_people
+        >>> from trueval.probes.authors import sample_people
         >>> Mentions(sample_people("en")).changed("What did Lefèvre write?", lambda found, name: name.upper())
         'What did LEFÈVRE write?'
         """

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueval.errors import InputError
-from trueval.models.kept import Part, Step
+from trueval.models.output_part import Part, Step
+from trueval.models.output_reuse import reused_part
 from trueval.models.outputs import settings_of
-from trueval.models.pairs import FINISHED
-from trueval.models.reuse import reused_part
+from trueval.models.pair_scores import FINISHED
 from trueval.numerics import find_format, round_to
-from trueval.probes.scorers import Pairs, PairScores, spacings
+from trueval.probes.scorer import Pairs, PairScores, spacings
 from trueval.retrieval.indexes.vectors import truncated
 from trueval.scoring import maxsim
 from trueval.standings.standings import Floats, Ints

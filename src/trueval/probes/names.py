@@ -15,9 +15,9 @@ import numpy as np
 
 from trueval.errors import PolicyError
 from trueval.probes.ablations import BASE, find_ablations
-from trueval.probes.bundles import CANDIDATES, bundles, chosen_works
-from trueval.probes.people import People
-from trueval.probes.scorers import Pairs, PairScorer
+from trueval.probes.authors import People
+from trueval.probes.scorer import Pairs, PairScorer
+from trueval.probes.stimuli import CANDIDATES, bundles, chosen_works
 from trueval.standings.standings import Floats, Ints
 
 MARGINS: Final = ("name", "topic", "both")

@@ -1,7 +1,7 @@
 """The probe of noise: what chatter around a question does to what a pipeline finds for it.
 
 Some judged queries of a collection are written with chatter of several levels, with denoising and without, and with one
-way of writing (NFC, plain spaces and apostrophes) and without, and searched for together (searching.py).
+way of writing (NFC, plain spaces and apostrophes) and without, and searched for together (query_variants.py).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 import polars as pl
 
 from trueval.collection import Collection
-from trueval.comparison.reshuffle import Reshuffle, moved
-from trueval.comparison.reshuffled import lists_of
+from trueval.comparison.resampling.reshuffle import Reshuffle, moved
+from trueval.comparison.resampling.run_reshuffle import lists_of
 from trueval.errors import InputError, TruevalWarning, nearest
 from trueval.evaluation.defaults import RELEVANT, fill_defaults
 from trueval.evaluation.evaluate import evaluate
@@ -27,13 +27,13 @@ from trueval.measures import Measure
 from trueval.measures.grammar import Measures
 from trueval.models.hosted.account import LEDGER, Account
 from trueval.policy.policy import Policy
-from trueval.probes.chatter import BANKS, LEVELS, Noisy, noisy
 from trueval.probes.denoise import denoise
-from trueval.probes.searching import AS_IT_IS, named_texts, search
-from trueval.report.text import counted
+from trueval.probes.query_noise import BANKS, LEVELS, Noisy, noisy
+from trueval.probes.query_variants import AS_IT_IS, named_texts, search
+from trueval.report.number_texts import counted
 from trueval.retrieval.indexes.analysis import one_writing
-from trueval.retrieval.pipeline import Pipeline
-from trueval.retrieval.stages.shared import Begin, nobody, shared_work
+from trueval.retrieval.pipeline.pipeline import Pipeline
+from trueval.retrieval.pipeline.stage_resources import Begin, nobody, shared_work
 from trueval.run import Run
 from trueval.standings.standings import Floats
 

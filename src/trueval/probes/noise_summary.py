@@ -9,13 +9,13 @@ from typing import Any, Final
 import numpy as np
 
 from trueval.collection import Collection
-from trueval.comparison.intervals import bootstrap_intervals
-from trueval.comparison.resampling import thread_count
-from trueval.comparison.reshuffle import DEPTH, PERSISTENCE, K
+from trueval.comparison.resampling.intervals import bootstrap_intervals
+from trueval.comparison.resampling.resampled_sums import thread_count
+from trueval.comparison.resampling.reshuffle import DEPTH, PERSISTENCE, K
 from trueval.numerics import or_null
-from trueval.probes.chatter import variety
+from trueval.probes.denoising_accuracy import changed, stripping
 from trueval.probes.noise import CLEAN, RULES, Condition, NoiseProbe
-from trueval.probes.stripped import changed, stripping
+from trueval.probes.query_noise import variety
 from trueval.standings.standings import Floats
 from trueval.version import __version__
 

@@ -10,19 +10,19 @@ from tempfile import TemporaryDirectory
 
 from trueval.collection import Collection
 from trueval.errors import InputError
-from trueval.golden.asking import Step
-from trueval.golden.build import opened_account
-from trueval.golden.estimate import announce, estimate_stage
-from trueval.golden.judge import Judge, Question, key_of
-from trueval.golden.judges import make_judge
-from trueval.golden.ledger import Ledger, known_ledger, opened_ledger
-from trueval.golden.plan import read_judge
-from trueval.golden.pool import rewrite
-from trueval.golden.tables import JUDGE_REWRITES
+from trueval.golden.build.build import opened_account
+from trueval.golden.build.build_estimate import announce, estimate_stage
+from trueval.golden.build.golden_plan import read_judge
+from trueval.golden.build.golden_tables import JUDGE_REWRITES
+from trueval.golden.build.judge_choice import make_judge
+from trueval.golden.build.pooling import rewrite
+from trueval.golden.judge.concurrent_questions import Step
+from trueval.golden.judge.judge import Judge, Question, key_of
+from trueval.golden.judge.ledger import Ledger, known_ledger, opened_ledger
 from trueval.models.hosted.account import Account
-from trueval.probes.expected import ProbeEstimate, estimate_noise
 from trueval.probes.noise import JUDGE, Design, drawn, raw_texts
-from trueval.retrieval.pipeline import Pipeline
+from trueval.probes.probe_estimate import ProbeEstimate, estimate_noise
+from trueval.retrieval.pipeline.pipeline import Pipeline
 
 LEDGER = "probe-noise.ledger.sqlite"
 CALLS = "probe-noise.calls.jsonl"

@@ -1,222 +1,177 @@
-"""Scorers: whatever gives a query and a candidate a number.
-
-A probe hands all its pairs to a scorer in one call, so that a model sees every distinct text once, whatever the number
-of runs and of changes to the texts. Numbers of one scorer are comparable with each other, not with those of another.
-"""
+"""Entrants: the scorers that a probe is asked for, made of their names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
-import numpy as np
+from trueval.errors import PolicyError
+from trueval.models.hosted.account import Account
+from trueval.models.hosted.services import is_hosted
+from trueval.models.loading import load_embedder, load_reranker
+from trueval.models.model_location import Place, find_model
+from trueval.models.output_part import Step
+from trueval.probes.model_scorers import CosineScorer, LogitScorer, MaxSimScorer, Passed
+from trueval.probes.scorer import Bm25Scorer, Hybrid, Once, PairScorer
 
-from trueval.errors import InputError
-from trueval.numerics import find_format
-from trueval.retrieval.index import make_index
-from trueval.specs import written
-from trueval.standings.standings import Bools, Floats, Ints
-
-# Scores of queries by candidates that are held at once: 8 MiB.
-MOST_CELLS: Final = 1 << 20
+EMBEDDER, TOKENS, RERANKER = "embedder", "tokens", "reranker"
+LATE: Final = "late-interaction"
 
 
-class Pairs(NamedTuple):
-    """Queries with candidates, every text once.
+class Named(NamedTuple):
+    """An embedder as it is asked for.
 
     Attributes:
-        queries: different texts.
-        candidates: different texts.
-        query: [pair] place of its query.
-        candidate: [pair] place of its candidate.
-        sets: [pair] number of the set that it belongs to: candidates of one set are the corpus of a scorer that counts
-            words.
-        usual: [pair] whether it is as the texts are usually, before anybody changed them: a scorer that normalises
-            takes its mean and spread from these.
+        model: its name.
+        dimension: numbers to keep; None for all.
     """
 
-    queries: Sequence[str]
-    candidates: Sequence[str]
-    query: Ints
-    candidate: Ints
-    sets: Ints
-    usual: Bools
+    model: str
+    dimension: int | None
 
     @classmethod
-    def of(
-        cls, pairs: Iterable[tuple[str, str]], sets: Sequence[int] | None = None, usual: Sequence[bool] | None = None
-    ) -> Pairs:
-        """Gather pairs.
+    def of(cls, text: str) -> Named:
+        """Read NAME or NAME@DIMENSION.
 
-        Args:
-            pairs: (query, candidate).
-            sets: of each pair; None for one set.
-            usual: of each pair; None where all are.
+        >>> Named.of("all-MiniLM-L6-v2@256"), Named.of("org/model@main")
+        (Named(model='all-MiniLM-L6-v2', dimension=256), Named(model='org/model@main', dimension=None))
+        """
+        model, _, dimension = text.rpartition("@")
+        return cls(model, int(dimension)) if model and dimension.isdecimal() and int(dimension) else cls(text, None)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a probe is asked for.
+
+    Attributes:
+        models: embedders, as NAME or NAME@DIMENSION.
+        rerankers: names of rerankers.
+        bm25: whether BM25 takes part.
+        hybrid: whether each embedder fused with BM25 does.
+        maxsim: whether MaxSim of each embedder's token vectors does.
+        dtype: that models run in.
+        scoring: format of scores, "model" for the model's own.
+        stored: format that vectors of candidates are kept in, "model" for the model's own.
+        loading: further options of `load_model`, of models that run here.
+        hosted: settings of hosted models, as `load_hosted` takes them.
+    """
+
+    models: tuple[str, ...] = ()
+    rerankers: tuple[str, ...] = ()
+    bm25: bool = False
+    hybrid: bool = False
+    maxsim: bool = False
+    dtype: str = "float32"
+    scoring: str = "float32"
+    stored: str = "model"
+    loading: dict[str, Any] = field(default_factory=dict)
+    hosted: dict[str, Any] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """Refuse what cannot be, before any work.
 
         Raises:
-            InputError: sets or usual are not as many as the pairs.
-
-        >>> found = Pairs.of([("q", "a"), ("q", "b"), ("r", "a")])
-        >>> found.queries, found.candidates, found.query.tolist(), found.candidate.tolist()
-        (['q', 'r'], ['a', 'b'], [0, 0, 1], [0, 1, 0])
+            PolicyError: nobody takes part, somebody does twice, or something needs an embedder and there is none.
         """
-        queries: dict[str, int] = {}
-        candidates: dict[str, int] = {}
-        places = [
-            (queries.setdefault(query, len(queries)), candidates.setdefault(candidate, len(candidates)))
-            for query, candidate in pairs
-        ]
-        for name, given in (("sets", sets), ("usual", usual)):
-            if given is not None and len(given) != len(places):
-                raise InputError(f"{name} must have one entry for each of the {len(places)} pairs. Got {len(given)}.")
-        query, candidate = np.array(places, dtype=np.int64).reshape(-1, 2).T
-        return cls(
-            list(queries),
-            list(candidates),
-            query,
-            candidate,
-            np.zeros(len(places), dtype=np.int64) if sets is None else np.asarray(sets, dtype=np.int64),
-            np.ones(len(places), dtype=bool) if usual is None else np.asarray(usual, dtype=bool),
+        if not (self.models or self.rerankers or self.bm25):
+            raise PolicyError("A probe needs a scorer. Name a model, a reranker, or BM25.")
+        if (self.hybrid or self.maxsim) and not self.models:
+            raise PolicyError(f"{'hybrid' if self.hybrid else 'maxsim'} needs an embedder. Name a model beside it.")
+        for named in ([*map(Named.of, self.models)], [Named(each, None) for each in self.rerankers]):
+            if twice := [each.model for each in named if named.count(each) > 1]:
+                raise PolicyError(f"{twice[0]} is named twice. Name it once, or an embedder with another @DIM.")
+        for model in self.models if self.maxsim else ():
+            if is_hosted(model):
+                raise PolicyError(f"maxsim needs the token vectors of {model}, which no service gives.")
+
+
+class Entrants:
+    """The scorers of a probe; models are loaded once, whatever the number of languages.
+
+    Args:
+        asked: for.
+        folder: where outputs of models are kept; None for nowhere.
+        begin: from the name of a model to the function that is told of its progress.
+        account: that hosted models are paid from; None for no limit.
+    """
+
+    def __init__(
+        self,
+        asked: Asked,
+        *,
+        folder: Path | None = None,
+        begin: Callable[[str], Step] | None = None,
+        account: Account | None = None,
+    ) -> None:
+        asked.check()
+        self.asked, self.folder, self.begin, self.account = asked, folder, begin, account or Account()
+        self._passed: dict[tuple[str, str], Passed] = {}
+
+    def scorers(self, language: str) -> list[PairScorer]:
+        """The scorers for texts of a language, in the order of reports.
+
+        Args:
+            language: whose stop words and stems BM25 takes.
+        """
+        asked = self.asked
+        named = [Named.of(each) for each in asked.models]
+        dense = [Once(self._cosine(each)) for each in named]
+        sparse = Once(Bm25Scorer(language))
+        found: list[PairScorer] = [*dense, *([sparse] if asked.bm25 else [])]
+        if asked.hybrid:
+            found += [Hybrid(f"{each.name} + BM25", (each, sparse)) for each in dense]
+        if asked.maxsim:
+            found += [
+                MaxSimScorer(self._loaded(TOKENS, name), name=find_model(name).name, scoring=asked.scoring)
+                for name in dict.fromkeys(each.model for each in named)
+            ]
+        return found + [LogitScorer(self._loaded(RERANKER, name)) for name in asked.rerankers]
+
+    def models(self) -> list[tuple[str, str]]:
+        """Role and name of each model that takes part, once; those of "tokens" give vectors of tokens."""
+        names = list(dict.fromkeys(Named.of(each).model for each in self.asked.models))
+        tokens = [(TOKENS, name) for name in names if self.asked.maxsim]
+        return [*((EMBEDDER, name) for name in names), *tokens, *((RERANKER, name) for name in self.asked.rerankers)]
+
+    def place(self, role: str, name: str) -> Place:
+        """Where a model is, without loading it.
+
+        Args:
+            role: as in `models`.
+            name: as in `models`.
+        """
+        # By its path: a name of a recipe has the pooling of its own recipe.
+        return find_model(find_model(name).path, LATE) if role == TOKENS else find_model(name)
+
+    def model(self, role: str, name: str) -> Any:
+        """A model, loaded when it is first asked for.
+
+        Args:
+            role: as in `models`.
+            name: as in `models`.
+        """
+        return self._loaded(role, name).model
+
+    def _cosine(self, named: Named) -> PairScorer:
+        return CosineScorer(
+            self._loaded(EMBEDDER, named.model),
+            dimension=named.dimension,
+            scoring=self.asked.scoring,
+            stored=self.asked.stored,
         )
 
-
-class PairScores(NamedTuple):
-    """The numbers that a scorer gave.
-
-    Attributes:
-        values: [pair] float64; equal pairs of texts have equal values to the last bit.
-        grain: [pair] how far rounding to the scorer's number formats may have moved each value. A margin of two values
-            that is no larger than both grains together can be rounding alone.
-    """
-
-    values: Floats
-    grain: Floats
-
-
-@runtime_checkable
-class PairScorer(Protocol):
-    """The role of what scores pairs.
-
-    Attributes:
-        name: what reports call it.
-        unit: what its numbers are: "cosine", "BM25", "logit", "MaxSim" or "spread".
-    """
-
-    name: str
-    unit: str
-
-    def score(self, pairs: Pairs) -> PairScores:
-        """Score pairs, all in one call."""
-        ...
-
-
-class Bm25Scorer:
-    """BM25 by words; its corpus is the candidates of one set, so rare words are those that are rare there.
-
-    A candidate that shares no term with the query has the score 0.
-
-    Args:
-        language: whose stop words and stems.
-    """
-
-    unit = "BM25"
-
-    def __init__(self, language: str) -> None:
-        self.name = "BM25"
-        self.spec = written("bm25", {"language": language})
-
-    def score(self, pairs: Pairs) -> PairScores:
-        """Score pairs, the pairs of each set by an index of its candidates."""
-        values = np.zeros(len(pairs.query))
-        order = np.argsort(pairs.sets, kind="stable")
-        for chosen in np.split(order, np.flatnonzero(np.diff(pairs.sets[order])) + 1):
-            values[chosen] = self._of_set(pairs, chosen)
-        return PairScores(values, spacings(values, "float64") / 2)
-
-    def _of_set(self, pairs: Pairs, chosen: Ints) -> Floats:
-        candidates, candidate = np.unique(pairs.candidate[chosen], return_inverse=True)
-        queries, query = np.unique(pairs.query[chosen], return_inverse=True)
-        index = make_index(self.spec)
-        index.build([pairs.candidates[at] for at in candidates.tolist()])
-        order = np.argsort(query, kind="stable")
-        found = np.zeros(len(chosen))
-        # The list of a query is as long as the corpus: so many queries at once as fit into memory.
-        step = max(1, MOST_CELLS // len(candidates))
-        for begin in range(0, len(queries), step):
-            some = queries[begin : begin + step]
-            hits = index.search([pairs.queries[at] for at in some.tolist()], len(candidates))
-            table = np.zeros((len(some), len(candidates)))
-            table[np.repeat(np.arange(len(some)), np.diff(hits.offsets)), hits.places] = hits.scores
-            own = order[slice(*np.searchsorted(query[order], (begin, begin + step)))]
-            found[own] = table[query[own] - begin, candidate[own]]
-        return found
-
-
-class Once:
-    """A scorer that scores the same pairs once, for hybrids that share it.
-
-    Args:
-        scorer: that is asked.
-    """
-
-    def __init__(self, scorer: PairScorer) -> None:
-        self.name, self.unit = scorer.name, scorer.unit
-        self._scorer = scorer
-        self._last: tuple[Pairs, PairScores] | None = None
-
-    def score(self, pairs: Pairs) -> PairScores:
-        """Score pairs, or give what these very pairs got before."""
-        if self._last is None or self._last[0] is not pairs:
-            self._last = (pairs, self._scorer.score(pairs))
-        return self._last[1]
-
-
-class Hybrid:
-    """Several scorers fused: Σ weight · (score − mean) / spread, mean and spread those of the usual pairs.
-
-    The spread is the standard deviation. So a margin is the weighted sum of the margins of the parts, each in its own
-    spread. Search engines normalise by each query's list; lists of five would stretch every bundle to the same width.
-
-    Args:
-        name: what reports call it.
-        parts: the scorers.
-        weights: one for each; equal ones that sum to 1 if None.
-
-    Raises:
-        InputError: there are not as many weights as scorers.
-    """
-
-    unit = "spread"
-
-    def __init__(self, name: str, parts: Sequence[PairScorer], weights: Sequence[float] | None = None) -> None:
-        self.name, self.parts = name, tuple(parts)
-        self.weights = tuple(weights) if weights is not None else (1 / len(parts),) * len(parts)
-        if len(self.weights) != len(self.parts):
-            raise InputError(f"A hybrid must have one weight for each of its {len(parts)} scorers. Got {weights!r}.")
-
-    def score(self, pairs: Pairs) -> PairScores:
-        """Score pairs by every part."""
-        values, grain = np.zeros(len(pairs.query)), np.zeros(len(pairs.query))
-        for weight, part in zip(self.weights, self.parts, strict=True):
-            found = part.score(pairs)
-            usual = found.values[pairs.usual]
-            spread = float(usual.std()) or 1.0  # where all are equal nothing is to be brought to a scale
-            values += weight * (found.values - usual.mean()) / spread
-            grain += abs(weight) * found.grain / spread
-        return PairScores(values, grain + spacings(values, "float64"))
-
-
-def spacings(values: Floats, form: str) -> Floats:
-    """The distance of each value to the next one of a format, as `Format.spacing` has it of one value.
-
-    Args:
-        values: any finite numbers.
-        form: a name of FORMATS.
-
-    >>> spacings(np.array([0.75, 0.0]), "bfloat16").tolist() == [2**-8, 2**-133]
-    True
-    """
-    known = find_format(form)
-    exponent = np.where(values == 0, known.lowest_exponent, np.frexp(values)[1] - 1)
-    found: Floats = np.ldexp(1.0, np.maximum(exponent, known.lowest_exponent) - known.mantissa_bits)
-    return found
+    def _loaded(self, role: str, name: str) -> Passed:
+        """The model of a name in a role, loaded when it is first asked for."""
+        if (role, name) not in self._passed:
+            here = {**self.asked.loading, "dtype": self.asked.dtype}
+            options = {**self.asked.hosted, "account": self.account} if is_hosted(name) else here
+            if role == TOKENS:
+                model: Any = load_embedder(self.place(role, name).path, recipe=LATE, **options)
+            else:
+                model = (load_embedder if role == EMBEDDER else load_reranker)(name, **options)
+            told = None if self.begin is None else self.begin(f"{name} {role}")
+            self._passed[role, name] = Passed(model, folder=self.folder, step=told)
+        return self._passed[role, name]

@@ -17,12 +17,12 @@ from typing import Any
 
 from trueval.errors import PolicyError
 from trueval.files import Source, check_rows, id_notes
-from trueval.files.json.contexts import Log, holds_contexts, read_log
+from trueval.files.json.context_logs import Log, holds_contexts, read_log
 from trueval.files.memory.logs import read_rows
-from trueval.files.source.content import can_be_read_once, read_content
-from trueval.files.source.lines import open_parts
+from trueval.files.source.line_parts import open_parts
+from trueval.files.source.source_bytes import can_be_read_once, read_content
 from trueval.judgments import Judgments
-from trueval.rag.answers import correctness
+from trueval.rag.answer_accuracy import correctness
 from trueval.run import Run
 
 DUPLICATES = ("first", "refuse")

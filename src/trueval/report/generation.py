@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeAlias
 
 from trueval.errors import InputError
-from trueval.report.together import alone, replace_together, sha256
+from trueval.report.atomic_folders import alone, replace_together, sha256
 
 KEY: Final = "generation"
 # What page and figures were made of.

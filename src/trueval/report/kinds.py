@@ -23,17 +23,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from trueval.errors import InputError, Place
 from trueval.printable import printable, printable_all
-from trueval.report.directory import Directory, ResultFile
 from trueval.report.formats import to_json
 from trueval.report.generation import generations
+from trueval.report.result_directory import Directory, ResultFile
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
 
-    from trueval.report.content import Part
+    from trueval.report.page_content import Part
 
 GROUP = "trueval.kinds"
-# Forms that round; their writers take `scale`, a Scale of report/text.py. All others give every digit of a fraction.
+# Forms that round; their writers take `scale`, a Scale of report/number_texts.py. All others give every digit of a
+# fraction.
 ROUNDED = ("table", "markdown", "latex")
 # Forms that escape by themselves: they hold names and ids as they are.
 RAW = ("json",)

@@ -14,14 +14,14 @@ from typing import Any
 
 from trueval.extras import need
 from trueval.printable import printable
-from trueval.report.content import PLACES, Block, Figure, Part, Table
-from trueval.report.directory import Directory, ResultFile
 from trueval.report.figures import needed, specification
-from trueval.report.folded import packed
+from trueval.report.folded_tables import packed
 from trueval.report.generation import ids_of
-from trueval.report.inline import inline
+from trueval.report.inline_svg import inline
 from trueval.report.kinds import Figures, Kind, find
-from trueval.report.unreadable import drawing, read_by
+from trueval.report.page_content import PLACES, Block, Figure, Part, Table
+from trueval.report.page_errors import drawing, read_by
+from trueval.report.result_directory import Directory, ResultFile
 from trueval.version import __version__
 
 TEMPLATES = Path(__file__).parent / "templates"

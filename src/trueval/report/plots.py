@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from trueval.report.content import Figure
 from trueval.report.figures import NARROW, Chart, axis_domain, tone
-from trueval.report.text import fixed, interval, signed
+from trueval.report.number_texts import fixed, interval, signed
+from trueval.report.page_content import Figure
 
 ROW = 20  # CSS pixels of a run
 LEAD = 440  # CSS pixels of the plot of the first screen

@@ -16,7 +16,7 @@ from trueval.errors import InputError
 from trueval.printable import encodable
 
 if TYPE_CHECKING:
-    from trueval.files.source.seen import Seen
+    from trueval.files.source.fingerprints import Seen
 
 LIBRARIES = ("numpy", "polars")
 
@@ -28,7 +28,7 @@ def provenance(
 
     Args:
         files: pairs of role ("judgments", "run") and path; "-" is standard input.
-        seen: what was read of them, see `trueval.files.source.seen.recording`; None where nobody noted it.
+        seen: what was read of them, see `trueval.files.source.fingerprints.recording`; None where nobody noted it.
         now: the date; the clock's, or that of SOURCE_DATE_EPOCH, if None.
 
     Returns:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueval.report.content import Figure
 from trueval.report.figures import NARROW, Chart, tone
+from trueval.report.number_texts import fixed
+from trueval.report.page_content import Figure
 from trueval.report.plots import distinct, names_axis, shortened
-from trueval.report.text import fixed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -25,13 +25,13 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from trueval.errors import InputError, PolicyError, nearest
-from trueval.files.source.memory import parse_size, shown
-from trueval.models import kept
+from trueval.files.source.memory_estimate import parse_size, shown
+from trueval.models import output_part as kept
 from trueval.models.hosted.account import LEDGER
-from trueval.report.text import counted
-from trueval.retrieval import index
-from trueval.retrieval.stages.kept import is_kept
-from trueval.retrieval.stages.shared import REMOVED
+from trueval.report.number_texts import counted
+from trueval.retrieval.indexes import index
+from trueval.retrieval.pipeline.stage_cache import is_kept
+from trueval.retrieval.pipeline.stage_resources import REMOVED
 
 # 2: when entries were used, and the limit. 1: the first.
 FORMAT: Final = 2

@@ -29,7 +29,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.errors import InputError, PolicyError
-from trueval.evaluation.content import Content
+from trueval.evaluation.content_hashes import Content
 from trueval.evaluation.defaults import fill_defaults
 from trueval.evaluation.evaluate import Measures, score
 from trueval.evaluation.notes import notes_of
@@ -39,8 +39,8 @@ from trueval.forks import need_polars
 from trueval.judgments import Judgments
 from trueval.numerics import find_format
 from trueval.policy.conventions import Policy
-from trueval.retrieval.tiles.arrays import Arrays
-from trueval.retrieval.tiles.tensors import Tensors
+from trueval.retrieval.tiles.numpy_tiles import Arrays
+from trueval.retrieval.tiles.torch_tiles import Tensors
 from trueval.standings.counting import counter
 from trueval.standings.groups import starts_of
 from trueval.threads import in_threads
@@ -191,7 +191,7 @@ def evaluate_corpus(
 
 
 class _Block(ABC):
-    """Some queries, multiplied with all documents (trueval.standings.corpus.scorer.QueryBlock).
+    """Some queries, multiplied with all documents (trueval.standings.corpus.corpus_scorer.QueryBlock).
 
     Args:
         source: the embeddings.

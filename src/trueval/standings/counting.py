@@ -16,14 +16,14 @@ import polars as pl
 from trueval.errors import InputError, PolicyError
 from trueval.forks import need_polars
 from trueval.numerics import round_to
-from trueval.standings.corpus.counting import count_corpus
-from trueval.standings.corpus.scorer import CorpusScorer
+from trueval.standings.corpus.corpus_counting import count_corpus
+from trueval.standings.corpus.corpus_scorer import CorpusScorer
 from trueval.standings.groups import TieGroups, find_groups, ranges, tie_groups
 from trueval.standings.input_rules import judgments_under, retrieved_only, whole_grades, with_empty_lists, without_first
-from trueval.standings.lists import Lists, count_lists
+from trueval.standings.judged_pool import Pool, pool_of
+from trueval.standings.list_positions import Lists, count_lists
 from trueval.standings.matching import Found, align, list_of, match
 from trueval.standings.order import INPUT_ORDERS, TieOrder, hash_keys
-from trueval.standings.pool import Pool, pool_of
 from trueval.standings.standings import NO_LIMIT, Bools, Floats, Ints, Standings
 from trueval.threads import side_by_side
 

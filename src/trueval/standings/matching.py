@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.files.checks.duplicates import GOLDEN, half_hashes
-from trueval.standings.pool import Pool
+from trueval.standings.judged_pool import Pool
 from trueval.standings.standings import Ints
 from trueval.threads import in_threads
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.golden import audits
 from tests.golden.chat import chat_server
-from tests.golden.test_gullibility import plan_of, reads_words
+from tests.golden.validation.test_robustness import plan_of, reads_words
 
 QRELS = "".join(f"q{q} 0 d{d} {(q + d) % 4}\n" for q in range(8) for d in range(6))
 

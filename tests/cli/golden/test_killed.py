@@ -16,8 +16,8 @@ from tests.cli.golden.test_audit import EMPTY
 from tests.golden import small
 from tests.golden.chat import ChatServer, chat_server, thirds
 
-from trueval.golden.build import opened_account
-from trueval.golden.model_judge import Prices
+from trueval.golden.build.build import opened_account
+from trueval.golden.judge.model_judge import Prices
 
 pytest.importorskip("openai", reason='needs the extra "judge"')
 AT_ONCE = 3

@@ -13,7 +13,7 @@ from tests.models.hosted import loopback
 from trueval.collection import Collection
 from trueval.probes.noise import Design, probe_noise
 from trueval.probes.noise_summary import summarized
-from trueval.probes.systems import systems
+from trueval.probes.probe_systems import systems
 from trueval.sample import sample_path
 
 pytest.importorskip("bm25s", reason='needs the extra "retrieval"')

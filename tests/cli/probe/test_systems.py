@@ -9,7 +9,7 @@ import pytest
 from trueval.cli.probe.join import SearchOptions
 from trueval.cli.probe.noise import SystemOptions
 from trueval.errors import PolicyError
-from trueval.probes.systems import systems
+from trueval.probes.probe_systems import systems
 
 
 def test_two_systems_of_one_name_are_refused(tmp_path: Path) -> None:

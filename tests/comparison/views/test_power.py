@@ -12,19 +12,19 @@ import pytest
 from rich.console import Console
 from tests.comparison.made_scores import made_scores
 
-from trueval.comparison.power import power_of_scores
+from trueval.comparison.power.power_analysis import power_of_scores
 from trueval.comparison.views.kind import POWER
 from trueval.comparison.views.power import heading, middle_pair, near, shown, table, to_csv, to_latex, to_markdown
 from trueval.comparison.views.power_page import build
-from trueval.report.directory import Directory, ResultFile
+from trueval.report.number_texts import POINTS
 from trueval.report.page import page
-from trueval.report.text import POINTS
+from trueval.report.result_directory import Directory, ResultFile
 
 
 @pytest.fixture(autouse=True)
 def few_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trueval.comparison.power.WORLDS", 80)
-    monkeypatch.setattr("trueval.comparison.power.OTHER_WORLDS", 40)
+    monkeypatch.setattr("trueval.comparison.power.power_analysis.WORLDS", 80)
+    monkeypatch.setattr("trueval.comparison.power.power_analysis.OTHER_WORLDS", 40)
 
 
 def asked(runs: int, queries: int = 30, reach: float = 0.05, **options: Any) -> dict[str, Any]:

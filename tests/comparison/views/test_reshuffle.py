@@ -7,7 +7,7 @@ import pytest
 import trueval as tv
 from trueval.comparison.views.formats import to_markdown
 from trueval.comparison.views.reshuffle import block
-from trueval.report.directory import ResultFile
+from trueval.report.result_directory import ResultFile
 
 
 def compared(runs: int) -> dict[str, Any]:

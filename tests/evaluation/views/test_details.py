@@ -15,9 +15,9 @@ from trueval.evaluation.views import details
 from trueval.evaluation.views.details import DETAILS, DOCUMENTS, add_texts, run_evidence, shown_queries, to_details
 from trueval.evaluation.views.queries import query_block
 from trueval.files import read_table
-from trueval.files.source.seen import recording
-from trueval.report.directory import ResultFile
+from trueval.files.source.fingerprints import recording
 from trueval.report.provenance import provenance
+from trueval.report.result_directory import ResultFile
 
 JUDGMENTS = Judgments.from_dict({"q1": {"a": 2, "b": 0, "c": 1}, "q2": {"d": 1}})
 RUN = Run.from_dict({"q1": {"x": 9.0, "a": 2.04, "b": 2.0, "y": 1.0, "z": 1.0}, "q2": {"d": 3.0}, "q9": {"a": 1.0}})

@@ -10,7 +10,7 @@ from tests.report.results import results, value
 from trueval.errors import MissingExtraError
 from trueval.evaluation.views.figures import dots_of
 from trueval.evaluation.views.paper import latex, markdown
-from trueval.report.inline import inline
+from trueval.report.inline_svg import inline
 from trueval.report.kinds import read_directory
 from trueval.report.page import write_figures
 from trueval.report.plots import dot_plot

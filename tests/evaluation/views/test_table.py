@@ -5,7 +5,7 @@ from rich.console import Console
 from tests.report.results import results, value
 
 from trueval.evaluation.views.table import table
-from trueval.report.text import FRACTIONS, POINTS, Scale
+from trueval.report.number_texts import FRACTIONS, POINTS, Scale
 
 
 def draw(content: dict, width: int = 80, scale: Scale = FRACTIONS) -> list[str]:

@@ -23,9 +23,9 @@ from tests.examples import examples
 
 from trueval import Run
 from trueval.errors import InputError
-from trueval.files import reading
-from trueval.files.source.content import Content
-from trueval.files.source.lines import LineParts, held_parts
+from trueval.files import format_detection
+from trueval.files.source.line_parts import LineParts, held_parts
+from trueval.files.source.source_bytes import Content
 from trueval.files.trec.kernel import scan
 from trueval.files.trec.row_forms import find_row_form
 
@@ -314,7 +314,7 @@ IDS = st.one_of(st.text(VISIBLE, min_size=least, max_size=most) for least, most 
 @examples(300)
 def test_ids_of_any_length_in_any_part_come_back(rows: list[tuple[str, str, int]]) -> None:
     text = "".join(f"{query} Q0 {document} 1 {score} tag\n" for query, document, score in rows).encode()
-    others = patch.object(reading, "read_trec", lambda *_: pytest.fail("not by the kernel"))
+    others = patch.object(format_detection, "read_trec", lambda *_: pytest.fail("not by the kernel"))
     with patch.object(scan, "PART", 100), others:
         run = Run.read(BytesIO(text), format="trec")
     first = {query: place for place, query in reversed(list(enumerate(row[0] for row in rows)))}

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tests.golden.audit.served import SECRET, Answer, Served, event
 
-from trueval.golden.audit.door import LONGEST_BODY
+from trueval.golden.audit.server.request_guard import LONGEST_BODY
 
 
 class World(NamedTuple):

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from trueval.collection import text_hash
-from trueval.golden.audit.address import Address, read_address, write_address
-from trueval.golden.audit.manifest import Item, Sample, Stratum, write_sample
-from trueval.golden.audit.server import listening, server_of
-from trueval.golden.audit.store import Store
+from trueval.golden.audit.server.page_address import Address, read_address, write_address
+from trueval.golden.audit.server.server import listening, server_of
+from trueval.golden.audit.store.audit_manifest import Item, Sample, Stratum, write_sample
+from trueval.golden.audit.store.audit_store import Store
 
 SECRET = "judge-said-5"  # in the name of every stratum, document and query: nothing of these may reach a rater
 SCALES = {"grade": (1, 5), "order": (-1, 1), "answer": (1, 5)}
@@ -147,8 +147,8 @@ def event(rater: str, item: str, **said: Any) -> dict[str, Any]:
 _PROGRAM = """
 import sys
 from pathlib import Path
-from trueval.golden.audit.server import serve
-from trueval.golden.audit.store import Store
+from trueval.golden.audit.server.server import serve
+from trueval.golden.audit.store.audit_store import Store
 with Store.open(Path(sys.argv[1])) as store:
     serve(store, ready=lambda address: print(address, flush=True))
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from trueval.collection import text_hash
-from trueval.golden.audit.manifest import Item, Sample, Stratum, write_sample
+from trueval.golden.audit.store.audit_manifest import Item, Sample, Stratum, write_sample
 
 
 def hash_of(text: str) -> str:

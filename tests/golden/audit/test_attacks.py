@@ -13,8 +13,8 @@ import pytest
 from tests.golden.audit.attacks import ATTACKS, World
 from tests.golden.audit.served import SECRET, drawn, event, plain, served
 
-from trueval.golden.audit.address import read_address
-from trueval.golden.audit.door import HEADERS
+from trueval.golden.audit.server.page_address import read_address
+from trueval.golden.audit.server.request_guard import HEADERS
 
 PATIENCE = 0.3  # seconds of this server for heads and bodies
 BY_HTTP = {400}  # answered before the application sees a request, by the library under it

@@ -14,15 +14,15 @@ import pytest
 from tests.golden.audit.small_audit import small_audit
 
 from trueval.errors import InputError
-from trueval.golden.audit.store import Store
+from trueval.golden.audit.store.audit_store import Store
 
 ROOT = Path(__file__).parents[3]
 RATERS = ("ann", "bob")
 # Two raters in turn; each says on stdout what it got acknowledged, and an event that it did not is sent again first.
 PROGRAM = """
 import pathlib, sys
-from trueval.golden.audit.events import Event
-from trueval.golden.audit.store import Store
+from trueval.golden.audit.store.events import Event
+from trueval.golden.audit.store.audit_store import Store
 folder, unsure = pathlib.Path(sys.argv[1]), sys.argv[2:]
 store = Store.open(folder)
 print("open", flush=True)

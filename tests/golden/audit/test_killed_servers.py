@@ -12,7 +12,7 @@ import pytest
 from tests.golden.audit.chromium import chromium, come, passage, press, saved, until
 from tests.golden.audit.served import Process, drawn, plain
 
-from trueval.golden.audit.store import EVENTS, Store
+from trueval.golden.audit.store.audit_store import EVENTS, Store
 
 pytestmark = pytest.mark.evidence
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from trueval.golden.audit.influence import influence
-from trueval.golden.audit.population import population_of
-from trueval.golden.audit.strata import allocated
+from trueval.golden.audit.sampling.influence import influence
+from trueval.golden.audit.sampling.population import population_of
+from trueval.golden.audit.sampling.strata import allocated
 from trueval.judgments import Judgments
 from trueval.measures import parse
 from trueval.run import Run

@@ -10,7 +10,7 @@ import pytest
 from tests.golden.audit.chromium import chromium, come, passage, press, saved, until
 from tests.golden.audit.served import Process, drawn, plain, served
 
-from trueval.golden.audit.store import Store
+from trueval.golden.audit.store.audit_store import Store
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -10,8 +10,8 @@ import pytest
 from tests.golden import audited_world
 
 from trueval.golden.views.audit_block import audit_block
-from trueval.report.content import Table
-from trueval.report.directory import Directory
+from trueval.report.page_content import Table
+from trueval.report.result_directory import Directory
 
 
 def cells(table: Table) -> list[list[str]]:

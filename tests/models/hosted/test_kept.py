@@ -106,7 +106,7 @@ def test_a_larger_collection_sends_what_is_new(service: Loopback, load: Callable
 def test_texts_that_are_there_often_are_sent_once_however_far_apart(
     service: Loopback, load: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr("trueval.models.hosted.model.BLOCK", 3)
+    monkeypatch.setattr("trueval.models.hosted.hosted_model.BLOCK", 3)
     same = {f"s{number}": f"text of {number % 4}" for number in range(20)}
     read = collection(**same)
     found = outputs(load(name, batch_size=2), tmp_path, read).arrays

@@ -21,10 +21,10 @@ from tests.models.hosted.loopback import Loopback, Trouble
 from trueval.collection import text_hash
 from trueval.errors import InputError, PolicyError, TruevalWarning
 from trueval.models.hosted.account import Account, Price, Usage
+from trueval.models.hosted.call_batches import Limits, calls, estimated_tokens
 from trueval.models.hosted.call_log import CallLog, amount
-from trueval.models.hosted.calls import Limits, calls, estimated_tokens
+from trueval.models.hosted.call_owners import OWNER
 from trueval.models.hosted.failures import CallError, Kind
-from trueval.models.hosted.owners import OWNER
 from trueval.models.hosted.services import is_this_machine
 
 TEXTS = ["one", "two words", "three more words"]  # 2, 4 and 7 tokens as we count, 1, 2 and 3 as the service does

@@ -11,7 +11,7 @@ from trueval.errors import InputError, PolicyError
 from trueval.models import load_embedder, load_model, load_reranker
 from trueval.models.embedder import Embedder
 from trueval.models.hosted.services import SERVICES, base_url_of, hosted_name, is_hosted, key_name
-from trueval.models.places import find_model
+from trueval.models.model_location import find_model
 from trueval.models.reranker import Reranker
 
 

@@ -446,7 +446,7 @@ def test_what_is_under_way_is_kept_when_somebody_stops(
             raise stop
         return wait(running, **how)
 
-    monkeypatch.setattr("trueval.models.hosted.under_way.wait", stopped)
+    monkeypatch.setattr("trueval.models.hosted.in_flight.wait", stopped)
     model = load("voyage:m", batch_size=1, concurrency=2)
     answers = model.answers("documents", TEXTS, TEXTS)
     assert {*next(answers).places, *next(answers).places} == {0, 1}, "paid for, and handed on"

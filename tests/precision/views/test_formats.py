@@ -11,8 +11,8 @@ from trueval import Judgments, Run
 from trueval.precision.audit import audit
 from trueval.precision.regimes import Regime
 from trueval.precision.views.kind import PRECISION
-from trueval.report.directory import Directory, ResultFile
-from trueval.report.text import FRACTIONS, POINTS, Scale
+from trueval.report.number_texts import FRACTIONS, POINTS, Scale
+from trueval.report.result_directory import Directory, ResultFile
 
 FORMS = ("table", "markdown", "latex")
 

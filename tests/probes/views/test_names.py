@@ -10,16 +10,16 @@ import pytest
 from tests.probes.models import LetterReranker, Letters
 
 from trueval.probes.ablations import ABLATIONS
+from trueval.probes.authors import sample_people
+from trueval.probes.margin_summary import NamesResult, rows, summarise
 from trueval.probes.model_scorers import CosineScorer, LogitScorer, Passed
 from trueval.probes.names import design_names, probe_names
-from trueval.probes.people import sample_people
-from trueval.probes.summary import NamesResult, rows, summarise
 from trueval.probes.views.kind import NAMES
 from trueval.probes.views.names import legend
 from trueval.probes.views.published import SOURCE, TABLES, published
-from trueval.report.content import Number
-from trueval.report.directory import Directory, ResultFile
 from trueval.report.kinds import find
+from trueval.report.page_content import Number
+from trueval.report.result_directory import Directory, ResultFile
 
 
 @pytest.fixture(scope="module")

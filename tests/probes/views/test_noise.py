@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from trueval.comparison.reshuffle import Reshuffle
+from trueval.comparison.resampling.reshuffle import Reshuffle
 from trueval.measures import parse_list
 from trueval.policy.policy import Policy
 from trueval.probes.noise import Design, NoiseProbe
 from trueval.probes.noise_summary import NoiseResult
 from trueval.probes.views.noise import guard_is_idle, levels, printed, short_name, table, to_csv, to_latex, to_markdown
 from trueval.probes.views.noise_page import build
-from trueval.report.directory import Directory, ResultFile
+from trueval.report.result_directory import Directory, ResultFile
 
 QUERIES = ("q1", "q2", "q3")
 

@@ -10,7 +10,7 @@ import pytest
 
 from trueval.probes.prediction import Choices, predict
 from trueval.probes.views.prediction_page import build
-from trueval.report.directory import Directory, ResultFile
+from trueval.report.result_directory import Directory, ResultFile
 
 SIGNALS = ("drop", "overlap", "margin", "name margin", "name drop")
 

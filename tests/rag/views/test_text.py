@@ -4,10 +4,10 @@ import math
 import pytest
 
 from trueval import Judgments, Run
-from trueval.rag.answers import AccuracyGivenHit
+from trueval.rag.answer_accuracy import AccuracyGivenHit
 from trueval.rag.sensitivity import ALPHAS, CAPS3, CAPS4, Flip, sensitivity
 from trueval.rag.views.text import answer_line, detail_lines, flip_line, sensitivity_lines
-from trueval.report.text import FRACTIONS, POINTS, Scale
+from trueval.report.number_texts import FRACTIONS, POINTS, Scale
 
 JUDGMENTS = Judgments.from_dict({"q": {"a": 5, "b": 4, "c": 3}})
 FIRST = Run.from_dict({"q": {"a": 2.0, "b": 1.0}}, name="first")

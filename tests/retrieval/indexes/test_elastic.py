@@ -10,8 +10,8 @@ import pytest
 from tests.retrieval.indexes.elastic_server import Server, elastic_server, error
 
 from trueval.errors import InputError, MissingExtraError, PolicyError
-from trueval.retrieval.index import LocalIndex, load_index, make_index
 from trueval.retrieval.indexes import elastic
+from trueval.retrieval.indexes.index import LocalIndex, load_index, make_index
 
 pytest.importorskip("elasticsearch", reason='needs the extra "elastic"')
 

@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 from tests.retrieval import models
 from tests.retrieval.indexes.elastic_server import Server, elastic_server
-from tests.retrieval.test_pipeline import Model
+from tests.retrieval.pipeline.test_pipeline import Model
 
 from trueval import Judgments
 from trueval.collection import Collection
 from trueval.errors import InputError, PolicyError, TruevalWarning
-from trueval.retrieval.index import make_index, read_spec
 from trueval.retrieval.indexes.engines import Given, Held, batches
-from trueval.retrieval.pipeline import Pipeline
-from trueval.retrieval.stages.config import settings_of_tables
-from trueval.retrieval.stages.retrieved import Retrieved
+from trueval.retrieval.indexes.index import make_index, read_spec
+from trueval.retrieval.pipeline.config import settings_of_tables
+from trueval.retrieval.pipeline.pipeline import Pipeline
+from trueval.retrieval.pipeline.pipeline_result import Retrieved
 
 pytest.importorskip("elasticsearch", reason='needs the extra "elastic"')
 pymilvus = pytest.importorskip("pymilvus", reason='needs the extra "milvus"')

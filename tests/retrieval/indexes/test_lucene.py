@@ -12,7 +12,7 @@ import pytest
 import trueval as tv
 from trueval import Run
 from trueval.collection import Collection
-from trueval.retrieval.index import make_index
+from trueval.retrieval.indexes.index import make_index
 
 pytestmark = pytest.mark.evidence
 pytest.importorskip("bm25s", reason='needs the extra "retrieval"')

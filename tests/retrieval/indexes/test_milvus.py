@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.retrieval.test_index import made_vectors
+from tests.retrieval.indexes.test_index import made_vectors
 
 from trueval.errors import InputError, MissingExtraError, PolicyError
-from trueval.retrieval.index import TextsAndVectors, load_index, make_index
 from trueval.retrieval.indexes import milvus
 from trueval.retrieval.indexes.hits import Hits
+from trueval.retrieval.indexes.index import TextsAndVectors, load_index, make_index
 
 pytest.importorskip("pymilvus", reason='needs the extra "milvus"')
 pytest.importorskip("milvus_lite", reason='needs the extra "milvus"')

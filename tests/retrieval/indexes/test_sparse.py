@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from trueval.errors import InputError
-from trueval.files.texts.sequence import Made
-from trueval.retrieval.index import load_index, make_index
+from trueval.files.texts.lazy_list import Made
 from trueval.retrieval.indexes import analysis, postings
+from trueval.retrieval.indexes.index import load_index, make_index
 
 pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
 

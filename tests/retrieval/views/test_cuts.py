@@ -9,10 +9,10 @@ from urllib.parse import unquote
 import numpy as np
 import pytest
 
-from trueval.report.content import Number, Part
-from trueval.report.directory import Directory, ResultFile
 from trueval.report.formats import to_json
-from trueval.retrieval.cuts import Cuts, cut_runs
+from trueval.report.page_content import Number, Part
+from trueval.report.result_directory import Directory, ResultFile
+from trueval.retrieval.cuts.cut_audit import Cuts, cut_runs
 from trueval.retrieval.views.cuts import widest
 from trueval.retrieval.views.cuts_page import build
 from trueval.retrieval.views.cuts_sentences import advice, lines, of_calls, plain, sentences

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from trueval.report.directory import Directory, ResultFile
+from trueval.report.number_texts import FRACTIONS
+from trueval.report.result_directory import Directory, ResultFile
 from trueval.report.terminal import drawn
-from trueval.report.text import FRACTIONS
 from trueval.retrieval.views import flow, stages
 
 

@@ -10,8 +10,8 @@ import pytest
 from tests.tradeoff.frontiers import made_frontier
 from tests.tradeoff.sweeps import large_sweep, made_sweep
 
-from trueval.report.inline import inline
-from trueval.report.text import fixed
+from trueval.report.inline_svg import inline
+from trueval.report.number_texts import fixed
 from trueval.tradeoff.views.frontier_chart import HEIGHT, WIDTH, Axis, _kind, frontier_chart
 from trueval.tradeoff.views.points import Point, points_of_frontier, points_of_sweep
 

@@ -13,14 +13,15 @@ from tests.tradeoff.frontiers import made_frontier
 from tests.tradeoff.sweeps import large_sweep, made_sweep
 from tests.tradeoff.views.gold_page import EVIL, FILE, gold_files, gold_page
 
-from trueval.report.content import Block, Number, Part, Words
-from trueval.report.directory import Directory, ResultFile
-from trueval.report.text import fixed, formatted, signed, whole
+from trueval.report.number_texts import fixed, formatted, signed, whole
+from trueval.report.page_content import Block, Number, Part, Words
+from trueval.report.result_directory import Directory, ResultFile
 from trueval.tradeoff.views.choices import four_digits
 from trueval.tradeoff.views.figures import draw_sweep
 from trueval.tradeoff.views.lists import configuration_table, reason_tables
 from trueval.tradeoff.views.page import build, build_frontier
 from trueval.tradeoff.views.points import points_of_frontier, points_of_sweep
+from trueval.tradeoff.views.quality_blocks import contexts_block
 from trueval.tradeoff.views.units import milliseconds, money, share, size
 from trueval.tradeoff.views.verdict import (
     frontier_advice,
@@ -29,7 +30,6 @@ from trueval.tradeoff.views.verdict import (
     other_rules,
     sweep_verdict,
 )
-from trueval.tradeoff.views.worth import contexts_block
 
 FORMS = (fixed, signed, milliseconds, money, share, size, whole, four_digits, formatted(".3g"), formatted(".2f"))
 

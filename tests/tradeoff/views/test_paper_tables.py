@@ -14,10 +14,10 @@ from tests.tradeoff.paper import CEILINGS, HEAD, LITE, TABLE_1, TABLE_8, TABLE_9
 from tests.tradeoff.paper_sweep import DEPTHS, paper_sweep
 from tests.tradeoff.sweeps import large_sweep, made_sweep
 
+from trueval.report.number_texts import FRACTIONS, POINTS
 from trueval.report.terminal import drawn
-from trueval.report.text import FRACTIONS, POINTS
-from trueval.tradeoff.views.cells import Missing, PaperTable, Value, csv_columns, written, written_latex
 from trueval.tradeoff.views.cost_tables import scenarios
+from trueval.tradeoff.views.paper_cells import Missing, PaperTable, Value, csv_columns, written, written_latex
 from trueval.tradeoff.views.paper_tables import (
     legend,
     paper_tables,

@@ -11,7 +11,7 @@ from trueval.cli.output import check_folder, save, show, talk
 from trueval.cli.progress import progress
 
 if TYPE_CHECKING:
-    from trueval.golden.agreement.reading import Choices
+    from trueval.golden.validation.label_files import Choices
 
 PEOPLE_HELP = "Labels of people: judgments in any form that evaluate takes."
 AUDIT_HELP = "Labels of people: judgments, or the folder of an audit."
@@ -39,7 +39,7 @@ class GradeOptions:
 
     def to_choices(self) -> "Choices":
         """The choices, checked."""
-        from trueval.golden.agreement.reading import Choices
+        from trueval.golden.validation.label_files import Choices
 
         return Choices(self.duplicates, self.outside, None if self.scale is None else _scale(self.scale))
 
@@ -82,7 +82,7 @@ def agree(
 
     Example: trueval golden agree --people people.qrels gpt.qrels llama.qrels --between-judges
     """
-    from trueval.golden.agree import agree as library
+    from trueval.golden.validation.agree import agree as library
     from trueval.golden.views.kind import AGREE
 
     if output.out is not None:

@@ -32,7 +32,7 @@ def anchor(
 
     Example: trueval golden anchor golden --collection corpus --out qrels.trec
     """
-    from trueval.golden.anchoring import anchor as library
+    from trueval.golden.build.anchoring import anchor as library
 
     make_parent(out, "--out")
     found = library(folder, collection, out, queries=queries)

@@ -14,8 +14,8 @@ from trueval.cli.output import make_parent, say, talk
 from trueval.errors import PolicyError
 
 if TYPE_CHECKING:
-    from trueval.golden.audit.manifest import Sample
-    from trueval.golden.audit.opening import Choices
+    from trueval.golden.audit.sampling.sample_drawing import Choices
+    from trueval.golden.audit.store.audit_manifest import Sample
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class SampleOptions:
 
     def choices(self, runs: list[Path]) -> "Choices":
         """As the library takes them."""
-        from trueval.golden.audit.opening import Choices
+        from trueval.golden.audit.sampling.sample_drawing import Choices
 
         return Choices(
             self.design,
@@ -135,9 +135,9 @@ def audit(
 
     Example: trueval golden audit golden --import ann.jsonl --rater ann
     """
-    from trueval.golden.audit.opening import FOLDER, is_golden
-    from trueval.golden.audit.session import Wanted
-    from trueval.golden.audit.session import audit as library
+    from trueval.golden.audit.sampling.sample_drawing import FOLDER, is_golden
+    from trueval.golden.audit.server.session import Wanted
+    from trueval.golden.audit.server.session import audit as library
 
     if (import_ is None) != (rater is None):
         raise typer.BadParameter("--import and --rater belong together.", param_hint="--rater")

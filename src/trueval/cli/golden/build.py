@@ -62,10 +62,10 @@ def build(
 
     Example: trueval golden build golden.toml --out golden --max-cost 5
     """
-    from trueval.golden.build import LEDGER
-    from trueval.golden.build import build as library
-    from trueval.golden.build import dry_run as estimates
-    from trueval.golden.plan import Plan
+    from trueval.golden.build.build import LEDGER
+    from trueval.golden.build.build import build as library
+    from trueval.golden.build.build import dry_run as estimates
+    from trueval.golden.build.golden_plan import Plan
     from trueval.golden.views.kind import GOLDEN
 
     plan = Plan.read(config).reusing(reuse)

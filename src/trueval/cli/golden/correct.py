@@ -61,7 +61,7 @@ def correct(
     Example: trueval golden correct golden bm25.trec rerank.trec -m "nDCG@10 P@10" --width 0.05
     """
     from trueval.comparison.views.kind import CORRECTION
-    from trueval.golden.correct_runs import correct_runs
+    from trueval.golden.validation.correct_runs import correct_runs
 
     chosen = measures_of(measures)
     if width is not None and not width > 0:

@@ -12,7 +12,7 @@ from trueval.cli.options import JUDGMENTS, OUTPUT, with_groups
 from trueval.cli.output import make_parent, say, talk
 
 if TYPE_CHECKING:
-    from trueval.golden.plan import JudgePlan
+    from trueval.golden.build.golden_plan import JudgePlan
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class JudgeOptions:
 
     def plan(self) -> "JudgePlan":
         """The table [judge] of a file, or of the options alone; options win."""
-        from trueval.golden.plan import read_judge
+        from trueval.golden.build.golden_plan import read_judge
 
         names = ("base_url", "api_key_env", "prompt", "batch", "rounds", "concurrency", "max_cost")
         named = (*names, "price_per_million_input", "price_per_million_output")
@@ -111,7 +111,7 @@ def grade(
 
     Example: trueval golden grade qrels.trec run.trec --collection corpus --judge gpt-5-mini --depth 10 --out new.trec
     """
-    from trueval.golden.on_demand_files import OnDemand, ledger_beside
+    from trueval.golden.build.on_demand_files import OnDemand, ledger_beside
     from trueval.judgments import grade_map
 
     if not dry_run:

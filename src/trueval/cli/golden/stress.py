@@ -127,7 +127,7 @@ def stress(
         return
     if not judges or systems.people is None or len(systems.files()) < 2:
         raise typer.BadParameter("name people (--people), one judge or more, and two runs or more (--runs).")
-    from trueval.golden.stress import stress as library
+    from trueval.golden.validation.stress import stress as library
     from trueval.golden.views.kind import STRESS
 
     with progress(1 + len(judges), verb="evaluating by") as begin:
@@ -150,8 +150,8 @@ def stress(
 
 
 def _gullibility(traps: TrapOptions, level: float, output: OutputOptions, form: str) -> None:
-    from trueval.golden.gullibility import dry_run, gullibility
-    from trueval.golden.plan import Plan
+    from trueval.golden.build.golden_plan import Plan
+    from trueval.golden.validation.robustness import dry_run, gullibility
     from trueval.golden.views.kind import GULLIBILITY
 
     if output.out is None or traps.gullibility is None:

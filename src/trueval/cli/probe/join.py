@@ -13,7 +13,7 @@ from trueval.cli.options import MEASURES, Form, Memory, Percent, ResultFolder, i
 from trueval.cli.output import check_folder, save, show, talk
 
 if TYPE_CHECKING:
-    from trueval.retrieval.stages.config import Settings
+    from trueval.retrieval.pipeline.config import Settings
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class SearchOptions:
 
     def settings(self, language: str) -> "dict[str, Settings]":
         """Name → settings of each pipeline."""
-        from trueval.probes.systems import named_once, systems
-        from trueval.retrieval.pipeline import Pipeline
+        from trueval.probes.probe_systems import named_once, systems
+        from trueval.retrieval.pipeline.pipeline import Pipeline
 
         made = systems(
             self.models or (), "flat", language=language, bm25=self.bm25, hybrid=self.hybrid, depth=self.depth
@@ -122,12 +122,12 @@ def join(
     Example: trueval probe join collection --model all-MiniLM-L6-v2 --table authors.csv --out join
     """
     from trueval.collection import Collection
+    from trueval.probes.authors import read_people
     from trueval.probes.conditions import find_conditions
-    from trueval.probes.expected import ProbeEstimate
-    from trueval.probes.joined import estimate_join, probe_join
     from trueval.probes.mentions import Mentions
-    from trueval.probes.people import read_people
     from trueval.probes.prediction import Choices
+    from trueval.probes.probe_estimate import ProbeEstimate
+    from trueval.probes.probe_retrieval_correlation import estimate_join, probe_join
     from trueval.probes.views.kind import PREDICTION
 
     if out is not None:

@@ -13,7 +13,7 @@ from trueval.cli.options import Form, Memory, Percent, ResultFolder, in_list, wi
 from trueval.cli.output import check_folder, save, show
 
 if TYPE_CHECKING:
-    from trueval.probes.entrants import Asked
+    from trueval.probes.scorers import Asked
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class ScorerOptions:
 
     def asked(self, loading: dict[str, Any], hosted: dict[str, Any]) -> "Asked":
         """What the probe is asked for."""
-        from trueval.probes.entrants import Asked
+        from trueval.probes.scorers import Asked
 
         return Asked(
             tuple(self.models or ()),
@@ -158,8 +158,8 @@ def names(
     """
     from dataclasses import asdict
 
-    from trueval.files.source.seen import recording
-    from trueval.probes.probing import designs_of, estimate_all, probe_all
+    from trueval.files.source.fingerprints import recording
+    from trueval.probes.names_probe import designs_of, estimate_all, probe_all
     from trueval.probes.views.kind import NAMES
     from trueval.report.provenance import files_read
 

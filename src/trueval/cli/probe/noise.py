@@ -15,7 +15,7 @@ from trueval.cli.output import check_folder, save, show, talk
 
 if TYPE_CHECKING:
     from trueval.probes.noise import Design
-    from trueval.retrieval.pipeline import Pipeline
+    from trueval.retrieval.pipeline.pipeline import Pipeline
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class SystemOptions:
 
     def found(self, language: str) -> "list[Pipeline]":
         """The pipelines, in the order of their options."""
-        from trueval.probes.systems import named_once, systems
-        from trueval.retrieval.pipeline import Pipeline
+        from trueval.probes.probe_systems import named_once, systems
+        from trueval.retrieval.pipeline.pipeline import Pipeline
 
         named = [Pipeline.read(path) for path in self.pipelines or ()]
         made = systems(self.models or (), self.index, language=language, bm25=self.bm25, hybrid=self.hybrid)

@@ -6,13 +6,22 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from trueval.comparison.checks import CANNOT_TELL, POWER, Check
-from trueval.comparison.labels import JUDGE
+from trueval.comparison.labels.label_source import JUDGE
 from trueval.printable import printable
 from trueval.report.formats import pipes
-from trueval.report.text import MANY_QUERIES, NOT_AVAILABLE, attainable, counted, fixed, interval, percent, signed
+from trueval.report.number_texts import (
+    MANY_QUERIES,
+    NOT_AVAILABLE,
+    attainable,
+    counted,
+    fixed,
+    interval,
+    percent,
+    signed,
+)
 
 if TYPE_CHECKING:
-    from trueval.comparison.self_test import Alarms, SelfTest
+    from trueval.comparison.gate.self_test import Alarms, SelfTest
     from trueval.report.terminal import Grid
 
 HEADINGS: Final = ("verdict", "run", "measure", "limit", "found")

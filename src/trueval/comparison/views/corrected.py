@@ -9,7 +9,7 @@ from trueval.comparison.comparison import flatten
 from trueval.evaluation.views import corrected
 from trueval.evaluation.views.corrected import CSV, Told, flat, turned_entry
 from trueval.report.formats import markdown
-from trueval.report.text import Scale, signed
+from trueval.report.number_texts import Scale, signed
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

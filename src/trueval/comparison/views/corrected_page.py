@@ -8,8 +8,8 @@ from dataclasses import replace
 from trueval.comparison.views.corrected import differences_of, values_of
 from trueval.evaluation.views.corrected import turned_signs
 from trueval.evaluation.views.corrected_page import block
-from trueval.report.content import Block
-from trueval.report.directory import ResultFile
+from trueval.report.page_content import Block
+from trueval.report.result_directory import ResultFile
 
 
 def corrected_blocks(file: ResultFile, *, values: bool) -> Iterator[Block]:

@@ -14,10 +14,10 @@ from trueval.evaluation.views import corrected
 from trueval.evaluation.views.corrected import CSV, Told, flat, of_runs
 from trueval.printable import printable_all
 from trueval.report import formats
+from trueval.report.console_tables import notebook
 from trueval.report.formats import latex, markdown, pipes, tabular
-from trueval.report.printed import notebook
+from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, percent, signed, unit
 from trueval.report.terminal import Grid, drawn, grid
-from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, percent, signed, unit
 
 COLUMNS: Final = ("run", "second", "measure", *CSV, "width", "wanted", "more_units", "more_labels", "least_width")
 PLAN: Final = ("width now", "wanted", "more {units}", "more labels", "least width")

@@ -9,12 +9,12 @@ from typing import Any, Final
 from trueval.comparison.views.correction import differences_of, headline, plan_sentence, units_of, worth
 from trueval.evaluation.views.corrected import Told, by_measure, of_runs, turned_leads, turned_signs
 from trueval.evaluation.views.corrected_page import block
-from trueval.report.closing import policy_block
-from trueval.report.content import Block, Column, Figure, Part, Table, Words, counts, row_of
-from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.figures import NARROW, RUN_TONES, Chart, tone
+from trueval.report.number_texts import fixed, formatted, percent, whole
+from trueval.report.page_content import Block, Column, Figure, Part, Table, Words, counts, row_of
+from trueval.report.page_footer import policy_block
 from trueval.report.plots import distinct, shortened
-from trueval.report.text import fixed, formatted, percent, whole
+from trueval.report.result_directory import Directory, ResultFile, pointer
 
 HEIGHT: Final = 190  # CSS pixels of a plot
 MOST: Final = 4  # sentences of one kind in the summary

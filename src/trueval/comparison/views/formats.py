@@ -14,8 +14,8 @@ from trueval.comparison.views.corrected import corrected_latex, corrected_markdo
 from trueval.comparison.views.legend import BOUNDED, latex_legend, legend
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
+from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, interval, signed, unit
 from trueval.report.terminal import grid
-from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, interval, signed, unit
 
 Row = Mapping[str, Any]
 

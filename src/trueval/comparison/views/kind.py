@@ -1,7 +1,9 @@
 """The kinds of result that `trueval compare`, `trueval power` and `trueval golden correct` give."""
 
-from trueval.comparison import corrected, detection, published
 from trueval.comparison.comparison import FORMAT_VERSION, KIND
+from trueval.comparison.gate import published_means
+from trueval.comparison.labels import correction
+from trueval.comparison.power import power_result
 from trueval.report.kinds import Kind, files_of, forms_of, late
 
 COMPARE = Kind(
@@ -14,8 +16,8 @@ COMPARE = Kind(
 )
 
 POWER = Kind(
-    detection.KIND,
-    format=detection.FORMAT_VERSION,
+    power_result.KIND,
+    format=power_result.FORMAT_VERSION,
     order=25,
     text=forms_of("trueval.comparison.views.power"),
     files=files_of("power"),
@@ -25,8 +27,8 @@ POWER = Kind(
 
 # `trueval power --value`, without runs.
 PUBLISHED = Kind(
-    published.KIND,
-    format=published.FORMAT_VERSION,
+    published_means.KIND,
+    format=published_means.FORMAT_VERSION,
     order=26,
     text=forms_of("trueval.comparison.views.published"),
     files={"published.json": "json"},
@@ -35,8 +37,8 @@ PUBLISHED = Kind(
 
 # `trueval golden correct`.
 CORRECTION = Kind(
-    corrected.KIND,
-    format=corrected.FORMAT_VERSION,
+    correction.KIND,
+    format=correction.FORMAT_VERSION,
     order=22,
     text=forms_of("trueval.comparison.views.correction"),
     files=files_of("corrected"),

@@ -5,7 +5,7 @@ from typing import Any
 
 from trueval.comparison.choices import BOOTSTRAP
 from trueval.comparison.verdict import REVERSED, UNDECIDABLE
-from trueval.report.text import counted
+from trueval.report.number_texts import counted
 
 # Beside an interval of a realized difference whose ends are bounds; the mark of `evaluate` for what is not exact.
 BOUNDED = "°"

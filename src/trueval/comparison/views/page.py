@@ -9,11 +9,11 @@ from typing import Any
 from trueval.comparison.views import reshuffle
 from trueval.comparison.views.corrected_page import corrected_blocks, overturned
 from trueval.comparison.views.pairs import close_block
-from trueval.report.closing import choice_block
-from trueval.report.content import Block, Cell, Column, Figure, Number, Part, Row, Table, Words
-from trueval.report.directory import Directory, ResultFile, pointer
+from trueval.report.number_texts import NOT_AVAILABLE, fixed
+from trueval.report.page_content import Block, Cell, Column, Figure, Number, Part, Row, Table, Words
+from trueval.report.page_footer import choice_block
 from trueval.report.plots import dot_of, lead_figure, letters_of
-from trueval.report.text import NOT_AVAILABLE, fixed
+from trueval.report.result_directory import Directory, ResultFile, pointer
 
 MOST = 4  # things of one kind that a sentence names
 PAIRS = 2  # pairs that advice names

@@ -7,10 +7,10 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from trueval.comparison.views.legend import BOUNDED, BOUNDED_LEGEND
-from trueval.report.content import Block, Column, Figure, Table, row_of
-from trueval.report.directory import ResultFile, pointer
+from trueval.report.number_texts import fixed, signed
+from trueval.report.page_content import Block, Column, Figure, Table, row_of
 from trueval.report.plots import Span, shortened, span_plot
-from trueval.report.text import fixed, signed
+from trueval.report.result_directory import ResultFile, pointer
 
 MOST_PAIRS = 40  # differences drawn in one plot
 MOST_OPEN = 100  # rows of the table of close calls that are open from the beginning

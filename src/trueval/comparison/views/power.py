@@ -7,11 +7,9 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from trueval.comparison.detection import rows
+from trueval.comparison.power.power_result import rows
 from trueval.report import formats
-from trueval.report.sheets import Sheet, as_markdown, as_one_tabular
-from trueval.report.terminal import drawn, grid
-from trueval.report.text import (
+from trueval.report.number_texts import (
     FRACTIONS,
     MANY_QUERIES,
     NOT_AVAILABLE,
@@ -23,6 +21,8 @@ from trueval.report.text import (
     signed,
     unit,
 )
+from trueval.report.sheets import Sheet, as_markdown, as_one_tabular
+from trueval.report.terminal import drawn, grid
 
 Entry = Mapping[str, Any]
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from trueval.comparison.views.power import heading, legend, middle_pair, near, shown
-from trueval.report.closing import choice_block
-from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, row_of
-from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.figures import NARROW, Chart, panels, tone, write_figure
-from trueval.report.text import attainable, fixed, signed
+from trueval.report.number_texts import attainable, fixed, signed
+from trueval.report.page_content import Block, Column, Figure, Number, Part, Table, Words, row_of
+from trueval.report.page_footer import choice_block
+from trueval.report.result_directory import Directory, ResultFile, pointer
 
 MOST = 4  # measures that the summary speaks of, and that a figure for papers shows
 MOST_ROWS = 40  # of the table that is open from the beginning

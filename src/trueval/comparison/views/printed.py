@@ -7,9 +7,9 @@ from typing import Any
 from trueval.comparison.views.formats import MOST_WITH_ALL_PAIRS, ranks, shown, table
 from trueval.comparison.views.legend import settings
 from trueval.printable import printable_all
-from trueval.report.printed import notebook
+from trueval.report.console_tables import notebook
+from trueval.report.number_texts import counted, fixed, interval, signed
 from trueval.report.terminal import drawn
-from trueval.report.text import counted, fixed, interval, signed
 
 PAIR = ("pair", "verdict", "difference", "interval", "p", "wins/ties/losses")
 

@@ -7,10 +7,10 @@ from rich.console import Group
 from rich.text import Text
 
 from trueval.report import formats
-from trueval.report.content import Block, Column, Number, Part, Table, Words, row_of, statistic
-from trueval.report.directory import Directory, ResultFile
 from trueval.report.formats import latex, markdown, tabular
-from trueval.report.text import FRACTIONS, Scale, counted, fixed, interval, unit
+from trueval.report.number_texts import FRACTIONS, Scale, counted, fixed, interval, unit
+from trueval.report.page_content import Block, Column, Number, Part, Table, Words, row_of, statistic
+from trueval.report.result_directory import Directory, ResultFile
 
 Entry = Mapping[str, Any]
 

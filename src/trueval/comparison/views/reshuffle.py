@@ -7,11 +7,11 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from trueval.report.content import Block, Column, Table, rows_of
-from trueval.report.directory import ResultFile
 from trueval.report.formats import markdown, pipes
+from trueval.report.number_texts import counted, fixed
+from trueval.report.page_content import Block, Column, Table, rows_of
+from trueval.report.result_directory import ResultFile
 from trueval.report.terminal import grid
-from trueval.report.text import counted, fixed
 
 MOST_ROWS = 15  # pairs of 6 runs
 MOST_OPEN = 100  # rows of the page's table that are open from the beginning

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trueval.evaluation.views.verdicts import lower_is_better
 from trueval.report.formats import latex, pipes, tabular
-from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, Show, counted, fixed, interval, signed
+from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Scale, Show, counted, fixed, interval, signed
 
 if TYPE_CHECKING:
     from trueval.report.terminal import Grid

@@ -18,11 +18,11 @@ from trueval.evaluation.views.corrected import (
     turned_signs,
     warnings,
 )
-from trueval.report.content import Block, Cell, Column, Figure, Row, Table, Words, counts, row_of
-from trueval.report.directory import ResultFile, pointer
 from trueval.report.figures import NARROW, Chart, axis_domain, tone
+from trueval.report.number_texts import NOT_AVAILABLE, fixed, interval, signed
+from trueval.report.page_content import Block, Cell, Column, Figure, Row, Table, Words, counts, row_of
 from trueval.report.plots import HOLLOW_TICK, distinct, names_axis, shortened
-from trueval.report.text import NOT_AVAILABLE, fixed, interval, signed
+from trueval.report.result_directory import ResultFile, pointer
 
 ROW: Final = 34  # CSS pixels of a run
 MOST_ROWS: Final = 30  # of one plot

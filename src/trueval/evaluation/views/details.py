@@ -13,7 +13,7 @@ import polars as pl
 from trueval.evaluation.query_values import QueryRows
 from trueval.evaluation.scores import STATISTICS
 from trueval.evaluation.views.texts import read_texts
-from trueval.files.texts.parts import find_parts
+from trueval.files.texts.text_files import find_parts
 from trueval.numerics import or_null
 from trueval.report.formats import to_json
 from trueval.report.kinds import Kind
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from trueval.evaluation.scores import Scores
-    from trueval.files.source.seen import Seen
+    from trueval.files.source.fingerprints import Seen
     from trueval.judgments import Judgments
     from trueval.measures import Measure
     from trueval.run import Run

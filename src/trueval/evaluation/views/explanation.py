@@ -7,12 +7,12 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from trueval.evaluation.explanation import FORMAT_VERSION, KIND
-from trueval.report.content import Block, Cell, Column, Part, Table, row_of
-from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.formats import markdown, pipes, to_json
 from trueval.report.kinds import Kind
+from trueval.report.number_texts import FRACTIONS, Scale, fixed, interval, signed, unit
+from trueval.report.page_content import Block, Cell, Column, Part, Table, row_of
+from trueval.report.result_directory import Directory, ResultFile, pointer
 from trueval.report.terminal import grid
-from trueval.report.text import FRACTIONS, Scale, fixed, interval, signed, unit
 
 HEADINGS = ("convention", "value", "change", "lowest, highest", "because of")
 QUERY_HEADINGS = ("query", "convention", "ours", "theirs", "because of")

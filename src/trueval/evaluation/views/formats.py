@@ -11,7 +11,7 @@ from trueval.measures.aliases import trec_name
 from trueval.printable import printable
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
-from trueval.report.text import FRACTIONS, Scale, fixed, interval, signed, unit
+from trueval.report.number_texts import FRACTIONS, Scale, fixed, interval, signed, unit
 
 STATISTICS = ("expected", "lowest", "highest", "range", "tie_broken", "bias", "sd")
 COLUMNS = ("run", "query", "measure", *STATISTICS, "queries", "exact")

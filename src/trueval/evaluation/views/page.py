@@ -11,12 +11,12 @@ from trueval.evaluation.views.figures import dots_of
 from trueval.evaluation.views.findings import MARKS, NOT_EXACT, WORDS, find, marks, sentences
 from trueval.evaluation.views.queries import query_block, worst_block
 from trueval.evaluation.views.verdicts import advice, badges, by_merit, summary
-from trueval.report.closing import policy_block, provenance_block
-from trueval.report.content import Block, Cell, Column, Figure, Part, Table, Words, row_of, rows_of, statistic
-from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.generation import ids_of
+from trueval.report.number_texts import fixed
+from trueval.report.page_content import Block, Cell, Column, Figure, Part, Table, Words, row_of, rows_of, statistic
+from trueval.report.page_footer import policy_block, provenance_block
 from trueval.report.plots import DOT_KEY, dot_plot, lead_figure, row_height
-from trueval.report.text import fixed
+from trueval.report.result_directory import Directory, ResultFile, pointer
 from trueval.report.tie_sizes import size_name, tie_figure
 
 COLUMNS = (

@@ -11,9 +11,9 @@ from trueval.evaluation.views.figures import draw_tie_groups, draw_tie_ranges
 from trueval.evaluation.views.page import belongs
 from trueval.evaluation.views.verdicts import by_merit
 from trueval.report import formats
-from trueval.report.directory import Directory, ResultFile
 from trueval.report.formats import pipes, tabular
-from trueval.report.text import fixed
+from trueval.report.number_texts import fixed
+from trueval.report.result_directory import Directory, ResultFile
 
 
 def write_paper(file: ResultFile, directory: Directory, folder: Path) -> tuple[Path, ...]:

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trueval.printable import printable
-from trueval.report.printed import notebook, plain
-from trueval.report.text import counted, fixed, interval, percent
+from trueval.report.console_tables import notebook, plain
+from trueval.report.number_texts import counted, fixed, interval, percent
 
 HEAD = ("measure", "expected", "lowest, highest", "tie-broken", "sd", "queries")
 

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from trueval.evaluation.query_values import QUERIES
 from trueval.evaluation.views.figures import PLOTTED, query_plot
-from trueval.report.content import Block, Case, Column, Figure, Number, Table, Words, row_of, statistic
-from trueval.report.directory import ResultFile, pointer
-from trueval.report.text import NOT_AVAILABLE, fixed, signed
+from trueval.report.number_texts import NOT_AVAILABLE, fixed, signed
+from trueval.report.page_content import Block, Case, Column, Figure, Number, Table, Words, row_of, statistic
+from trueval.report.result_directory import ResultFile, pointer
 
 MOST_ROWS = 5_000  # of the table of queries; more make a page slow
 MOST_POINTS = 100_000  # query values that the page carries for its plot

@@ -10,8 +10,8 @@ from rich.text import Text
 from trueval.evaluation.views import corrected
 from trueval.evaluation.views.findings import NOT_EXACT, find, marks, sentences
 from trueval.policy.policy import OURS
+from trueval.report.number_texts import FRACTIONS, Scale, fixed, interval, signed, unit
 from trueval.report.terminal import Grid, grid
-from trueval.report.text import FRACTIONS, Scale, fixed, interval, signed, unit
 
 # Choices that go without saying where they are ours: few measures and fewer tools ask for them.
 RARELY_CHOSEN = ("gain", "norm", "short", "rounding", "unopposed", "labels", "float_grades", "nonpositive")

@@ -6,8 +6,8 @@ from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import NamedTuple
 
-from trueval.files.texts.row import joined
-from trueval.files.texts.rows import read_rows
+from trueval.files.texts.text_row import joined
+from trueval.files.texts.text_rows import read_rows
 from trueval.printable import encodable
 
 

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from trueval.errors import MeasureError
 from trueval.evaluation.views.findings import Finding, find
-from trueval.report.content import Badge, Number, Words
-from trueval.report.directory import ResultFile
-from trueval.report.text import fixed, percent, signed
+from trueval.report.number_texts import fixed, percent, signed
+from trueval.report.page_content import Badge, Number, Words
+from trueval.report.result_directory import ResultFile
 
 MOST = 4  # things of one kind that the page names one by one
 PAIRS = 2  # pairs of runs that advice names

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueval.files.frame import row_parts
-from trueval.files.rows import Rows
+from trueval.files.row_checks import Rows
 from trueval.threads import in_threads
 
 

@@ -14,14 +14,14 @@ import polars as pl
 from trueval.errors import Place
 from trueval.files.columns import find_columns, has_large
 from trueval.files.frame import Kind, Table
-from trueval.files.json.lines import RepeatedKeyError, object_of_pairs
-from trueval.files.json.members import find_line, find_repeated_key
+from trueval.files.json.jsonl_rows import RepeatedKeyError, object_of_pairs
+from trueval.files.json.key_lines import find_line, find_repeated_key
 from trueval.files.json.shapes import refuse_unknown
 from trueval.files.memory.peers import as_floats, as_strings, as_text, read_dict
-from trueval.files.source.content import Content
 from trueval.files.source.encoding import decoding_error
-from trueval.files.source.memory import Cost, check_cost
-from trueval.files.tabular.delimited import canonical_table
+from trueval.files.source.memory_estimate import Cost, check_cost
+from trueval.files.source.source_bytes import Content
+from trueval.files.tabular.delimited_text import canonical_table
 
 # What JSON takes of memory, as measured (docs/files.md); records have the same keys in each.
 VALUES = Cost(7.3, ((b"{", 360), (b"[", 120), (b",", 430)), decoded=True)

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from trueval.files.json.contexts import Line
+    from trueval.files.json.context_logs import Line
 
 
 class Scored(NamedTuple):

@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 from trueval.errors import Place
 from trueval.files.columns import find_columns
 from trueval.files.frame import Kind, value_column
-from trueval.files.json.lines import Literal
-from trueval.files.json.pairs import DOC_KEYS, QUERY_KEYS, as_id
+from trueval.files.json.jsonl_pairs import DOC_KEYS, QUERY_KEYS, as_id
+from trueval.files.json.jsonl_rows import Literal
 
 # Of several that are there, the first counts: ids rather than texts.
 LIST_KEYS = (

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueval.errors import InputError, Place
-from trueval.files.source.content import Content
-from trueval.files.source.limits import LINE
-from trueval.files.source.packing import BOM
+from trueval.files.source.decompression import BOM
+from trueval.files.source.line_limits import LINE
+from trueval.files.source.source_bytes import Content
 from trueval.threads import in_threads
 
 UTF_16_BOMS = (b"\xff\xfe", b"\xfe\xff")

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterator
 
 from trueval.errors import Place
-from trueval.files.source.memory import check_memory
+from trueval.files.source.memory_estimate import check_memory
 
 MAGIC = b"ARROW1"
 CONTINUATION = 0xFFFFFFFF

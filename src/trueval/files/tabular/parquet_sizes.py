@@ -12,7 +12,7 @@ from mmap import mmap
 from typing import Any, NamedTuple, TypeAlias
 
 from trueval.errors import InputError, Place
-from trueval.files.source.memory import check_memory
+from trueval.files.source.memory_estimate import check_memory
 
 MAGIC = b"PAR1"
 TAIL = 8  # length of the footer, and the magic

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from trueval.errors import InputError, Place
 from trueval.files.frame import Table
+from trueval.files.source.decompression import shielded
 from trueval.files.source.encoding import line_at, shown
-from trueval.files.source.packing import shielded
 from trueval.files.trec.row_forms import RUN_WORDS
 from trueval.files.trec.separators import RegularText
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from trueval.errors import Place
 from trueval.files.frame import Kind
-from trueval.files.source.content import EMPTY, Content
+from trueval.files.source.source_bytes import EMPTY, Content
 
 FIRST_LINE = re.compile(rb"^[ \t\r\v\f]*([^#\s][^\n\r]*)", re.MULTILINE)
 RUN_WORDS = "query Q0 document rank score tag"

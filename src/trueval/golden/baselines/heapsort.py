@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from trueval.golden.orders import Ask, ask_round
+from trueval.golden.refine.judge_orders import Ask, ask_round
 from trueval.standings.standings import Floats
 
 # Places in the heap, and the heap → the place with the best document.

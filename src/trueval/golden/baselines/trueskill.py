@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from trueval.golden.orders import Ask, ask_round
+from trueval.golden.refine.judge_orders import Ask, ask_round
 from trueval.standings.standings import Floats
 
 SPREAD: Final = 0.5  # standard deviation of a belief before any order, in grades

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trueval.golden.orders import Ask, ask_round
+from trueval.golden.refine.judge_orders import Ask, ask_round
 from trueval.standings.standings import Floats
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from trueval.golden.views.agree import TITLES, called, groups, legend, told
-from trueval.report.content import Block, Column, Figure, Number, Part, Row, Table, Words, counts, row_of
-from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.figures import NARROW, Chart, tone
+from trueval.report.number_texts import NOT_AVAILABLE, fixed, signed
+from trueval.report.page_content import Block, Column, Figure, Number, Part, Row, Table, Words, counts, row_of
 from trueval.report.plots import Dot, dot_plot, shortened
-from trueval.report.text import NOT_AVAILABLE, fixed, signed
+from trueval.report.result_directory import Directory, ResultFile, pointer
 
 Entry = Mapping[str, Any]
 

@@ -10,14 +10,14 @@ from typing import Any, Final
 
 import polars as pl
 
-from trueval.comparison.audited import ITEMS, KEYS, SAMPLE, Audited
+from trueval.comparison.labels.audit_sample import ITEMS, KEYS, SAMPLE, Audited
 from trueval.errors import InputError
-from trueval.golden.aggregate import GRADES
-from trueval.golden.audit.opening import FOLDER
-from trueval.golden.stages import read_lines
-from trueval.report.content import Block, Column, Table, row_of
-from trueval.report.directory import Directory, pointer
-from trueval.report.text import NOT_AVAILABLE, counted, fixed, percent
+from trueval.golden.audit.sampling.sample_drawing import FOLDER
+from trueval.golden.build.stage_files import read_lines
+from trueval.golden.refine.aggregate import GRADES
+from trueval.report.number_texts import NOT_AVAILABLE, counted, fixed, percent
+from trueval.report.page_content import Block, Column, Table, row_of
+from trueval.report.result_directory import Directory, pointer
 
 Entry = Mapping[str, Any]
 

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
+from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, percent
 from trueval.report.terminal import grid
-from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, percent
 
 Entry = Mapping[str, Any]
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from trueval.golden.golden_set import LABELS
+from trueval.golden.build.golden_set import LABELS
 from trueval.golden.views.audit_block import audit_block
 from trueval.golden.views.golden import money, sentences
-from trueval.report.content import Block, Column, Figure, Number, Part, Row, Table, Words, counts, row_of
-from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.figures import NARROW, Chart, tone
+from trueval.report.number_texts import NOT_AVAILABLE, counted, fixed, percent
+from trueval.report.page_content import Block, Column, Figure, Number, Part, Row, Table, Words, counts, row_of
 from trueval.report.plots import Dot, dot_plot
-from trueval.report.text import NOT_AVAILABLE, counted, fixed, percent
+from trueval.report.result_directory import Directory, ResultFile, pointer
 
 Entry = Mapping[str, Any]
 

@@ -9,8 +9,8 @@ from rich.console import Group
 
 from trueval.golden.views.golden import money
 from trueval.report import formats
+from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, interval, percent, unit
 from trueval.report.sheets import Sheet, as_latex, as_markdown, in_terminal
-from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, interval, percent, unit
 
 Entry = Mapping[str, Any]
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from trueval.golden.views.gullibility import legend, told
-from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, row_of
-from trueval.report.directory import Directory, ResultFile, pointer
+from trueval.report.number_texts import NOT_AVAILABLE, fixed, percent
+from trueval.report.page_content import Block, Column, Figure, Number, Part, Table, Words, row_of
 from trueval.report.plots import Dot, dot_plot
-from trueval.report.text import NOT_AVAILABLE, fixed, percent
+from trueval.report.result_directory import Directory, ResultFile, pointer
 
 KEY: Final = (("bar", "interval"), ("dot", "share graded relevant"))
 

@@ -1,6 +1,6 @@
 """The kinds of result of the room: a golden set, a simulation, agreement of labels, and judges under stress."""
 
-from trueval.golden import golden_set
+from trueval.golden.build import golden_set
 from trueval.golden.simulation import FORMAT_VERSION, KIND
 from trueval.report.kinds import Kind, files_of, forms_of, late
 

@@ -10,9 +10,9 @@ from rich.console import Group
 from trueval.golden.simulation import MethodResult, rows
 from trueval.golden.worlds import TRUE_ORDER
 from trueval.report import formats
+from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, signed, unit
 from trueval.report.sheets import Sheet, as_markdown, as_one_tabular, in_terminal
 from trueval.report.terminal import drawn
-from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, signed, unit
 
 Entry = Mapping[str, Any]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from trueval.golden.views.simulate import heading, legend
-from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, row_of
-from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.figures import NARROW, RUN_TONES, Chart, axis_domain, panels, tone, write_figure
-from trueval.report.text import fixed, signed, whole
+from trueval.report.number_texts import fixed, signed, whole
+from trueval.report.page_content import Block, Column, Figure, Number, Part, Table, Words, row_of
+from trueval.report.result_directory import Directory, ResultFile, pointer
 
 HEIGHT = 200  # CSS pixels of a plot
 MOST = 4  # worlds of the figure for papers

@@ -8,8 +8,8 @@ from typing import Any
 from rich.console import Group
 
 from trueval.report import formats
+from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, interval, percent, signed, unit
 from trueval.report.sheets import Sheet, as_latex, as_markdown, in_terminal
-from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, interval, percent, signed, unit
 
 Entry = Mapping[str, Any]
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from trueval.golden.views.stress import legend, lifted, told
-from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, counts, row_of
-from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.figures import NARROW, Chart, axis_domain, tone
+from trueval.report.number_texts import fixed, signed
+from trueval.report.page_content import Block, Column, Figure, Number, Part, Table, Words, counts, row_of
 from trueval.report.plots import Dot, dot_plot, row_height
-from trueval.report.text import fixed, signed
+from trueval.report.result_directory import Directory, ResultFile, pointer
 
 Entry = Mapping[str, Any]
 

@@ -6,8 +6,8 @@ are drawn from it, the best K of all of them are worth a + b::
     a = v1 min(S1 + x1, K) + v2 min(S2 + x2, K - min(S1 + x1, K))
     b = v3 min(S3 + x3, R),   R = max(0, K - S1 - S2 - (x1 + x2))
 
-R is known from s = x1 + x2, and given s, x1 and x3 are independent (draws.py), so mean and variance of the sum go over
-s and then over x1 and x3 apart. A ratio to it goes over both together, up to the x3 that fills R.
+R is known from s = x1 + x2, and given s, x1 and x3 are independent (group_draws.py), so mean and variance of the sum go
+over s and then over x1 and x3 apart. A ratio to it goes over both together, up to the x3 that fills R.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trueval.measures.orders.draws import Split, Three, likely, mixed, splits
+from trueval.measures.orders.group_draws import Split, Three, likely, mixed, splits
 from trueval.measures.rarity import best_counts
 from trueval.standings.standings import Floats
 

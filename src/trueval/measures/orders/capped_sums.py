@@ -1,8 +1,9 @@
 """What the documents that a cut lets through are worth in all beyond a threshold: E (L - l)+ and its variance.
 
 Documents of three kinds are worth v1 > v2 > v3; L = v1 x1 + v2 x2 + v3 x3. Given s = x2 + x3, the number x1 is
-independent of x2 (draws.py), so for each x2 what is left is (v1 x1 - rest)+. That needs three sums over the tail of x1,
-of P(x), (x - k) P(x) and (x - k)^2 P(x) over x >= k, found once for all k by adding from the end, so nothing cancels.
+independent of x2 (group_draws.py), so for each x2 what is left is (v1 x1 - rest)+. That needs three sums over the tail
+of x1, of P(x), (x - k) P(x) and (x - k)^2 P(x) over x >= k, found once for all k by adding from the end, so nothing
+cancels.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trueval.measures.orders.draws import Likely, Three, mixed, splits
+from trueval.measures.orders.group_draws import Likely, Three, mixed, splits
 from trueval.standings.standings import Floats
 
 

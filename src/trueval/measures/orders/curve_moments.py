@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trueval.measures.orders.best_precision import Group, chances_at_most
-from trueval.measures.orders.draws import moments
+from trueval.measures.orders.group_draws import moments
 from trueval.measures.orders.precision_sums import RelevantGroups
 from trueval.standings.standings import Floats, Ints
 

@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple
 
 from trueval.errors import InputError, PolicyError
 from trueval.models.hosted.call_log import SENT, CallLog, amount
+from trueval.models.hosted.call_owners import OWNER, is_alive
 from trueval.models.hosted.failures import CallError
-from trueval.models.hosted.owners import OWNER, is_alive
 
 LEDGER: Final = "ledger.jsonl"  # in the cache
 POLL: Final = 0.2  # seconds between looks at what other programs spent

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from trueval.errors import InputError, TruevalWarning
-from trueval.report.text import counted
+from trueval.report.number_texts import counted
 
 SENT: Final = "sent"  # the status of a call that is under way
 

@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from trueval.errors import InputError
-from trueval.models.hosted.calls import Limits
+from trueval.models.hosted.call_batches import Limits
 
 Role = Literal["embedder", "reranker"]
 

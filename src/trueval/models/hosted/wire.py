@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from trueval.errors import InputError
 from trueval.extras import need
 from trueval.models.hosted.account import Usage
-from trueval.models.hosted.bounds import Bounds
+from trueval.models.hosted.api_keys import Secret
 from trueval.models.hosted.failures import BROKEN, CallError, Kind, failure_of, message_of
-from trueval.models.hosted.keys import Secret
+from trueval.models.hosted.response_bounds import Bounds
 from trueval.models.hosted.services import SERVICES, RerankShape, is_this_machine
 from trueval.version import __version__
 

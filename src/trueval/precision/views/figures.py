@@ -11,7 +11,7 @@ from trueval.report.figures import NARROW, PAPER, RUN_TONES, Chart, axis_domain,
 from trueval.report.plots import DIFFERS, HOLLOW_TICK, distinct
 
 if TYPE_CHECKING:
-    from trueval.report.directory import Directory, ResultFile
+    from trueval.report.result_directory import Directory, ResultFile
 
 HEIGHT = 170  # CSS pixels of a plot
 

@@ -8,8 +8,8 @@ from rich.text import Text
 
 from trueval.report import formats as text_formats
 from trueval.report.formats import latex, markdown, pipes, tabular
+from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, percent, signed, unit
 from trueval.report.terminal import grid
-from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, percent, signed, unit
 
 AGREEMENT = ("tau_b", "overlap", "rbo")
 STATISTICS = ("tie_broken", "expected", "range", "bias", "sd")

@@ -1,6 +1,6 @@
 """The kind of result that `trueval precision` gives."""
 
-from trueval.precision.audited import FORMAT_VERSION, KIND
+from trueval.precision.audit_result import FORMAT_VERSION, KIND
 from trueval.report.kinds import Kind, files_of, forms_of, late
 
 PRECISION = Kind(

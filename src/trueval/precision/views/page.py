@@ -9,10 +9,22 @@ import numpy as np
 
 from trueval.precision.views.figures import curve_plot
 from trueval.precision.views.formats import IDENTITY, STATISTICS, formats, overlap_name, resolutions
-from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, counts, row_of, rows_of, statistic
-from trueval.report.directory import Directory, ResultFile, pointer
+from trueval.report.number_texts import NOT_AVAILABLE, fixed, formatted, percent
+from trueval.report.page_content import (
+    Block,
+    Column,
+    Figure,
+    Number,
+    Part,
+    Table,
+    Words,
+    counts,
+    row_of,
+    rows_of,
+    statistic,
+)
 from trueval.report.plots import DOT_KEY, dot_of, dot_plot
-from trueval.report.text import NOT_AVAILABLE, fixed, formatted, percent
+from trueval.report.result_directory import Directory, ResultFile, pointer
 from trueval.report.tie_sizes import tie_figure, tie_histogram
 
 MEANINGS = (

@@ -1,11 +1,11 @@
 """The kinds of result of the room."""
 
-from trueval.probes import noise_summary, prediction, summary
+from trueval.probes import margin_summary, noise_summary, prediction
 from trueval.report.kinds import Kind, files_of, forms_of, late
 
 NAMES = Kind(
-    summary.KIND,
-    format=summary.FORMAT_VERSION,
+    margin_summary.KIND,
+    format=margin_summary.FORMAT_VERSION,
     order=70,
     text=forms_of("trueval.probes.views.names"),
     files=files_of("probe-names"),

@@ -8,12 +8,12 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from trueval.probes import summary
+from trueval.probes import margin_summary
 from trueval.probes.views.published import SOURCE, Published, published
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
+from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, interval, signed, unit
 from trueval.report.terminal import drawn, grid
-from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, interval, signed, unit
 
 Entry = Mapping[str, Any]
 
@@ -115,8 +115,8 @@ def least(result: Entry) -> str:
     """
     cosines = any(scorer["unit"] == "cosine" for scorer in result["scorers"])
     others = any(scorer["unit"] != "cosine" for scorer in result["scorers"])
-    part = f"{summary.LEAST_PART:.4f} of the scorer's mean Δboth"
-    known = f"{summary.LEAST_COSINE} of cosines"
+    part = f"{margin_summary.LEAST_PART:.4f} of the scorer's mean Δboth"
+    known = f"{margin_summary.LEAST_COSINE} of cosines"
     return f"{known}, and {part} of other scores" if cosines and others else known if cosines else part
 
 
@@ -126,7 +126,7 @@ def to_csv(result: Entry) -> str:
     Args:
         result: the JSON of `trueval probe names`.
     """
-    lines = list(summary.rows(result))
+    lines = list(margin_summary.rows(result))
     return formats.to_csv(list(lines[0]), lines)
 
 

@@ -9,10 +9,10 @@ from typing import Any
 from trueval.probes.ablations import ABLATIONS
 from trueval.probes.views.names import heading, legend
 from trueval.probes.views.published import SOURCE, published
-from trueval.report.content import Block, Cell, Column, Figure, Number, Part, Row, Table, Words, row_of
-from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.figures import NARROW, Chart, axis_domain, panels, tone, write_figure
-from trueval.report.text import fixed, signed, whole
+from trueval.report.number_texts import fixed, signed, whole
+from trueval.report.page_content import Block, Cell, Column, Figure, Number, Part, Row, Table, Words, row_of
+from trueval.report.result_directory import Directory, ResultFile, pointer
 
 ROW = 22  # CSS pixels of a condition
 SHOWN = 4  # scorers of which the first screen tells

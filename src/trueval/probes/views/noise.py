@@ -13,8 +13,8 @@ from trueval.probes.noise_summary import told
 from trueval.probes.views.noise_published import CHATTER_SOURCE, CHATTER_TABLES
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
+from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, signed, unit
 from trueval.report.terminal import drawn, grid
-from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, signed, unit
 
 Entry = Mapping[str, Any]
 VALUES = ("cosine", "overlap", "tau", "rbo")

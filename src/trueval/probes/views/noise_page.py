@@ -9,10 +9,10 @@ from typing import Any
 from trueval.probes.noise_summary import is_clean
 from trueval.probes.views.noise import heading, legend, level_name, levels
 from trueval.probes.views.noise_published import CHATTER_SOURCE, CHATTER_TABLES
-from trueval.report.content import Block, Cell, Column, Figure, Number, Part, Row, Table, Words, row_of
-from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.figures import NARROW, Chart, axis_domain, panels, tone, write_figure
-from trueval.report.text import fixed, percent, signed
+from trueval.report.number_texts import fixed, percent, signed
+from trueval.report.page_content import Block, Cell, Column, Figure, Number, Part, Row, Table, Words, row_of
+from trueval.report.result_directory import Directory, ResultFile, pointer
 
 HEIGHT = 170  # CSS pixels of a plot
 SERIES = {

@@ -10,8 +10,8 @@ from rich.text import Text
 
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
+from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, percent, signed, unit
 from trueval.report.terminal import drawn, grid
-from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, percent, signed, unit
 
 Entry = Mapping[str, Any]
 Key = TypeVar("Key", bound=Hashable)

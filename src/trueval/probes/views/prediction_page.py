@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from trueval.probes.views.prediction import ALL, correlation, legend
-from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, row_of
-from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.figures import NARROW, Chart, panels, tone, write_figure
-from trueval.report.text import fixed, percent, signed
+from trueval.report.number_texts import fixed, percent, signed
+from trueval.report.page_content import Block, Column, Figure, Number, Part, Table, Words, row_of
+from trueval.report.result_directory import Directory, ResultFile, pointer
 
 ROW: Final = 22  # CSS pixels of a condition
 NAMES: Final = 150  # CSS pixels of the names of conditions

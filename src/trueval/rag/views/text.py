@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from trueval.report.text import FRACTIONS, Scale, fixed
+from trueval.report.number_texts import FRACTIONS, Scale, fixed
 
 if TYPE_CHECKING:
-    from trueval.rag.answers import AccuracyGivenHit
+    from trueval.rag.answer_accuracy import AccuracyGivenHit
     from trueval.rag.sensitivity import Flip, Sensitivity
 
 MOST_SWAPS = 5  # flips shown that reverse two runs; the JSON holds all
@@ -39,7 +39,7 @@ def answer_line(run: str, measure: str, found: AccuracyGivenHit, scale: Scale = 
         scale: of the values.
 
     Example:
-        >>> from trueval.rag.answers import AccuracyGivenHit
+        >>> from trueval.rag.answer_accuracy import AccuracyGivenHit
         >>> answer_line("a", "AllGold@3", AccuracyGivenHit(0.5, 0.25, 1.0, 0.5, 3.5, 4, 0))
         'a  Acc|AllGold@3: 0.5000 over 3.5 expected hits (0.2500 to 1.0000 over tie orders)'
     """

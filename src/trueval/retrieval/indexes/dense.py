@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueval.errors import InputError, TruevalWarning
-from trueval.retrieval.index import LocalIndex
 from trueval.retrieval.indexes.hits import Hits, check_depth
+from trueval.retrieval.indexes.index import LocalIndex
 from trueval.specs import Value, choice, whole
 from trueval.standings.groups import starts_of
 

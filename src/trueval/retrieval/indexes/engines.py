@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 
 from trueval.collection import text_hash
 from trueval.errors import InputError, PolicyError, TruevalWarning
-from trueval.models.hosted.keys import Key, Secret
+from trueval.models.hosted.api_keys import Key, Secret
 from trueval.models.hosted.services import is_this_machine
 from trueval.printable import encodable
-from trueval.retrieval.index import LocalIndex, Takes, TextsAndVectors
 from trueval.retrieval.indexes.dense import finite_vectors
+from trueval.retrieval.indexes.index import LocalIndex, Takes, TextsAndVectors
 from trueval.specs import Parameter, Value, bounded, text
 
 # 1: the first. What an engine holds of an older one is not found again.

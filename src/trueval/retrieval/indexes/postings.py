@@ -16,7 +16,7 @@ from typing import IO, Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trueval.files.unnamed import saying_where_room_is_missing, unnamed_file
+from trueval.files.temporary_files import saying_where_room_is_missing, unnamed_file
 
 Ints = NDArray[np.int64]
 Integers = NDArray[np.int32]

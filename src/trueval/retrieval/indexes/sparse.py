@@ -23,10 +23,10 @@ import numpy as np
 from trueval.collection import text_hash
 from trueval.errors import InputError
 from trueval.extras import need
-from trueval.files.texts.store import TOGETHER, TextHash, as_bytes
-from trueval.retrieval.index import LocalIndex
+from trueval.files.texts.text_store import TOGETHER, TextHash, as_bytes
 from trueval.retrieval.indexes.analysis import LANGUAGES, Analyzer
 from trueval.retrieval.indexes.hits import Hits, best, check_depth, joined
+from trueval.retrieval.indexes.index import LocalIndex
 from trueval.retrieval.indexes.postings import Counting, Postings
 from trueval.specs import bounded, choice, flag
 

@@ -9,9 +9,9 @@ from typing import Any, Final
 from rich.console import Group
 from rich.text import Text
 
-from trueval.files.source.memory import shown
+from trueval.files.source.memory_estimate import shown
+from trueval.report.number_texts import counted
 from trueval.report.terminal import grid
-from trueval.report.text import counted
 
 HEAD: Final = ("kind", "name", "of", "items", "size", "age", "state")
 

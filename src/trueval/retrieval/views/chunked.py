@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from trueval.report.number_texts import percent
 from trueval.report.terminal import Grid, grid
-from trueval.report.text import percent
 
 HEAD: Final = ("documents", "chunks", "tokens, mean", "most", "longer than the size", "overlap")
 

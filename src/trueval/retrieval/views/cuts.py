@@ -10,8 +10,8 @@ from rich.text import Text
 
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
+from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Scale, fixed, interval, unit, whole
 from trueval.report.terminal import grid
-from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, fixed, interval, unit, whole
 from trueval.retrieval.views.cuts_sentences import lines, plain, quoted
 
 Entry = Mapping[str, Any]

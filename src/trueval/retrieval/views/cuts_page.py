@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from trueval.report.content import Block, Column, Figure, Number, Part, Table, Words, counts, row_of, rows_of
-from trueval.report.directory import Directory, ResultFile, pointer
 from trueval.report.figures import NARROW
+from trueval.report.number_texts import fixed
+from trueval.report.page_content import Block, Column, Figure, Number, Part, Table, Words, counts, row_of, rows_of
 from trueval.report.plots import Dot, dot_plot, row_height
-from trueval.report.text import fixed
+from trueval.report.result_directory import Directory, ResultFile, pointer
 from trueval.report.tie_sizes import tie_figure, tie_histogram
 from trueval.retrieval.views.cuts import widest
 from trueval.retrieval.views.cuts_sentences import DIFFERS, Said, Told, advice, quoted, sentences, value_at

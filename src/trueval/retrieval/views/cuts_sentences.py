@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from trueval.report.text import FRACTIONS, Scale, fixed, percent
+from trueval.report.number_texts import FRACTIONS, Scale, fixed, percent
 
 Entry = Mapping[str, Any]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from trueval.report.content import Figure
 from trueval.report.figures import NARROW, Chart, tone
+from trueval.report.page_content import Figure
 from trueval.report.plots import DOT_KEY, Dot, dot_plot
 
 Entry = Mapping[str, Any]

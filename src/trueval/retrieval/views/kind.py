@@ -3,8 +3,8 @@
 from typing import Final
 
 from trueval.report.kinds import Kind, forms_of, late
-from trueval.retrieval import cuts
-from trueval.retrieval.stages.retrieved import FORMAT_VERSION, KIND
+from trueval.retrieval.cuts import cut_audit
+from trueval.retrieval.pipeline.pipeline_result import FORMAT_VERSION, KIND
 
 RETRIEVE: Final = Kind(
     KIND,
@@ -16,8 +16,8 @@ RETRIEVE: Final = Kind(
 )
 
 CUTS: Final = Kind(
-    cuts.KIND,
-    format=cuts.FORMAT_VERSION,
+    cut_audit.KIND,
+    format=cut_audit.FORMAT_VERSION,
     order=6,
     text=forms_of("trueval.retrieval.views.cuts"),
     files={"cuts.json": "json", "cuts.csv": "csv"},

@@ -9,12 +9,12 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from trueval.report import formats
-from trueval.report.content import Block, Column, Number, Part, Table, Words, row_of
-from trueval.report.directory import Directory, ResultFile
 from trueval.report.formats import latex, markdown, pipes, tabular
+from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, percent, unit
+from trueval.report.page_content import Block, Column, Number, Part, Table, Words, row_of
+from trueval.report.result_directory import Directory, ResultFile
 from trueval.report.terminal import grid
-from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, percent, unit
-from trueval.retrieval.stages.config import formats_used
+from trueval.retrieval.pipeline.config import formats_used
 from trueval.retrieval.views.flow import MEASURE, figures
 
 Entry = Mapping[str, Any]

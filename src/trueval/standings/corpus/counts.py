@@ -21,7 +21,7 @@ import numpy as np
 
 from trueval.errors import InputError
 from trueval.numerics import rounding_interval
-from trueval.standings.corpus.scorer import CorpusScorer, QueryBlock, Tile
+from trueval.standings.corpus.corpus_scorer import CorpusScorer, QueryBlock, Tile
 from trueval.standings.corpus.tile_counts import Bounds, Counting, Part
 from trueval.standings.groups import starts_of
 from trueval.standings.standings import Bools, Floats, Ints

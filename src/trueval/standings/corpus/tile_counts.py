@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from trueval.standings.corpus.scorer import Mask, Tile
+from trueval.standings.corpus.corpus_scorer import Mask, Tile
 from trueval.standings.groups import ranges
 from trueval.standings.standings import Ints
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from trueval.report.content import Block, Cell, Column, Figure, Row, Table, row_of, rows_of
-from trueval.report.directory import ResultFile, pointer
-from trueval.report.text import NOT_AVAILABLE, fixed, formatted, signed, whole
+from trueval.report.number_texts import NOT_AVAILABLE, fixed, formatted, signed, whole
+from trueval.report.page_content import Block, Cell, Column, Figure, Row, Table, row_of, rows_of
+from trueval.report.result_directory import ResultFile, pointer
 from trueval.tradeoff.views.frontier_chart import CROWDED, PLAIN_SHAPES, SHAPES, frontier_chart
 from trueval.tradeoff.views.lists import MOST_OPEN
 from trueval.tradeoff.views.points import Point

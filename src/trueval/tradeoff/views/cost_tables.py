@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from trueval.tradeoff.efficiency import efficiency
-from trueval.tradeoff.views.cells import Missing, PaperTable, Value, of_measure, row_of
+from trueval.tradeoff.quality.efficiency import efficiency
+from trueval.tradeoff.views.paper_cells import Missing, PaperTable, Value, of_measure, row_of
 from trueval.tradeoff.views.pipelines import Pipeline, cost_of, cutoffs, told_apart
 from trueval.tradeoff.views.quality_tables import RERANKED, TOP
 

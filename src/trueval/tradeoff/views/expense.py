@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from trueval.report.content import Block, Column, Figure, Table, Words, row_of
-from trueval.report.directory import ResultFile, pointer
-from trueval.report.text import formatted, whole
+from trueval.report.number_texts import formatted, whole
+from trueval.report.page_content import Block, Column, Figure, Table, Words, row_of
+from trueval.report.result_directory import ResultFile, pointer
 from trueval.tradeoff.views.plots import Mark, Piece, mark_plot, sum_plot
 from trueval.tradeoff.views.points import Point, best_first, best_of_systems, currency_of
+from trueval.tradeoff.views.quality_blocks import SHOWN, short_names
 from trueval.tradeoff.views.units import milliseconds, money, share, size
-from trueval.tradeoff.views.worth import SHOWN, short_names
 
 PERCENTILES: Final = ("p50", "p95", "p99")
 # In the order in which a query goes through them.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trueval.report.directory import Directory, ResultFile
 from trueval.report.figures import write_figure
-from trueval.tradeoff.views import expense, worth
+from trueval.report.result_directory import Directory, ResultFile
+from trueval.tradeoff.views import expense, quality_blocks
 from trueval.tradeoff.views.frontier_chart import frontier_chart
 from trueval.tradeoff.views.page import frontier_beside
 from trueval.tradeoff.views.points import currency_of, percentile_of, points_of_sweep
@@ -32,9 +32,9 @@ def draw_sweep(file: ResultFile, directory: Directory, folder: Path) -> tuple[Pa
     stem = folder / Path(file.name).stem
     written = [] if chart is None else [*write_figure(chart, stem.with_name(f"{stem.name}-frontier"))]
     blocks = (
-        *worth.contexts_block(file, points),
-        *worth.headroom_block(file, points),
-        *worth.ladder_block(file),
+        *quality_blocks.contexts_block(file, points),
+        *quality_blocks.headroom_block(file, points),
+        *quality_blocks.ladder_block(file),
         *expense.latency_block(file, points),
         *expense.memory_block(file),
         *expense.price_block(file, points),

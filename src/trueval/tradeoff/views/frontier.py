@@ -10,10 +10,10 @@ from rich.text import Text
 
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
+from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, interval, percent, unit
 from trueval.report.terminal import grid
-from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, interval, percent, unit
-from trueval.tradeoff.advice import Headrooms, sentence
-from trueval.tradeoff.panels import compared_across
+from trueval.tradeoff.diagnosis.advice import Headrooms, sentence
+from trueval.tradeoff.quality.panels import compared_across
 from trueval.tradeoff.views.units import milliseconds, money, share
 
 Entry = Mapping[str, Any]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 from trueval.report.figures import RUN_TONES, Chart, axis_domain, tone
-from trueval.report.text import fixed
+from trueval.report.number_texts import fixed
 from trueval.tradeoff.views.plots import log_ticks
 from trueval.tradeoff.views.points import Point, panels_of
 from trueval.tradeoff.views.units import milliseconds, money, share

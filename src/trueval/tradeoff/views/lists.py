@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
-from trueval.report.content import Cell, Column, Row, Table, row_of, rows_of
-from trueval.report.directory import ResultFile, pointer
-from trueval.report.text import fixed, whole
+from trueval.report.number_texts import fixed, whole
+from trueval.report.page_content import Cell, Column, Row, Table, row_of, rows_of
+from trueval.report.result_directory import ResultFile, pointer
 from trueval.tradeoff.views.points import Point, best_first, currency_of, percentile_of
 from trueval.tradeoff.views.probes import probe_columns, probe_legend
 from trueval.tradeoff.views.units import milliseconds, money, share

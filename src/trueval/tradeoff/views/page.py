@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from trueval.report.closing import policy_block
-from trueval.report.content import Block, Part, Table, Words
-from trueval.report.directory import Directory, ResultFile
-from trueval.tradeoff.views import choices, expense, verdict, worth
+from trueval.report.page_content import Block, Part, Table, Words
+from trueval.report.page_footer import policy_block
+from trueval.report.result_directory import Directory, ResultFile
+from trueval.tradeoff.views import choices, expense, quality_blocks, verdict
 from trueval.tradeoff.views.lists import configuration_table, frontier_table, reason_tables
 from trueval.tradeoff.views.paper_block import paper_block
 from trueval.tradeoff.views.points import currency_of, percentile_of, points_of_frontier, points_of_sweep
@@ -40,13 +40,13 @@ def build(file: ResultFile, directory: Directory) -> Part:
         verdict=verdict.sweep_verdict(file, points) if alone else (),
         summary=(*(verdict.sweep_summary(file, points) if alone and points else ()), *_lacking(data)),
         advice=tuple(verdict.headroom_advice(file, points)) if alone else (),
-        lead=worth.lead_figure(file, points),
+        lead=quality_blocks.lead_figure(file, points),
         findings=tuple((note,) for note in _notes(data)),
         blocks=(
             chart,
-            *worth.contexts_block(file, points),
-            *worth.headroom_block(file, points),
-            *worth.ladder_block(file),
+            *quality_blocks.contexts_block(file, points),
+            *quality_blocks.headroom_block(file, points),
+            *quality_blocks.ladder_block(file),
             *expense.latency_block(file, points),
             *expense.memory_block(file),
             *expense.price_block(file, points),

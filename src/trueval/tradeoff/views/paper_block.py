@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trueval.report import content
-from trueval.report.content import Block, Column, Row
-from trueval.report.directory import ResultFile
-from trueval.report.text import FRACTIONS
-from trueval.tradeoff.views.cells import Cell, Missing, PaperTable, written
+from trueval.report import page_content
+from trueval.report.number_texts import FRACTIONS
+from trueval.report.page_content import Block, Column, Row
+from trueval.report.result_directory import ResultFile
+from trueval.tradeoff.views.paper_cells import Cell, Missing, PaperTable, written
 from trueval.tradeoff.views.paper_tables import paper_tables
 
 
@@ -30,17 +30,19 @@ def paper_block(file: ResultFile) -> tuple[Block, ...]:
     return (Block("paper", "Tables of the paper", (words,), tables=shown, facts=facts, place="details"),)
 
 
-def _table(file: ResultFile, place: int, table: PaperTable) -> content.Table:
+def _table(file: ResultFile, place: int, table: PaperTable) -> page_content.Table:
     columns = tuple(Column(title, numeric=at >= table.words, show=_shown) for at, title in enumerate(table.head))
     rows = tuple(Row("", tuple(_cells(row, table.words))) for row in table.rows)
-    return content.Table(f"paper-{place}", (f"{table.caption}.",), file.name, columns, rows, table.notes, folded=True)
+    return page_content.Table(
+        f"paper-{place}", (f"{table.caption}.",), file.name, columns, rows, table.notes, folded=True
+    )
 
 
-def _cells(row: tuple[Cell, ...], words: int) -> Iterator[content.Cell]:
+def _cells(row: tuple[Cell, ...], words: int) -> Iterator[page_content.Cell]:
     for at, cell in enumerate(row):
         text = written(cell, FRACTIONS, uncertain=False)
         value = cell if isinstance(cell, str) else cell.value
-        yield content.Cell(text, None if at >= words and isinstance(cell, str) else value)
+        yield page_content.Cell(text, None if at >= words and isinstance(cell, str) else value)
 
 
 def _shown(value: float) -> str:

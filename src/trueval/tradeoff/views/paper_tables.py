@@ -9,14 +9,14 @@ from typing import Any, Final
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from trueval.files.whole import write_whole
+from trueval.files.atomic_files import write_whole
 from trueval.printable import printable
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
+from trueval.report.number_texts import FRACTIONS, Scale, unit
 from trueval.report.terminal import grid
-from trueval.report.text import FRACTIONS, Scale, unit
-from trueval.tradeoff.views.cells import Missing, PaperTable, csv_columns, written, written_latex
 from trueval.tradeoff.views.cost_tables import of_efficiency, of_latency, of_prices, of_scenarios, of_tokens
+from trueval.tradeoff.views.paper_cells import Missing, PaperTable, csv_columns, written, written_latex
 from trueval.tradeoff.views.pipelines import cost_of, measure_names, pipelines_of
 from trueval.tradeoff.views.probes import of_probes
 from trueval.tradeoff.views.quality_tables import (

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from trueval.report.directory import pointer
+from trueval.report.result_directory import pointer
 from trueval.standings.standings import Floats
-from trueval.tradeoff.panels import panels
-from trueval.tradeoff.pareto import Objectives, on_frontier
+from trueval.tradeoff.quality.panels import panels
+from trueval.tradeoff.quality.pareto import Objectives, on_frontier
 
 Entry = Mapping[str, Any]
 SURE = 0.9  # share of resamples on the frontier that is called sure

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from trueval.report.text import NOT_AVAILABLE
-from trueval.tradeoff.views.cells import Missing, PaperTable, Value, row_of
+from trueval.report.number_texts import NOT_AVAILABLE
+from trueval.tradeoff.views.paper_cells import Missing, PaperTable, Value, row_of
 
 Entry = Mapping[str, Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from trueval.tradeoff.views.cells import Cell, Missing, PaperTable, Value, of_measure, row_of
+from trueval.tradeoff.views.paper_cells import Cell, Missing, PaperTable, Value, of_measure, row_of
 from trueval.tradeoff.views.pipelines import DENSE, HYBRID, Pipeline, cutoffs, measure_names, told_apart
 
 Entry = Mapping[str, Any]

@@ -9,8 +9,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from trueval.printable import printable
+from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, interval, percent, unit
 from trueval.report.terminal import grid
-from trueval.report.text import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, interval, percent, unit
 from trueval.tradeoff.views.pipelines import cost_of
 from trueval.tradeoff.views.probes import probe_columns, probe_legend
 from trueval.tradeoff.views.units import apart, milliseconds, money, shared_words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trueval.report.text import NOT_AVAILABLE
+from trueval.report.number_texts import NOT_AVAILABLE
 
 _SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
 

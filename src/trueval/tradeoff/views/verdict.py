@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
-from trueval.report.content import Number, Words
-from trueval.report.directory import ResultFile, pointer
-from trueval.report.text import counted, fixed
-from trueval.tradeoff.sentences import DECIDES
+from trueval.report.number_texts import counted, fixed
+from trueval.report.page_content import Number, Words
+from trueval.report.result_directory import ResultFile, pointer
+from trueval.tradeoff.frontier.rule_sentences import DECIDES
 from trueval.tradeoff.views.points import Point, currency_of, panels_of, percentile_of
 from trueval.tradeoff.views.units import milliseconds, money, share
 

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from trueval.errors import Place
 from trueval.files.columns import has_large
 from trueval.files.frame import Stretches
-from trueval.files.source.limits import LINE
-from trueval.files.source.lines import LineParts
-from trueval.files.source.memory import check_memory
+from trueval.files.source.line_limits import LINE
+from trueval.files.source.line_parts import LineParts
+from trueval.files.source.memory_estimate import check_memory
 from trueval.files.trec.row_forms import RowForm
 from trueval.threads import in_threads
 

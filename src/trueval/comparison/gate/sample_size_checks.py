@@ -1,0 +1,122 @@
+"""Enough: whether what a gate looks at comes from enough queries, and from any that have something to find."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from trueval.comparison.checks import FAILED, PASSED, Check
+from trueval.comparison.limits import EVERY, FEWEST, Limit, MinQueries
+from trueval.evaluation.scores import Scores
+from trueval.measures import Measure
+from trueval.report.number_texts import counted
+
+# The cures of a run that lacks judged queries.
+CURES = (
+    "--missing worst counts the others with the worst value, --missing skip leaves them out, --min-queries N asks for "
+    "fewer."
+)
+
+
+def enough(run: Scores, limits: Sequence[Limit], least: MinQueries | None, *, chosen: bool) -> Iterator[Check]:
+    """What of a run is too little to hold against limits; what was asked for and is there passes.
+
+    Args:
+        run: that is held against them.
+        limits: of the gate.
+        least: how many queries there must be; None for all judged ones.
+        chosen: whether somebody chose what judged queries count as that the run lacks. Then none of them must be there
+            unless `least` says so.
+
+    Yields:
+        "queries" where the run has too few judged queries, or a measure too few with something to find; "relevant"
+        where it has none.
+    """
+    rule, judged = least or EVERY, len(run.query_ids)
+    present, needed = judged - len(run.missing_queries), rule.of_judged(judged)
+    there = f"{run.name}: {present} of {judged} judged queries are in the run"
+    if present < needed and (least is not None or not chosen):
+        cure = CURES if present < judged else "Judge more queries, or ask for fewer."
+        line = f"{there}, and {rule} asks for {needed}. {cure}"
+        yield Check("queries", run.name, None, needed, present, None, None, FAILED, False, line, str(rule))
+        return
+    few = list(_too_few(run, _asked(run, limits), rule))
+    yield from few
+    if least is not None and not few:
+        line = f"{there}, not fewer than {least}."
+        yield Check("queries", run.name, None, needed, present, None, None, PASSED, True, line, str(rule))
+
+
+def too_few_compared(
+    run: str, baseline: str, queries: int, clusters: int | None, least: MinQueries | None
+) -> Check | None:
+    """The failed check of a comparison of too few queries, or too few clusters of them; None where they are enough.
+
+    Args:
+        run: name of the run.
+        baseline: name of what it is compared with.
+        queries: that both have a value for.
+        clusters: how many clusters they are in; None where there are none.
+        least: how many queries there must be; None for all judged ones, in FEWEST clusters where there are any.
+    """
+    rule = least or EVERY
+    in_clusters = clusters is not None and rule.count is None
+    units = clusters if clusters is not None and in_clusters else queries
+    if units >= rule.at_all:
+        return None
+    what = counted(units, "cluster", "clusters") if in_clusters else counted(units, "query", "queries")
+    line = f"{run}: only {what} can be compared with {baseline}. {_why(rule, units)}"
+    numbers = (rule.at_all, units, None, None)
+    return Check(
+        "queries", run, None, *numbers, FAILED, False, line, str(rule), baseline, queries=queries, clusters=clusters
+    )
+
+
+def _asked(run: Scores, limits: Sequence[Limit]) -> list[Measure]:
+    """The measures that limits are about, all where none names one."""
+    named = {limit.measure for limit in limits if not isinstance(limit, MinQueries)} or {None}
+    return [measure for measure in run.measures if None in named or str(measure) in named]
+
+
+def _too_few(run: Scores, measures: Sequence[Measure], rule: MinQueries) -> Iterator[Check]:
+    """A failed check for each measure, or for all at once, that has something to find in too few queries."""
+    found = {str(measure): _measurable(run, measure) for measure in measures}
+    alike = len(set(found.values())) == 1
+    for name, count in found.items():
+        if count >= rule.at_all:
+            continue
+        of = f"{run.name}: {', '.join(found) if alike else name}"
+        if count:
+            come = "come" if alike and len(found) > 1 else "comes"
+            where = f"{count} of {counted(len(run.query_ids), 'judged query', 'judged queries')}"
+            line = f"{of} {come} from {where} with a list and something to find. {_why(rule, count)}"
+            limit: int | None = rule.at_all
+        else:
+            line = (
+                f"{of}: no query has anything to find, so nothing was measured. Are the grades right, and do they "
+                "reach the threshold (--rel)?"
+            )
+            limit = None
+        kind = "queries" if count else "relevant"
+        about = None if alike else name
+        yield Check(kind, run.name, about, limit, count, None, None, FAILED, False, line, str(rule))
+        if alike:
+            return
+
+
+def _measurable(run: Scores, measure: Measure) -> int:
+    """In how many queries of its own a run has something to find; of scores read back, in how many it has a value."""
+    column = run.index(measure)
+    if run.measurable:
+        return run.measurable[column]
+    missing = set(run.missing_queries)
+    there = np.array([query not in missing for query in run.query_ids], dtype=bool)
+    return int((there & ~np.isnan(run.expected[:, column])).sum())
+
+
+def _why(rule: MinQueries, count: int) -> str:
+    """Why so few are too few, and the cure."""
+    if rule.count is not None:
+        return f"{rule} asks for more."
+    return f"Fewer than {FEWEST} cannot separate two systems at 95%; --min-queries {count} accepts so few."

@@ -1,0 +1,246 @@
+"""Both labels: values of runs by the judge's labels and by people's, over the same queries under the same policy.
+
+People's values are those of the judge's judgments with people's grades in their places, so that nothing but grades
+differs: documents, their order, sources, ties and conventions are the same on both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from trueval.comparison.labels.audit_sample import KEYS, Audited
+from trueval.comparison.labels.prediction_powered import rounding
+from trueval.errors import InputError, Place, PolicyError
+from trueval.evaluation.evaluate import measured
+from trueval.judgments import Judgments
+from trueval.measures import Measure, Values
+from trueval.policy.policy import Policy
+from trueval.run import Run
+from trueval.standings.counting import counter
+from trueval.standings.standings import Bools, Floats, Ints, Standings
+
+# Shares of the greatest grade in labels that are made up to see whether any can tell two runs apart.
+IMAGINED: Final = (0.5, 0.2, 0.1, 0.05)
+
+# Values that differ by less are the same.
+ROUNDING: Final = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The judgments of the judge and what people said of them.
+
+    Attributes:
+        judge: judgments as they were when the sample was drawn.
+        audited: of them.
+        policy: every choice that changes a number.
+    """
+
+    judge: Judgments
+    audited: Audited
+    policy: Policy
+
+    @cached_property
+    def people(self) -> Judgments:
+        """The judgments with people's grades in their places."""
+        return self.audited.over(self.judge)
+
+    @cached_property
+    def query_ids(self) -> list[str]:
+        """The queries of the judgments: everything is over these."""
+        found: list[str] = self.judge.query_ids.to_list()
+        return found
+
+    @cached_property
+    def judged(self) -> pl.DataFrame:
+        """query_id, doc_id, grade of the passages that the judge graded; below 0 nobody did."""
+        return self.judge.frame.filter(pl.col("grade") >= 0)
+
+    @cached_property
+    def answered(self) -> pl.DataFrame:
+        """query_id, doc_id of the items that people answered, by a grade or by leaving them open."""
+        left = pl.DataFrame(sorted(self.audited.skipped), schema=dict.fromkeys(KEYS, pl.String), orient="row")
+        return pl.concat([self.audited.labels.select(KEYS), left])
+
+    @cached_property
+    def whole(self) -> Bools:
+        """[query] whether people answered every judged passage of it, at least one by a grade."""
+        open_passages = self.judged.join(self.answered, on=list(KEYS), how="anti")["query_id"]
+        graded = self.audited.labels["query_id"]
+        ids = self.judge.query_ids
+        found: Bools = (ids.is_in(graded.implode()) & ~ids.is_in(open_passages.implode())).to_numpy()
+        return found
+
+    @cached_property
+    def settled(self) -> Bools:
+        """[query] whether the judge graded none of its passages: it cannot be drawn, and no label changes its value."""
+        found: Bools = (~self.judge.query_ids.is_in(self.judged["query_id"].implode())).to_numpy()
+        return found
+
+    @cached_property
+    def owner(self) -> Ints:
+        """[row of the judgments] the number of its query."""
+        return np.repeat(np.arange(len(self.query_ids)), np.diff(self.judge.offsets))
+
+    @cached_property
+    def graded(self) -> pl.DataFrame:
+        """Row of the judgments, and stratum, of the passages that people graded."""
+        rows = self.judge.frame.select(KEYS).with_row_index("row")
+        asked = self.audited.items.join(self.audited.labels, on=list(KEYS), how="semi")
+        return rows.join(asked, on=list(KEYS), how="inner", maintain_order="left").select("row", "stratum")
+
+    def check(self) -> None:
+        """Refuse labels that cannot be about the same passages on the same scale.
+
+        Raises:
+            InputError: an item is not judged, or the judge's grades are not on people's scale.
+            PolicyError: the judgments have facets.
+        """
+        place, (low, high) = Place(self.judge.source), self.audited.scale
+        if "facet" in self.judge.frame.columns:
+            raise PolicyError("Corrections need judgments without facets: people graded a passage, not a facet of it.")
+        strange = self.audited.items.join(self.judged, on=list(KEYS), how="anti")
+        if len(strange):
+            query, document = strange.select(KEYS).row(0)
+            raise place.error(
+                f"document {document!r} of query {query!r} is in the audit and not judged here, as {len(strange)} in "
+                "all. Give the judgments that the sample was drawn from, or draw a new sample."
+            )
+        populations = sum(self.audited.population.values())
+        drawn_from = self.judged["query_id"].n_unique() if self.audited.design == "queries" else len(self.judged)
+        if populations != drawn_from:
+            what = "queries" if self.audited.design == "queries" else "judged passages"
+            raise place.error(
+                f"{drawn_from:,} {what}, and the sample was drawn from {populations:,}. Give the judgments that it was "
+                "drawn from, or draw a new sample."
+            )
+        outside = self.judged.filter(~pl.col("grade").is_between(low, high))
+        if len(outside):
+            query, document, grade = outside.select(*KEYS, "grade").row(0)
+            raise place.error(
+                f"the judge gave document {document!r} of query {query!r} the grade {grade:g}, and people grade from "
+                f"{low:g} to {high:g}. Both must be on one scale: map the grades of both."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """One run, counted under both labels.
+
+    Attributes:
+        run: whose lists are ranked.
+        labels: of judge and people.
+        judge: standings under a policy, by the judge's labels.
+        people: the same by people's.
+    """
+
+    run: Run
+    labels: Labels
+    judge: Callable[[Policy], Standings]
+    people: Callable[[Policy], Standings]
+
+    @classmethod
+    def of(cls, run: Run, labels: Labels) -> Sides:
+        """A run under both labels.
+
+        Args:
+            run: whose lists are ranked.
+            labels: of judge and people.
+        """
+        return cls(run, labels, counter(run, labels.judge), counter(run, labels.people))
+
+    @property
+    def name(self) -> str:
+        """Of the run."""
+        return self.run.name
+
+    @cached_property
+    def absent(self) -> Bools:
+        """[query] whether the run lacks it.
+
+        Raises:
+            InputError: it does, and the policy refuses that.
+        """
+        found: Bools = self.judge(self.labels.policy).absent
+        if self.labels.policy.missing == "error" and found.any():
+            raise InputError(
+                f"{self.name} lacks {int(found.sum())} of {len(found)} judged queries, the first "
+                f"{self.labels.query_ids[int(found.argmax())]!r}. Count them with missing='worst', or leave them out "
+                "with missing='skip'."
+            )
+        return found
+
+    def values(self, measure: Measure) -> Both:
+        """What a measure is worth to each query under both labels; expected values over the orders of ties.
+
+        Args:
+            measure: as asked for.
+
+        Raises:
+            InputError: a query is empty under one of them, and the policy refuses that.
+        """
+        policy = self.labels.policy.of(measure.innermost.name)
+        found: list[Values] = [
+            measured(count(policy), measure, policy, self.absent, self.labels.query_ids)
+            for count in (self.judge, self.people)
+        ]
+        judge, people, settled = found[0].expected, found[1].expected, self.labels.settled
+        # What has no value and cannot get one by any label is as little there as what the run lacks.
+        there = ~(self.absent & (policy.missing == "skip")) & ~(settled & np.isnan(judge))
+        return Both(judge, people, there, settled & there, rounding(judge))
+
+
+def never_differ(one: Sides, other: Sides, measure: Measure) -> bool:
+    """Whether two runs have the same values under any labels: what differs below a cutoff, or within it, may not count.
+
+    Args:
+        one: a run.
+        other: another one, under the same labels.
+        measure: as asked for.
+    """
+    labels, rng = one.labels, np.random.default_rng(0)
+    policy, frame = replace(labels.policy, empty="zero"), labels.judge.frame
+    low, high = (0.0, 1.0) if policy.labels == "binary" else labels.audited.scale
+    for share in IMAGINED:
+        ends = np.where(rng.random(frame.height) < share, high, low)
+        grades = pl.Series("grade", np.where(frame["grade"].to_numpy() < 0, -1.0, ends))
+        imagined = Labels(replace(labels.judge, frame=frame.with_columns(grades)), labels.audited, policy)
+        apart = np.subtract(*(Sides.of(side.run, imagined).values(measure).judge for side in (one, other)))
+        if (np.abs(np.nan_to_num(apart)) > ROUNDING).any():
+            return False
+    return True
+
+
+@dataclass(frozen=True, eq=False)
+class Both:
+    """Values of queries by both labels.
+
+    Attributes:
+        judge: [query] by the judge's labels; NaN where the policy leaves the query out.
+        people: [query] by people's where they graded the query, and by the judge's elsewhere.
+        there: [query] whether the run has the query, or the policy counts it although it does not.
+        settled: [query] whether it counts and has the same value under all labels, as none of its passages is graded.
+        rounding: values by the judge's labels that differ by no more are the same.
+    """
+
+    judge: Floats
+    people: Floats
+    there: Bools
+    settled: Bools
+    rounding: float = 0.0
+
+    def less(self, other: Both) -> Both:
+        """The differences of two runs, on the queries that both have a value for.
+
+        Args:
+            other: the values that are taken away.
+        """
+        there = self.there & other.there
+        least = max(self.rounding, other.rounding)
+        return Both(self.judge - other.judge, self.people - other.people, there, self.settled & there, least)

@@ -1,0 +1,313 @@
+"""Correcting: runs, a judge's labels and people's labels of a sample in; measures with intervals out.
+
+Source: docs/formulas.md §7; Angelopoulos et al. 2023; Oosterhuis et al. 2024.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from trueval.comparison.labels.audit_sample import ALL_QUERIES, Audited, no_labels
+from trueval.comparison.labels.both_labels import Labels, Sides, never_differ
+from trueval.comparison.labels.contributions import contributions
+from trueval.comparison.labels.correction import Corrected, Correction
+from trueval.comparison.labels.design_estimate import NEW, TARGETS, Estimated, varies, without_interval
+from trueval.comparison.labels.document_design import FEWEST, Strata, by_documents, merged
+from trueval.comparison.labels.query_design import by_queries
+from trueval.errors import InputError, PolicyError
+from trueval.evaluation.defaults import PLAIN, RELEVANT, Request, fill_defaults
+from trueval.judgments import Judgments
+from trueval.measures import Measure
+from trueval.report.number_texts import counted
+from trueval.run import Run, is_one_run
+from trueval.standings.standings import Floats, sum_by
+
+if TYPE_CHECKING:
+    from trueval.evaluation.evaluate import Measures
+    from trueval.policy.policy import Policy
+
+__all__ = ["Corrected", "Correction", "correct", "correction_defaults"]
+
+# What is corrected where nobody says it, by design: of single passages no measure with an estimated norm can be.
+DEFAULTS: Final = {"queries": PLAIN, "documents": "P@10 DCG@10"}
+OF_PASSAGES: Final = "P4+@10 Harm@10"  # and where grades reach 4
+
+# Below about so many labels, or queries graded whole, no coverage is claimed (docs/audit.md).
+FEW_LABELS = 50
+FEW_QUERIES = 20
+
+
+def correct(
+    runs: Any,
+    judgments: Any,
+    audited: Audited | str | Path,
+    measures: Measures | None = None,
+    *,
+    target: str = NEW,
+    level: float = 0.95,
+    baseline: str | None = None,
+    policy: Policy | None = None,
+    **choices: Any,
+) -> Corrected:
+    """Correct measures of runs, and their differences, by people's labels of a sample.
+
+    Each is the judge's mean over all queries plus what people's labels say the judge got wrong.
+
+    Args:
+        runs: one run, or several in a list or a dict by name, as `Run.of` takes them.
+        judgments: of the judge, as they were when the sample was drawn; as in evaluate.
+        audited: what people said: an Audited, or the folder of an audit.
+        measures: as in evaluate; those that the design of the audit can correct if None.
+        target: "new queries", of which these are a sample, or "these queries", had people graded all.
+        level: of the intervals.
+        baseline: name of the run that the others are compared with; None for all pairs.
+        policy: as in evaluate.
+        choices: attributes of Policy, as in evaluate.
+
+    Returns:
+        Corrected: of each measure the judge's mean, people's alone and the corrected one, or why not.
+
+    Raises:
+        InputError: labels and judgments do not belong together, nobody graded, or a run is bad.
+        PolicyError: the target or a choice is unknown.
+
+    >>> import polars as pl
+    >>> judge = {query: {"a": 1, "b": 0} for query in "1234"}
+    >>> items = pl.DataFrame({"query_id": list("1122"), "doc_id": list("abab"), "stratum": "queries"})
+    >>> said = items.select("query_id", "doc_id", grade=pl.Series([1.0, 0.0, 0.0, 0.0]))
+    >>> audited = Audited("queries", items, said, {"queries": 4}, (0.0, 1.0))
+    >>> run = {query: {"a": 2.0, "b": 1.0} for query in judge}
+    >>> found = correct(run, judge, audited, "P@1").of("run", "P@1")
+    >>> found.judge, found.people.estimate, found.corrected.estimate
+    (1.0, 0.5, 0.5)
+    """
+    if target not in TARGETS:
+        raise PolicyError(f"target must be one of {', '.join(map(repr, TARGETS))}. Got {target!r}.")
+    if not 0.5 < level < 1:
+        raise PolicyError(f"level must be between 0.5 and 1, such as 0.95. Got {level!r}.")
+    several, judge = _runs(runs), Judgments.of(judgments)
+    audited = audited if isinstance(audited, Audited) else Audited.read(audited)
+    if not len(audited.labels):
+        raise no_labels(audited)
+    parsed, chosen = correction_defaults(judge, audited, measures, policy, choices)
+    labels = Labels(judge, audited, chosen)
+    labels.check()
+    sides = {run.name: Sides.of(run, labels) for run in several}
+    pairs = _pairs(list(sides), baseline)
+    asked = _Asked(labels, target, level)
+    return Corrected(
+        audited.design,
+        target,
+        level,
+        tuple(sides),
+        tuple(asked.corrected(measure, side) for side in sides.values() for measure in parsed),
+        tuple(asked.corrected(measure, sides[a], sides[b]) for a, b in pairs for measure in parsed),
+        chosen.to_dict(),
+    )
+
+
+def correction_defaults(
+    judgments: Any,
+    audited: Audited,
+    measures: Measures | None,
+    policy: Policy | None = None,
+    choices: Mapping[str, Any] | None = None,
+) -> Request:
+    """The measures and the policy of a correction, with defaults that the design of the audit can correct.
+
+    Args:
+        judgments: of the judge.
+        audited: with its design and scale.
+        measures: as in evaluate; None for the defaults.
+        policy: as in evaluate.
+        choices: attributes of Policy, as in evaluate.
+
+    Raises:
+        MeasureError: a measure cannot be read.
+        PolicyError: a choice is unknown.
+    """
+    of_documents = audited.design == "documents"
+    beside = f" {OF_PASSAGES}" if of_documents and audited.scale[1] >= RELEVANT else ""
+    plain = DEFAULTS[audited.design] + beside
+    return fill_defaults(
+        judgments, measures, policy, choices, plain=plain, rubric=OF_PASSAGES if of_documents else None
+    )
+
+
+def _runs(given: Any) -> list[Run]:
+    """Runs with different names.
+
+    Raises:
+        InputError: two have the same.
+    """
+    several = isinstance(given, list | tuple) or (isinstance(given, Mapping) and not is_one_run(given))
+    runs = Run.of_several(given) if several else [Run.of(given)]
+    name, times = Counter(run.name for run in runs).most_common(1)[0]
+    if times > 1:
+        raise InputError(f"Runs must have different names. Got {name!r} {times} times; rename one.")
+    return runs
+
+
+def _pairs(names: Sequence[str], baseline: str | None) -> list[tuple[str, str]]:
+    if baseline is None:
+        return list(combinations(names, 2))
+    if baseline not in names:
+        raise InputError(f"The baseline must be one of the runs {', '.join(names)}. Got {baseline!r}.")
+    return [(name, baseline) for name in names if name != baseline]
+
+
+class _Asked:
+    """What is asked of every measure.
+
+    Args:
+        labels: of judge and people.
+        target: "new queries" or "these queries".
+        level: of the intervals.
+    """
+
+    def __init__(self, labels: Labels, target: str, level: float) -> None:
+        self.labels, self.target, self.level = labels, target, level
+
+    def corrected(self, measure: Measure, side: Sides, other: Sides | None = None) -> Correction:
+        """One measure of a run, or of its difference to another."""
+        second = None if other is None else other.name
+        span = measure.span if other is None else measure.span.of_differences
+        empty = Correction(
+            str(measure), side.name, second, self.labels.audited.design, self.target, self.level, span=span
+        )
+        if measure.definition.mean != "arithmetic":
+            return _refused(empty, f"it is a {measure.definition.mean} mean over queries; correct {measure.inner}")
+        if measure.needs_facets:
+            return _refused(empty, "it needs grades of facets, and people graded passages; no design has it")
+        design = self._by_queries if empty.design == "queries" else self._by_documents
+        return design(empty, measure, side, other)
+
+    def _by_documents(self, empty: Correction, measure: Measure, side: Sides, other: Sides | None) -> Correction:
+        added = contributions(side, measure)
+        taken = None if other is None else contributions(other, measure)
+        if isinstance(added, str) or isinstance(taken, str):
+            return _refused(empty, added if isinstance(added, str) else str(taken))
+        if taken is not None:
+            added = added.less(taken)
+        labels, owner = self.labels, self.labels.owner
+        rows = labels.graded["row"].to_numpy().astype(np.int64)
+        number = int(added.there.sum())
+        if len(rows) < FEWEST or number < FEWEST:
+            return _refused(empty, f"at least 2 graded passages and 2 queries are needed. Got {len(rows)} and {number}")
+        strata = merged(labels.audited.population, labels.graded["stratum"].to_list())
+        found = by_documents(added, rows, strata, owner, self.target, self.level, empty.span)
+        judge = sum_by(owner, added.judge, len(added.there)) + added.constant
+        begun = replace(empty, labels=len(rows), queries=len(np.unique(owner[rows])), judge_queries=number)
+        begun = replace(begun, judge=_mean(judge[added.there]))
+        found = self._with_intervals(found, measure, side, other)
+        return self._filled(begun, found, strata.names, self._unanswered(strata))
+
+    def _unanswered(self, strata: Strata) -> Iterator[str]:
+        """What is said of strata that were merged, and of passages that were skipped."""
+        audited = self.labels.audited
+        if len(strata.names) < len(audited.population):
+            count = len(audited.population)
+            yield f"{count} strata were merged to {len(strata.names)}: the others have fewer than 2 answers."
+        if audited.skipped:
+            yield (
+                f"{counted(len(audited.skipped), 'passage', 'passages')} that people skipped: the others of their "
+                "strata stand for them."
+            )
+
+    def _by_queries(self, empty: Correction, measure: Measure, side: Sides, other: Sides | None) -> Correction:
+        values = side.values(measure)
+        if other is not None:
+            values = values.less(other.values(measure))
+        whole = self.labels.whole & values.there
+        found = by_queries(values, whole, self.target, self.level, empty.span)
+        if found is None:
+            return _refused(
+                empty,
+                f"people graded {counted(int(whole.sum()), 'query', 'queries')} whole, and at least 2 must count. "
+                "Grade on, or draw single passages (design documents) for P, Hits, DCG and RBP",
+            )
+        ids = self.labels.judge.query_ids.filter(whole)
+        used = int(self.labels.audited.labels["query_id"].is_in(ids.implode()).sum())
+        known = values.judge[~np.isnan(values.judge)]
+        return self._filled(
+            replace(empty, labels=used, queries=len(ids), judge=_mean(known), judge_queries=len(known)),
+            self._with_intervals(found, measure, side, other),
+            (ALL_QUERIES,),
+            self._unfinished(),
+        )
+
+    @staticmethod
+    def _with_intervals(found: Estimated, measure: Measure, side: Sides, other: Sides | None) -> Estimated:
+        """The estimates, without intervals that have no width by accident: units that are all alike tell of no spread.
+
+        Where everything is graded, or no labels can tell two runs apart, no width is what there is.
+        """
+        told = (found.people, found.corrected, found.untuned)
+        if not found.is_partial or all(map(varies, told)):
+            return found
+        if other is not None and never_differ(side, other, measure):
+            return found
+        people, corrected, untuned = (each if varies(each) else without_interval(each) for each in told)
+        return replace(found, people=people, corrected=corrected, untuned=untuned)
+
+    def _filled(self, begun: Correction, found: Estimated, strata: Sequence[str], notes: Iterator[str]) -> Correction:
+        """The numbers of a design in their places."""
+        if math.isnan(found.corrected.se):
+            notes = chain(_alike(begun.design), notes)
+        return replace(
+            begun,
+            people=found.people,
+            people_queries=found.queries,
+            corrected=found.corrected,
+            untuned=found.untuned,
+            weight=found.weight,
+            correlation=found.correlation,
+            skipped=len(self.labels.audited.skipped),
+            strata=found.strata(strata),
+            open=found.open(self.labels.query_ids),
+            fixed=found.fixed,
+            warnings=(*_few(begun), *notes),
+        )
+
+    def _unfinished(self) -> Iterator[str]:
+        """What is said of queries that are not graded whole, and of passages that were skipped."""
+        audited, whole = self.labels.audited, int(self.labels.whole.sum())
+        sampled = audited.items["query_id"].n_unique()
+        if whole < sampled:
+            yield f"{sampled - whole} of {sampled} queries of the sample are not answered whole and are left out."
+        if audited.skipped:
+            yield (
+                f"{counted(len(audited.skipped), 'passage', 'passages')} that people skipped keep the judge's grade: "
+                "the interval takes the judge to be right about them."
+            )
+
+
+def _few(begun: Correction) -> Iterator[str]:
+    little = None
+    if begun.labels < FEW_LABELS:
+        little = f"{counted(begun.labels, 'label', 'labels')} of people: below about {FEW_LABELS}"
+    elif begun.design == "queries" and begun.queries < FEW_QUERIES:
+        little = f"{counted(begun.queries, 'query', 'queries')} graded whole: below about {FEW_QUERIES}"
+    if little is not None:
+        yield f"only {little} the interval has no stated coverage."
+
+
+def _alike(design: str) -> Iterator[str]:
+    units = "queries" if design == "queries" else "passages"
+    yield f"the graded {units} are all alike, which tells nothing of how the others differ: there is no interval."
+
+
+def _mean(values: Floats) -> float:
+    return float(values.mean()) if len(values) else math.nan
+
+
+def _refused(empty: Correction, why: str) -> Correction:
+    return replace(empty, refused=f"{empty.measure}: {why}.")

@@ -1,0 +1,123 @@
+"""Beside: results with corrected values beside their own, what was audited, and what more labels would buy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from trueval.comparison.labels.audit_planning import labels_needed, width_after
+from trueval.comparison.labels.audit_sample import ALL_QUERIES
+from trueval.comparison.labels.both_labels import Labels
+from trueval.comparison.labels.label_source import JUDGE
+from trueval.policy.policy import OURS
+
+if TYPE_CHECKING:
+    from trueval.comparison.labels.audit_sample import Audited
+    from trueval.comparison.labels.correction import Corrected, Correction
+    from trueval.comparison.labels.label_source import Joined
+
+# Factors by which the graded part grows in the curve of widths; beyond the population nothing grows.
+GROWTH: Final = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0, 12.0)
+
+
+def with_corrections(
+    results: Mapping[str, Any], found: Corrected, joined: Joined, folder: str, labels: str = JUDGE
+) -> dict[str, Any]:
+    """The JSON of an evaluation or a comparison with corrected values beside its own, and what was audited.
+
+    Args:
+        results: of `trueval evaluate` or `trueval compare`, of the same runs.
+        found: their corrected values.
+        joined: judgments and audit behind them.
+        folder: of the audit, as it is recorded.
+        labels: whose labels the values of the results are of.
+    """
+    if joined.audited is None:
+        return dict(results)
+    entries = {name: [each.to_dict() for each in found.corrections if each.run == name] for name in found.runs}
+    added = {**results, "audit": about(found, joined, joined.audited, folder, labels)}
+    if "leaderboards" not in results:
+        return {**added, "runs": [{**run, "corrected": entries[run["name"]]} for run in results["runs"]]}
+    pairs = {(each.run, each.second, each.measure): each.to_dict() for each in found.differences}
+    return {
+        **added,
+        "corrected": [{"name": name, "corrected": entries[name]} for name in results["runs"]],
+        "differences": [
+            {**row, "corrected": pairs[row["first"], row["second"], row["measure"]]} for row in results["differences"]
+        ],
+    }
+
+
+def about(found: Corrected, joined: Joined, audited: Audited, folder: str, labels: str = JUDGE) -> dict[str, Any]:
+    """What was audited, as results say it.
+
+    Args:
+        found: corrected values.
+        joined: judgments and audit behind them.
+        audited: the audit.
+        folder: of the audit, as it is recorded.
+        labels: whose labels the values of the results are of.
+    """
+    whole = int(Labels(joined.judge, audited, OURS).whole.sum())
+    return {
+        "folder": folder,
+        "labels": labels,
+        "design": found.design,
+        "target": found.target,
+        "level": found.level,
+        "sampled": whole if audited.design == ALL_QUERIES else len(audited.labels),
+        "population": sum(audited.population.values()),
+        "people_labels": len(audited.labels),
+        "skipped": len(audited.skipped),
+    }
+
+
+def planned(found: Corrected, joined: Joined, audited: Audited, folder: str, width: float | None) -> dict[str, Any]:
+    """The JSON of `trueval golden correct`: corrected values, what was audited, and what a width takes.
+
+    Args:
+        found: corrected values.
+        joined: judgments and audit behind them.
+        audited: the audit.
+        folder: of the audit, as it is recorded.
+        width: of the intervals, from end to end; None for half of what labels can take
+            away of each.
+
+    Raises:
+        PolicyError: the width is not above 0.
+    """
+    told = found.to_dict()
+    told["audit"], told["width"] = about(found, joined, audited, folder), width
+    told["runs"] = [
+        {"name": name, "corrected": list(_planned([each for each in found.corrections if each.run == name], width))}
+        for name in found.runs
+    ]
+    told["differences"] = list(_planned(found.differences, width))
+    return told
+
+
+def _planned(corrections: Any, width: float | None) -> Iterator[dict[str, Any]]:
+    for each in corrections:
+        entry = each.to_dict()
+        # An interval of no width, of two runs that are the same, has nothing to gain.
+        if each.refused is None and each.corrected.width > 0:
+            entry["plan"] = _plan(each, width)
+        yield entry
+
+
+def _plan(correction: Correction, width: float | None) -> dict[str, Any]:
+    """What a width takes, and how the width falls as more is graded."""
+    graded = sum(each.audited for each in correction.strata)
+    population = sum(each.population for each in correction.strata)
+    now = correction.corrected.width
+    halfway = (now + width_after(correction, population - graded)) / 2
+    needed = labels_needed(correction, halfway if width is None else width)
+    points = dict.fromkeys(min(round(graded * factor), population) for factor in GROWTH)
+    return {
+        "now": now,
+        "wanted": needed.width,
+        "units": needed.units,
+        "labels": needed.labels,
+        "least": needed.least,
+        "curve": [{"graded": point, "width": width_after(correction, point - graded)} for point in points],
+    }

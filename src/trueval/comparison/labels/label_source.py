@@ -1,0 +1,299 @@
+"""Labels: whose grades a result is measured by: the judge's, people's, or people's before the judge's.
+
+Nothing is written: people's labels never replace the judge's in a file. What is made here is in memory.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from trueval.comparison.labels.audit_sample import KEYS, SAMPLE, Audited, no_labels
+from trueval.errors import InputError, PolicyError
+from trueval.evaluation.content_hashes import judgments_hash
+from trueval.judgments import Judgments, judgments_file
+from trueval.policy.policy import OURS
+from trueval.report.number_texts import counted
+from trueval.standings.standings import Bools
+
+# What a result is measured by. "corrected" measures by the judge's labels, and gates look at the corrected values.
+JUDGE: Final = "judge"
+CORRECTED: Final = "corrected"
+PEOPLE: Final = "people"
+PEOPLE_FIRST: Final = "people-first"
+LABELS: Final = (JUDGE, CORRECTED, PEOPLE, PEOPLE_FIRST)
+
+GOLDEN, FOLDER = "golden.json", "audit"  # of a golden set
+
+
+def audit_beside(qrels: str) -> Path | None:
+    """The audit of a golden set, where the judgments are one; None where there is none.
+
+    Args:
+        qrels: the folder of a golden set, or the file qrels.trec in it.
+    """
+    if qrels == "-":
+        return None
+    folder = Path(str(judgments_file(qrels))).parent / FOLDER
+    return folder if (folder / SAMPLE).is_file() else None
+
+
+class Joined(NamedTuple):
+    """Judgments and an audit of them, as a command uses them.
+
+    Attributes:
+        judge: the judge's grades, mapped where grades are.
+        used: those that values are computed with.
+        audited: what people said, mapped alike; None where there is no audit, or it cannot be used.
+        notes: why it cannot be used.
+    """
+
+    judge: Judgments
+    used: Judgments
+    audited: Audited | None
+    notes: tuple[str, ...] = ()
+
+
+def join(
+    judgments: Judgments,
+    folder: Path | None,
+    labels: str = JUDGE,
+    *,
+    grades: Mapping[float, float] | None = None,
+    found: bool = False,
+) -> Joined:
+    """Read an audit and hold it beside the judgments that it was drawn from.
+
+    Args:
+        judgments: as they were read, before grades are mapped.
+        folder: of the audit; None where there is none.
+        labels: one of LABELS.
+        grades: grade in files → grade to use, for the judge's and people's alike; None keeps them.
+        found: whether nobody named the folder: then what is wrong with it is a note, unless its labels are asked for.
+
+    Raises:
+        InputError: labels of people are asked for and there is no audit; it is damaged, of other judgments, or nobody
+            has answered; a grade has no mapping.
+        PolicyError: as in `labelled`.
+    """
+    _check_labels(labels)
+    mapped = judgments if grades is None else judgments.map_grades(grades)
+    if folder is None:
+        if labels != JUDGE:
+            raise InputError(
+                f"--labels {labels} needs an audit: name its folder with --audit, or make one by trueval golden audit."
+            )
+        return Joined(mapped, mapped, None)
+    try:
+        audited = Audited.read(folder)
+        refuse_other(judgments, audited, folder)
+        said = under_grades(audited, grades)
+    except InputError as error:
+        if labels != JUDGE or not found:
+            raise
+        return Joined(mapped, mapped, None, (f"{error} Values are not corrected.",))
+    if not len(audited.labels):
+        if labels != JUDGE:
+            raise InputError(f"--labels {labels}: {no_labels(audited)}")
+        return Joined(mapped, mapped, None, (f"{folder}: {no_labels(audited)} Values are not corrected.",))
+    used = labelled(judgments, audited, labels)
+    return Joined(mapped, used if grades is None else used.map_grades(grades), said)
+
+
+def refuse_other(judgments: Judgments, audited: Audited, folder: Path) -> None:
+    """Refuse an audit of other judgments: its strata and chances would be of passages that are not there.
+
+    Args:
+        judgments: as they were read.
+        audited: what was read from the folder.
+        folder: of the audit.
+
+    Raises:
+        InputError: the sample was drawn from other grades or with other questions, holds passages that nobody judged
+            here, or people's scale is not the judge's.
+    """
+    if not _same(judgments, folder):
+        raise InputError(
+            f"{folder}: drawn from other judgments than {judgments.source} holds now. Name those that it was drawn "
+            "from, or draw a new audit with trueval golden audit."
+        )
+    golden = Path(judgments.source).parent / GOLDEN
+    if not _asks_the_same(golden, folder):
+        raise InputError(
+            f"{folder}: people graded other questions than {golden} asks now, under the same ids. Draw a new audit "
+            "with trueval golden audit --out, or build the golden set with the questions that it had."
+        )
+    from trueval.comparison.labels.both_labels import (
+        Labels as Both,  # late, as below: every evaluation asks for an audit
+    )
+
+    Both(judgments, audited, OURS).check()
+
+
+def _check_labels(labels: str) -> None:
+    if labels not in LABELS:
+        raise PolicyError(f"labels must be one of {', '.join(LABELS)}. Got {labels!r}.")
+
+
+def _same(judgments: Judgments, folder: Path) -> bool:
+    """Whether a sample was drawn from these judgments, as far as its sample.json says.
+
+    "judgments" is the hash of their rows; "qrels" that of the bytes of their file, which says the same of a copy only.
+    """
+    about = json.loads((folder / SAMPLE).read_text(encoding="utf-8"))
+    if isinstance(about.get("judgments"), str):
+        return bool(about["judgments"] == judgments_hash(judgments))
+    file = Path(judgments.source)
+    if not isinstance(about.get("qrels"), str) or not file.is_file():
+        return True
+    with file.open("rb") as opened:
+        return bool(about["qrels"] == hashlib.file_digest(opened, "sha256").hexdigest())
+
+
+def _asks_the_same(golden: Path, folder: Path) -> bool:
+    """Whether a golden set asks the questions that a sample was drawn with, as far as both say.
+
+    Grades may be the same where questions are not: the hash of the judgments does not tell.
+    """
+    try:
+        asked = json.loads((folder / SAMPLE).read_text(encoding="utf-8")).get("questions")
+        now = json.loads(golden.read_text(encoding="utf-8"))["collection"]["sha256"]["queries"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return True  # plain judgments, or made by somebody who writes no hashes
+    return asked is None or bool(asked == now)
+
+
+def labelled(judgments: Judgments, audited: Audited, labels: str) -> Judgments:
+    """Judgments with the grades that were asked for.
+
+    Args:
+        judgments: of the judge, as they were when the sample was drawn.
+        audited: what people said of them.
+        labels: one of LABELS; with "judge" and "corrected" the judgments stay as they are.
+
+    Raises:
+        InputError: nobody has answered, or no query as a whole.
+        PolicyError: the labels are not known, or the design of the audit, or facets, do not allow them.
+    """
+    _check_labels(labels)
+    if labels in (JUDGE, CORRECTED):
+        return judgments
+    _refuse_facets(judgments, labels)
+    return people_only(judgments, audited) if labels == PEOPLE else people_first(judgments, audited)
+
+
+def people_only(judgments: Judgments, audited: Audited) -> Judgments:
+    """The queries of which people graded every judged document, with their grades alone.
+
+    They are a simple random sample of all queries, so that intervals over them mean what they say.
+
+    Args:
+        judgments: of the judge.
+        audited: of the design "queries".
+
+    Raises:
+        InputError: no query is graded as a whole.
+        PolicyError: the design graded single passages: what people leave out of a query would count as not relevant.
+
+    >>> from trueval import Judgments
+    >>> from trueval.comparison.labels.audit_sample import Audited
+    >>> ids = pl.DataFrame({"query_id": ["q1", "q1", "q2"], "doc_id": ["a", "b", "a"], "stratum": ["queries"] * 3})
+    >>> said = ids.select("query_id", "doc_id").head(2).with_columns(grade=pl.Series([0.0, 1.0]))
+    >>> audited = Audited("queries", ids, said, {"queries": 9}, (0.0, 1.0))
+    >>> people_only(Judgments.from_dict({"q1": {"a": 1, "b": 1}, "q2": {"a": 1}}), audited).frame.rows()
+    [('q1', 'a', 0.0), ('q1', 'b', 1.0)]
+    """
+    if audited.design != "queries":
+        raise PolicyError(
+            f"--labels {PEOPLE} needs an audit of whole queries (design queries). In this one people graded single "
+            f"passages (design {audited.design}). --labels {CORRECTED} estimates from them, with people's own estimate "
+            "beside."
+        )
+    from trueval.comparison.labels.both_labels import Labels as Both
+
+    asked, whole = audited.items["query_id"].n_unique(), Both(judgments, audited, OURS).whole
+    if not whole.any():
+        raise InputError(
+            f"The audit: no query is graded as a whole yet, and {len(audited.labels):,} passages are. "
+            f"--labels {PEOPLE} needs whole queries: grade on with trueval golden audit."
+        )
+    count = int(whole.sum())
+    note = f"labels: people's alone, of {counted(count, 'query', 'queries')} that they graded as a whole."
+    open_ones = sum(judgments.query_ids.filter(pl.Series(whole)).is_in([query]).any() for query, _ in audited.skipped)
+    if open_ones:
+        left = counted(open_ones, "passage", "passages")
+        note = f"{note[:-1]}; {left} that they skipped {'keeps' if open_ones == 1 else 'keep'} the judge's grade."
+    if asked > count:
+        left = counted(asked - count, "query", "queries")
+        note = f"{note[:-1]}; {left} of the sample {'is' if asked - count == 1 else 'are'} not done and left out."
+    return _noted(audited.over(_of_queries(judgments, whole)), note)
+
+
+def people_first(judgments: Judgments, audited: Audited) -> Judgments:
+    """The judgments with people's grade where there is one, and the judge's elsewhere.
+
+    Args:
+        judgments: of the judge.
+        audited: what people said of some of them.
+    """
+    said = judgments.frame.join(audited.labels, on=list(KEYS), how="semi").height
+    note = (
+        f"labels: people's for {said:,} of {len(judgments.frame):,} passages, the judge's for the others. Values of "
+        f"such a mixture have no stated coverage; --labels {CORRECTED} has."
+    )
+    return _noted(audited.over(judgments), note)
+
+
+def under_grades(audited: Audited, mapping: Mapping[float, float] | None) -> Audited:
+    """What people said, on the grades that the judgments are mapped to.
+
+    Args:
+        audited: on the scale of the audit.
+        mapping: grade in files → grade to use; None where grades stay as they are.
+
+    Raises:
+        InputError: a grade that people gave has no mapping.
+    """
+    if mapping is None:
+        return audited
+    grades = audited.labels["grade"]
+    missing = [grade for grade in grades.unique().sort() if grade not in mapping]
+    if missing:
+        raise InputError(
+            f"--grades: people gave the grade {missing[0]:g}, which has no mapping. Got: "
+            f"{', '.join(f'{old:g}:{new:g}' for old, new in mapping.items())}. Map every grade of the audit's scale, "
+            f"{audited.scale[0]:g} to {audited.scale[1]:g}."
+        )
+    mapped = grades.replace({float(old): float(new) for old, new in mapping.items()})
+    ends = (min(mapping.values()), max(mapping.values()))
+    return dataclasses.replace(audited, labels=audited.labels.with_columns(grade=mapped), scale=ends)
+
+
+def _refuse_facets(judgments: Judgments, labels: str) -> None:
+    if "facet" in judgments.frame.columns:
+        raise PolicyError(f"--labels {labels} needs judgments without facets: people graded a passage, not a facet.")
+
+
+def _of_queries(judgments: Judgments, chosen: Bools) -> Judgments:
+    """The judgments of some queries."""
+    counts = np.diff(judgments.offsets)
+    rows = np.repeat(chosen, counts)
+    codes = judgments.source_codes
+    return dataclasses.replace(
+        judgments,
+        frame=judgments.frame.filter(pl.Series(rows)),
+        query_ids=judgments.query_ids.filter(pl.Series(chosen)),
+        offsets=np.concatenate(([0], np.cumsum(counts[chosen]))).astype(np.int64),
+        source_codes=None if codes is None else codes[rows],
+    )
+
+
+def _noted(judgments: Judgments, note: str) -> Judgments:
+    return dataclasses.replace(judgments, notes=(*judgments.notes, note))

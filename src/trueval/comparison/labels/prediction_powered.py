@@ -1,0 +1,252 @@
+"""Prediction-powered totals: what people's labels of a sample say of all, helped by what the judge says of all.
+
+Units (queries, or passages) are drawn at random without replacement inside strata, n_h of N_h. H is a unit's value by
+people's labels, known where it was drawn; J its value by the judge's, whose sum over all units C is known:
+
+    estimate  sum of N_h mean_h(H) - l (sum of N_h mean_h(J) - C)
+              - sum over h of (N_h - n_h) / n_h times sum of l_i (J_i - mean_h(J))
+    weight    l_i = Cov(H, J) / Var(J) without unit i, clipped to [0, 1]; l their mean. Over strata both are sums, each
+              times N_h^2 (1 - n_h / N_h) / n_h, the part of a stratum in the variance; 0 where all that J varies by
+              without unit i is rounding
+    variance  sum of N_h^2 (1 - n_h / N_h) / n_h s_h^2, s_h^2 of the residuals H - mean_h(H) - l_i (J - mean_h(J))
+
+With one l for all units the estimate is the known one, sum of N_h mean_h(H - l J) + l C. Weights that leave out the
+unit that they are applied to keep it unbiased: with one stratum exactly, for every sample size; and with all units
+drawn it is the sum of H, whatever the weights (tests/comparison/labels/test_prediction_powered.py enumerates all
+samples).
+
+Sources: Angelopoulos et al. 2023; PPI++ (Angelopoulos, Duchi, Zrnic 2023), whose two samples are disjoint, while here
+one is part of the other; Cochran 1977 §5.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from trueval.standings.standings import Bools, Floats, Ints, sum_by
+
+# Values that differ by no more units in the last place of the largest of them are the same.
+LAST_PLACES: Final = 16
+
+# Below this part of the whole, what remains without one unit is summed anew: as a difference it has lost digits.
+REMAINDER: Final = 1e-6
+
+
+def rounding(values: Floats) -> float:
+    """How far rounding alone may take values apart that are the same, and differences of two of them.
+
+    Args:
+        values: before any was subtracted; NaN where there is none.
+
+    >>> rounding(np.array([0.6, -0.8, np.nan])) == 16 * 2**-53
+    True
+    """
+    return LAST_PLACES * float(np.spacing(np.nan_to_num(np.abs(values)).max(initial=0.0)))
+
+
+class Units(NamedTuple):
+    """The units that people labeled, and what they were drawn from.
+
+    Attributes:
+        people: [unit] value by people's labels.
+        judge: [unit] value by the judge's labels.
+        stratum: [unit] from 0.
+        population: [stratum] units in it, N_h.
+        total: sum of the judge's values over all units, labeled or not.
+        rounding: values of the judge that differ by no more are the same.
+    """
+
+    people: Floats
+    judge: Floats
+    stratum: Ints
+    population: Floats
+    total: float
+    rounding: float = 0.0
+
+    @property
+    def drawn(self) -> Floats:
+        """[stratum] units that people labeled, n_h."""
+        return np.bincount(self.stratum, minlength=len(self.population)).astype(np.float64)
+
+    @property
+    def free(self) -> Floats:
+        """[stratum] degrees of freedom, n_h - 1; a stratum of one unit, which is drawn, has nothing to vary."""
+        return np.maximum(self.drawn - 1, 1.0)
+
+    @property
+    def factors(self) -> Floats:
+        """[stratum] N_h^2 (1 - n_h / N_h) / n_h: what turns the variance of units into that of the estimate."""
+        return self.population * (self.population - self.drawn) / self.drawn
+
+    def centered(self, values: Floats) -> Floats:
+        """[unit] values less the mean of their stratum."""
+        means = sum_by(self.stratum, values, len(self.population)) / np.maximum(self.drawn, 1.0)
+        return np.asarray(values - means[self.stratum])
+
+    def ranges(self, values: Floats) -> Floats:
+        """[stratum] greatest value less least; 0 where there is none."""
+        least, most = np.full(len(self.population), np.inf), np.full(len(self.population), -np.inf)
+        np.minimum.at(least, self.stratum, values)
+        np.maximum.at(most, self.stratum, values)
+        return np.where(self.drawn > 0, most - np.where(self.drawn > 0, least, 0.0), 0.0)
+
+    def without(self, unit: int) -> Units:
+        """The same without a unit."""
+        kept = np.arange(len(self.people)) != unit
+        return self._replace(people=self.people[kept], judge=self.judge[kept], stratum=self.stratum[kept])
+
+
+class Total(NamedTuple):
+    """An estimate of the sum of H over all units.
+
+    Attributes:
+        estimate: of the sum.
+        residual: [unit] what the judge leaves open, less the mean of its stratum.
+        spread: [stratum] variance of the residuals of its units, s_h^2.
+        parts: [stratum] its part of the variance of the estimate.
+        degrees: of freedom of the variance, `degrees_of_sum` over strata.
+    """
+
+    estimate: float
+    residual: Floats
+    spread: Floats
+    parts: Floats
+    degrees: float
+
+    @property
+    def variance(self) -> float:
+        """Of the estimate over all samples that could have been drawn."""
+        return float(self.parts.sum())
+
+
+def tuned(units: Units) -> Floats:
+    """[unit] l_i, how much of the judge helps most, from all labeled units but this one.
+
+    Args:
+        units: at least two of each stratum that is not drawn whole.
+
+    >>> people, judge = np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 5.0])
+    >>> tuned(Units(people, judge, np.zeros(3, dtype=np.int64), np.array([9.0]), 27.0)).tolist()
+    [0.5, 0.5, 0.5]
+    """
+    people, judge = units.centered(units.people), units.centered(units.judge)
+    products, squares = _left_out(units, people * judge), _left_out(units, judge * judge)
+    varies, factors = _varies_without(units), _weights_of_strata(units)
+    whole = float(factors / units.free @ sum_by(units.stratum, judge * judge, len(factors)))
+    for unit in np.flatnonzero(varies & (squares < REMAINDER * whole)).tolist():
+        rest = units.without(unit)
+        judge, share = rest.centered(rest.judge), factors / rest.free
+        of_people = sum_by(rest.stratum, rest.centered(rest.people) * judge, len(factors))
+        products[unit], squares[unit] = share @ of_people, share @ sum_by(rest.stratum, judge * judge, len(factors))
+    known = varies & (squares > 0)
+    weights: Floats = np.clip(np.divide(products, squares, out=np.zeros_like(products), where=known), 0.0, 1.0)
+    return weights
+
+
+def _varies_without(units: Units) -> Bools:
+    """[unit] whether the judge's values of the other units differ inside a stratum by more than rounding."""
+    order = np.lexsort((units.judge, units.stratum))
+    values, owner, count = units.judge[order], units.stratum[order], units.drawn.astype(np.int64)
+    first = (np.cumsum(count) - count)[owner]
+    last, at = first + count[owner] - 1, np.arange(len(order))
+    # Without the least value of a stratum the next one is the least.
+    least, most = np.where(at == first, first + 1, first), np.where(at == last, last - 1, last)
+    apart = np.where(most > least, values[np.minimum(most, last)] - values[np.minimum(least, last)], 0.0)
+    counts = _weights_of_strata(units) > 0
+    whole = counts & (units.ranges(units.judge) > units.rounding)
+    found = np.empty(len(order), dtype=bool)
+    found[order] = (whole.sum() > whole[owner]) | (counts[owner] & (apart > units.rounding))
+    return found
+
+
+def _left_out(units: Units, products: Floats) -> Floats:
+    """[unit] sum over strata of factor times (co)variance, without the unit.
+
+    Args:
+        units: of which each is left out once.
+        products: [unit] of two centered values.
+    """
+    drawn, factors = units.drawn, _weights_of_strata(units)
+    sums = sum_by(units.stratum, products, len(drawn))
+    whole = factors * sums / units.free
+    own, count = units.stratum, drawn[units.stratum]
+    # Leaving out one of n values takes n / (n - 1) of its product off the sum: the mean moves too.
+    moved = count / units.free[own] * products
+    rest = np.where(count > 2, (sums[own] - moved) / np.maximum(count - 2, 1), 0.0)
+    return np.asarray(whole.sum() - whole[own] + factors[own] * rest)
+
+
+def _weights_of_strata(units: Units) -> Floats:
+    """[stratum] its factor; where all units of all strata are drawn, as if more were left."""
+    factors = units.factors
+    return factors if factors.any() else units.population**2 / units.drawn
+
+
+def total(units: Units, weights: Floats) -> Total:
+    """Estimate the sum of H over all units.
+
+    Args:
+        units: at least two of each stratum that is not drawn whole.
+        weights: [unit] l_i, as `tuned` has them; all 0 for people's labels alone, all 1 for the judge untuned.
+
+    >>> units = Units(np.array([1.0, 2.0]), np.array([1.0, 3.0]), np.zeros(2, dtype=np.int64), np.array([4.0]), 10.0)
+    >>> total(units, np.zeros(2)).estimate, total(units, np.ones(2)).estimate
+    (6.0, 8.0)
+    """
+    drawn, strata = units.drawn, len(units.population)
+    scale = units.population / drawn
+    people = float(sum_by(units.stratum, units.people, strata) @ scale)
+    judge = float(sum_by(units.stratum, units.judge, strata) @ scale)
+    around = units.centered(units.judge)
+    spread_of_weights = sum_by(units.stratum, weights * around, strata) @ (scale - 1)
+    estimate = people - float(weights.mean()) * (judge - units.total) - float(spread_of_weights)
+    residual = units.centered(units.people) - weights * around
+    spread = sum_by(units.stratum, residual**2, strata) / units.free
+    parts = units.factors * spread
+    moments = sum_by(units.stratum, residual**4, strata) / drawn
+    errors = units.factors**2 * variance_of_variance(spread, moments, drawn)
+    return Total(estimate, residual, spread, parts, degrees_of_sum(parts, errors, float(units.free.sum())))
+
+
+def variance_of_variance(spread: Floats, moments: Floats, drawn: Floats) -> Floats:
+    """[stratum] variance of a sample variance: from fourth moments, and no less than values of a bell curve have.
+
+    max(2 s^4 / (n - 1), (m_4 - s^4 (n - 3) / (n - 1)) / n); Cramér 1946 §27.4. What passages add is 0 for most and much
+    for few, so that the variance is known far less well than its number of answers says.
+
+    Args:
+        spread: [stratum] sample variance s^2.
+        moments: [stratum] m_4, mean fourth power around the mean.
+        drawn: [stratum] values, n.
+
+    >>> variance_of_variance(np.array([1.0, 1.0]), np.array([3.0, 9.0]), np.array([11.0, 11.0])).tolist()
+    [0.2, 0.7454545454545454]
+    """
+    free = np.maximum(drawn - 1, 1.0)
+    found: Floats = np.maximum(2 * spread**2 / free, (moments - spread**2 * (drawn - 3) / free) / drawn)
+    return found
+
+
+def degrees_of_sum(parts: Floats, errors: Floats, most: float) -> float:
+    """Degrees of freedom of a sum of variances: 2 (sum of parts)^2 / sum of their variances, from 1 up.
+
+    Source: Satterthwaite 1946, whose parts have the variance 2 part^2 / (n_h - 1).
+
+    Args:
+        parts: of the variance.
+        errors: the variance of each.
+        most: where nothing varies.
+    """
+    return max(1.0, float(2 * parts.sum() ** 2 / errors.sum())) if errors.any() else most
+
+
+def correlation(units: Units) -> float:
+    """How the two values of units go together inside strata, -1 to 1; NaN where one varies by no more than rounding."""
+    least = max(units.rounding, rounding(units.people))
+    if not (units.ranges(units.people) > least).any() or not (units.ranges(units.judge) > units.rounding).any():
+        return math.nan
+    people, judge = units.centered(units.people), units.centered(units.judge)
+    return float(people @ judge) / math.sqrt(float(people @ people) * float(judge @ judge))

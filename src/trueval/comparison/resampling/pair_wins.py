@@ -1,0 +1,183 @@
+"""Win probabilities of the pairs of a comparison, each known in the best way there is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from trueval.comparison.choices import MOST_TIE_SAMPLES
+from trueval.comparison.resampling.alignment import Aligned
+from trueval.comparison.resampling.tie_order_values import Atoms, TieOrders
+from trueval.comparison.resampling.win_probability import (
+    EQUAL,
+    UNKNOWN,
+    Tied,
+    WinProbability,
+    certain,
+    exact,
+    normal,
+    sampled,
+)
+from trueval.standings.standings import Floats, Ints
+
+# Orders of the first batch of samples; each batch that follows is as large as all before it.
+FIRST: Final = 500
+
+# Chance that random orders of a sound measure are dismissed.
+UNLIKELY: Final = 1e-9
+
+
+class Column(NamedTuple):
+    """One run and measure on the queries of a comparison.
+
+    Attributes:
+        queries: [query] indices among all queries of the comparison.
+        sign: 1 where higher is better, -1 where lower is.
+        expected: [query] of Scores, and so on.
+        lowest: as in Scores.
+        highest: as in Scores.
+        tie_broken: as in Scores.
+        sd: as in Scores.
+    """
+
+    queries: Ints
+    sign: float
+    expected: Floats
+    lowest: Floats
+    highest: Floats
+    tie_broken: Floats
+    sd: Floats
+
+    @classmethod
+    def of(cls, aligned: Aligned, run: int, measure: int) -> Column:
+        """The column of a run and measure."""
+        kept = np.flatnonzero(aligned.kept[:, measure])
+        sign = 1.0 if aligned.measures[measure].better == "higher" else -1.0
+        statistics = (aligned.expected, aligned.lowest, aligned.highest, aligned.tie_broken, aligned.sd)
+        return cls(kept, sign, *(statistic[run, kept, measure] for statistic in statistics))
+
+    @property
+    def tied(self) -> Ints:
+        """Queries, counted from the first of the column, whose value depends on the order of ties."""
+        return np.flatnonzero(self.highest - self.lowest > 0)
+
+    def spread(self) -> Tied:
+        """What ties do to it, for the normal distribution."""
+        reach = np.maximum(self.highest - self.expected, self.expected - self.lowest)
+        return Tied(self.sign * self.expected, self.sd**2, reach)
+
+
+@dataclass(frozen=True, eq=False)
+class Winners:
+    """Finds win probabilities; what is listed or drawn for a run and measure serves all of its pairs.
+
+    Attributes:
+        aligned: the scores.
+        orders: [run] tie orders; None where there are scores only.
+        tie_samples: orders to draw at least where they cannot be listed.
+        seed: of the orders.
+        level: of the verdict, for which as many orders are drawn as it needs.
+    """
+
+    aligned: Aligned
+    orders: Sequence[TieOrders] | None
+    tie_samples: int
+    seed: int
+    level: float = 0.95
+    _listed: dict[tuple[int, int], Atoms | None] = field(default_factory=dict, repr=False)
+    _drawn: dict[tuple[int, int], list[Floats]] = field(default_factory=dict, repr=False)
+    _columns: dict[tuple[int, int], Column] = field(default_factory=dict, repr=False)
+
+    def column(self, measure: int, run: int) -> Column:
+        """The column of a run and measure."""
+        key = (measure, run)
+        if key not in self._columns:
+            self._columns[key] = Column.of(self.aligned, run, measure)
+        return self._columns[key]
+
+    def probability(self, measure: int, first: int, second: int) -> WinProbability:
+        """The probability that the first run is better than the second, over tie orders."""
+        a, b = self.column(measure, first), self.column(measure, second)
+        if not len(a.queries):
+            return UNKNOWN
+        ends = sorted(a.sign * end for end in ((a.lowest - b.highest).sum(), (a.highest - b.lowest).sum()))
+        known = certain(*map(float, ends))
+        if known is not None:
+            return known
+        one, other = self._distribution(measure, first, a), self._distribution(measure, second, b)
+        if one is not None and other is not None:
+            return exact(one, other)
+        # Bounds of the normal distribution hold for certain. Where they decide, so would any number of samples.
+        found = normal(a.spread(), b.spread())
+        if self.orders is None or not self.orders[first].are_of_documents:
+            return found
+        if found.is_settled(self.level) and not self.tie_samples:
+            return found
+        batches = zip(self._batches(measure, first, a), self._batches(measure, second, b), strict=False)
+        return sampled(batches, found, self.level, self.tie_samples)
+
+    def _distribution(self, measure: int, run: int, column: Column) -> Atoms | None:
+        """The distribution of the sum over queries, higher being better; None where it cannot be listed."""
+        key = (measure, run)
+        if key not in self._listed:
+            self._listed[key] = self._list(measure, run, column)
+        return self._listed[key]
+
+    def _list(self, measure: int, run: int, column: Column) -> Atoms | None:
+        tied, rest = column.tied, self._rest(column)
+        if not len(tied):
+            return Atoms(np.array([column.sign * rest]), np.ones(1))
+        if self.orders is None:
+            return None
+        atoms = self.orders[run].distribution(self.aligned.measures[measure], self._own(run, column, tied))
+        if atoms is None:
+            return None
+        # A measure may look where the list of orders does not; its closed form would then have another mean.
+        apart = abs(atoms.values @ atoms.probabilities - column.expected[tied].sum())
+        if apart > EQUAL * (1 + len(tied)):
+            return None
+        values = column.sign * (atoms.values + rest)
+        order = np.argsort(values)
+        return Atoms(values[order], atoms.probabilities[order])
+
+    def _batches(self, measure: int, run: int, column: Column) -> Iterator[Floats]:
+        """[sample] sums over queries under random orders, higher being better, until their mean cannot be expected."""
+        drawn, total, batch = self._drawn.setdefault((measure, run), []), 0, 0
+        while self.orders and total < MOST_TIE_SAMPLES:
+            if batch == len(drawn):
+                tied, count = self._own(run, column, column.tied), max(total, FIRST)
+                sums = self.orders[run].samples(self.aligned.measures[measure], tied, count, self.seed, batch)
+                drawn.append(column.sign * (sums + self._rest(column)))
+            batch += 1
+            known = np.concatenate(drawn[:batch])
+            if not _has_mean(known, column):
+                return
+            total = len(known)
+            yield drawn[batch - 1]
+
+    def _own(self, run: int, column: Column, tied: Ints) -> Ints:
+        """Indices of tied queries in the run's own scores."""
+        own: Ints = self.aligned.place[run, column.queries[tied]]
+        return own
+
+    @staticmethod
+    def _rest(column: Column) -> float:
+        """The sum over the queries that no order changes."""
+        fixed = np.ones(len(column.expected), dtype=bool)
+        fixed[column.tied] = False
+        return float(column.expected[fixed].sum())
+
+
+def _has_mean(drawn: Floats, column: Column) -> bool:
+    """Whether the mean of sums under random orders can be the expected one: it is farther off once in 10^9 (Hoeffding).
+
+    A measure of somebody else may have a tie-broken value that is not that of an order.
+    """
+    reach = float(np.square(column.highest - column.lowest).sum())
+    expected = column.sign * float(column.expected.sum())
+    within = math.sqrt(reach * math.log(2 / UNLIKELY) / 2 / len(drawn)) + EQUAL * (1 + abs(expected))
+    return not abs(float(drawn.mean()) - expected) > within

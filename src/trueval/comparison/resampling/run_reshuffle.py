@@ -1,0 +1,151 @@
+"""The reshuffle of runs: how much their lists differ, as means over queries, for every pair that is compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from trueval.comparison.resampling.resampled_sums import RESHUFFLE, generator
+from trueval.comparison.resampling.reshuffle import DEPTH, PERSISTENCE, K, Ranked, reshuffle
+from trueval.standings.counting import listed_documents
+from trueval.standings.groups import Floats, Ints, ranges
+
+if TYPE_CHECKING:
+    from trueval.comparison.resampling.tie_order_values import TieOrders
+    from trueval.judgments import Judgments
+    from trueval.policy.policy import Policy
+    from trueval.run import Run
+
+# A mean of shares over 1,000 queries has a standard error below .016. 50 runs are 1,225 pairs: each over 48 queries.
+MOST_QUERIES: Final = 1_000
+MOST_LISTS: Final = 60_000
+
+
+class PairReshuffle(NamedTuple):
+    """How much the lists of two runs agree.
+
+    Attributes:
+        first: name of a run.
+        second: name of the other.
+        queries: that both list documents for.
+        overlap: mean of the expected share of common documents in the top k; NaN where there are no queries.
+        tau: mean of the top k τ.
+        rbo: mean of the rank-biased overlap.
+    """
+
+    first: str
+    second: str
+    queries: int
+    overlap: float
+    tau: float
+    rbo: float
+
+
+@dataclass(frozen=True)
+class Reshuffled:
+    """How much the lists of several runs agree, pair by pair.
+
+    Attributes:
+        k: results of which overlap and τ are.
+        depth: results that RBO looks at.
+        p: persistence of RBO.
+        queries: that were looked at.
+        of: that there are; where these are more, the others were left out at random.
+        pairs: as they are compared.
+    """
+
+    k: int
+    depth: int
+    p: float
+    queries: int
+    of: int
+    pairs: tuple[PairReshuffle, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The "reshuffle" of the JSON of `trueval compare`."""
+        pairs = [each._asdict() for each in self.pairs]
+        return {"k": self.k, "depth": self.depth, "p": self.p, "queries": self.queries, "of": self.of, "pairs": pairs}
+
+
+def reshuffle_runs(
+    orders: Sequence[TieOrders], names: Sequence[str], pairs: Ints, query_ids: Sequence[str], seed: int
+) -> Reshuffled:
+    """Compare the lists of runs.
+
+    Args:
+        orders: [run] of each run: what it lists, by which judgments and policy it was evaluated.
+        names: [run] of the runs.
+        pairs: [pair, 2] indices of runs.
+        query_ids: of the evaluated queries.
+        seed: of the queries that are drawn where there are many.
+    """
+    chosen = _drawn(query_ids, min(MOST_QUERIES, MOST_LISTS // len(pairs)), seed)
+    policy = orders[0].policy
+    # Lists end at the depth of the policy.
+    k, depth = (most if policy.depth is None else min(most, policy.depth) for most in (K, DEPTH))
+    lists = lists_of([each.run for each in orders], orders[0].judgments, policy, chosen, depth=depth)
+    found = []
+    for first, second in pairs.tolist():
+        values = reshuffle(lists[first], lists[second], k=k, depth=depth)
+        means = [_mean_known(each) for each in values]
+        found.append(PairReshuffle(names[first], names[second], int((~np.isnan(values.overlap)).sum()), *means))
+    return Reshuffled(k, depth, PERSISTENCE, len(chosen), len(query_ids), tuple(found))
+
+
+def lists_of(
+    runs: Sequence[Run], judgments: Judgments, policy: Policy, queries: Sequence[str], *, depth: int = DEPTH
+) -> list[Ranked]:
+    """The first documents of each run, with the tie groups that evaluate finds, under numbers that all runs share.
+
+    Args:
+        runs: some runs.
+        judgments: that they are evaluated by; only judged queries have lists.
+        policy: under which they are evaluated.
+        queries: ids, in the order of the lists.
+        depth: documents of each list; a group across it is there whole.
+    """
+    frames = [_first(run, judgments, policy, queries, depth) for run in runs]
+    names = pl.concat([frame["doc_id"] for frame in frames])
+    numbers = names.cast(pl.Categorical).to_physical().cast(pl.Int64).to_numpy()
+    documents, parts = int(numbers.max(initial=0)) + 1, np.cumsum([0, *map(len, frames)])
+    found = []
+    for frame, begin, end in zip(frames, parts[:-1].tolist(), parts[1:].tolist(), strict=True):
+        owner, above, tied = (frame[name].cast(pl.Int64).to_numpy() for name in ("query", "above", "tied"))
+        length = np.bincount(owner, minlength=len(queries))
+        found.append(Ranked.placed(numbers[begin:end], owner, above, tied, length, documents))
+    return found
+
+
+def _first(run: Run, judgments: Judgments, policy: Policy, queries: Sequence[str], depth: int) -> pl.DataFrame:
+    wanted = pl.DataFrame({"query_id": list(queries)}, schema={"query_id": pl.String}).with_row_index("query")
+    listed = listed_documents(_of_queries(run, wanted["query_id"]), judgments, policy).frame
+    return listed.filter(pl.col("above") < depth).join(wanted, on="query_id").select("query", "doc_id", "above", "tied")
+
+
+def _of_queries(run: Run, queries: pl.Series) -> Run:
+    """A run without the other queries, so that nothing is sorted that nobody looks at."""
+    kept = np.flatnonzero(run.query_ids.is_in(queries.implode()).to_numpy())
+    if len(kept) == len(run.query_ids):
+        return replace(run)  # its frame is made here, and does not stay with the user's run
+    size = np.diff(run.offsets)[kept]
+    offsets = np.concatenate(([0], np.cumsum(size)))
+    return replace(
+        run, documents=run.documents[ranges(run.offsets[kept], size)], query_ids=run.query_ids[kept], offsets=offsets
+    )
+
+
+def _drawn(query_ids: Sequence[str], most: int, seed: int) -> list[str]:
+    """Some of the queries, in their order; the same for a seed."""
+    if len(query_ids) <= most:
+        return list(query_ids)
+    places = generator(seed, RESHUFFLE, 0).choice(len(query_ids), size=max(most, 1), replace=False)
+    return [query_ids[place] for place in np.sort(places).tolist()]
+
+
+def _mean_known(values: Floats) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")

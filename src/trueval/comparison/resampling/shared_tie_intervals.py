@@ -1,0 +1,118 @@
+"""Joint intervals of realized differences in many worlds that share their ties, for self-tests.
+
+The intervals are those of intervals.py and simultaneous.py, a difference being one column. A self-test needs a million
+of them, so what all worlds share (how often units are drawn, the noise of ties) is found once, and what no limit asks
+for is not found at all: the interval of the expected difference, and that of a check alone where the joint one holds
+every limit inside it already, which a wider one would too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from trueval.comparison.resampling.intervals import Draws, Sizes, realized_ends
+from trueval.comparison.resampling.resampled_sums import RUN_NOISE, Grid, normal_noise, to_grid
+from trueval.comparison.resampling.simultaneous import few_units, squared_errors
+from trueval.standings.standings import Bools, Floats, Ints
+
+
+class Ties(NamedTuple):
+    """What ties do in all worlds of a group.
+
+    Attributes:
+        draws: how units are resampled.
+        sizes: of the units.
+        grid: [unit, check] sums of variances over tie orders.
+        spread: [check, resample] the same of resamples.
+        noise: [check, resample] of the joint interval; checks of one run have theirs in common.
+    """
+
+    draws: Draws
+    sizes: Sizes
+    grid: Grid
+    spread: Floats
+    noise: Floats
+
+    @classmethod
+    def of(cls, variance: Floats, sizes: Floats, run: Ints, draws: Draws) -> Ties:
+        """Resample the variances.
+
+        Args:
+            variance: [unit, check] sums of variances over tie orders; known.
+            sizes: [unit] queries.
+            run: [check] number of the candidate.
+            draws: how.
+        """
+        grid, counted = to_grid(variance), Sizes.of(sizes, draws)
+        spread = draws.sums(grid) if grid.values.any() else np.zeros((len(run), draws.resamples))
+        noise = np.stack([normal_noise(draws.resamples, draws.seed, RUN_NOISE + each) for each in run.tolist()])
+        return cls(draws, counted, grid, spread, noise * np.sqrt(spread) / counted.drawn)
+
+
+class _Resampled(NamedTuple):
+    """Worlds of a group: the mean, scale and resamples of each check of each, and the largest of a world."""
+
+    grid: Grid
+    sums: Floats
+    middle: Floats
+    scale: Floats
+    largest: Floats
+
+    @classmethod
+    def of(cls, apart: Floats, ties: Ties) -> _Resampled:
+        """Resample [unit, world, check] differences."""
+        units, worlds, checks = apart.shape
+        sizes, grid = ties.sizes, to_grid(apart.reshape(units, -1))
+        sums, middle = ties.draws.sums(grid), grid.values.sum(axis=0) / sizes.total
+        rows = np.ascontiguousarray(grid.values.T)
+        scale = np.sqrt(squared_errors(rows, sizes) + np.tile(ties.grid.values.sum(axis=0), worlds) / sizes.total**2)
+        scale[scale <= 4 * grid.step] = 0.0
+        inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+        away = sums / sizes.drawn
+        away -= middle[:, None]
+        away = away.reshape(worlds, checks, -1)
+        away += ties.noise
+        np.abs(away, out=away)
+        away *= inverse.reshape(worlds, checks, 1)
+        return cls(grid, sums, middle, scale, away.max(axis=1))
+
+
+def joint_ends(
+    apart: Sequence[Floats], ties: Sequence[Ties], is_open: Sequence[Callable[[Floats, Floats], Bools]]
+) -> list[Floats]:
+    """Joint intervals of realized differences, simultaneous over all checks of a world.
+
+    Args:
+        apart: [group] of [unit, world, check] sums of candidate - baseline.
+        ties: [group].
+        is_open: [group] says of low and high ends, [world, check], where a wider interval may decide otherwise. Only
+            there the interval of the check alone is found, which the joint one must hold.
+
+    Returns:
+        [group] of [world, check, 2].
+    """
+    resampled = [_Resampled.of(each, shared) for each, shared in zip(apart, ties, strict=True)]
+    largest = np.maximum.reduce([each.largest for each in resampled])
+    quantile = np.quantile(largest, ties[0].draws.level, axis=1)
+    found = []
+    for each, shared, differences, wanted in zip(resampled, ties, apart, is_open, strict=True):
+        worlds, checks = differences.shape[1:]
+        wide = np.repeat(quantile, checks) * each.scale * few_units(len(differences), shared.draws.level)
+        ends = np.stack([each.middle - wide, each.middle + wide], axis=1)
+        some = np.flatnonzero(wanted(*ends.reshape(worlds, checks, 2).transpose(2, 0, 1)))
+        tied = some % checks
+        alone = realized_ends(
+            Grid(each.grid.values[:, some], each.grid.step[some]),
+            each.sums[some],
+            shared.grid.values[:, tied],
+            shared.spread[tied],
+            shared.draws,
+            shared.sizes,
+        )
+        ends[some, 0], ends[some, 1] = np.minimum(ends[some, 0], alone[:, 0]), np.maximum(ends[some, 1], alone[:, 1])
+        ends[np.abs(ends) <= each.grid.step[:, None]] = 0.0
+        found.append(ends.reshape(worlds, checks, 2))
+    return found

@@ -1,0 +1,257 @@
+"""Charges: what the systems of a sweep cost by its [prices], of their settings, their texts and their lists."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from trueval.cost.prices import FREE, Listed, PriceBook, Prices, Role, Use, cost_of_thousand
+from trueval.cost.tokens import PairCounter, text_tokens
+from trueval.errors import InputError, PolicyError
+from trueval.models.hosted.account import Price
+from trueval.models.hosted.services import hosted_name, is_hosted
+from trueval.retrieval.fusion.ranked_lists import listed
+from trueval.retrieval.pipeline.config import Where
+from trueval.run import Run
+
+PARTS: Mapping[str, Role] = {"rerank": "rerankers", "embed": "embedders", "generator": "generators"}
+
+
+@dataclass(frozen=True)
+class Charges:
+    """What is charged, as [prices] of a sweep says.
+
+    Attributes:
+        book: of the prices.
+        named: "rerank", "embed", "generator" → the price that [prices] names.
+        candidate_tokens: of a candidate with its query, and of a context; None where they are counted.
+    """
+
+    book: PriceBook
+    named: Mapping[str, Listed]
+    candidate_tokens: float | None = None
+
+    @classmethod
+    def read(cls, table: Mapping[str, Any], place: Where | None = None) -> Charges:
+        """Read the book that [prices] names, and find its prices: before any work is done.
+
+        Args:
+            table: [prices], with keys that are None where they are not given.
+            place: from a table and a key to what errors call these; None for no place.
+
+        Raises:
+            InputError: the book is bad, or has no such price.
+        """
+        path = table.get("book")
+        book = PriceBook.read(None if path is None else Path(path))
+        named: dict[str, Listed] = {}
+        for part, role in PARTS.items():
+            if table.get(part) is not None:
+                try:
+                    named[part] = book.find(role, table[part])
+                except PolicyError as error:
+                    told = f"[prices] {part}: {error}"
+                    raise (place("prices", part).error(told) if place else InputError(told)) from None
+        return cls(book, named, table.get("candidate_tokens"))
+
+    def prices(self, settings: Mapping[str, Mapping[str, Any]]) -> Prices:
+        """What the parts of a system ask.
+
+        A stage that is not there is free. A model of a service asks what its table says (price_per_million_tokens),
+        else what the book says of its name, else what [prices] names; one that runs here what [prices] names, or
+        nothing.
+
+        Args:
+            settings: of the stages of the system.
+        """
+        rerank = settings.get("rerank")
+        documents = None if rerank is None else self._documents(rerank)
+        generator = self.named.get("generator")
+        return Prices(
+            self._price("rerank", rerank),
+            self._price("embed", settings.get("embed")),
+            None if generator is None else generator.price,
+            documents,
+        )
+
+    def knows(self, settings: Mapping[str, Mapping[str, Any]]) -> bool:
+        """Whether anything of a system may cost money: a price is named, or a service is asked.
+
+        Args:
+            settings: of the stages of the system.
+        """
+        models = (settings[part]["model"] for part in ("embed", "rerank") if part in settings)
+        return bool(self.named) or any(map(is_hosted, models))
+
+    def used(self, settings: Mapping[str, Mapping[str, Any]]) -> list[Listed]:
+        """Prices of the book that the cost of a system is made of.
+
+        Args:
+            settings: of its stages.
+        """
+        found = [self._listed(part, settings[part]) for part in ("rerank", "embed") if part in settings]
+        return [each for each in (*found, self.named.get("generator")) if each is not None]
+
+    def notes(self, systems: Sequence[Mapping[str, Mapping[str, Any]]], today: dt.date) -> tuple[str, ...]:
+        """Remarks on old prices.
+
+        Args:
+            systems: settings of each.
+            today: the day on which.
+        """
+        return self.book.notes([each for settings in systems for each in self.used(settings)], today)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What sweep.json says of the prices."""
+        names = {part: self.named[part].name if part in self.named else None for part in PARTS}
+        about = {"date": self.book.date, "currency": self.book.currency, "source": self.book.source}
+        return {**about, **names, "candidate_tokens": self.candidate_tokens}
+
+    def _price(self, part: str, table: Mapping[str, Any] | None) -> Price | None:
+        if table is None:
+            return FREE
+        given = Price(table.get("price_per_million_tokens"), table.get("price_per_thousand_searches"))
+        if given != Price():
+            return given
+        listed = self._listed(part, table)
+        if listed is not None:
+            return listed.price
+        return None if is_hosted(table["model"]) else FREE
+
+    def _listed(self, part: str, table: Mapping[str, Any]) -> Listed | None:
+        """The price of the book that a stage has; None where its own table says it, or nothing does."""
+        if any(table.get(f"price_{key}") is not None for key in Price._fields):
+            return None
+        own = self.book.look_up(PARTS[part], table["model"]) if is_hosted(table["model"]) else None
+        return own or self.named.get(part)
+
+    def _documents(self, table: Mapping[str, Any]) -> int | None:
+        """Documents that are one search of the reranker."""
+        listed = self._listed("rerank", table)
+        if listed is not None:
+            return listed.documents_per_search
+        return (hosted_name(table["model"]).service.search or None) if is_hosted(table["model"]) else None
+
+
+class Spent(NamedTuple):
+    """What a system spends on one query, and on 1,000.
+
+    Attributes:
+        tokens: "query", "candidate", "context" → mean tokens; None where there is nothing to count.
+        prompts: K → mean tokens of the contexts of a query.
+        costs: K → "rerank", "embed", "generator", "total" of 1,000 queries; None where it is not known. Without a
+            generator in [prices] the total is that of retrieval; without any price and any service all are None.
+        how: tokens were counted.
+    """
+
+    tokens: Mapping[str, float | None]
+    prompts: Mapping[int, float]
+    costs: Mapping[int, Mapping[str, float | None]]
+    how: tuple[str, ...]
+
+
+class Spending:
+    """Counts what systems over one corpus spend; each text and each pair is counted once.
+
+    Args:
+        charges: of the sweep.
+        documents: id → text of the corpus.
+        billed: whether another system of the sweep costs money, so that one that does not costs 0.
+    """
+
+    def __init__(self, charges: Charges, documents: Mapping[str, str], *, billed: bool = False) -> None:
+        self.charges, self.documents, self.billed = charges, documents, billed
+        self._lengths: dict[str, int] = {}
+        self._counters: dict[int, PairCounter] = {}
+
+    def of(
+        self,
+        settings: Mapping[str, Mapping[str, Any]],
+        queries: Mapping[str, str],
+        run: Run,
+        ks: Sequence[int],
+        *,
+        reranker: Any = None,
+        embedder: Any = None,
+        known: Mapping[str, float | None] | None = None,
+    ) -> Spent:
+        """What a system spends.
+
+        Args:
+            settings: of its stages.
+            queries: id → text of all queries, those for which the run has nothing too.
+            run: of the system: what was reranked, where it reranks.
+            ks: numbers of contexts.
+            reranker: the model, by whose tokenizer pairs are counted; None where it is not here.
+            embedder: likewise for queries.
+            known: "query" and "candidate" → mean tokens that were counted before; None where they were not.
+        """
+        ordered = listed(run)
+        ids, ends = ordered.documents["doc_id"].to_list(), ordered.offsets.tolist()
+        lists = {
+            query: ids[begin:end]
+            for query, begin, end in zip(ordered.query_ids.to_list(), ends[:-1], ends[1:], strict=True)
+        }
+        told: list[str] = []
+        before = known or {}
+        candidate = before.get("candidate") if self.charges.candidate_tokens is None else None
+        if "rerank" in settings and candidate is None:
+            candidate = self._candidate(lists, queries, reranker, told)
+        query = before.get("query")
+        if "embed" in settings and query is None:
+            found = text_tokens(list(queries.values()), embedder)
+            query = float(found.read.mean())
+            told.append(f"queries {found.how}")
+        prompts, context = self._prompts(lists, len(queries), ks, told)
+        counts = [len(lists.get(each, ())) for each in queries] if "rerank" in settings else 0
+        costs = {}
+        for k in ks:
+            use = Use(counts, candidate, query, 1, prompts[k])
+            costs[k] = self._cost(use, settings)
+        return Spent({"query": query, "candidate": candidate, "context": context}, prompts, costs, tuple(told))
+
+    def _cost(self, use: Use, settings: Mapping[str, Mapping[str, Any]]) -> dict[str, float | None]:
+        cost = cost_of_thousand(use, self.charges.prices(settings))
+        if not (self.billed or self.charges.knows(settings)):
+            return dict.fromkeys((*cost._fields, "total"))
+        total = cost.total if "generator" in self.charges.named else cost.retrieval
+        return {**cost._asdict(), "total": total}
+
+    def _candidate(
+        self, lists: Mapping[str, Sequence[str]], queries: Mapping[str, str], reranker: Any, told: list[str]
+    ) -> float | None:
+        """Mean tokens of a pair, as the reranker reads it."""
+        if self.charges.candidate_tokens is not None:
+            told.append("candidates and contexts as [prices] candidate_tokens says")
+            return self.charges.candidate_tokens
+        pairs = [(queries[query], self.documents[each]) for query, ids in lists.items() for each in ids]
+        if not pairs:
+            return None
+        found = self._counters.setdefault(id(reranker), PairCounter(reranker)).count(pairs)
+        told.append(f"candidates {found.how}")
+        return float(found.read.mean())
+
+    def _prompts(
+        self, lists: Mapping[str, Sequence[str]], queries: int, ks: Sequence[int], told: list[str]
+    ) -> tuple[dict[int, float], float | None]:
+        """K → mean tokens of the first K documents of each query, and the mean of those that the largest K takes."""
+        fixed = self.charges.candidate_tokens
+        if fixed is None:
+            told.append(f"contexts {self._measure({each for ids in lists.values() for each in ids[: max(ks)]})}")
+        prompts, context = {}, None
+        for k in sorted(ks):
+            chosen = [each for ids in lists.values() for each in ids[:k]]
+            tokens = len(chosen) * fixed if fixed is not None else float(sum(self._lengths[each] for each in chosen))
+            prompts[k] = tokens / queries
+            context = tokens / len(chosen) if chosen else None
+        return prompts, context
+
+    def _measure(self, ids: set[str]) -> str:
+        """Count the tokens of documents that were not counted before; a generator's tokenizer is not here."""
+        new = sorted(ids - self._lengths.keys())
+        found = text_tokens([self.documents[each] for each in new])
+        self._lengths.update(zip(new, found.read.tolist(), strict=True))
+        return found.how

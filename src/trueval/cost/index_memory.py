@@ -1,0 +1,230 @@
+"""Memory: bytes of an index by formula, for any number of documents, and as measured on the one that was built.
+
+The formulas are those of the file that FAISS writes, whose size is what an index says it holds (Description.bytes):
+
+    vectors   N codes: 4 d bytes in float32, 2 d in float16 and bfloat16, d in int8, d / 8 of signs, m nbits / 8 of pq
+    graph     N (4 for the level + 8 for the offset of its links + 4 for each of 2 M + M / (M - 1) links)
+    tables    centroids, codebooks, rotations, ranges, ids of cells, and a hundred bytes of headers
+    words     12 bytes a posting, 8 and its letters a term
+
+A graph has 2 M links of each vector on the lowest layer and M on each above. Layer l holds a share M^-l of the vectors
+(Malkov & Yashunin 2018), so that M / (M - 1) links of layers above are expected. P-B §5.3 has rules of thumb.
+Embeddings that scores are computed anew from ([index] scoring) are on disk, and not counted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from trueval.errors import PolicyError
+from trueval.retrieval.indexes.dense import KINDS, Dense, cells_of, parts_of
+from trueval.retrieval.indexes.index import HOMES, LocalIndex, read_spec
+from trueval.retrieval.indexes.sparse import POSTINGS, Bm25
+from trueval.specs import Value
+
+MILLIONS: Final = (1, 10)  # of documents, that memory is told for
+BYTES: Final = {"float32": 4, "float16": 2, "bfloat16": 2, "int8": 1}  # of a number
+FLOAT: Final = 4
+LINK: Final = 4  # a link is an int32, also of 64-bit ids
+LEVEL, OFFSET = 4, 8
+ID: Final = 8  # of a document in a cell
+POSTING: Final = 12
+TERM: Final = 8
+# Headers of FAISS' files, found by writing small indexes; tests hold them.
+FLAT_HEAD, QUANTIZED_HEAD, CELLS_HEAD, CODES_HEAD, ROTATION_HEAD = 45, 81, 139, 86, 71
+GRAPH_HEAD, OF_A_LEVEL = 109, 12
+IN_CELLS: Final = 45 - QUANTIZED_HEAD  # a quantizer inside of cells has a shorter header
+LEAST_SHARE: Final = 1e-9  # of vectors on a layer, below which FAISS plans none
+HEAPS: Final = 0.5  # the vocabulary grows with the root of the corpus: Manning et al. 2008, §5.1.1
+
+
+class Memory(NamedTuple):
+    """Bytes of what a system searches; engines are not among them.
+
+    Attributes:
+        vectors: codes of the vectors.
+        graph: links between them.
+        tables: what codes are read by, ids of cells, headers.
+        words: postings and vocabulary.
+    """
+
+    vectors: float = 0.0
+    graph: float = 0.0
+    tables: float = 0.0
+    words: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """All of it."""
+        return math.fsum(self)
+
+    def __add__(self, other: tuple[Any, ...]) -> Memory:  # of tuples it would put one after the other
+        """Of two indexes together, part by part."""
+        return Memory(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+class Words(NamedTuple):
+    """What a corpus has of words.
+
+    Attributes:
+        documents: in it.
+        postings: pairs of a document and a term that it has.
+        terms: different ones.
+        letters: bytes of all terms.
+    """
+
+    documents: int
+    postings: int
+    terms: int
+    letters: int
+
+
+def words_of(index: Bm25) -> Words:
+    """What the corpus of an index has of words.
+
+    Args:
+        index: built.
+    """
+    scores = index.scorer.scores
+    letters = sum(len(term.encode()) for term in index.analyzer.vocabulary)
+    return Words(index.documents, len(scores[POSTINGS[1]]), len(scores[POSTINGS[2]]) - 1, letters)
+
+
+def memory_of_vectors(spec: str, documents: int, dimension: int) -> Memory:
+    """Bytes of an index of vectors by formula.
+
+    Exact, but for the upper layers of a graph, which are drawn: their expectation.
+
+    Args:
+        spec: as in make_index; of an index of this process.
+        documents: in it.
+        dimension: of the vectors.
+
+    Raises:
+        PolicyError: no such index, or that of an engine, which alone knows.
+
+    >>> memory_of_vectors("flat", 1_000_000, 1024).vectors / 2**30  # GiB
+    3.814697265625
+    """
+    name = spec.strip().partition("(")[0]
+    kind, chosen = read_spec(spec)
+    if not issubclass(kind, Dense):
+        known = ", ".join(each for each in HOMES if each in KINDS)
+        raise PolicyError(f"The memory of {name} has no formula here. There is one for: {known}.")
+    values = {name: chosen.get(name, one.default) for name, one in kind.parameters.items()}
+    return FORMULAS[kind.name](values, documents, dimension)
+
+
+def memory_of_words(words: Words, documents: int) -> Memory:
+    """Bytes of an index of words for a corpus of other size and the same density.
+
+    Postings grow with the documents; the vocabulary with their root, as Heaps' law has it with the exponent 1/2.
+
+    Args:
+        words: of the corpus that is there.
+        documents: of the other one.
+
+    >>> memory_of_words(Words(documents=100, postings=1000, terms=50, letters=250), 400).words
+    49308.0
+    """
+    share = documents / words.documents
+    terms = share**HEAPS
+    pointers = TERM * (words.terms * terms + 1)
+    return Memory(words=POSTING * words.postings * share + pointers + words.letters * terms)
+
+
+def memory_entry(indexes: Sequence[LocalIndex], *, millions: Sequence[int] = MILLIONS) -> dict[str, Any]:
+    """What a sweep says of the memory of a system.
+
+    Args:
+        indexes: of the system, built.
+        millions: of documents, for which its size is told.
+
+    Returns:
+        "vectors", "graph", "tables", "words" by formula for this corpus, "measured" of the indexes, and "millions" → by
+        formula; None, formulas apart, where an engine holds an index.
+    """
+    formulas = [_formula(index) for index in indexes]
+    measured = sum(index.describe().bytes for index in indexes)
+    if any(each is None for each in formulas):
+        return {**dict.fromkeys(Memory._fields), "measured": measured, "millions": None}
+
+    def at(documents: int) -> Memory:
+        return sum((each(documents) for each in formulas if each is not None), Memory())
+
+    here = at(indexes[0].documents) if indexes else Memory()
+    return {
+        **here._asdict(),
+        "measured": measured,
+        "millions": {str(number): at(number * 1_000_000).total for number in millions},
+    }
+
+
+def _formula(index: LocalIndex) -> Callable[[int], Memory] | None:
+    """Documents → bytes of a built index; None of an engine."""
+    if isinstance(index, Bm25):
+        words = words_of(index)
+        return lambda documents: memory_of_words(words, documents)
+    if isinstance(index, Dense) and index.dimension is not None:
+        dimension = index.dimension
+        return lambda documents: memory_of_vectors(index.spec, documents, dimension)
+    return None
+
+
+def _flat(values: Mapping[str, Value], documents: int, dimension: int) -> Memory:
+    storage = str(values["storage"])
+    if storage == "binary":
+        return Memory(vectors=documents * -(-dimension // 8))
+    return Memory(vectors=documents * dimension * BYTES[storage], tables=_storage_tables(storage, dimension))
+
+
+def _storage_tables(storage: str, dimension: int) -> int:
+    """Headers of codes, and of int8 the least value and the range of each dimension."""
+    if storage == "float32":
+        return FLAT_HEAD
+    return QUANTIZED_HEAD + (2 * FLOAT * dimension if storage == "int8" else 0)
+
+
+def _hnsw(values: Mapping[str, Value], documents: int, dimension: int) -> Memory:
+    neighbors = int(values["M"])  # type: ignore[arg-type]  # checked by the parameter
+    links = 2 * neighbors + neighbors / (neighbors - 1)
+    head = GRAPH_HEAD + OF_A_LEVEL * _levels(neighbors)
+    codes = _flat(values, documents, dimension)
+    return codes._replace(graph=documents * (LEVEL + OFFSET + LINK * links), tables=codes.tables + head)
+
+
+def _levels(neighbors: int) -> int:
+    """Layers that FAISS plans for: those with a share of vectors that is not negligible."""
+    level = 0
+    while neighbors**-level * (1 - 1 / neighbors) >= LEAST_SHARE:
+        level += 1
+    return level
+
+
+def _ivf(values: Mapping[str, Value], documents: int, dimension: int) -> Memory:
+    cells = cells_of(values["nlist"], documents)
+    codes = _flat(values, documents, dimension)
+    ranges = 0 if values["storage"] == "float32" else codes.tables + IN_CELLS
+    tables = CELLS_HEAD + cells * (FLOAT * dimension + OFFSET) + documents * ID + ranges
+    return codes._replace(tables=tables)
+
+
+def _pq(values: Mapping[str, Value], documents: int, dimension: int) -> Memory:
+    parts, bits = parts_of(values["m"], dimension), int(values["nbits"])  # type: ignore[arg-type]  # checked
+    return Memory(vectors=documents * -(-parts * bits // 8), tables=CODES_HEAD + FLOAT * dimension * 2**bits)
+
+
+def _opq(values: Mapping[str, Value], documents: int, dimension: int) -> Memory:
+    codes = _pq(values, documents, dimension)
+    return codes._replace(tables=codes.tables + ROTATION_HEAD + FLOAT * dimension**2)
+
+
+FORMULAS: Final[Mapping[str, Callable[[Mapping[str, Value], int, int], Memory]]] = {
+    "flat": _flat,
+    "hnsw": _hnsw,
+    "ivf": _ivf,
+    "pq": _pq,
+    "opq": _opq,
+}

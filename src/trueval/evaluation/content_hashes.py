@@ -1,0 +1,228 @@
+"""Content: hashes of what was measured, by which results of two days are known to be comparable.
+
+A hash is of content, not of bytes: the same rows hash alike as TREC, CSV or a dict, compressed or not, in any order.
+
+    rows       sorted by all their columns; every 2^20 of them column by column: texts as lengths and UTF-8,
+               numbers as little-endian float64, -0 as 0
+    queries    the ids of the evaluated queries, sorted
+    policy     its choices as JSON with sorted names; the name of the convention, and a seed that nothing uses, left out
+    texts      of documents and of queries: the sum modulo 2^256 of the hashes of (id, title, text), read line by line
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import polars as pl
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from trueval.judgments import Judgments
+    from trueval.policy.policy import Policy
+    from trueval.run import Run
+
+# Rows that are hashed at once. Part of what a hash means.
+ROWS: Final = 2**20
+# Documents that are sorted at once, which fit in the processor's cache.
+BLOCK: Final = 2**17
+# What results say of their content, in this order.
+NAMES: Final = ("judgments", "queries", "policy", "run", "corpus", "query_texts", "unjudged")
+
+
+class Content:
+    """What a run was measured on; the hash of judgments is made when it is first asked for.
+
+    Args:
+        known: hashes by name, and the grade of `unjudged` documents where one was given.
+        source: judgments whose hash is not made yet; None where it is known, or nobody knows it.
+    """
+
+    def __init__(self, known: Mapping[str, Any], source: Judgments | None = None) -> None:
+        self.known, self.source = known, source
+
+    @cached_property
+    def all(self) -> dict[str, Any]:
+        """Everything that is known, by name."""
+        made = {} if self.source is None else {"judgments": judgments_hash(self.source)}
+        known = {**made, **self.known}
+        return {name: known[name] for name in NAMES if known.get(name) is not None}
+
+    def but(self, **known: Any) -> Content:
+        """The same with more that is known."""
+        return Content({**self.known, **known}, self.source)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle holds: hashes, not the judgments themselves."""
+        return {"known": self.all, "source": None}
+
+
+def full_content(content: Content, run: Run, query_ids: Iterable[str], policy: Policy) -> Content:
+    """The hashes of queries, policy and run beside what is known.
+
+    Args:
+        content: what is known already.
+        run: as it was read.
+        query_ids: that it was evaluated for.
+        policy: behind the values.
+    """
+    return content.but(queries=queries_hash(query_ids), policy=policy_hash(policy), run=run_hash(run))
+
+
+def judgments_hash(judgments: Judgments) -> str:
+    """The hash of query, document, grade and, where there are facets, facet of every judgment.
+
+    >>> from trueval import Judgments
+    >>> one, other = Judgments.from_dict({"q": {"a": 1, "b": 0}}), Judgments.from_dict({"q": {"b": 0, "a": 1}})
+    >>> judgments_hash(one) == judgments_hash(other)
+    True
+    """
+    names = ("query_id", "doc_id", "grade", "facet")
+    return rows_hash(judgments.frame.select([name for name in names if name in judgments.frame.columns]))
+
+
+def run_hash(run: Run) -> str:
+    """The hash of query, document and score of every row; ranks and the order of rows are left out.
+
+    Queries that were given with an empty list have no row; where there are any, their ids are hashed too.
+    """
+    ordered = _sorted_lists(run)
+    rows = rows_hash(run.frame.select("query_id", "doc_id", "score")) if ordered is None else _sorted_hash(ordered)
+    if not run.empty:
+        return rows
+    from trueval.collection import text_hash  # late, as below
+
+    return text_hash([rows, *sorted(run.empty)])
+
+
+def queries_hash(query_ids: Iterable[str]) -> str:
+    """The hash of the ids of queries, whatever their order."""
+    from trueval.collection import text_hash  # here and below late: most evaluations hash nothing
+
+    return text_hash(sorted(query_ids))
+
+
+def policy_hash(policy: Policy) -> str:
+    """The hash of the choices of a policy; whole numbers hash alike, as rel=4 of Python and --rel 4, which is 4.0."""
+    import json
+
+    from trueval.collection import text_hash
+
+    whole = {
+        name: int(value) if isinstance(value, float) and value.is_integer() else value
+        for name, value in choices_that_matter(policy).items()
+    }
+    return text_hash([json.dumps(whole, sort_keys=True)])
+
+
+def choices_that_matter(policy: Policy) -> dict[str, Any]:
+    """The choices of a policy by name, without the name of its convention and without a seed that nothing uses."""
+    left_out = {"convention"} | ({"seed"} if policy.tie_order != "random" else set())
+    return {name: value for name, value in policy.to_dict().items() if name not in left_out}
+
+
+def collection_hashes(folder: Path) -> dict[str, str]:
+    """The hashes of the documents of a BEIR-shaped folder, and of the texts of its queries if there are any.
+
+    Args:
+        folder: with corpus.jsonl, and queries.jsonl or not, or the other forms of a collection.
+
+    Raises:
+        InputError: the corpus is missing, or a line is not a text with an id.
+    """
+    from trueval.files.texts.text_files import find_parts
+
+    corpus, queries = (find_parts(folder, name).paths for name in ("corpus", "queries"))
+    found = {"corpus": _texts_hash(corpus)}
+    return found | ({"query_texts": _texts_hash(queries)} if queries[0].exists() else {})
+
+
+def _texts_hash(paths: Sequence[Path]) -> str:
+    """The hash of the texts of files, of which one line at a time is in memory."""
+    from trueval.collection import text_hash
+    from trueval.files.texts.text_row import joined
+    from trueval.files.texts.text_rows import read_rows
+
+    total = 0
+    for row in read_rows(paths, ("title", "text")):
+        parts = [row.id, joined(row.values, ("title",)), joined(row.values, ("text",))]
+        total += int(text_hash(parts), 16)
+    return f"{total % 2**256:064x}"
+
+
+def rows_hash(frame: pl.DataFrame) -> str:
+    """The SHA-256 of rows, whatever their order.
+
+    Args:
+        frame: columns of texts and numbers without nulls.
+    """
+    return _sorted_hash(frame.sort(frame.columns))
+
+
+def _sorted_hash(ordered: pl.DataFrame) -> str:
+    """The SHA-256 of rows that are sorted by all their columns."""
+    import hashlib
+
+    digest = hashlib.sha256(" ".join(ordered.columns).encode())
+    for start in range(0, ordered.height, ROWS):
+        for column in ordered.slice(start, ROWS).iter_columns():
+            if column.dtype == pl.String:
+                digest.update(column.str.len_bytes().to_numpy().astype("<u4").tobytes())
+                digest.update(str(column.str.join("").item()).encode())
+            else:
+                digest.update((column.to_numpy().astype("<f8") + np.float64(0.0)).tobytes())  # + 0: no minus zero
+    return digest.hexdigest()
+
+
+def _sorted_lists(run: Run) -> pl.DataFrame | None:
+    """The rows of a run sorted by query and document: list by list and as numbers, in a third of the time.
+
+    Returns:
+        query_id, doc_id, score; None where documents of one list cannot be told apart by `_words`.
+    """
+    lists = run.query_ids.arg_sort().to_numpy()
+    begins, sizes = run.offsets[lists], np.diff(run.offsets)[lists]
+    targets, words = sizes.cumsum() - sizes, _words(run.documents["doc_id"])
+    order = np.empty(len(words), dtype=np.int64)
+    for some in _of_one_size(sizes):
+        inside = np.arange(sizes[some[0]])
+        rows = begins[some, None] + inside
+        given = words[rows]
+        places = given.argsort(axis=1)
+        ranked = np.take_along_axis(given, places, axis=1)
+        if bool((ranked[:, 1:] == ranked[:, :-1]).any()):
+            return None
+        order[targets[some, None] + inside] = np.take_along_axis(rows, places, axis=1)
+    queries = run.query_ids.gather(lists.repeat(sizes)).alias("query_id")
+    return run.documents[order].select(queries, "doc_id", "score")
+
+
+def _of_one_size(sizes: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    """Lists of one size each, of about BLOCK documents together."""
+    order = sizes.argsort(kind="stable")
+    for alike in np.split(order, np.flatnonzero(np.diff(sizes[order])) + 1):
+        count = max(1, BLOCK // max(1, int(sizes[alike].max(initial=1))))
+        yield from (alike[start : start + count] for start in range(0, len(alike), count))
+
+
+def _words(texts: pl.Series) -> NDArray[np.uint64]:
+    """The eight bytes of each text after those that all begin with, as numbers: in the order of the texts, or equal.
+
+    >>> _words(pl.Series(["d10", "d9", "d1"])).argsort().tolist()
+    [2, 0, 1]
+    """
+    first, last = (str(text or "").encode() for text in (texts.min(), texts.max()))
+    shared = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))))
+    lengths = texts.str.len_bytes().to_numpy().astype(np.int64)
+    data = str(texts.str.join("").item()).encode() + bytes(8)
+    every = np.ndarray(len(data) - 7, dtype=">u8", buffer=data, strides=(1,))  # the word that begins at each byte
+    words: NDArray[np.uint64] = every[lengths.cumsum() - lengths + shared].astype(np.uint64)
+    behind = 8 * (8 - np.minimum(lengths - shared, 8)).astype(np.uint64)  # bits of the next text
+    words >>= behind
+    words <<= behind
+    return words

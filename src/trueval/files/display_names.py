@@ -1,0 +1,87 @@
+"""What tables call a file: its own name, the name in name=path, or as much of the path as tells it from the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import takewhile
+from pathlib import Path
+from typing import NamedTuple
+
+from trueval.files.source.source_bytes import stem
+from trueval.printable import encodable
+
+
+class NamedFile(NamedTuple):
+    """A file and what tables call it.
+
+    Attributes:
+        name: unique among the files that are named together, and UTF-8, whatever the path.
+        path: "-" for standard input.
+    """
+
+    name: str
+    path: str
+
+
+def path_of(text: str) -> str:
+    """The path in `name=path`; the text itself where it names no other.
+
+    >>> path_of("new=runs/bm25.trec"), path_of("runs/bm25.trec"), path_of("runs/a=b.trec")
+    ('runs/bm25.trec', 'runs/bm25.trec', 'runs/a=b.trec')
+    """
+    return _split(text)[1]
+
+
+def name_files(texts: Sequence[str]) -> tuple[NamedFile, ...]:
+    """Name files, each once.
+
+    A file is called by the name given before "=", else by its file name without suffixes. Files that would be called
+    the same are told apart by the shortest end of their paths that differs.
+
+    Args:
+        texts: paths or name=path. A file that exists under the whole text is that file.
+
+    Returns:
+        The files in order.
+
+    >>> [file.name for file in name_files(["a/run.trec", "b/run.trec.gz", "new=c/run.trec", "b/other.trec"])]
+    ['a/run', 'b/run', 'new', 'other']
+    """
+    parts = [_split(text) for text in texts]
+    taken = {name for name, _ in parts if name}
+    # All files of one name grow by the same step, so that their names look alike.
+    groups: dict[str, list[str]] = {}
+    for name, path in parts:
+        if not name:
+            groups.setdefault(_end(path, 0), []).append(path)
+    found = {path: name for group in groups.values() for path, name in _tell_apart(group, taken).items()}
+    return tuple(NamedFile(encodable(name or found[path]), path) for name, path in parts)
+
+
+def _tell_apart(paths: Sequence[str], taken: set[str]) -> dict[str, str]:
+    """The shortest names that differ, and that nobody chose for another file; whole paths where there are none."""
+    above = {path: Path(path).parts[:-1] for path in paths}
+    # Folders that tell nothing apart; a single path is told from a name that somebody chose.
+    levels = zip(*above.values(), strict=False)
+    shared = sum(1 for _ in takewhile(lambda level: len(set(level)) == 1, levels)) if len(above) > 1 else 0
+    for suffixes in (False, True):
+        for folders in range(max(map(len, above.values())) - shared + 1):
+            names = {path: _end(path, min(folders, len(above[path]) - shared), suffixes=suffixes) for path in paths}
+            if len(set(names.values())) == len(names) and taken.isdisjoint(names.values()):
+                return names
+    return {path: path for path in paths}
+
+
+def _end(path: str, folders: int, *, suffixes: bool = False) -> str:
+    """The file name behind so many of its folders, without known suffixes."""
+    if path == "-":
+        return "<stdin>"
+    above = Path(path).parts[:-1]
+    return "/".join([*above[len(above) - folders :], Path(path).name if suffixes else stem(path)])
+
+
+def _split(text: str) -> tuple[str, str]:
+    name, equals, path = text.partition("=")
+    if not (name and equals and path) or "/" in name or Path(text).exists():
+        return "", text
+    return name, path

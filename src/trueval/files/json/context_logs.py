@@ -1,0 +1,405 @@
+"""Logs of contexts: what a RAG system retrieved for each query, one JSON object a line, or a list of them.
+
+    {"query": "q1", "ids": ["d7", "d2"], "gold": ["d2"], "correct": true}
+    {"query": "q2", "ids": [{"id": "d3", "score": 0.9, "source": "report.pdf"}], "gold": {"d3": 5, "d4": 3}}
+
+shapes says what other tools call these. Documents without scores are a strict order: the score is minus the place.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import reprlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from trueval.errors import Place
+from trueval.files.frame import Kind, Table, empty_note, value_column
+from trueval.files.json.extra_scores import with_extra_scores
+from trueval.files.json.jsonl_pairs import QUERY_KEYS, as_id, first_value, objects
+from trueval.files.json.jsonl_rows import Literal, RepeatedKeyError, object_of_pairs
+from trueval.files.json.key_lines import find_repeated_key, item_lines
+from trueval.files.json.shapes import (
+    GOLD_KEYS,
+    LIST_KEYS,
+    NAMES,
+    TEXT_LISTS,
+    Entry,
+    keys_of,
+    listed,
+    looks_like_row,
+    read_entry,
+    text_id,
+)
+from trueval.files.row_checks import check_rows
+from trueval.files.source.encoding import check_text, decoding_error
+from trueval.files.source.memory_estimate import Cost, check_cost
+from trueval.files.source.source_bytes import Content
+from trueval.files.tabular.delimited_text import canonical_table
+
+FIRST_LINE = re.compile(rb"\s*(\{[^\n]*)")
+OPENS_A_LIST = re.compile(rb"\s*\[\s*\{")
+LISTS = re.compile(rb'"(?:%s)"\s*:\s*[\[{]' % b"|".join(key.encode() for key in (*LIST_KEYS, *GOLD_KEYS)))
+# Each document of a list comes after a comma, and becomes a row.
+LOG = Cost(5.0, ((b",", 470), (b"{", 500)), decoded=True)  # measured: docs/files.md
+HEAD = 1 << 20  # of a list of objects: what is looked through for a list of documents before all of it is decoded
+
+
+class Row(NamedTuple):
+    """An object of a log that is not read yet.
+
+    Attributes:
+        place: of its line, or of the item in memory.
+        number: the line, or the position from 1.
+        values: its keys and values; numbers as they are written.
+    """
+
+    place: Place
+    number: int
+    values: Any
+
+
+class Line(NamedTuple):
+    """What one object of a log says.
+
+    Attributes:
+        place: where it is.
+        number: the line, or the position from 1.
+        query: id of the query.
+        listed: all that was retrieved; None where it says nothing about that.
+        entries: each of these documents once, at its first place.
+        gold: grades as they are written, by document.
+        gold_is_text: whether the gold documents are texts.
+        correct: of the answer, as it is written; None where not said.
+    """
+
+    place: Place
+    number: int
+    query: str
+    listed: list[Entry] | None
+    entries: list[Entry]
+    gold: dict[str, str]
+    gold_is_text: bool
+    correct: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Log:
+    """A log of contexts, its lines checked; run and judgments are still to be made of it.
+
+    Attributes:
+        lines: at least one.
+        source: the path, "<stdin>", or what it came from.
+        name: of the file without its suffixes; empty where it was no file.
+        has_lines: whether the source has lines; else it has items.
+        sources: source of each document, where the log has it.
+        notes: one-line remarks.
+    """
+
+    lines: tuple[Line, ...]
+    source: str
+    name: str
+    has_lines: bool
+    sources: Mapping[str, str]
+    notes: tuple[str, ...]
+
+    def run(self) -> Table:
+        """What was retrieved.
+
+        Raises:
+            InputError: nothing was, or a number is none.
+        """
+        rows = [
+            (line.number, line.query, entry.doc_id, str(-place) if entry.score is None else entry.score)
+            for line in self.lines
+            for place, entry in enumerate(line.entries, 1)
+        ]
+        if not rows:
+            raise Place(self.source).error(f"no query retrieved a document. {NAMES}")
+        return self._table(rows, "run")
+
+    def judgments(self) -> Table | None:
+        """What should have been retrieved; None if no line names any.
+
+        Raises:
+            InputError: a grade is no number.
+        """
+        rows = [(line.number, line.query, doc, grade) for line in self.lines for doc, grade in line.gold.items()]
+        return self._table(rows, "judgments") if rows else None
+
+    def table(self, kind: Kind) -> Table:
+        """One of both; the other is checked as well, as a log is one file.
+
+        Raises:
+            InputError: the log has none, or a row of either is bad.
+        """
+        judgments = self.judgments()
+        if kind == "run" and judgments is not None:
+            check_rows(judgments, "judgments")
+        elif kind == "judgments" and any(line.entries for line in self.lines):
+            check_rows(self.run(), "run")
+        found = self.run() if kind == "run" else judgments
+        if found is None:
+            raise Place(self.source).error(
+                "no line names gold documents. Give them under gold, relevant_ids or reference_context_ids, or give a "
+                "file of judgments."
+            )
+        return found
+
+    def _table(self, rows: Sequence[tuple[int, str, str, str]], kind: Kind) -> Table:
+        """Rows of line, query, document and number."""
+        columns = ("line", "query_id", "doc_id", value_column(kind))
+        frame = pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String) | {"line": pl.Int64}, orient="row")
+        numbers = frame.drop_in_place("line").to_list()
+        # One line of a log makes many rows; an error about a row names the line. Row -1 speaks of the log as a whole.
+        line = (lambda row: numbers[max(row, 0)]) if self.has_lines else None
+        table = canonical_table(frame, kind, self.source, line=line)
+        notes = self.notes + table.notes if kind == "run" else table.notes
+        empty = tuple(_empty(self.lines)) if kind == "run" else ()
+        return Table(table.frame, table.source, table.line, notes, sources=self.sources, empty=empty)
+
+
+def holds_contexts(content: Content) -> bool:
+    """Tell whether bytes hold a log: a first line, or a first item of a JSON list, that looks like a row of one."""
+    first = FIRST_LINE.match(content.data)
+    if first is not None:
+        if LISTS.search(first[1]) is None:
+            return False
+        text = first[1]
+    elif OPENS_A_LIST.match(content.data) and LISTS.search(content.data[:HEAD]):
+        check_cost(LOG, content.data, content.source)
+        text = content.data
+    else:
+        return False
+    try:
+        row = json.loads(text.decode(errors="replace"))
+    except (RecursionError, ValueError):  # ValueError: no JSON, or an integer of thousands of digits
+        return False
+    return looks_like_row(row[0] if isinstance(row, list) else row)
+
+
+def read_log(content: Content, duplicates: str = "first") -> Log:
+    """Read a log of contexts.
+
+    Args:
+        content: of a file.
+        duplicates: a document that a query retrieved twice counts once, at its first place ("first": the list closes
+            up behind it), or is an error ("refuse").
+
+    Raises:
+        InputError: a line is bad, a query is there twice, or a document has two sources; with file and line.
+    """
+    content = check_text(content, is_json=True)
+    check_cost(LOG, content.data, content.source)
+    rows = _items(content) if OPENS_A_LIST.match(content.data) else _objects(content)
+    return log_of(rows, content.source, content.name, duplicates=duplicates)
+
+
+def log_of(rows: Iterable[Row], source: str, name: str, *, duplicates: str = "first", has_lines: bool = True) -> Log:
+    """Read rows that are decoded already.
+
+    Args:
+        rows: in order.
+        source: the path, or what they came from.
+        name: of the file; empty where there is none.
+        duplicates: as in `read_log`.
+        has_lines: whether their numbers are lines.
+
+    Raises:
+        InputError: as `read_log`.
+    """
+    found: dict[str, Line] = {}
+    for row in rows:
+        line = _line(row, duplicates)
+        if line.query in found:
+            raise row.place.error(f"query {line.query!r} is there twice. Write one line for each query.")
+        found[line.query] = line
+    lines = tuple(found.values())
+    _check_alike(lines)
+    lines, notes = _matched(lines, source)
+    lines, scored = with_extra_scores(lines, source)
+    return Log(lines, source, name, has_lines, _sources(lines), (*_notes(source, lines), *scored, *notes))
+
+
+def _objects(content: Content) -> Iterator[Row]:
+    for number, values in objects(content):
+        yield Row(Place(content.source, number), number, values)
+
+
+def _items(content: Content) -> Iterator[Row]:
+    """The items of a JSON list, with the lines on which they begin."""
+    if (undecodable := decoding_error(content)) is not None:
+        raise undecodable
+    text = content.data.decode()
+    try:
+        items = json.loads(
+            text, object_pairs_hook=object_of_pairs, parse_float=Literal, parse_int=Literal, parse_constant=Literal
+        )
+    except RepeatedKeyError as error:
+        raise Place(content.source, find_repeated_key(text)).error(
+            f"the key {error.args[0]!r} is twice in one object. Each must be there once. Keep one."
+        ) from None
+    except json.JSONDecodeError as error:
+        raise Place(content.source, error.lineno).error(f"not JSON: {error.msg}. Correct the file.") from error
+    except RecursionError:
+        raise Place(content.source).error("nested too deep. It must be a list of objects of plain values.") from None
+    for line, values in zip(item_lines(text), items, strict=True):
+        yield Row(Place(content.source, line), line, values)
+
+
+def _line(row: Row, duplicates: str) -> Line:
+    values, place = row.values, row.place
+    query = as_id(first_value(values, QUERY_KEYS)) if isinstance(values, Mapping) else None
+    key, gold_key = (listed(values, keys) if query is not None else None for keys in (LIST_KEYS, GOLD_KEYS))
+    if query is None or (key is None and gold_key is None) or (key and not isinstance(values[key], list)):
+        raise place.error(
+            "a line must be an object with query and a list of ids; the query is a string or an integer. "
+            f"Got {_got(values, query, key)}. {NAMES}"
+        )
+    entries = [_entry(item, key, place) for item in values[key]] if key else []
+    for what, are in (("scores", [e.score is not None for e in entries]), ("ids", [not e.is_text for e in entries])):
+        # Scores beside places would be compared with them: a score of 0.9 is above every place, -1 and below.
+        if len(set(are)) > 1:
+            raise place.error(f"some documents have {what} and some do not. Give all of them {what}, or none.")
+    first: dict[str, Entry] = {}
+    for entry in entries:
+        first.setdefault(entry.doc_id, entry)
+    if len(first) < len(entries) and duplicates == "refuse":
+        twice = Counter(entry.doc_id for entry in entries).most_common(1)[0][0]
+        raise place.error(f"document {twice!r} is in query {query!r} twice. Drop it, or use duplicates='first'.")
+    gold = _gold(values.get(gold_key), gold_key, place) if gold_key else {}
+    retrieved = entries if key else None
+    is_text = gold_key in TEXT_LISTS and bool(gold)
+    return Line(place, row.number, query, retrieved, list(first.values()), gold, is_text, values.get("correct"))
+
+
+def _got(values: object, query: str | None, key: str | None) -> str:
+    """What a row is instead."""
+    if not isinstance(values, Mapping) or (query is not None and key is None):
+        return keys_of(values)
+    name = key if query is not None else next((each for each in QUERY_KEYS if values.get(each) is not None), None)
+    return keys_of(values) if name is None else f"{reprlib.repr(values[name])} under {name!r}"
+
+
+def _entry(item: Any, key: str, place: Place) -> Entry:
+    entry = read_entry(item, key)
+    if entry is None:
+        got = f"{keys_of(item)} in {reprlib.repr(item)}" if isinstance(item, Mapping) else reprlib.repr(item)
+        raise place.error(
+            "a retrieved document must be an id, [id, score], or an object with id (its own, or in its metadata) and "
+            f"perhaps score and source; ids and sources are strings or integers, scores numbers. Got {got} under "
+            f"{key!r}."
+        )
+    return entry
+
+
+def _gold(value: Any, key: str, place: Place) -> dict[str, str]:
+    """Grades of the gold documents: 1 each for a list, their own for an object."""
+    if isinstance(value, list) and key in TEXT_LISTS:
+        if not all(isinstance(text, str) and not isinstance(text, Literal) and text.strip() for text in value):
+            raise place.error(f"{key} must be a list of texts. Got {reprlib.repr(value)}. Correct it.")
+        return dict.fromkeys(map(text_id, value), "1")
+    graded = dict.fromkeys(value, Literal("1")) if isinstance(value, list) and _are_ids(value) else value
+    if not isinstance(graded, dict) or not _are_ids(graded) or not all(isinstance(g, Literal) for g in graded.values()):
+        raise place.error(
+            f"{key} must be a list of ids, or an object of grades by id; ids are strings or integers. Got "
+            f"{reprlib.repr(value)}. Correct it."
+        )
+    return {str(doc): str(grade) for doc, grade in graded.items()}
+
+
+def _are_ids(values: Any) -> bool:
+    return all(as_id(value) is not None for value in values)
+
+
+def _check_alike(lines: Sequence[Line]) -> None:
+    """Refuse a log of which some lines say what was retrieved and some do not, or some by ids and some by texts."""
+    silent = next((line for line in lines if line.listed is None), None)
+    if silent is not None and any(line.listed is not None for line in lines):
+        raise silent.place.error(
+            "a line must be an object with query and a list of ids, as the other lines have it; an empty list says "
+            f"that nothing was retrieved. {NAMES}"
+        )
+    for what, named in (
+        ("retrieved documents", [(line.entries[0].is_text, line.place) for line in lines if line.entries]),
+        ("gold documents", [(line.gold_is_text, line.place) for line in lines if line.gold]),
+    ):
+        other = next((place for is_text, place in named if is_text != named[0][0]), None)
+        if other is not None:
+            one, two = ("texts", "ids") if named[0][0] else ("ids", "texts")
+            raise other.error(
+                f"the {what} are {two}, and those of {named[0][1]} are {one}. Give ids everywhere, or texts everywhere."
+            )
+
+
+def _matched(lines: tuple[Line, ...], source: str) -> tuple[tuple[Line, ...], tuple[str, ...]]:
+    """See to it that retrieved and gold documents are named in the same way: both by ids, or both by texts."""
+    texts = next((line for line in lines if line.entries and line.entries[0].is_text), None)
+    has_ids = any(line.entries for line in lines) and texts is None
+    gold = next((line for line in lines if line.gold), None)
+    if texts is not None and (gold is None or not gold.gold_is_text):
+        against = "nothing that they could be held against" if gold is None else "ids as gold documents"
+        raise texts.place.error(
+            f"the retrieved documents are texts without ids, and the log has {against}. Give their ids, as ids, "
+            "retrieved_context_ids, or id (or metadata.id) in each document; or give texts as gold documents, under "
+            "reference_contexts."
+        )
+    if has_ids and gold is not None and gold.gold_is_text:
+        note = (
+            f"{source}: reference_contexts are texts and the retrieved documents have ids, so the texts are not used. "
+            "Give reference_context_ids."
+        )
+        return tuple(line._replace(gold={}, gold_is_text=False) for line in lines), (note,)
+    if gold is not None and gold.gold_is_text:
+        note = (
+            f"{source}: documents have no ids and are known by their texts. A retrieved text is a gold document where "
+            "it is the same, white space aside; a part of it, or other words, is another document."
+        )
+        return lines, (note,)
+    return lines, ()
+
+
+def _notes(source: str, lines: Sequence[Line]) -> Iterator[str]:
+    if repeated := [more for line in lines if (more := len(line.listed or ()) - len(line.entries))]:
+        yield (
+            f"{source}: {sum(repeated)} repeated documents in {len(repeated)} queries are counted once, at their first "
+            "place."
+        )
+    yield from empty_note(source, _empty(lines))
+    found = Counter(entry.found for line in lines for entry in line.entries if entry.found)
+    for name, count in found.items():
+        yield f"{source}: the ids of {count} retrieved documents are those under {name}, as they have no other."
+    rising = [line.query for line in lines if _rises(line.entries)]
+    if rising and len(rising) == len([line for line in lines if len({entry.score for entry in line.entries}) > 1]):
+        yield (
+            f"{source}: scores rise down every list, as distances do; the highest score counts as the best. If these "
+            "are distances, write them with a minus."
+        )
+
+
+def _empty(lines: Sequence[Line]) -> list[str]:
+    """The queries that retrieved nothing."""
+    return [line.query for line in lines if line.listed is not None and not line.entries]
+
+
+def _rises(entries: Sequence[Entry]) -> bool:
+    """Whether every score is at least the one before it, and the last is above the first."""
+    scores = [float(entry.score) for entry in entries if entry.score is not None]
+    return len(scores) > 1 and scores[0] < scores[-1] and all(a <= b for a, b in pairwise(scores))
+
+
+def _sources(lines: Sequence[Line]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for line in lines:
+        for entry in line.listed or ():  # a repeated document may name its source in a later place only
+            if entry.source is not None and found.setdefault(entry.doc_id, entry.source) != entry.source:
+                raise line.place.error(
+                    f"document {entry.doc_id!r} must have one source. Got {found[entry.doc_id]!r} and {entry.source!r}."
+                )
+    return found

@@ -1,0 +1,142 @@
+"""Texts of documents and queries in parquet, one row group after another, so that a corpus need not fit in memory."""
+
+from __future__ import annotations
+
+import io
+import mmap
+import os
+from collections.abc import Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from trueval.errors import Place
+from trueval.files.columns import as_ids
+from trueval.files.source.fingerprints import CHANGED, HashedStream, recorder
+from trueval.files.source.source_bytes import EMPTY, can_be_read_once, file_state, opening
+from trueval.files.tabular.parquet_sizes import Group, checked_groups
+from trueval.files.texts.text_row import ID_KEYS, TextRow
+from trueval.forks import need_polars
+from trueval.printable import encodable
+
+ROWS: Final = 1 << 18  # read at once, of a row group that has more
+LARGE: Final = 1 << 28  # bytes of memory that row groups may take together, unless one takes more
+PIECE: Final = 1 << 20  # bytes hashed at once
+
+
+def read_parquet_rows(path: Path, fields: Sequence[str] | None = None) -> Iterator[TextRow]:
+    """Read the texts of a parquet file row group by row group; null is no text.
+
+    Args:
+        path: of the file.
+        fields: columns that are wanted beside the id, those that are there; None for all.
+
+    Raises:
+        InputError: the file is missing, no regular file, damaged, or changes meanwhile; it has no column of ids or none
+            of the fields; an id is null, empty, or neither string nor integer; with its row.
+    """
+    label = encodable(str(path))
+    place = Place(label)
+    if can_be_read_once(str(path)):
+        raise place.error("this is not a regular file, and texts may be read twice. Save it to a file.")
+    need_polars()
+    with opening(place, "no such file. A collection holds its corpus and its queries. Add it."):
+        before = file_state(path.stat())
+        number = 0
+        for frame in _frames(path, label, fields):
+            yield from _rows(frame, label, number)
+            number += frame.height
+        _note(path)
+        if file_state(path.stat()) != before:
+            raise place.error(CHANGED)
+
+
+def _frames(path: Path, label: str, fields: Sequence[str] | None) -> Iterator[pl.DataFrame]:
+    """The rows, some at a time; ids are the first column."""
+    groups = _checked(path, label, None if fields is None else {*ID_KEYS, *fields})
+    scanned = pl.scan_parquet(str(path), glob=False)
+    with _naming_damage(label):
+        columns = _columns(scanned.collect_schema(), label, fields)
+    start = 0
+    for rows in _slices(groups):
+        with _naming_damage(label):
+            frame = scanned.select(columns).slice(start, rows).collect()
+        yield frame
+        start += rows
+
+
+def _slices(groups: Iterable[Group]) -> Iterator[int]:
+    """How many rows to read at once: small row groups together, for each look at a file reads its footer again.
+
+    >>> list(_slices([Group(2, 8), Group(3, 8), Group(ROWS + 7, 8), Group(1, LARGE), Group(1, 1)]))
+    [5, 262144, 7, 1, 1]
+    """
+    rows = cost = 0
+    for group in groups:
+        if rows and (rows + group.rows > ROWS or cost + group.cost > LARGE):
+            yield rows
+            rows = cost = 0
+        rows, cost = rows + group.rows, cost + group.cost
+        while rows > ROWS:
+            yield ROWS
+            rows -= ROWS
+    if rows:
+        yield rows
+
+
+def _checked(path: Path, label: str, names: Container[str] | None) -> list[Group]:
+    """The row groups, once its sizes are checked; the file is mapped, and its texts are not looked at."""
+    with path.open("rb") as file:
+        if not os.fstat(file.fileno()).st_size:
+            raise Place(label).error(EMPTY)
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return checked_groups(data, label, names)
+
+
+@contextmanager
+def _naming_damage(label: str) -> Iterator[None]:
+    try:
+        yield
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise Place(label).error(
+            f"the parquet file is truncated or damaged ({reason}). Copy or write it again."
+        ) from error
+
+
+def _columns(schema: pl.Schema, label: str, fields: Sequence[str] | None) -> list[str]:
+    """The columns that are read, that of the ids first."""
+    id = next((key for key in ID_KEYS if key in schema), None)
+    wanted = [name for name in schema if name != id and (fields is None or name in fields)]
+    if id is None or (fields is not None and not wanted):
+        what = f"ids, {' or '.join(ID_KEYS)}" if id is None else f"a text, {' or '.join(fields or ())}"
+        raise Place(label).error(f"no column for {what}. Got: {', '.join(schema)[:300]}. Rename the columns.")
+    for name in wanted if fields is not None else ():
+        if schema[name].base_type() in (pl.Binary, pl.Struct, pl.Object):
+            raise Place(label).error(f"the column {name!r} holds {schema[name]}. It must hold strings. Convert it.")
+    return [id, *wanted]
+
+
+def _rows(frame: pl.DataFrame, label: str, number: int) -> Iterator[TextRow]:
+    ids = as_ids(frame.to_series(0), "texts", label)
+    bad = (ids.is_null() | (ids == "")).arg_true()
+    stop = int(bad[0]) if len(bad) else frame.height
+    names = frame.columns
+    rows = frame.head(stop).iter_rows()
+    for at, (id, row) in enumerate(zip(ids.head(stop), rows, strict=True), number):
+        yield TextRow(label, at, id, dict(zip(names, row, strict=True)), has_lines=False)
+    if stop < frame.height:
+        raise Place(label, row=number + stop).error("the id is empty. Each text must have an id. Write one.")
+
+
+def _note(path: Path) -> None:
+    """Hash the file, where somebody lists what is read."""
+    if (seen := recorder()) is not None:
+        with path.open("rb", buffering=0) as file:
+            hashed = HashedStream(file)
+            stream = io.BufferedReader(hashed, PIECE)
+            while stream.read(PIECE):
+                pass
+            seen.note(str(path), hashed.fingerprint())

@@ -1,0 +1,78 @@
+"""Tables with types: parquet, Arrow files, and frames in memory."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+
+from trueval.errors import Place
+from trueval.files.frame import Kind, Table
+from trueval.files.source.source_bytes import Content
+from trueval.files.tabular import arrow_sizes, parquet_sizes
+from trueval.files.tabular.delimited_text import canonical_table
+from trueval.forks import need_polars
+
+
+def read_parquet(content: Content, kind: Kind, facets: bool = False) -> Table:
+    """Read a parquet file.
+
+    Raises:
+        InputError: the file is damaged, or a column is missing or of the wrong type.
+    """
+    parquet_sizes.check_sizes(content.data, content.source)
+    return canonical_table(_load(content, pl.read_parquet, "parquet"), kind, content.source, facets)
+
+
+def read_arrow(content: Content, kind: Kind, facets: bool = False) -> Table:
+    """Read an Arrow IPC (feather) file.
+
+    Raises:
+        InputError: the file is damaged, or a column is missing or of the wrong type.
+    """
+    arrow_sizes.check_sizes(content.data, content.source)
+    return canonical_table(_load(content, pl.read_ipc, "Arrow"), kind, content.source, facets)
+
+
+def _load(content: Content, reader: Callable[..., pl.DataFrame], words: str) -> pl.DataFrame:
+    try:
+        return reader(io.BytesIO(content.data))  # a path would let polars map the file, which may change under it
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise Place(content.source).error(
+            f"the {words} file is truncated or damaged ({reason}). Copy or write it again."
+        ) from error
+
+
+def read_frame(frame: Any, kind: Kind, facets: bool = False) -> Table:
+    """Read a frame of polars, pandas, pyarrow, or anything with the Arrow C stream.
+
+    Raises:
+        InputError: the object is not a frame, or a column is missing or of the wrong type.
+    """
+    need_polars()
+    source = f"{type(frame).__module__.partition('.')[0]}.{type(frame).__name__}"
+    if isinstance(frame, pl.LazyFrame):
+        frame = frame.collect()
+    if isinstance(frame, dict) or not (isinstance(frame, pl.DataFrame) or hasattr(frame, "__arrow_c_stream__")):
+        raise Place(source).error(
+            "not a frame. It must be a frame of polars, pandas or pyarrow, or have __arrow_c_stream__. "
+            "For dicts use from_dict, for arrays from_arrays."
+        )
+    if not isinstance(frame, pl.DataFrame):
+        frame = _from_arrow(frame, source)
+    return canonical_table(frame, kind, source, facets)
+
+
+def _from_arrow(frame: Any, source: str) -> pl.DataFrame:
+    try:
+        return pl.DataFrame(frame)
+    except Exception as error:  # those of pyarrow are known by name only, so that it need not be imported
+        known = isinstance(error, (ImportError, TypeError, ValueError, pl.exceptions.PolarsError))
+        if not known and not type(error).__module__.startswith("pyarrow"):
+            raise
+        raise Place(source).error(
+            f"cannot be read through Arrow: {error}. Columns must hold one type each. Convert ids to strings."
+        ) from error

@@ -1,0 +1,205 @@
+"""Rows of texts held as a mapping: in memory where they are few, on disk where they are many; both behave alike."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from trueval.errors import InputError, Place
+from trueval.files.source.memory_estimate import budget, check_memory
+from trueval.files.texts.text_row import TextRow, place_of
+from trueval.files.texts.text_store import Writer
+
+Ints = NDArray[np.int64]
+
+IN_MEMORY: Final = 1 << 28  # bytes of memory; texts that take more go to the disk
+ROW: Final = 200  # bytes of memory for a text beside its characters: id, places in dicts and lists (docs/files.md)
+ROW_ON_DISK: Final = 100  # and for one on disk, without its id
+BATCH: Final = 1 << 14  # texts between two looks at the memory
+TOGETHER: Final = 64  # rows that are taken at once; few, for each may be large
+LARGE: Final = 1 << 24  # characters that a batch may have before it is full
+
+
+class Gathered(NamedTuple):
+    """Texts by id.
+
+    Attributes:
+        texts: in the order of their rows; a dict, or a StoredTexts.
+        empty: how many have no text.
+        example: id of the first of them; None without any.
+        keys: of the first row; what an error can say of fields that are in none.
+    """
+
+    texts: Mapping[str, str]
+    empty: int
+    example: str | None
+    keys: tuple[str, ...]
+
+
+def gather(
+    rows: Iterable[TextRow], text_of: Callable[[Mapping[str, Any]], str], tell: Callable[[int], object] | None = None
+) -> Gathered:
+    """Hold the text of each row, in one pass.
+
+    Args:
+        rows: with ids that differ.
+        text_of: from the values of a row to its text.
+        tell: called now and then with the number of texts so far; None tells nobody.
+
+    Raises:
+        InputError: an id is there twice, with both places; texts take more memory or disk than there is; or what the
+            rows raise.
+
+    >>> rows = [TextRow("made", 0, "a", {"text": "x"}, False), TextRow("made", 1, "b", {}, False)]
+    >>> gather(rows, lambda values: values.get("text", ""))
+    Gathered(texts={'a': 'x', 'b': ''}, empty=1, example='b', keys=('text',))
+    """
+    held, coming = _Held(), iter(rows)
+    try:
+        while some := _next(held, coming, text_of):
+            if held.take(some, text_of) and tell is not None:
+                tell(held.written + len(held.ids))
+        return held.done()
+    finally:
+        held.close()
+
+
+def _next(held: _Held, rows: Iterator[TextRow], text_of: Callable[[Mapping[str, Any]], str]) -> list[TextRow]:
+    """Some further rows; where one is at fault, an id that is there twice before it is said first."""
+    some: list[TextRow] = []
+    try:
+        some.extend(islice(rows, TOGETHER))
+    except InputError:
+        if some:  # what came before the fault
+            held.take(some, text_of)
+        held.refuse_repeated()
+        raise
+    return some
+
+
+class _Held:
+    """What was read so far."""
+
+    def __init__(self) -> None:
+        self.ids, self.texts = list[str](), list[str]()  # not yet on disk: all of them while there are few
+        self.written = 0  # texts on disk
+        self.writer: Writer | None = None
+        self.hashes: list[Ints] = []
+        self.hashed = 0  # of self.ids
+        self.taken, self.characters = 0, 0  # bytes of memory; characters since the last look
+        # Where numbers of rows do not follow each other: row → file, number there, whether it counts lines.
+        self.jumps: list[tuple[int, str, int, bool]] = []
+        self.following: tuple[str, int] = ("", -1)
+        self.empty = 0
+        self.example: str | None = None
+        self.keys: tuple[str, ...] = ()
+
+    def take(self, rows: Sequence[TextRow], text_of: Callable[[Mapping[str, Any]], str]) -> bool:
+        """Take the texts of some rows, and return whether a batch is full."""
+        first, last = rows[0], rows[-1]
+        if self.following != (first.source, first.number) or last[:2] != (first.source, first.number + len(rows) - 1):
+            self._note_jumps(rows)
+        self.following = (last.source, last.number + 1)
+        texts = [text_of(row.values) for row in rows]
+        self.ids += [row.id for row in rows]
+        self.texts += texts
+        self.characters += sum(map(len, texts))
+        if "" in texts:
+            self.empty += texts.count("")
+            self.example = self.example or rows[texts.index("")].id
+        full = len(self.ids) - self.hashed >= BATCH or self.characters >= LARGE
+        if full:
+            self._look(last)
+        return full
+
+    def _note_jumps(self, rows: Sequence[TextRow]) -> None:
+        self.keys = self.keys or tuple(rows[0].values)
+        following = self.following
+        for at, row in enumerate(rows, self.written + len(self.ids)):
+            if following != (row.source, row.number):
+                self.jumps.append((at, row.source, row.number, row.has_lines))
+            following = row.source, row.number + 1
+
+    def done(self) -> Gathered:
+        """All texts.
+
+        Raises:
+            InputError: an id is there twice, or the disk is full.
+        """
+        hashes, order = self.refuse_repeated()
+        texts: Mapping[str, str]
+        if self.writer is None:
+            texts = dict(zip(self.ids, self.texts, strict=True))
+        else:
+            texts, self.writer = self.writer.done(hashes, order), None
+        return Gathered(texts, self.empty, self.example, self.keys)
+
+    def close(self) -> None:
+        """Give up what nobody will read."""
+        if self.writer is not None:
+            self.writer.close()
+
+    def _look(self, row: TextRow) -> None:
+        """See what memory is taken, and go to the disk where it is much."""
+        if self.writer is None:
+            fresh = zip(self.ids[self.hashed :], self.texts[self.hashed :], strict=True)
+            self.taken += sum(sys.getsizeof(id) + sys.getsizeof(text) + ROW for id, text in fresh)
+            if self.taken > min(IN_MEMORY, budget(self.taken, self.taken)):
+                self.writer, self.taken = Writer(), 0
+        self._hash()
+        if self.writer is not None:
+            self.taken += sum(len(id) + ROW_ON_DISK for id in self.ids)
+            self._write(self.writer)
+            check_memory(self.taken + BATCH * ROW_ON_DISK, row.place, held=self.taken)
+        self.characters = 0
+
+    def _hash(self) -> None:
+        fresh = self.ids[self.hashed :]
+        self.hashes.append(np.fromiter(map(hash, fresh), np.int64, len(fresh)))
+        self.hashed = len(self.ids)
+
+    def _write(self, writer: Writer) -> None:
+        self._hash()
+        writer.put(self.ids, self.texts)
+        self.written += len(self.ids)
+        self.ids, self.texts, self.hashed = [], [], 0
+
+    def refuse_repeated(self) -> tuple[Ints, Ints]:
+        """Refuse an id that is there twice; of several the first one that was read.
+
+        Returns:
+            The hashes of all ids in rising order, and the row of each.
+
+        Raises:
+            InputError: there is one.
+        """
+        if self.writer is None:
+            self._hash()
+        else:
+            self._write(self.writer)
+        hashes = np.concatenate(self.hashes)
+        self.hashes = [hashes]
+        order = np.argsort(hashes, kind="stable")
+        hashes = hashes[order]
+        # Equal ids have equal hashes, and are side by side in the order in which they were read.
+        later = np.flatnonzero(hashes[1:] == hashes[:-1]) + 1
+        ids: Sequence[str] | pl.Series = self.ids if self.writer is None else self.writer.ids
+        for at in later[np.argsort(order[later], kind="stable")].tolist():
+            row, begin = int(order[at]), int(np.searchsorted(hashes, hashes[at]))
+            first = next((each for each in order[begin:at].tolist() if ids[each] == ids[row]), None)
+            if first is not None:
+                raise self._place(row).error(
+                    f"the id {ids[row]!r} appears twice, first at {self._place(first)}. Ids must differ. Remove one."
+                )
+        return hashes, order
+
+    def _place(self, row: int) -> Place:
+        """Where a row was read."""
+        start, source, number, has_lines = next(jump for jump in reversed(self.jumps) if jump[0] <= row)
+        return place_of(source, number + row - start, has_lines=has_lines)

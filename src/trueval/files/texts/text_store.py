@@ -1,0 +1,240 @@
+"""Texts on disk: ids and places in memory, the texts themselves in a file that is gone when the process ends."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+import threading
+import weakref
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
+from contextlib import suppress
+from itertools import chain, islice, pairwise
+from typing import IO, Final, overload
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from trueval.errors import InputError
+from trueval.files.temporary_files import saying_where_room_is_missing, unnamed_file
+
+Ints = NDArray[np.int64]
+
+LENGTH: Final = struct.Struct("<Q")
+BLOCK: Final = 1 << 22  # bytes of texts that are read at once by who goes through all
+TOGETHER: Final = 1 << 10  # texts that are hashed at once
+KEYS: Final = 1 << 16  # ids that are strings of Python at once
+
+
+class TextHash:
+    """The SHA-256 of texts in their order; parts of different lengths cannot hash alike."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+
+    def add(self, texts: Iterable[bytes]) -> None:
+        """Take further texts."""
+        texts = iter(texts)
+        while some := list(islice(texts, TOGETHER)):
+            # The length before each text: otherwise the end of one could be the start of the next.
+            self._digest.update(b"".join(chain.from_iterable(zip(map(LENGTH.pack, map(len, some)), some, strict=True))))
+
+    def hexdigest(self) -> str:
+        """Of all texts so far."""
+        return self._digest.hexdigest()
+
+
+def as_bytes(text: str) -> bytes:
+    r"""A text as it is hashed and kept: JSON may hold half a pair of surrogates, which UTF-8 refuses.
+
+    >>> as_bytes("é\ud800")
+    b'\xc3\xa9\xed\xa0\x80'
+    """
+    return text.encode("utf-8", "surrogatepass")
+
+
+class TextFile(Sequence[str]):
+    """Texts by place, read from the file when they are asked for.
+
+    Args:
+        file: open for reading; closed when nobody has this any more.
+        ends: [text] byte after the last one of each.
+    """
+
+    def __init__(self, file: IO[bytes], ends: Ints) -> None:
+        self._file, self.ends = file, ends
+        self._lock = threading.Lock()
+        weakref.finalize(self, file.close)
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[str]: ...
+    def __getitem__(self, at: int | slice) -> str | list[str]:
+        """The text of a place, or those of some."""
+        if isinstance(at, slice):
+            return [self[place] for place in range(*at.indices(len(self)))]
+        place = range(len(self))[at]
+        return self._block(place, place + 1)[0]
+
+    def __iter__(self) -> Iterator[str]:
+        """All texts, of which one block is in memory."""
+        begin = 0
+        while begin < len(self):
+            full = self._start(begin) + BLOCK
+            stop = max(int(np.searchsorted(self.ends, full, side="right")), begin + 1)
+            yield from self._block(begin, stop)
+            begin = stop
+
+    def _start(self, place: int) -> int:
+        return int(self.ends[place - 1]) if place else 0
+
+    def _block(self, begin: int, stop: int) -> list[str]:
+        first, ends = self._start(begin), self.ends[begin:stop].tolist()
+        data = self._read(first, ends[-1])
+        bounds = pairwise([0, *(end - first for end in ends)])
+        return [data[start:end].decode("utf-8", "surrogatepass") for start, end in bounds]
+
+    def _read(self, start: int, stop: int) -> bytes:
+        """Some bytes; never through a place that other threads or forked processes move."""
+        pieces, at = [], start
+        while at < stop:
+            if hasattr(os, "pread"):
+                piece = os.pread(self._file.fileno(), stop - at, at)
+            else:
+                with self._lock:
+                    self._file.seek(at)
+                    piece = self._file.read(stop - at)
+            if not piece:
+                raise InputError("The temporary file of the texts was cut by another program. Run the command again.")
+            pieces.append(piece)
+            at += len(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+class StoredTexts(Mapping[str, str]):
+    """Texts by id, in their order, that are not in memory.
+
+    Args:
+        ids: String, in the order of the texts, all different.
+        texts: by place.
+        hashes: [text] Python's hash of each id, rising; of this process, so a store lives as long.
+        order: [text] the place that each hash is of.
+        sha256: hash of ids and texts, one after another, as `trueval.collection.text_hash` has it.
+    """
+
+    def __init__(self, ids: pl.Series, texts: TextFile, hashes: Ints, order: Ints, sha256: str) -> None:
+        self.ids, self.texts, self.sha256 = ids, texts, sha256
+        self._hashes = hashes
+        self._places = order.astype(np.uint32) if len(order) < 1 << 32 else order
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __iter__(self) -> Iterator[str]:
+        """The ids, of which some are strings of Python at once."""
+        for begin in range(0, len(self.ids), KEYS):
+            yield from self.ids.slice(begin, KEYS).to_list()
+
+    def __getitem__(self, id: str) -> str:
+        """The text of an id."""
+        place = self._place(id)
+        if place is None:
+            raise KeyError(id)
+        return self.texts[place]
+
+    def __contains__(self, id: object) -> bool:
+        """Whether there is a text of an id; its text is not read."""
+        return self._place(id) is not None
+
+    def values(self) -> ValuesView[str]:
+        """The texts, read block by block."""
+        return _Values(self)
+
+    def items(self) -> ItemsView[str, str]:
+        """Ids and texts, read block by block."""
+        return _Items(self)
+
+    def _place(self, id: object) -> int | None:
+        if not isinstance(id, str):
+            return None
+        wanted = hash(id)
+        at = int(np.searchsorted(self._hashes, wanted))
+        while at < len(self._hashes) and self._hashes[at] == wanted:
+            place = int(self._places[at])
+            if self.ids[place] == id:
+                return place
+            at += 1
+        return None
+
+
+class _Values(ValuesView[str]):
+    def __init__(self, stored: StoredTexts) -> None:
+        super().__init__(stored)
+        self._stored = stored
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._stored.texts)
+
+
+class _Items(ItemsView[str, str]):
+    def __init__(self, stored: StoredTexts) -> None:
+        super().__init__(stored)
+        self._stored = stored
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return zip(self._stored, self._stored.texts, strict=True)
+
+
+class Writer:
+    """Texts on their way to the disk; what it holds of each in memory is its id, its hash and its end."""
+
+    def __init__(self) -> None:
+        self._file = unnamed_file()
+        self._ids: list[pl.Series] = []
+        self._lengths: list[Ints] = []
+        self._digest = TextHash()
+
+    def put(self, ids: Sequence[str], texts: Iterable[str]) -> None:
+        """Write further texts.
+
+        Raises:
+            InputError: the disk is full.
+        """
+        data = [as_bytes(text) for text in texts]
+        with saying_where_room_is_missing():
+            self._file.write(b"".join(data))
+        self._ids.append(pl.Series("id", ids, dtype=pl.String))
+        self._lengths.append(np.fromiter(map(len, data), np.int64, len(data)))
+        self._digest.add(chain.from_iterable(zip(map(str.encode, ids), data, strict=True)))
+
+    @property
+    def ids(self) -> pl.Series:
+        """The ids so far."""
+        self._ids = [pl.concat(self._ids, rechunk=True)] if self._ids else [pl.Series("id", [], dtype=pl.String)]
+        return self._ids[0]
+
+    def done(self, hashes: Ints, order: Ints) -> StoredTexts:
+        """The texts, all written.
+
+        Args:
+            hashes: as StoredTexts takes them.
+            order: as StoredTexts takes it.
+
+        Raises:
+            InputError: the disk is full.
+        """
+        with saying_where_room_is_missing():
+            self._file.flush()
+        ends = np.cumsum(np.concatenate(self._lengths))
+        self._lengths.clear()
+        return StoredTexts(self.ids, TextFile(self._file, ends), hashes, order, self._digest.hexdigest())
+
+    def close(self) -> None:
+        """Give the file up."""
+        with suppress(OSError):  # what a full disk has no room for is written once more
+            self._file.close()

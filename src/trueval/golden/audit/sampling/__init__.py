@@ -1,0 +1,1 @@
+"""Sampling: which judged passages people grade, drawn at random from strata, and the tasks made of them."""

@@ -1,0 +1,121 @@
+"""The sample of an audit: which judged passages people grade, and in which order.
+
+    documents   simple random samples without replacement of n_h of the N_h passages of each stratum, all served in one
+                random order
+    queries     a simple random sample without replacement of n of the N queries, served query by query in a random
+                order, each with all of its judged passages in a random order
+
+What was answered of a stratum at any moment, a of its N_h, is a simple random sample of that size: each passage was as
+likely to be among them as any other, a / N_h. So people may stop wherever they like. Of the design `queries` the same
+holds of the queries that were answered whole; who stops by the clock rather than at a number of queries makes queries
+with few passages more likely to be whole, so stop at a number.
+
+A larger sample of the same population holds the smaller one: what is new is served after it, in a random order again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from trueval.golden.audit.sampling.population import ALL_QUERIES, Member, Population
+from trueval.golden.audit.sampling.seeded_order import key, shuffled
+from trueval.golden.audit.sampling.strata import allocated
+from trueval.golden.audit.store.audit_manifest import Item, Stratum
+
+if TYPE_CHECKING:
+    from trueval.golden.audit.store.text_table import Texts
+
+
+def drawn(population: Population, size: int, seed: int, before: Sequence[Member] = ()) -> list[Member]:
+    """The passages of a sample in the order in which they are served.
+
+    Args:
+        population: what is drawn from.
+        size: passages of the sample, or queries of the design `queries`; all of them where there are fewer.
+        seed: of everything random.
+        before: what a smaller sample with this seed served; it comes first, as it was.
+
+    >>> members = tuple(Member("q", document, "all") for document in "abcdef")
+    >>> population = Population("documents", members, {"all": 1.0})
+    >>> four = drawn(population, 4, 0)
+    >>> drawn(population, 6, 0, drawn(population, 4, 0))[:4] == four
+    True
+    """
+    if population.design == "queries":
+        return _drawn_queries(population, size, seed, before)
+    sizes = allocated(population.share, population.sizes, size)
+    members: dict[str, list[Member]] = {}
+    for each in population.members:
+        members.setdefault(each.stratum, []).append(each)
+    known = set(before)
+    chosen = [
+        each
+        for name, own in members.items()
+        for each in shuffled(seed, "sample", own, _names)[: sizes[name]]
+        if each not in known
+    ]
+    return [*before, *shuffled(seed, "order", chosen, _names)]
+
+
+def _names(member: Member) -> tuple[str, str]:
+    return member.query, member.document
+
+
+def _drawn_queries(population: Population, size: int, seed: int, before: Sequence[Member]) -> list[Member]:
+    members: dict[str, list[Member]] = {}
+    for each in population.members:
+        members.setdefault(each.query, []).append(each)
+    known = {each.query for each in before}
+    chosen = shuffled(seed, "sample", members, lambda query: (query,))[:size]
+    new = (each for query in chosen if query not in known for each in shuffled(seed, "order", members[query], _names))
+    return [*before, *new]
+
+
+def strata_of(population: Population, members: Iterable[Member]) -> tuple[Stratum, ...]:
+    """Population and sample of each stratum.
+
+    Args:
+        population: what was drawn from.
+        members: of the sample.
+    """
+    members = list(members)
+    if population.design == "queries":
+        counts = {ALL_QUERIES: len({each.query for each in members})}
+    else:
+        counts = Counter(each.stratum for each in members)
+    return tuple(
+        Stratum(name, size, counts[name], population.share[name]) for name, size in sorted(population.sizes.items())
+    )
+
+
+def items_of(members: Iterable[Member], seed: int, scale: tuple[int, int], texts: Texts) -> tuple[Item, ...]:
+    """The items of passages.
+
+    Args:
+        members: in the order in which they are served.
+        seed: of the sample.
+        scale: least and greatest grade.
+        texts: of queries and documents, which notes what it was asked for.
+
+    Raises:
+        InputError: a query or document has no text.
+    """
+    found = []
+    for each in members:
+        shown = texts.query(each.query), texts.document(each.query, each.document)
+        name = name_of("grade", seed, each.query, each.document, *shown)
+        found.append(Item(name, "grade", each.query, (each.document,), each.stratum, shown, *scale))
+    return tuple(found)
+
+
+def name_of(task: str, seed: int, *names: str) -> str:
+    """What an item is called: nothing can be read from it, and with other texts it is called otherwise.
+
+    Args:
+        task: of the item.
+        seed: of the sample.
+        names: of what it is about, and the hashes of its texts.
+    """
+    return task[0] + key(seed, f"name of {task}", *names).hex()[:15]

@@ -1,0 +1,361 @@
+"""Opening an audit: its sample is drawn once, resumed ever after, and only ever grows."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from trueval.collection import LOADERS, Collection
+from trueval.errors import InputError, PolicyError, nearest
+from trueval.evaluation.content_hashes import judgments_hash
+from trueval.golden.audit.sampling.passage_sample import drawn, items_of, strata_of
+from trueval.golden.audit.sampling.population import DESIGNS, Member, Population, population_of, read_population
+from trueval.golden.audit.sampling.rating_tasks import (
+    ANSWER_SCALE,
+    TOP,
+    answer_items,
+    neighbors_of,
+    order_items,
+    read_answers,
+)
+from trueval.golden.audit.store.audit_manifest import (
+    ORDER_SCALE,
+    TASKS,
+    Item,
+    Sample,
+    is_audit,
+    read_sample,
+    read_texts,
+    write_sample,
+)
+from trueval.golden.audit.store.audit_store import Store
+from trueval.golden.audit.store.text_table import Texts
+from trueval.golden.build.golden_set import ABOUT, QRELS, GoldenSet, asked_texts
+from trueval.golden.build.stage_files import file_hash
+from trueval.judgments import Judgments
+from trueval.measures import parse
+from trueval.report.provenance import date, recorded
+from trueval.run import Run
+from trueval.version import __version__
+
+if TYPE_CHECKING:
+    from trueval.collection import Tell
+
+FOLDER: Final = "audit"  # in a golden set
+SIZES: Final = {"documents": 200, "queries": 30}
+MEASURE: Final = "nDCG@10"
+GOLDEN_SCALE: Final = (1, 5)
+MOST_GRADES: Final = 10  # that a scale has: each is one key
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What an audit asks for; None where it is left to what was drawn before, or to the default.
+
+    Attributes:
+        design: documents or queries.
+        size: passages, or queries of the design `queries`.
+        seed: of everything random.
+        raters: labels of each item.
+        measure: whose weights count.
+        runs: files of the runs whose measures are to be corrected.
+        scale: least and greatest grade.
+        order: lists whose order is checked.
+        answers: file of answers to rate.
+        collection: place of the texts.
+    """
+
+    design: str | None = None
+    size: int | None = None
+    seed: int | None = None
+    raters: int | None = None
+    measure: str | None = None
+    runs: tuple[Path, ...] = ()
+    scale: tuple[int, int] | None = None
+    order: int | None = None
+    answers: Path | None = None
+    collection: str | None = None
+
+
+class Source(NamedTuple):
+    """What an audit is drawn from.
+
+    Attributes:
+        judgments: of the judge.
+        file: they are in.
+        labels: lines of labels.jsonl; empty of plain judgments.
+        ranked: the list whose order can be checked; None without one.
+        collection: place of the texts; None where nobody said.
+        questions: hash of the questions of a golden set; None of plain judgments.
+    """
+
+    judgments: Judgments
+    file: Path
+    labels: Sequence[Mapping[str, Any]]
+    ranked: Run | None
+    collection: str | None
+    questions: str | None
+
+    @property
+    def is_golden(self) -> bool:
+        """Whether it is a golden set."""
+        return self.questions is not None
+
+
+def open_audit(place: Path, folder: Path, choices: Choices, *, tell: Tell = None) -> Sample:
+    """Draw the sample of an audit, or take the one that was drawn; make it larger where more is asked for.
+
+    Args:
+        place: a golden set, or a file of judgments.
+        folder: of the audit, made if absent.
+        choices: what is asked for.
+        tell: called now and then with the number of documents that were read.
+
+    Raises:
+        InputError: something cannot be read, a text is missing, or another process serves the audit.
+        PolicyError: a choice is unknown, or differs from what was drawn.
+    """
+    if not is_audit(folder):
+        return _draw(place, folder, choices, tell)
+    sample = read_sample(folder)
+    _refuse_others(sample, choices)
+    if not _grows(sample, choices):
+        return sample
+    # Its labels are held meanwhile, so that nobody serves what is changed.
+    with Store.open(folder):
+        return _enlarge(sample, place, folder, choices, tell)
+
+
+def is_golden(place: Path) -> bool:
+    """Whether a folder is a golden set."""
+    return (place / ABOUT).is_file()
+
+
+def is_there(collection: str) -> bool:
+    """Whether a collection can be read from this folder, as far as its name tells.
+
+    Args:
+        collection: a folder, or a name that a library knows.
+    """
+    return collection.partition(":")[0] in LOADERS or Path(collection).exists()
+
+
+def _source(place: Path, choices: Choices) -> Source:
+    if is_golden(place):
+        golden = GoldenSet.read(place)
+        corpus = choices.collection or golden.about["collection"]["source"]
+        questions = golden.about["collection"]["sha256"]["queries"]
+        return Source(golden.judgments, place / QRELS, golden.labels, golden.top, corpus, questions)
+    judgments = Judgments.read(str(place))
+    corpus = choices.collection or (str(place) if place.is_dir() else None)
+    return Source(judgments, Path(judgments.source), (), None, corpus, None)
+
+
+def _texts(source: Source, named: str | None, tell: Tell) -> Texts:
+    def read() -> Collection:
+        if source.collection is None:
+            raise PolicyError(f"{source.file}: judgments have no texts. Say where they are: --collection DIR.")
+        if named is None and source.is_golden and not is_there(source.collection):
+            raise InputError(
+                f"{source.file.parent}: the texts that were judged are needed, and from this folder there is no corpus "
+                f"{source.collection!r}; a golden set keeps no folders of an absolute path. Say where the corpus is: "
+                "--collection DIR."
+            )
+        try:
+            return Collection.read(source.collection, tell=tell)
+        except InputError as error:
+            if named is not None:
+                raise
+            raise InputError(f"{error} Or say where the texts are that were judged: --collection DIR.") from None
+
+    judged = {(each["query"], each["document"]): each["text"] for each in source.labels}
+    asked = {each["query"]: each["asked"] for each in source.labels if "asked" in each}
+    return Texts(read, judged, asked, asked_texts(source.file.parent) if source.is_golden else {})
+
+
+def _draw(place: Path, folder: Path, choices: Choices, tell: Tell) -> Sample:
+    """The first sample."""
+    design = choices.design or DESIGNS[0]
+    if design not in DESIGNS:
+        raise PolicyError(f"design must be one of {', '.join(DESIGNS)}. Got {design!r}.{nearest(design, DESIGNS)}")
+    if choices.measure is not None and not choices.runs:
+        raise PolicyError(
+            f"measure {choices.measure} has no run to weigh passages by. Name one or more, or leave it out."
+        )
+    source = _source(place, choices)
+    runs = [Run.read(str(run)) for run in choices.runs]
+    measure = parse(choices.measure or MEASURE)
+    size, seed = choices.size or SIZES[design], choices.seed or 0
+    people = population_of(source.judgments, design, size, labels=source.labels, runs=runs, measure=measure)
+    about = {
+        "trueval": __version__,
+        "written": date().strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "size": size,
+        "source": "golden set" if source.is_golden else recorded(str(source.file)),
+        "qrels": file_hash(source.file),
+        "judgments": judgments_hash(source.judgments),
+        "questions": source.questions,
+        "measure": str(measure) if runs else None,
+        "runs": [{"name": run.name, "sha256": file_hash(file)} for run, file in zip(runs, choices.runs, strict=True)],
+        "judged": len(people.members),
+        "unjudged": sum(each["grade"] is None for each in source.labels)
+        + int((source.judgments.frame["grade"] < 0).sum()),
+    }
+    scale = choices.scale or (GOLDEN_SCALE if source.is_golden else _scale_of(source.judgments))
+    _check_scale(scale, source)
+    empty = Sample(design, seed, choices.raters or 1, {"grade": scale}, (), (), about)
+    return _filled(empty, people, source, folder, choices, tell)
+
+
+def _scale_of(judgments: Judgments) -> tuple[int, int]:
+    grades = judgments.frame["grade"].to_list()
+    return max(0, math.floor(min(grades))), math.ceil(max(grades))
+
+
+def _check_scale(scale: tuple[int, int], source: Source) -> None:
+    low, high = scale
+    if not low < high or high - low >= MOST_GRADES:
+        raise PolicyError(
+            f"a scale must have 2 to {MOST_GRADES} grades, such as 0-3. Got {low} to {high}. Name another with --scale."
+        )
+    judged = source.judgments.frame["grade"]
+    outside = judged.filter((judged >= 0) & ~judged.is_between(low, high))
+    if len(outside):
+        raise InputError(
+            f"{source.file}: a judge's grade is {outside[0]:g}, outside the scale from {low} to {high}. Name the scale "
+            "of the judgments with --scale."
+        )
+
+
+def _enlarge(sample: Sample, place: Path, folder: Path, choices: Choices, tell: Tell) -> Sample:
+    """A larger sample that begins with the one that there is."""
+    source = _source(place, choices)
+    asked = sample.about.get("questions") in (None, source.questions)  # None: of a sample that did not write it down
+    if file_hash(source.file) != sample.about["qrels"] or not asked:
+        what = "judgments" if asked else "questions of the golden set"
+        raise InputError(
+            f"{source.file}: the {what} changed since the sample was drawn, so that it cannot grow. Serve it as it is, "
+            "or draw another one with --out."
+        )
+    share = {each.name: each.share for each in sample.strata}
+    people = read_population(folder, sample.design, share)
+    more = replace(
+        sample,
+        raters=choices.raters or sample.raters,
+        about={**sample.about, "size": choices.size or sample.about["size"]},
+    )
+    return _filled(more, people, source, folder, choices, tell)
+
+
+def _filled(sample: Sample, people: Population, source: Source, folder: Path, choices: Choices, tell: Tell) -> Sample:
+    """A sample with all items that are asked for, written to its folder."""
+    texts = _texts(source, choices.collection, tell)
+    if sample.items:
+        texts.found.update(read_texts(folder, sample.items))
+    by_task = {task: tuple(each for each in sample.items if each.task == task) for task in TASKS}
+    grades = by_task["grade"]
+    before = [Member(each.query, each.documents[0], each.stratum) for each in grades]
+    members = drawn(people, sample.about["size"], sample.seed, before)
+    by_task["grade"] = (*grades, *items_of(members[len(before) :], sample.seed, sample.scales["grade"], texts))
+    scales, about = dict(sample.scales), dict(sample.about)
+    if choices.order is not None:
+        by_task["order"], about["order"] = _ordered(source, choices, sample, by_task["order"], texts)
+        scales["order"] = ORDER_SCALE
+    if choices.answers is not None:
+        by_task["answer"], about["answers"] = _answered(choices.answers, sample, texts)
+        scales["answer"] = ANSWER_SCALE
+    full = replace(
+        sample,
+        scales=scales,
+        strata=strata_of(people, members),
+        items=tuple(each for task in scales for each in by_task[task]),
+        about=about,
+    )
+    write_sample(folder, full, texts.found, people.write)
+    return full
+
+
+def _ordered(
+    source: Source, choices: Choices, sample: Sample, before: tuple[Item, ...], texts: Texts
+) -> tuple[tuple[Item, ...], dict[str, Any]]:
+    """The items of the task `order`, and what sample.json says of it."""
+    ranked = source.ranked or next((Run.read(str(run)) for run in choices.runs), None)
+    if ranked is None:
+        raise PolicyError(
+            f"{source.file}: nothing is ranked there, so no order can be checked. Refine the golden set, or name a run."
+        )
+    known, lists = sample.about.get("order"), neighbors_of(ranked)
+    about: dict[str, Any] = {
+        "lists": min(choices.order or 0, len(lists)),
+        "population": len(lists),
+        "top": TOP,
+        "run": ranked.name,
+    }
+    about["sha256"] = file_hash(Path(ranked.source))
+    if known is not None and known["sha256"] != about["sha256"]:
+        raise InputError(
+            f"{ranked.source}: the lists changed since some were drawn, so that no more can be. Draw another audit "
+            "with --out."
+        )
+    return order_items(lists, choices.order or 0, sample.seed, texts, before), about
+
+
+def _answered(answers: Path, sample: Sample, texts: Texts) -> tuple[tuple[Item, ...], dict[str, Any]]:
+    """The items of the task `answer`, and what sample.json says of it."""
+    found = read_answers(answers, texts.collection.queries)
+    systems = dict(sorted(Counter(each.system for each in found).items()))
+    about = {"file": recorded(str(answers)), "sha256": file_hash(answers), "systems": systems}
+    return answer_items(found, sample.seed, texts), about
+
+
+def _refuse_others(sample: Sample, choices: Choices) -> None:
+    """Refuse what differs from the sample that was drawn, all of it at once."""
+    about = sample.about
+    hashes = sorted(each["sha256"] for each in about["runs"])  # a list is the same in any order
+    asked: dict[str, tuple[Any, Any]] = {
+        "design": (choices.design, sample.design),
+        "seed": (choices.seed, sample.seed),
+        "scale": (choices.scale, sample.scales["grade"]),
+        "measure": (None if choices.measure is None else str(parse(choices.measure)), about["measure"]),
+        "runs": (sorted(file_hash(run) for run in choices.runs) or None, hashes),
+        "answers": (
+            None if choices.answers is None or "answers" not in about else file_hash(choices.answers),
+            about.get("answers", {}).get("sha256"),
+        ),
+    }
+    differing = [f"{name} ({_told(was)})" for name, (now, was) in asked.items() if now is not None and now != was]
+    shrunk = [
+        f"{name} ({was}, which may only grow)"
+        for name, now, was in (
+            ("size", choices.size, about["size"]),
+            ("raters", choices.raters, sample.raters),
+            ("order", choices.order, about.get("order", {}).get("lists", 0)),
+        )
+        if now is not None and now < was
+    ]
+    if differing or shrunk:
+        raise PolicyError(
+            f"the sample was drawn with other choices: {', '.join(differing + shrunk)}. Leave them out to go on with "
+            "it, or draw another one with --out."
+        )
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, list):
+        return f"{len(value)} runs, of these files" if value else "none"
+    return " to ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _grows(sample: Sample, choices: Choices) -> bool:
+    """Whether more is asked for than there is."""
+    about = sample.about
+    return (
+        (choices.size or 0) > about["size"]
+        or (choices.raters or 0) > sample.raters
+        or (choices.order or 0) > about.get("order", {}).get("lists", 0)
+        or (choices.answers is not None and "answers" not in about)
+    )

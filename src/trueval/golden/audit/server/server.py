@@ -1,0 +1,118 @@
+"""The server of an audit's page: on this machine alone, until somebody stops it."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from trueval.errors import InputError
+from trueval.extras import need
+from trueval.golden.audit.server.page_address import Address, read_address, write_address
+from trueval.golden.audit.server.request_guard import hosts_of
+
+if TYPE_CHECKING:
+    import uvicorn
+
+    from trueval.golden.audit.store.audit_store import Store
+
+HOST: Final = "127.0.0.1"
+PATIENCE: Final = 10.0  # seconds for the head of a request, and for its body
+MOST: Final = 100  # connections at once; more end the oldest
+LEAVING: Final = 2  # seconds that requests under way get when the server is stopped
+
+
+def serve(store: Store, host: str = HOST, port: int | None = None, *, ready: Callable[[str], object] = print) -> None:
+    """Serve the page of an audit on this machine until Ctrl-C.
+
+    Args:
+        store: of the audit.
+        host: address of this machine that it listens on; only those that no other machine reaches.
+        port: that it listens on; by default that of the last time, at first a free one.
+        ready: is given the address that raters open, with its token.
+
+    Raises:
+        MissingExtraError: starlette or uvicorn is not installed.
+        InputError: the host is not this machine alone, or the port is not free.
+    """
+    need("uvicorn", "The pages of audits", "web")
+    need("starlette", "The pages of audits", "web")
+    known = read_address(store.folder)
+    with listening(host, known.port if port is None else port) as place:
+        address = Address(known.token, place.getsockname()[1])
+        write_address(store.folder, address)
+        server = server_of(store, address, host)
+        try:
+            ready(address.url(host))
+            server.run(sockets=[place])
+        except KeyboardInterrupt:  # uvicorn has ended in peace, and passes Ctrl-C on
+            return
+
+
+def server_of(
+    store: Store, address: Address, host: str = HOST, *, patience: float = PATIENCE, most: int = MOST
+) -> uvicorn.Server:
+    """The server of an audit, not started.
+
+    Args:
+        store: of the audit.
+        address: of its page.
+        host: that it listens on.
+        patience: seconds for the head of a request, and for its body.
+        most: connections at once.
+    """
+    import uvicorn
+
+    from trueval.golden.audit.server.app import App
+    from trueval.golden.audit.server.connections import patient
+
+    return uvicorn.Server(
+        uvicorn.Config(
+            App(store, address.token, hosts_of(host, address.port), patience),
+            http=patient(patience, most),
+            ws="none",
+            lifespan="off",
+            interface="asgi3",
+            log_config=None,
+            log_level="error",  # a flood of bad requests writes nothing
+            access_log=False,
+            proxy_headers=False,  # nobody is between
+            server_header=False,
+            timeout_graceful_shutdown=LEAVING,
+        )
+    )
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket of this machine that others on it can connect to from now on.
+
+    Raises:
+        InputError: as in `serve`.
+    """
+    try:
+        address = ipaddress.ip_address(HOST if host == "localhost" else host)
+    except ValueError:
+        address = None
+    if address is None or not address.is_loopback:
+        raise InputError(
+            f"host must be an address of this machine alone, such as {HOST}. Got {host}. For raters elsewhere use "
+            "--export, or a tunnel: ssh -L PORT:127.0.0.1:PORT."
+        )
+    family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
+    place = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        # A server that was killed leaves connections that end by themselves: its port is free all the same. On Windows
+        # it is so by itself, and the option would let two servers share a port.
+        if os.name == "posix":
+            place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        place.bind((str(address), port))
+        place.listen(128)
+    except OSError as error:
+        place.close()
+        raise InputError(
+            f"port {port} of {host} cannot be used ({error.strerror}). Stop what uses it, or name another with --port; "
+            "labels that a browser keeps unsent stay with the old one."
+        ) from None
+    return place

@@ -1,0 +1,109 @@
+"""A session of an audit: its sample drawn or resumed, answers taken, items given, the page served."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from trueval.errors import InputError
+from trueval.golden.audit.sampling.sample_drawing import Choices, open_audit
+from trueval.golden.audit.store.audit_items import Progress
+from trueval.golden.audit.store.audit_manifest import Sample, is_audit
+from trueval.golden.audit.store.audit_store import Store
+from trueval.golden.audit.store.exchange import PEOPLE, Imported, export_items, import_answers, people_kept
+
+if TYPE_CHECKING:
+    from trueval.collection import Tell
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a session does once the sample is there; nothing but the sample by default.
+
+    Attributes:
+        take: file of answers, and the name of the rater who gave them.
+        give: file of items to write.
+        serve: whether the page is served until Ctrl-C.
+        port: of the page.
+    """
+
+    take: tuple[Path, str] | None = None
+    give: Path | None = None
+    serve: bool = False
+    port: int | None = None
+
+
+class Session(NamedTuple):
+    """What a session did.
+
+    Attributes:
+        folder: of the audit.
+        taken: from a file of answers; None without one.
+        items: written to a file; None without one.
+        progress: of each task, where the page was served.
+    """
+
+    folder: Path
+    taken: Imported | None
+    items: int | None
+    progress: tuple[Progress, ...]
+
+    def sentences(self, give: Path | None) -> list[str]:
+        """A line for each thing that was done.
+
+        Args:
+            give: file of the items.
+        """
+        told = [] if self.taken is None else [self.taken.sentence()]
+        if self.items is not None:
+            told.append(f"wrote {self.items:,} items to {give}.")
+            told.append(f"what people said so far is in {self.folder / PEOPLE}.")
+        return [*told, *(each.sentence() for each in self.progress)]
+
+
+def audit(
+    place: Path,
+    folder: Path,
+    choices: Choices,
+    wanted: Wanted,
+    *,
+    drawn: Callable[[Sample], object] | None = None,
+    ready: Callable[[str], object] = print,
+    tell: Tell = None,
+) -> Session:
+    """Draw or resume an audit, and do what is wanted; what `trueval golden audit` does.
+
+    Args:
+        place: a golden set, or a file of judgments.
+        folder: of the audit, made if absent.
+        choices: what is drawn.
+        wanted: what is done then.
+        drawn: called with the sample before anything else is done.
+        ready: called with the address of the page.
+        tell: as in `open_audit`.
+
+    Raises:
+        InputError: as in `open_audit`, `import_answers` and `serve`; or answers come to an audit that is not there.
+        PolicyError: as in `open_audit`.
+    """
+    if wanted.take is not None and not is_audit(folder):
+        raise InputError(
+            f"{folder}: there is no audit that could take answers. Draw it first with trueval golden audit, or name "
+            "its folder with --out."
+        )
+    sample = open_audit(place, folder, choices, tell=tell)
+    if drawn is not None:
+        drawn(sample)
+    with Store.open(folder) as store, people_kept(store):
+        taken = None if wanted.take is None else import_answers(store, *wanted.take)
+        items = None if wanted.give is None else export_items(store, wanted.give)
+        if not wanted.serve:
+            return Session(folder, taken, items, ())
+        from trueval.golden.audit.server.server import serve
+
+        with suppress(KeyboardInterrupt):  # also before the server itself listens to it
+            serve(store, port=wanted.port, ready=ready)
+        return Session(folder, taken, items, store.progress())

@@ -1,0 +1,156 @@
+"""Turns: what follows from the events of an audit, in memory: who answered what, who holds what, and whose turn it is.
+
+An item is served to as many raters as labels are wanted for it, to each at most once, in the order of the sample. Who
+is shown an item holds it for a while; who leaves without an answer holds it no longer, and somebody else gets it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any, Final
+
+from trueval.golden.audit.store.audit_items import Label, Progress
+from trueval.golden.audit.store.audit_manifest import Item
+
+
+class Turns:
+    """What is known of the items of an audit at a moment; nothing here touches the disk.
+
+    Args:
+        items: by their names, in the order of the sample.
+        raters: labels that are wanted of each item.
+
+    Attributes:
+        answers: item → rater → answer.
+        order: rater → numbers of the answers that are not undone.
+        about: number of an answer → item.
+        shown: item → rater → until when it is held.
+    """
+
+    def __init__(self, items: Mapping[str, Item], raters: int) -> None:
+        self.items: Final = items
+        self.raters: Final = raters
+        self.answers: dict[str, dict[str, Label]] = {}
+        self.order: dict[str, list[int]] = {}
+        self.about: dict[int, str] = {}
+        self.shown: dict[str, dict[str, float]] = {}
+        # rater → item → until when: shown, without what the rater has answered, so that no walk goes through that.
+        self._seen: dict[str, dict[str, float]] = {}
+        self._places = {item: place for place, item in enumerate(items)}
+        # Items with fewer grades than wanted, in their order; the first of a dict whose first ones went takes long.
+        self._short = OrderedDict.fromkeys(items)
+        # (rater, task) → those of them that are of the task and not answered by the rater; made when first asked for.
+        self._open: dict[tuple[str, str | None], OrderedDict[str, None]] = {}
+
+    def show(self, rater: str, item: str, until: float) -> None:
+        """Note that a rater is shown an item.
+
+        Args:
+            rater: who.
+            item: its name.
+            until: when it is held no longer.
+        """
+        self.shown.setdefault(item, {})[rater] = until
+        if not self.has_answered(rater, item):
+            self._seen.setdefault(rater, {})[item] = until
+
+    def take(self, row: Mapping[str, Any]) -> None:
+        """Follow one event.
+
+        Args:
+            row: of the file.
+        """
+        rater, item = row["rater"], row["item"]
+        if row["kind"] == "undo":
+            self.order[rater].remove(row["undone"])
+            del self.answers[item][rater]
+            if rater in self.shown.get(item, ()):
+                self._seen.setdefault(rater, {})[item] = self.shown[item][rater]
+            self._open.clear()
+        elif row["kind"] == "note":
+            self.answers[item][rater] = self.answers[item][rater]._replace(note=row["note"])
+        else:
+            label = Label(rater, row["grade"], row["note"], row["seconds"], row["time"])
+            self.answers.setdefault(item, {})[rater] = label
+            self.order.setdefault(rater, []).append(row["number"])
+            self.about[row["number"]] = item
+            self._seen.get(rater, {}).pop(item, None)
+        enough = self._grades(item) >= self.raters
+        if enough:
+            self._short.pop(item, None)
+        elif item not in self._short:  # taken back: it has its old place again
+            self._short = OrderedDict.fromkeys(sorted([*self._short, item], key=self._places.__getitem__))
+        for (who, _), each in self._open.items():
+            if enough or who == rater:
+                each.pop(item, None)
+
+    def next_items(self, rater: str, most: int, task: str | None, now: float) -> list[str]:
+        """The items that a rater is shown now: those that the rater holds, then the first that need a label.
+
+        Args:
+            rater: who asks.
+            most: items.
+            task: of the items; None for any.
+            now: seconds of the clock.
+        """
+        seen = self._seen.get(rater, {})
+        held = [item for item, until in seen.items() if until > now and self._is_open(item, rater, task)]
+        held.sort(key=self._places.__getitem__)
+        if (rater, task) not in self._open:
+            some = (item for item in self._short if self._is_open(item, rater, task))
+            self._open[rater, task] = OrderedDict.fromkeys(some)
+        left = self._open[rater, task]
+        free = (item for item in left if seen.get(item, now) <= now and self._is_wanted(item, rater, now))
+        return [*held, *islice(free, max(most - len(held), 0))][:most]
+
+    def has_answered(self, rater: str, item: str) -> bool:
+        """Whether a rater has an answer to an item that is not undone."""
+        return rater in self.answers.get(item, ())
+
+    def _is_open(self, item: str, rater: str, task: str | None) -> bool:
+        """Whether an item is of a task, and not answered by a rater."""
+        return task in (None, self.items[item].task) and not self.has_answered(rater, item)
+
+    def _is_wanted(self, item: str, rater: str, now: float) -> bool:
+        """Whether an item needs one more label than it has, and than others who hold it may give."""
+        answers = self.answers.get(item, {})
+        held = self.shown.get(item, {})
+        waiting = sum(until > now for who, until in held.items() if who != rater and who not in answers)
+        return self._grades(item) + waiting < self.raters
+
+    def _grades(self, item: str) -> int:
+        """How many raters graded an item."""
+        return sum(each.grade is not None for each in self.answers.get(item, {}).values())
+
+    def labels(self) -> dict[str, tuple[Label, ...]]:
+        """Item → what raters answered, skips too, in the order of their names; items that nobody answered are left out.
+
+        Values are as they were given: those of `order` speak of the texts as they were shown.
+        """
+        given = self.answers
+        return {
+            item: tuple(given[item][rater] for rater in sorted(given[item])) for item in self.items if given.get(item)
+        }
+
+    def progress(self, task: str) -> Progress:
+        """How far a task is.
+
+        Args:
+            task: of the items.
+        """
+        given = self.labels()
+        items = [item for item, each in self.items.items() if each.task == task]
+        grades = {item: self._grades(item) for item in items}
+        return Progress(
+            task,
+            len(items),
+            sum(count > 0 for count in grades.values()),
+            sum(count >= self.raters for count in grades.values()),
+            sum(not grades[item] and item in given for item in items),
+            sum(grades.values()),
+            dict(sorted(Counter(each.rater for item in items for each in given.get(item, ())).items())),
+            len(items) * self.raters,
+            sum(min(count, self.raters) for count in grades.values()),
+        )

@@ -1,0 +1,158 @@
+"""Events of an audit: what a rater did, checked before anything else looks at it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from trueval.errors import InputError
+from trueval.files.source.encoding import is_unicode
+from trueval.golden.audit.store.audit_manifest import Item
+
+ANSWERS: Final = ("grade", "skip")  # what answers an item
+KINDS: Final = (*ANSWERS, "note")
+LONGEST_NAME: Final = 64  # characters of a rater's name
+LONGEST_ID: Final = 100  # characters of what a browser calls an event
+LONGEST_NOTE: Final = 10_000
+LONGEST_SECONDS: Final = 1e6  # eleven days
+
+
+class RefusedError(InputError):
+    """An event that an audit does not take.
+
+    Args:
+        message: why, and what to do.
+        reason: "event", "rater", "item", "task", "scale" or "note": what is wrong with it; "answered": the rater has
+            answered the item before; "shown": the rater was never shown it.
+    """
+
+    def __init__(self, message: str, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class Event(NamedTuple):
+    """What a rater did.
+
+    Attributes:
+        event: what the browser calls it; one that is sent twice counts once.
+        rater: who.
+        item: about what.
+        kind: "grade", "skip", or "note", which says something more of an item that the rater has answered.
+        grade: the value, as the item was shown; None of other kinds.
+        note: what the rater wrote.
+        seconds: how long the rater looked at the item; None where nobody measured.
+    """
+
+    event: str
+    rater: str
+    item: str
+    kind: str
+    grade: int | None = None
+    note: str = ""
+    seconds: float | None = None
+
+
+def checked_event(event: Event, items: Mapping[str, Item]) -> Event:
+    """An event that may be written down.
+
+    Args:
+        event: as somebody sent it: of any types.
+        items: of the audit, by name.
+
+    Raises:
+        RefusedError: something in it is wrong.
+
+    >>> item = Item("g1", "grade", "q", ("d",), "all", (), 1, 5)
+    >>> checked_event(Event("e1", "ann", "g1", "grade", 6), {"g1": item})
+    Traceback (most recent call last):
+    ...
+    trueval.golden.audit.store.events.RefusedError: a grade must be an integer from 1 to 5. Got 6.
+    """
+    checked_id(event.event)
+    checked_rater(event.rater)
+    item = _item(event.item, items)
+    if item is None:
+        raise RefusedError(f"there is no item {_told(event.item)} in this audit. Take the item that was shown.", "item")
+    if event.kind not in KINDS:
+        raise RefusedError(f"an event must be one of {', '.join(KINDS)}. Got {_told(event.kind)}.", "event")
+    _check_grade(event, item)
+    if not _is_note(event.note):
+        raise RefusedError(f"a note must be a text of at most {LONGEST_NOTE:,} characters. Make it shorter.", "note")
+    return event._replace(seconds=_checked_seconds(event.seconds))
+
+
+def checked_id(event: Any) -> str:
+    """What a browser calls an event.
+
+    Raises:
+        RefusedError: it is not a text of 1 to 100 printable characters of ASCII.
+    """
+    if isinstance(event, str) and 0 < len(event) <= LONGEST_ID and event.isascii() and event.isprintable():
+        return event
+    raise RefusedError(
+        f"the id of an event must be 1 to {LONGEST_ID} characters of ASCII. Got {_told(event)}.", "event"
+    )
+
+
+def checked_rater(rater: Any) -> str:
+    """The name of a rater.
+
+    Raises:
+        RefusedError: it is not a text of 1 to 64 printable characters without spaces at its ends.
+    """
+    if isinstance(rater, str) and 0 < len(rater) <= LONGEST_NAME and rater.isprintable() and rater == rater.strip():
+        return rater
+    raise RefusedError(
+        f"the name of a rater must be 1 to {LONGEST_NAME} printable characters, without spaces at its ends. Got "
+        f"{_told(rater)}.",
+        "rater",
+    )
+
+
+def _check_grade(event: Event, item: Item) -> None:
+    if event.kind != "grade":
+        if event.grade is not None:
+            raise RefusedError(f"a {event.kind} has no grade. Got {_told(event.grade)}.", "scale")
+    elif type(event.grade) is not int or not item.low <= event.grade <= item.high:
+        raise RefusedError(
+            f"a {'grade' if item.task == 'grade' else 'value'} must be an integer from {item.low} to {item.high}. Got "
+            f"{_told(event.grade)}.",
+            "scale",
+        )
+
+
+def _checked_seconds(seconds: Any) -> float | None:
+    if seconds is None:
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds) or seconds < 0:
+        raise RefusedError(f"seconds must be a number from 0 up. Got {_told(seconds)}.", "event")
+    return min(float(seconds), LONGEST_SECONDS)
+
+
+# What somebody sent may be of any type, whatever an Event says of itself.
+def _item(name: Any, items: Mapping[str, Item]) -> Item | None:
+    return items.get(name) if isinstance(name, str) else None
+
+
+def _is_note(note: Any) -> bool:
+    return isinstance(note, str) and len(note) <= LONGEST_NOTE and is_unicode(note)
+
+
+def _told(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= LONGEST_ID else f"{shown[:LONGEST_ID]}..."
+
+
+def out_of_turn(event: Event) -> RefusedError:
+    """The error of an answer to an item that its rater has answered, or of a note to one that the rater has not.
+
+    Args:
+        event: that is refused.
+    """
+    if event.kind == "note":
+        return RefusedError(f"{event.rater} has not answered item {event.item}. A note belongs to an answer.", "item")
+    return RefusedError(
+        f"{event.rater} has answered item {event.item} before. Undo that answer first, to give another.", "answered"
+    )

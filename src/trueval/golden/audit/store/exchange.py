@@ -1,0 +1,334 @@
+"""Exchange: what people said as people.jsonl, items as a file for raters without the server, and their answers back.
+
+A rater's file has a line for each item: its name, the texts, the hash of texts and scale ("shown"), what each value
+means, and three empty places: grade, skip and note. It tells nothing of strata, grades, scores or ranks. The same file
+comes back with the places filled in. Texts may be left out on the way, their hash may not: another audit can have the
+same items.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median_high, median_low
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from trueval.errors import Place
+from trueval.files.atomic_files import write_whole
+from trueval.files.json.jsonl_pairs import objects
+from trueval.files.json.jsonl_rows import INTEGER, Literal
+from trueval.files.source.source_bytes import read_content
+from trueval.golden.audit.store.audit_items import Label, Shown
+from trueval.golden.audit.store.audit_manifest import Item
+from trueval.golden.audit.store.events import Event, RefusedError, checked_event, checked_rater
+from trueval.golden.audit.store.rubric import anchors_of
+from trueval.golden.build.stage_files import lines_of
+
+if TYPE_CHECKING:
+    from trueval.golden.audit.store.audit_store import Store
+
+PEOPLE: Final = "people.jsonl"
+EVERY: Final = 10.0  # seconds between looks at what is new
+_ORDERS: Final = {1: "the first is better", 0: "they are equal", -1: "the second is better"}
+# What some programs take for ends of lines, as JSON can write it too.
+_SEPARATORS: Final = {ord(mark): f"\\u{ord(mark):04x}" for mark in "\x85\u2028\u2029"}
+
+
+def people_rows(store: Store) -> list[dict[str, Any]]:
+    """What people said: a line for each item that somebody graded or skipped.
+
+    The grade is the median of its raters, the lower of two; null where all of them skipped the item. Of two neighbors,
+    1 says that the upper one is better, 0 that they are equal, -1 that the lower one is, however they were shown.
+
+    Args:
+        store: of the audit.
+    """
+    return [_row(store.items[item], given) for item, given in store.labels().items()]
+
+
+def _row(item: Item, given: tuple[Label, ...]) -> dict[str, Any]:
+    graded = [(each, each.grade * item.sign) for each in given if each.grade is not None]
+    skipped = [each for each in given if each.grade is None]
+    labels = [
+        {"rater": each.rater, "grade": grade, "note": each.note, "seconds": each.seconds, "date": each.date}
+        for each, grade in graded
+    ]
+    return {
+        "item": item.item,
+        "task": item.task,
+        "query": item.query,
+        **item.subject,
+        "stratum": item.stratum,
+        "grade": middle([grade for _, grade in graded], item.task) if graded else None,
+        "labels": labels,
+        "skipped": [each.rater for each in skipped],
+        "notes": {each.rater: each.note for each in skipped if each.note},
+    }
+
+
+def middle(grades: Sequence[int], task: str = "grade") -> int:
+    """The median of what several raters said; where two are in the middle, the lower one.
+
+    Of two neighbors "lower" would put every list the other way round: there it is the one nearer to equal.
+
+    Args:
+        grades: of the raters of an item, one at least.
+        task: of the item.
+
+    >>> middle([5, 1, 4]), middle([2, 4]), middle([1, -1], "order"), middle([-1, 0], "order")
+    (4, 2, 0, 0)
+    """
+    low, high = median_low(grades), median_high(grades)
+    if task == "order" and low != high:
+        return 0 if low < 0 < high else min(low, high, key=abs)
+    return int(low)
+
+
+def write_people(store: Store) -> int:
+    """Write people.jsonl, whole or not at all.
+
+    Args:
+        store: of the audit.
+
+    Returns:
+        Lines.
+    """
+    rows = people_rows(store)
+    write_whole(store.folder / PEOPLE, lines_of(rows))
+    return len(rows)
+
+
+@contextmanager
+def people_kept(store: Store, seconds: float = EVERY) -> Iterator[None]:
+    """Keep people.jsonl up to date: written at once, every few seconds in which something was said, and at the end.
+
+    A session that is killed leaves the labels in the store and a file that is some seconds old; the next one writes it.
+
+    Args:
+        store: of the audit, open until the end.
+        seconds: between two looks.
+    """
+    left = threading.Event()
+
+    def keep() -> None:
+        before = store.labels()
+        while not left.wait(seconds):
+            if (now := store.labels()) != before:
+                write_people(store)
+                before = now
+
+    write_people(store)
+    keeper = threading.Thread(target=keep, daemon=True)
+    keeper.start()
+    try:
+        yield
+    finally:
+        left.set()
+        keeper.join()
+        write_people(store)
+
+
+def export_items(store: Store, path: Path) -> int:
+    """Write the items for raters without the server, in the order in which they are served.
+
+    Args:
+        store: of the audit.
+        path: of the file.
+
+    Returns:
+        Lines.
+    """
+    rows = [_blind(store, item) for item in store.items]
+    text = "".join(json.dumps(row, ensure_ascii=False).translate(_SEPARATORS) + "\n" for row in rows)
+    write_whole(path, lambda file: file.write_bytes(text.encode("utf-8", "replace")))
+    return len(rows)
+
+
+def _blind(store: Store, item: str) -> dict[str, Any]:
+    """An item without all that its rater must not know."""
+    shown = store.shown(item)
+    return {
+        "item": shown.item,
+        "task": shown.task,
+        **_texts(shown),
+        "shown": store.items[item].shown,
+        "choices": _choices(shown),
+        "grade": None,
+        "skip": False,
+        "note": "",
+    }
+
+
+def _choices(shown: Shown) -> dict[str, str]:
+    """What each value means."""
+    meanings = _ORDERS if shown.task == "order" else anchors_of(shown.task, (shown.low, shown.high))
+    return {str(value): meanings.get(value, "") for value in range(shown.low, shown.high + 1)}
+
+
+def _texts(shown: Shown) -> dict[str, str]:
+    """The texts of an item by what they are."""
+    names = {"order": ("first", "second"), "answer": ("answer",)}.get(shown.task, ("passage",))
+    return {"question": shown.question, **dict(zip(names, shown.texts, strict=True))}
+
+
+class Imported(NamedTuple):
+    """What a rater's file brought.
+
+    Attributes:
+        labels: grades that are new.
+        skips: that are new.
+        repeated: answers that were there before, word for word.
+        empty: lines without an answer.
+        conflicts: one line each: answers that differ from what the same rater said before, which stays.
+        gaps: items that nobody answered, served before one that the file answers: who picks items breaks the sample.
+    """
+
+    labels: int
+    skips: int
+    repeated: int
+    empty: int
+    conflicts: tuple[str, ...]
+    gaps: int = 0
+
+    def sentence(self) -> str:
+        """One line.
+
+        >>> Imported(3, 1, 0, 2, ()).sentence()
+        'took 3 grades and 1 skip; 2 items are still empty.'
+        >>> Imported(1, 0, 0, 2, (), gaps=1).sentence().split(". ")[1]
+        '1 item before answered ones has no answer: what is answered is a random sample only in the order of the file'
+        """
+        parts = [f"took {_several(self.labels, 'grade')} and {_several(self.skips, 'skip')}"]
+        if self.repeated:
+            parts.append(f"{_several(self.repeated, 'answer')} came before")
+        if self.conflicts:
+            parts.append(f"{_several(len(self.conflicts), 'conflict')} with what was said before, which stays")
+        if self.empty:
+            parts.append(f"{_several(self.empty, 'item')} {'is' if self.empty == 1 else 'are'} still empty")
+        return f"{'; '.join(parts)}.{self._gaps()}"
+
+    def _gaps(self) -> str:
+        if not self.gaps:
+            return ""
+        has = "has" if self.gaps == 1 else "have"
+        return (
+            f" {_several(self.gaps, 'item')} before answered ones {has} no answer: what is answered is a random sample "
+            'only in the order of the file. Answer them, or say "skip": true.'
+        )
+
+
+def _several(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def import_answers(store: Store, path: Path, rater: str) -> Imported:
+    """Take the answers of a rater's file: all that are new, or nothing where a line is wrong.
+
+    Args:
+        store: of the audit.
+        path: of the file.
+        rater: who filled it in.
+
+    Raises:
+        InputError: a line is not an answer to an item of this audit, or to other texts than its own, is outside the
+            scale, or answers an item another way than a line above it; with file and line.
+    """
+    checked_rater(rater)
+    found, empty = _read(path, rater, store)
+    known = {item: {each.rater: each for each in given} for item, given in store.labels().items()}
+    new: list[Event] = []
+    conflicts: list[str] = []
+    repeated = 0
+    for place, event in found.values():
+        before = known.get(event.item, {}).get(rater)
+        if before is None:
+            new.append(event)
+        elif (before.grade, before.note) == (event.grade, event.note):
+            repeated += 1
+        else:
+            was = "skipped it" if before.grade is None else f"graded it {before.grade}"
+            conflicts.append(f"{place}: {rater} has {was} before, which stays.")
+    # A name of its own each: after an undo, the same answer may come again.
+    store.record_all(each._replace(event=secrets.token_hex(16)) for each in new)
+    skips = sum(each.kind == "skip" for each in new)
+    return Imported(len(new) - skips, skips, repeated, empty, tuple(conflicts), _gaps(store, found))
+
+
+def _gaps(store: Store, answered: Collection[str]) -> int:
+    """How many items nobody answered of those that come before some that were, in the order of the sample."""
+    said, gaps = store.labels(), 0
+    for task in store.sample.scales:
+        own = [each.item for each in store.sample.items if each.task == task]
+        last = max((place for place, item in enumerate(own) if item in answered), default=0)
+        gaps += sum(item not in said for item in own[:last])
+    return gaps
+
+
+def _read(path: Path, rater: str, store: Store) -> tuple[dict[str, tuple[Place, Event]], int]:
+    """Item → its answer and where it is; and how many lines have none."""
+    found: dict[str, tuple[Place, Event]] = {}
+    empty = 0
+    for number, row in objects(read_content(str(path))):
+        place = Place(str(path), number)
+        event = _event(row, rater, store.items, place)
+        if event is None:
+            empty += 1
+            continue
+        above, same = found.setdefault(event.item, (place, event))
+        if same != event:
+            raise place.error(f"item {event.item} has another answer in line {above.line}. Keep one of them.")
+        _refuse_other_texts(row, store, event.item, place)
+    return found, empty
+
+
+def _refuse_other_texts(row: Mapping[str, Any], store: Store, item: str, place: Place) -> None:
+    """Refuse an answer to texts that are not those of the item: of another audit, or changed on the way.
+
+    Raises:
+        InputError: the hash is missing or another one, or a text is.
+    """
+    said = row.get("shown")
+    if said is None:
+        raise place.error(
+            f'item {item} has no "shown", which says what texts were read. Lines must be those of its own --export.'
+        )
+    if said != store.items[item].shown:
+        raise place.error(
+            f"item {item} was answered of other texts than this audit shows, or on another scale. The file is of "
+            "another audit, or of another version of its corpus: give it to that one."
+        )
+    if "choices" in row and row["choices"] != _choices(store.shown(item)):
+        raise place.error(
+            f"item {item}: its choices are not those of this audit. Answers are to the scale as exported."
+        )
+    for name, text in _texts(store.shown(item)).items():
+        if name in row and row[name] != text.encode("utf-8", "replace").decode():
+            raise place.error(
+                f"item {item}: its {name} is not the text of this audit. Answers are to the texts as exported."
+            )
+
+
+def _event(row: Mapping[str, Any], rater: str, items: Mapping[str, Item], place: Place) -> Event | None:
+    """What a line says; None where nothing is filled in."""
+    grade: Any = row.get("grade")
+    skip, note = row.get("skip", False), row.get("note") or ""
+    if isinstance(grade, Literal):
+        grade = int(grade) if re.fullmatch(INTEGER, grade) and len(grade) < 20 else float(grade)
+    note = str(note) if isinstance(note, str) else note
+    if not isinstance(skip, bool) or (skip and grade is not None):
+        raise place.error('"skip" must be true or false, and a line that is skipped has no grade. Correct the line.')
+    item = row.get("item")
+    if not isinstance(item, str) or item not in items:
+        raise place.error(f"there is no item {item!r} in this audit. Lines must be those of its own --export.")
+    if grade is None and not skip:
+        return None
+    event = Event("file", rater, str(item), "skip" if skip else "grade", grade, note)
+    try:
+        return checked_event(event, items)
+    except RefusedError as error:
+        raise place.error(str(error)) from None

@@ -1,0 +1,235 @@
+"""Anchoring: a label belongs to the question and to the passage that it was given to, by their texts and not their ids.
+
+Where a corpus was cut into other chunks, a label stays with its text wherever that is now. Where a question is asked in
+other words, its labels are not of that question any more: they are left out, counted and named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+
+from trueval.collection import Collection, text_hash, texts_with_ids_hash
+from trueval.errors import InputError
+from trueval.golden.build.golden_set import GoldenSet
+from trueval.judgments import Judgments
+from trueval.report.number_texts import counted
+
+SHOWN: Final = 3  # ids of questions that are named
+
+
+class Anchored(NamedTuple):
+    """Judgments of another cut of the corpus.
+
+    Attributes:
+        judgments: of the documents whose text was judged, for the questions that are asked as they were.
+        kept: judged passages whose text is still there.
+        moved: of these, those that have another id, or several.
+        lost: judged passages whose text is not there any more.
+        reworded: ids of the judged questions that are asked in other words now.
+        left: judged passages of these; they are in none of the counts above.
+        unread: judged questions that have no text in the collection, so that nobody can tell; their labels are kept.
+        notes: one-line remarks on the collection.
+    """
+
+    judgments: Judgments
+    kept: int
+    moved: int
+    lost: int
+    reworded: tuple[str, ...]
+    left: int
+    unread: int
+    notes: tuple[str, ...] = ()
+
+    def sentences(self) -> list[str]:
+        """What was carried over, a line each."""
+        told = [
+            f"{self.kept:,} of {self.kept + self.lost:,} judged passages are there word for word, {self.moved:,} of "
+            f"them under other ids; {self.lost:,} are lost."
+        ]
+        if self.reworded:
+            told.append(
+                f"{in_other_words(self.reworded)}: {counted(self.left, 'label', 'labels')} of the old words "
+                f"{'is' if self.left == 1 else 'are'} left out. trueval golden grade has the passages judged for the "
+                "new words, or trueval golden build with these queries."
+            )
+        if self.unread:
+            told.append(
+                f"{counted(self.unread, 'judged query has', 'judged queries have')} no text in the collection: nobody "
+                "checked that it is asked as it was, and its labels are kept. --queries names another file of queries."
+            )
+        return told
+
+
+class Changed(NamedTuple):
+    """What a collection has become since a golden set was built from it.
+
+    Attributes:
+        same: whether documents, ids and order are the same.
+        passages: judged, each text and query.
+        lost: of these, those whose text no document has any more.
+        reworded: ids of the judged questions that are asked in other words now.
+    """
+
+    same: bool
+    passages: int
+    lost: int
+    reworded: tuple[str, ...]
+
+    def sentences(self) -> list[str]:
+        """A line for each thing that changed; none where nothing did."""
+        told = []
+        if not self.same:
+            told.append(
+                f"The corpus is not the one that the golden set was built from: {self.lost:,} of {self.passages:,} "
+                "judged passages are not in it any more. trueval golden anchor carries its labels over to the texts "
+                "that are still there."
+            )
+        if self.reworded:
+            told.append(
+                f"{in_other_words(self.reworded)}, and their labels are of the old ones: put the old words back, or "
+                "build the golden set again with these queries. trueval golden build asks about them alone."
+            )
+        return told
+
+
+def in_other_words(queries: Sequence[str]) -> str:
+    """The beginning of a sentence on questions whose text is another one than was judged.
+
+    Args:
+        queries: their ids.
+
+    >>> in_other_words(["q1", "q2"])
+    "2 queries are asked in other words than were judged ('q1', 'q2')"
+    """
+    shown = ", ".join(map(repr, queries[:SHOWN]))
+    more = ", ..." if len(queries) > SHOWN else ""
+    return f"{counted(len(queries), 'query is', 'queries are')} asked in other words than were judged ({shown}{more})"
+
+
+def changed(golden: GoldenSet, collection: Collection) -> Changed:
+    """What a collection has become since.
+
+    Args:
+        golden: that was built from it.
+        collection: of now.
+    """
+    judged, reworded = _judged(golden), _reworded(golden, collection)
+    if texts_with_ids_hash(collection.documents) == golden.about["collection"]["sha256"]["documents"]:
+        return Changed(True, len(judged), 0, reworded)
+    known = _ids_by_text(collection, {each["text"] for each in judged})
+    return Changed(False, len(judged), sum(each["text"] not in known for each in judged), reworded)
+
+
+def anchored(golden: GoldenSet, collection: Collection) -> Anchored:
+    """The judgments for another cut of the corpus: a label stays with its question and its text.
+
+    Args:
+        golden: whose labels are carried over.
+        collection: with the new documents, and the queries under the ids that they had.
+
+    Raises:
+        InputError: nothing is judged, every question is asked in other words, or no judged text is in it.
+    """
+    judged, reworded = _judged(golden), _reworded(golden, collection)
+    if not judged:
+        raise InputError(f"{golden.folder}: nothing is judged in this golden set. Build it to the end.")
+    asked = [each for each in judged if each["query"] not in reworded]
+    if not asked:
+        raise InputError(
+            f"{collection.source}: {in_other_words(reworded)}, and no other one is judged in {golden.folder}. Name "
+            "the queries that were judged, or build the golden set again with these."
+        )
+    found = _carried(asked, collection)
+    if not found.rows:
+        raise InputError(
+            f"{collection.source}: none of the {len(asked)} judged passages of {golden.folder} is there, word for "
+            "word. Was the text changed too, and not the cuts alone? Then judge it anew."
+        )
+    frame = pl.DataFrame(
+        [(query, document, grade) for (query, document), grade in found.rows.items()],
+        schema={"query_id": pl.String, "doc_id": pl.String, "grade": pl.Float64},
+        orient="row",
+    )
+    unread = len({each["query"] for each in asked} - set(collection.queries))
+    counts = (len(asked) - found.lost, found.moved, found.lost, reworded, len(judged) - len(asked), unread)
+    return Anchored(Judgments.from_frame(frame), *counts, collection.notes)
+
+
+def anchor(folder: Path, collection: str, out: Path, *, queries: str | None = None) -> Anchored:
+    """Write the judgments of a golden set for another cut of its corpus; what `trueval golden anchor` does.
+
+    Args:
+        folder: of the golden set.
+        collection: place of the new documents, and of the queries under the ids that they had.
+        out: file of the judgments, not in the golden set.
+        queries: file of the queries, where they are elsewhere.
+
+    Raises:
+        InputError: as in `GoldenSet.read`, `Collection.read` and `anchored`, or `out` is in the golden set.
+    """
+    golden = GoldenSet.read(folder)
+    refuse_inside(out, folder)
+    found = anchored(golden, Collection.read(collection, queries=queries))
+    found.judgments.write(out)
+    return found
+
+
+def refuse_inside(out: Path, folder: Path) -> None:
+    """Refuse to write into a golden set.
+
+    Args:
+        out: what is to be written.
+        folder: of the golden set.
+
+    Raises:
+        InputError: it is in that folder.
+    """
+    if out.resolve().parent == folder.resolve():
+        raise InputError(f"{out}: is in the golden set, whose files belong together. Name another place.")
+
+
+class _Carried(NamedTuple):
+    rows: Mapping[tuple[str, str], float]
+    moved: int
+    lost: int
+
+
+def _carried(judged: Sequence[Mapping[str, Any]], collection: Collection) -> _Carried:
+    """The grade of each query and new document."""
+    known = _ids_by_text(collection, {each["text"] for each in judged})
+    rows: dict[tuple[str, str], float] = {}
+    moved = lost = 0
+    for each in judged:
+        ids = known.get(each["text"], [])
+        lost += not ids
+        moved += bool(ids) and ids != [each["document"]]
+        for document in ids:
+            # The same text twice in a pool may have two grades: the higher one, as the judge saw it in both.
+            pair = (each["query"], document)
+            rows[pair] = max(rows.get(pair, 0.0), float(each["grade"]))
+    return _Carried(rows, moved, lost)
+
+
+def _judged(golden: GoldenSet) -> list[Mapping[str, Any]]:
+    return [each for each in golden.labels if each["grade"] is not None]
+
+
+def _reworded(golden: GoldenSet, collection: Collection) -> tuple[str, ...]:
+    """Judged questions whose text is another one now; of labels that do not say how they were asked, every one."""
+    asked = {each["query"]: each.get("asked") for each in _judged(golden)}
+    texts = {query: collection.queries[query] for query in asked if query in collection.queries}
+    return tuple(query for query, text in texts.items() if text_hash([text]) != asked[query])
+
+
+def _ids_by_text(collection: Collection, wanted: set[str]) -> dict[str, list[str]]:
+    """Text hash → ids of the documents with that text."""
+    found: dict[str, list[str]] = {}
+    for document, text in collection.documents.items():
+        key = text_hash([text])
+        if key in wanted:
+            found.setdefault(key, []).append(document)
+    return found

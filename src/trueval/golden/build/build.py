@@ -1,0 +1,257 @@
+"""Building a golden set: the stages in a row, each resumable by itself.
+
+    rewrite   S1  queries as they are searched with       rewritten.jsonl
+    pool      S2, S3  both searches, fused                pool.parquet
+    grade     S4  every passage of the pools graded       graded.parquet
+    prune     S5  the passages that are worth refining    kept.jsonl
+    refine    S6  the best of them in order               refined.jsonl, top.trec
+    regrade       what contradicts its grade, once more   regraded.parquet     only where it is asked for
+
+What a stage is made of decides its key; a stage whose key is that of its manifest is taken as it is. After the stages
+the judgments are made of all labels: qrels.trec, labels.jsonl and golden.json (golden_set.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+
+from trueval.collection import Collection
+from trueval.errors import InputError, PolicyError, nearest
+from trueval.golden.build.build_estimate import ENDLESS, Estimate, Known, estimate
+from trueval.golden.build.build_runner import Work
+from trueval.golden.build.golden_plan import Plan
+from trueval.golden.build.golden_set import GoldenSet, finish
+from trueval.golden.build.golden_tables import JUDGE_REWRITES
+from trueval.golden.build.grade import questions_of
+from trueval.golden.build.judge_choice import check_labels, make_judge
+from trueval.golden.build.pooling import pools_of
+from trueval.golden.build.regrade import contradicted
+from trueval.golden.build.stage_files import NAMES, read_lines
+from trueval.golden.judge.judge import Judge
+from trueval.golden.judge.ledger import known_ledger, opened_ledger
+from trueval.golden.judge.model_judge import ModelJudge
+from trueval.models.hosted.account import Account, in_words, summed
+from trueval.retrieval.pipeline.pipeline import Pipeline
+from trueval.retrieval.pipeline.pipeline_estimate import ModelCounts, ModelTexts
+from trueval.retrieval.pipeline.rewriting import rewritten
+from trueval.retrieval.pipeline.stage_resources import Begin, nobody, shared_work
+from trueval.retrieval.pipeline.stage_runner import Work as Retrieval
+
+LEDGER: Final = "ledger.sqlite"
+POOLS: Final = "pool.parquet"
+KEPT: Final = "kept.jsonl"
+INVALID: Final = (
+    "An answer that is not valid is asked for once more: these second calls are in what it costs at most, and in no "
+    "other number; calls that are cut and sent again are in none."
+)
+SENT: Final = "calls.jsonl"  # every attempt that was sent, those that failed too
+
+
+def build(
+    plan: Plan,
+    out: Path,
+    *,
+    until: str | None = None,
+    ledger: Path | None = None,
+    cache: Path | None = None,
+    max_cost: float | None = None,
+    judge: Judge | None = None,
+    begin: Begin | None = None,
+) -> GoldenSet:
+    """Build a golden set, or go on where it was interrupted.
+
+    Args:
+        plan: of the golden set.
+        out: its folder, made if absent.
+        until: the last stage that is made; all by default.
+        ledger: file of the ledger, where several golden sets share one; ledger.sqlite of the folder by default.
+        cache: keeps embeddings and indexes.
+        max_cost: what may be spent in all, earlier runs of the same folder included; that of the plan by default.
+        judge: instead of the one of the plan.
+        begin: called with the name of each stage; what it returns is called as the stage goes on.
+
+    Raises:
+        InputError: an input is bad, a service refuses, or the money is spent; what is done is kept.
+        PolicyError: there is no such stage.
+    """
+    names = stages_of(plan, until)
+    out.mkdir(parents=True, exist_ok=True)
+    collection = plan.read_collection()
+    limit = plan.judge.values["max_cost"] if max_cost is None else max_cost
+    account = opened_account(out / SENT, limit)
+    chosen = judge or make_judge(plan.judge, collection, account, plan.seed)
+    with opened_ledger(ledger or out / LEDGER) as book:
+        if "grade" in names and not book.totals().calls:
+            _check_ready(chosen)
+        work = Work(plan, out, collection, chosen, book, account, cache, begin or nobody)
+        if "pool" not in work.done(names):
+            if "grade" in names:
+                check_labels(chosen, plan, collection)
+            if plan.rewrite == JUDGE_REWRITES:  # before it is paid for; else it is the first thing that retrieval does
+                Pipeline(plan.settings).check(collection, cache=cache)
+        for name in names:
+            getattr(work, name)()
+        return finish(plan.name, out, collection, work.about(), book)
+
+
+def _check_ready(judge: Judge) -> None:
+    """Refuse a judge that cannot be asked for want of a key, before pools are made for it.
+
+    A ledger that has answers may have all of them; then nobody is asked, and no key is needed.
+    """
+    if isinstance(judge, ModelJudge):
+        judge.check_key()
+
+
+class Estimates(NamedTuple):
+    """What a golden set takes, of which nothing is asked.
+
+    Attributes:
+        tasks: of the judge.
+        spent: so far.
+        max_cost: what may be spent in all.
+        notes: what is not in the numbers, one line each.
+        models: what goes through models, so that pools are found.
+    """
+
+    tasks: tuple[Estimate, ...]
+    spent: float
+    max_cost: float | None
+    notes: tuple[str, ...] = ()
+    models: tuple[ModelTexts, ...] = ()
+
+    def sentences(self) -> list[str]:
+        """A line for each task, and one for all."""
+        paid = [each for each in self.tasks if each.tokens_in is not None]
+        services = [each for each in self.models if each.calls]
+        every: list[Estimate | ModelTexts] = [*self.tasks, *services]
+        limit = "" if self.max_cost is None else f", of at most {self.max_cost:g}"
+        most = "at most " * any(each.most for each in every)
+        total = f"in all: {most}{sum(each.calls for each in every):,} calls"
+        total += f", {_price([*paid, *services])}; {self.spent:.4g} is spent{limit}." if paid or services else "."
+        endless = any(each.calls and each.cost is not None and each.at_most is None for each in paid)
+        told = [*(each.sentence for each in self.models), *(each.sentence() for each in self.tasks)]
+        return [*told, total, *([INVALID] if paid else []), *([ENDLESS] if endless else []), *self.notes]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of a dry run."""
+        models, tasks = [vars(each) for each in self.models], [each._asdict() for each in self.tasks]
+        return {**self._asdict(), "tasks": tasks, "notes": list(self.notes), "models": models}
+
+
+def _price(parts: Sequence[Estimate | ModelTexts]) -> str:
+    """What parts cost together, in words."""
+    return in_words(summed(each.cost for each in parts), summed(each.at_most for each in parts)).removeprefix("for ")
+
+
+def dry_run(
+    plan: Plan,
+    out: Path,
+    *,
+    ledger: Path,
+    max_cost: float | None = None,
+    until: str | None = None,
+    cache: Path | None = None,
+) -> Estimates:
+    """What a golden set takes; nothing is asked, and nothing is written. What cannot run is refused.
+
+    Args:
+        plan: of the golden set.
+        out: its folder, where pools may be known already.
+        ledger: file of the ledger.
+        max_cost: as in `build`.
+        until: as in `build`.
+        cache: as in `build`.
+
+    Raises:
+        InputError: an input is bad, a model does not fit the plan, or labels lack a passage.
+        PolicyError: there is no such stage.
+    """
+    names = stages_of(plan, until)
+    collection = plan.read_collection()
+    limit = plan.judge.values["max_cost"] if max_cost is None else max_cost
+    account = opened_account(out / SENT, limit)
+    judge = make_judge(plan.judge, collection, account, plan.seed)
+    with known_ledger(ledger) as book:
+        done = [] if book is None else Work(plan, out, collection, judge, book, account, None, nobody).done(names)
+        known = Known(
+            names,
+            [name for name in names if name not in done],
+            pools_of(pl.read_parquet(out / POOLS)) if "pool" in done else None,
+            contradicted(read_lines(out / "refined.jsonl")) if "refine" in done else None,
+            {row["query"]: row["documents"] for row in read_lines(out / KEPT)} if "prune" in done else None,
+        )
+        notes = _checked(plan, known, collection, judge, cache)
+        tasks = tuple(estimate(plan, known, collection, judge, book))
+        models = _searching(plan, collection, cache) if "pool" in known.left else ()
+        return Estimates(tasks, account.spent, limit, notes, models)
+
+
+def _checked(plan: Plan, known: Known, collection: Collection, judge: Judge, cache: Path | None) -> tuple[str, ...]:
+    """Refuse what cannot run, as far as it is known before anything is made; remarks on what may not.
+
+    Raises:
+        InputError: a model does not fit the plan, or labels or a ledger lack a passage.
+    """
+    if "pool" in known.left:
+        Pipeline(plan.settings).check(collection, cache=cache)
+    if "grade" not in known.left:
+        return ()
+    if isinstance(judge, ModelJudge):
+        try:
+            judge.check_key()
+        except InputError as error:  # what it costs can be known without a key
+            return (str(error),)
+        return ()
+    if known.pools is None:
+        told = check_labels(judge, plan, collection)
+        return () if told is None else (told,)
+    for each in questions_of(known.pools, collection.queries, collection.documents, plan.judge.grading):
+        judge.ask(each.question)  # it costs nothing
+    return ()
+
+
+def _searching(plan: Plan, collection: Collection, cache: Path | None) -> tuple[ModelTexts, ...]:
+    """What goes through the models that find the pools; queries that a judge rewrites are taken to be as long."""
+    unknown = plan.rewrite == JUDGE_REWRITES
+    queries = collection.queries if unknown else rewritten(collection.queries, plan.rewrite)
+    counts = ModelCounts()
+    with shared_work(cache, Account(), kept=False) as shared:
+        counts.add(Retrieval(replace(collection, queries=queries, judgments=None), plan.settings, shared, nobody))
+        found = counts.found()
+    return tuple(replace(each, at_most=None) if unknown and each.calls else each for each in found)
+
+
+def stages_of(plan: Plan, until: str | None = None) -> tuple[str, ...]:
+    """The stages that a plan asks for, in their order.
+
+    Args:
+        plan: of the golden set.
+        until: the last one; all if None.
+
+    Raises:
+        PolicyError: there is no such stage.
+    """
+    if until is not None and until not in NAMES:
+        raise PolicyError(f"until must be one of {', '.join(NAMES)}. Got {until!r}.{nearest(until, NAMES)}")
+    asked = NAMES if until is None else NAMES[: NAMES.index(until) + 1]
+    left_out = () if plan.refining.method == "posterior" and plan.refining.regrade else ("regrade",)
+    return tuple(name for name in asked if name not in left_out)
+
+
+def opened_account(file: Path, max_cost: float | None) -> Account:
+    """An account that knows what earlier runs spent, and what others spend that run at the same time.
+
+    Args:
+        file: with a line for each call that was sent.
+        max_cost: what may be spent in all; None for no limit.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    return Account(max_cost, file, shared=True)

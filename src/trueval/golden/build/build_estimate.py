@@ -1,0 +1,362 @@
+"""Estimates: calls, tokens and money of a golden set before they are spent, and what is said before the first call.
+
+Calls are exact, or the most that there can be (`most`): a question counts once, and the second call about an answer
+that is not valid does not. The cost is the one to expect: tokens of answers are those of earlier answers in the ledger,
+where there are some of the same model, parameters and prompt; else a guess from the number of passages, and what the
+model thinks beside it in another task. `at_most` is never below the bill where max_tokens is honored and no call is
+cut: a token for each byte, answers as long as they may be, second calls about all, and the longest passages in each.
+"""
+
+from __future__ import annotations
+
+import heapq
+import warnings
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from trueval.collection import Collection as Texts
+from trueval.errors import TruevalWarning
+from trueval.golden.build.golden_plan import Plan
+from trueval.golden.build.golden_tables import JUDGE_REWRITES
+from trueval.golden.build.grade import Grading, questions_of
+from trueval.golden.build.pooling import SOURCES
+from trueval.golden.build.refine_pools import Refining
+from trueval.golden.build.regrade import REGRADED, once_more
+from trueval.golden.build.rounds import rng_of
+from trueval.golden.build.steadiness import again_of
+from trueval.golden.judge.judge import TASKS, Judge, Question, Task, key_of
+from trueval.golden.judge.ledger import Ledger
+from trueval.golden.judge.model_judge import TOKENS_OUT, ModelJudge
+from trueval.models.hosted.account import Account, rounded_up
+from trueval.models.hosted.services import is_this_machine
+from trueval.report.number_texts import counted
+
+ENDLESS: Final = (
+    "Nothing limits the length of an answer: set max_completion_tokens in [judge], else nobody knows what it costs at "
+    "most, and the bill can pass max_cost by the calls under way."
+)
+SAMPLED: Final = 20  # queries of which tokens are counted; of the others they are taken to be as many
+
+
+class Estimate(NamedTuple):
+    """What a task of a judge takes.
+
+    Attributes:
+        task: of the judge.
+        calls: that are still to be asked.
+        known: calls that the ledger has.
+        passages: in the calls that are still to be asked.
+        tokens_in: of these calls, by our estimate; None for a judge without tokens.
+        tokens_out: of their answers.
+        cost: in the currency of the judge's prices; None where they are not known.
+        most: whether it may be less: pools are not known yet, or the task stops by itself.
+        answers: earlier ones whose tokens `tokens_out` is taken from; 0 where it is a guess.
+        at_most: that it can cost; None where nobody knows, since nothing limits an answer, or no price is known.
+    """
+
+    task: str
+    calls: int
+    known: int
+    passages: int
+    tokens_in: int | None
+    tokens_out: int | None
+    cost: float | None
+    most: bool
+    answers: int = 0
+    at_most: float | None = None
+
+    def sentence(self) -> str:
+        """One line.
+
+        >>> Estimate("grade", 12, 0, 96, 9_000, 600, 0.0042, False, answers=9, at_most=0.02).sentence()[34:]
+        'about 9,000 tokens out and 600 back (as in 9 earlier answers), about 0.0042, at most 0.02.'
+        >>> Estimate("order", 1200, 0, 6000, None, None, None, True).sentence()
+        'order: at most 1,200 calls with 6,000 passages.'
+        """
+        if not self.calls and self.known:
+            return f"{self.task}: no calls; {self.known:,} are in the ledger."
+        told = f"{self.task}: {'at most ' * self.most}{self.calls:,} calls with {self.passages:,} passages"
+        if self.tokens_in is not None:
+            back = f"as in {counted(self.answers, 'earlier answer', 'earlier answers')}"
+            told += f", about {self.tokens_in:,} tokens out and {self.tokens_out:,} back"
+            told += f" ({back if self.answers else 'thinking not counted'})"
+            told += f", {self.price}"
+        return told + (f"; {self.known:,} more are in the ledger" if self.known else "") + "."
+
+    @property
+    def price(self) -> str:
+        """The cost in words."""
+        if self.cost is None:
+            return "at a price that is not known"
+        return f"about {self.cost:.4g}" + ("" if self.at_most is None else f", at most {rounded_up(self.at_most)}")
+
+
+def estimate_stage(
+    judge: Judge,
+    ledger: Ledger | None,
+    task: str,
+    questions: Sequence[Question],
+    calls: int | None = None,
+    largest: Sequence[tuple[int, Question]] = (),
+) -> Estimate:
+    """What asking some questions takes.
+
+    Args:
+        judge: who is asked.
+        ledger: whose answers need not be asked for; None for none.
+        task: of the questions.
+        questions: all of them, or examples.
+        calls: how many there are at most, where the questions are examples.
+        largest: number and largest question of all that there may be, where the questions are examples.
+    """
+    known = 0
+    if calls is None:
+        questions = list(dict.fromkeys(questions))  # one that is there twice is asked once
+    if calls is None and ledger is not None:
+        unknown = [each for each in questions if ledger.find(key_of(judge, each)) is None]
+        known, questions = len(questions) - len(unknown), unknown
+    number = len(questions) if calls is None else calls
+    passages = sum(len(each.passages) for each in questions)
+    scale = number / len(questions) if questions else 0.0
+    passages = round(passages * scale)
+    if not isinstance(judge, ModelJudge):
+        return Estimate(task, number, known, passages, None, None, None, calls is not None)
+    found = [judge.estimate(each) for each in questions]
+    sent, guessed = (round(scale * sum(each[place] or 0 for each in found)) for place in range(2))
+    back, answers = _back(judge, ledger, questions, number, guessed)
+    price = judge.use.prices.cost(sent, back)
+    at_most = _most_cost(judge, [(1, each) for each in questions] if calls is None else largest, number)
+    return Estimate(task, number, known, passages, sent, back, price, calls is not None, answers, at_most)
+
+
+def _most_cost(judge: ModelJudge, largest: Sequence[tuple[int, Question]], calls: int) -> float | None:
+    """The most that calls cost; those that are in no group are as the dearest of all."""
+    costs = [(number, judge.most(question).cost) for number, question in largest]
+    known = [(number, cost) for number, cost in costs if cost is not None]
+    if len(known) < len(costs) or (calls and not costs):
+        return None
+    rest = max(calls - sum(number for number, _ in known), 0)
+    return sum(number * cost for number, cost in known) + rest * max((cost for _, cost in known), default=0.0)
+
+
+def _back(
+    judge: ModelJudge, ledger: Ledger | None, questions: Sequence[Question], calls: int, guessed: int
+) -> tuple[int, int]:
+    """Tokens of answers, and the number of earlier ones that they are taken from: of as many passages in a call.
+
+    Where the task has none, those of other tasks tell what the model thinks in a call beside its answer.
+    """
+    if ledger is None or not questions:
+        return guessed, 0
+    thought = (0.0, 0)
+    for task in sorted(TASKS, key=lambda each: each != questions[0].task):
+        billed, (each, own) = ledger.billed(judge, task), TOKENS_OUT[task]
+        written = own * billed.calls + each * billed.passages
+        if billed.calls and task == questions[0].task:
+            return round(guessed * billed.tokens_out / written), billed.calls
+        if billed.calls > thought[1]:
+            thought = max(billed.tokens_out - written, 0) / billed.calls, billed.calls
+    return guessed + round(calls * thought[0]), thought[1]
+
+
+def estimate_orders(
+    judge: Judge,
+    ledger: Ledger | None,
+    pools: Sequence[tuple[str, Sequence[str]]],
+    how: Refining,
+    repeat: int,
+    *,
+    queries: int | None = None,
+    largest: Question | None = None,
+) -> Estimate:
+    """What a refinement takes that uses its whole budget: the same before it and in a dry run of what it refines.
+
+    Which passages a call shows depends on the answers. The cost is that of batches in which each passage is as often as
+    any other; at most each call of a query shows its longest ones.
+
+    Args:
+        judge: who orders.
+        ledger: with earlier answers; None for none.
+        pools: [query] its text and the texts of its passages.
+        how: they are refined.
+        repeat: calls that are asked once more, at most.
+        queries: how many there are, where these pools are examples; None for these.
+        largest: a question that none is larger than, where these pools are examples.
+    """
+    pools = [(query, texts) for query, texts in pools if len(texts) > 1]
+    number = len(pools) if queries is None else queries
+    examples = [Question("order", query, batch) for query, texts in pools for batch in _batches(texts, how.batch)]
+    groups = [(how.calls, Question("order", query, longest(texts, how.batch))) for query, texts in pools]
+    if largest is not None:
+        groups = [(number * how.calls, largest)]
+    return estimate_stage(judge, ledger, "order", examples, most_orders(number, how, repeat), groups)
+
+
+def _batches(texts: Sequence[str], size: int) -> list[tuple[str, ...]]:
+    """Batches in which each text is about as often as any other.
+
+    >>> _batches("abcde", 2)
+    [('a', 'b'), ('c', 'd'), ('e', 'a')]
+    """
+    size, count = min(size, len(texts)), len(texts)
+    return [tuple(texts[(place + each) % count] for each in range(size)) for place in range(0, count, size)]
+
+
+def longest(texts: Iterable[str], count: int) -> tuple[str, ...]:
+    """The longest texts, by their bytes, the longest one first.
+
+    Args:
+        texts: any.
+        count: how many, at most.
+    """
+    return tuple(heapq.nlargest(count, texts, key=lambda text: len(text.encode("utf-8", "replace"))))
+
+
+def announce(judge: Judge, account: Account, found: Estimate) -> None:
+    """Say what leaves this machine, to whom and for how much, before the first call of a stage.
+
+    Args:
+        judge: who is asked.
+        account: what is spent, and what may be.
+        found: what it takes.
+    """
+    if not isinstance(judge, ModelJudge) or not found.calls:
+        return
+    leaves = "go to" if is_this_machine(judge.url) else "leave this machine for"
+    key = f", with the key in {judge.key.variable}" if judge.key.variable else ""
+    price = found.price if found.cost is None else f"for {found.price}"
+    limit = "" if account.max_cost is None else f"; {account.spent:.4g} of at most {account.max_cost:g} is spent"
+    over = account.max_cost is not None and account.spent + (found.cost or 0.0) > account.max_cost
+    endless = account.max_cost is not None and judge.use.most_out is None
+    told = (
+        f"{found.task}: {'at most ' * found.most}{found.calls:,} calls with {found.passages:,} passages, about "
+        f"{found.tokens_in or 0:,} tokens, {leaves} {judge.host} ({judge.name}){key}, {price}{limit}."
+        f"{' It stops there, and keeps what is done.' * over}{f' {ENDLESS}' * endless}"
+    )
+    warnings.warn(told, TruevalWarning, stacklevel=3)
+
+
+def most_orders(queries: int, how: Refining, repeat: int) -> int:
+    """The most calls that a refinement takes.
+
+    Args:
+        queries: with two passages or more.
+        how: they are refined.
+        repeat: calls that are asked once more, at most.
+
+    >>> most_orders(3, Refining(calls=60), 50)
+    230
+    """
+    return queries * how.calls + min(repeat, queries * how.calls)
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What a dry run knows of a golden set.
+
+    Attributes:
+        names: of the stages that are asked for.
+        left: those that must still be made.
+        pools: query id → ids of documents; None where they must still be found.
+        contradicted: the same of the passages that are graded once more; None where the refinement is not there.
+        kept: the same of the passages that are refined; None where they are not known.
+    """
+
+    names: Collection[str]
+    left: Collection[str]
+    pools: Mapping[str, Sequence[str]] | None
+    contradicted: Mapping[str, Sequence[str]] | None
+    kept: Mapping[str, Sequence[str]] | None = None
+
+
+def estimate(plan: Plan, known: Known, collection: Texts, judge: Judge, ledger: Ledger | None) -> list[Estimate]:
+    """What a golden set takes; nothing is asked.
+
+    Args:
+        plan: of the golden set.
+        known: what of it is there.
+        collection: documents and queries.
+        judge: who would be asked.
+        ledger: whose answers need not be asked for.
+    """
+    found = []
+    if plan.rewrite == JUDGE_REWRITES:
+        asked = [Question("rewrite", text, ()) for text in collection.queries.values()]
+        found.append(estimate_stage(judge, ledger, "rewrite", asked))
+    task = _Tasks(plan, known, collection, judge, ledger)
+    found += [task.grade()] if "grade" in known.names else []
+    found += [task.order()] if "refine" in known.left and plan.refining.method != "none" else []
+    return found + ([task.regrade()] if "regrade" in known.left else [])
+
+
+class _Tasks:
+    """The tasks of a judge, over pools that are known or as large as they can become."""
+
+    def __init__(self, plan: Plan, known: Known, collection: Texts, judge: Judge, ledger: Ledger | None) -> None:
+        self.plan, self.known, self.collection = plan, known, collection
+        self.judge, self.ledger = judge, ledger
+        self.repeat = int(plan.judge.values["repeat"])
+        self.pools = _likely_pools(plan, collection) if known.pools is None else known.pools
+
+    def grade(self) -> Estimate:
+        """Of every passage, in each round."""
+        asked = self._questions(self.pools, self.plan.judge.grading)
+        if self.known.pools is not None:
+            asked += again_of(asked, self.repeat, self.plan.seed)
+            return estimate_stage(self.judge, self.ledger, "grade", asked)
+        calls = self._of_all(len(asked))
+        calls += min(self.repeat, calls)
+        largest = self._largest("grade", self.plan.judge.grading.size(max(map(len, self.pools.values()), default=1)))
+        return estimate_stage(self.judge, self.ledger, "grade", asked, calls, [(calls, largest)])
+
+    def order(self) -> Estimate:
+        """Of the best passages, at the whole budget of each query."""
+        how, texts = self.plan.refining, self.collection
+        pools = [
+            (texts.queries[query], [texts.documents[each] for each in ids])
+            for query, ids in (self.pools if self.known.kept is None else self.known.kept).items()
+        ]
+        if self.known.pools is not None:
+            return estimate_orders(self.judge, self.ledger, pools, how, self.repeat)
+        number, largest = self._of_all(sum(len(ids) > 1 for _, ids in pools)), self._largest("order", how.batch)
+        return estimate_orders(self.judge, self.ledger, pools, how, self.repeat, queries=number, largest=largest)
+
+    def regrade(self) -> Estimate:
+        """Of what contradicts its grade: before the refinement, as many passages of each query as there may be."""
+        how = once_more(self.plan.judge.grading)
+        if self.known.contradicted is not None:
+            asked = self._questions(self.known.contradicted, how)
+            return estimate_stage(self.judge, self.ledger, "regrade", asked)
+        most = min(REGRADED, self.plan.keep)
+        asked = self._questions({query: ids[:most] for query, ids in self.pools.items()}, how)
+        calls, largest = self._of_all(len(asked)), self._largest("grade", how.size(most))
+        return estimate_stage(self.judge, self.ledger, "regrade", asked, calls, [(calls, largest)])
+
+    def _largest(self, task: Task, passages: int) -> Question:
+        """A question that none about these pools, or about any where they are not known, is larger than."""
+        documents, known = self.collection.documents, self.known.pools
+        ids = documents if known is None else {each for pool in known.values() for each in pool}
+        texts = longest((documents[each] for each in ids), passages)
+        return Question(task, longest(self.collection.queries.values(), 1)[0], texts)
+
+    def _questions(self, pools: Mapping[str, Sequence[str]], how: Grading) -> list[Question]:
+        texts = self.collection
+        return [each.question for each in questions_of(pools, texts.queries, texts.documents, how)]
+
+    def _of_all(self, count: int) -> int:
+        """So many of these pools, where these are examples: as many of all queries."""
+        if self.known.pools is not None:
+            return count
+        return round(count * len(self.collection.queries) / max(len(self.pools), 1))
+
+
+def _likely_pools(plan: Plan, collection: Texts) -> dict[str, list[str]]:
+    """Pools of some queries as large as they can become, of documents drawn at random."""
+    sources = sum(name in plan.settings for name in ("index", "sparse"))
+    size = min(plan.depth * min(sources, len(SOURCES)), len(collection.documents))
+    ids, rng = list(collection.documents), rng_of(plan.seed, "estimate")
+    return {
+        query: [ids[place] for place in rng.choice(len(ids), size, replace=False).tolist()]
+        for query in list(collection.queries)[:SAMPLED]
+    }

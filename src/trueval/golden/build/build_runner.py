@@ -1,0 +1,388 @@
+"""The work of a golden set: each stage taken as it is, or made from what the stages before it gave."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from trueval.collection import Collection, texts_with_ids_hash
+from trueval.errors import InputError, TruevalWarning
+from trueval.golden.build.anchoring import in_other_words
+from trueval.golden.build.build_estimate import announce, estimate_orders, estimate_stage
+from trueval.golden.build.golden_plan import Plan
+from trueval.golden.build.golden_set import asked_texts
+from trueval.golden.build.golden_tables import JUDGE_REWRITES
+from trueval.golden.build.grade import Grading, grade, grades_of, questions_of
+from trueval.golden.build.pooling import find_pools, pools_of, rewrite
+from trueval.golden.build.prune import Candidate, means_of, pruned
+from trueval.golden.build.refine_pools import Pool, graded_order, refine_pools, top_of
+from trueval.golden.build.regrade import contradicted, once_more
+from trueval.golden.build.stage_files import Stages, key_for_stage, lines_of, read_lines, usage_of
+from trueval.golden.build.steadiness import again_of, ask_again
+from trueval.golden.judge.concurrent_questions import Step
+from trueval.golden.judge.judge import Judge, Question
+from trueval.golden.judge.ledger import Ledger
+from trueval.golden.refine.aggregate import expectations
+from trueval.models.hosted.account import Account
+from trueval.retrieval.pipeline.rewriting import AS_IS, NORMALISED, rewritten
+from trueval.retrieval.pipeline.stage_resources import Begin
+from trueval.run import Run
+
+WAYS: Final = (AS_IS, NORMALISED, JUDGE_REWRITES)
+
+
+class UnmadeError(Exception):
+    """A stage that would have to be made; never shown to people."""
+
+
+class Work:
+    """The stages of one golden set.
+
+    Args:
+        plan: of the golden set.
+        folder: of the golden set.
+        collection: documents and queries.
+        judge: who grades and orders.
+        ledger: where answers are.
+        account: what is spent.
+        cache: keeps embeddings and indexes.
+        begin: as in `build`.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        folder: Path,
+        collection: Collection,
+        judge: Judge,
+        ledger: Ledger,
+        account: Account,
+        cache: Path | None,
+        begin: Begin,
+    ) -> None:
+        self.plan, self.folder, self.collection, self.judge = plan, folder, collection, judge
+        self.ledger, self.account, self.cache, self.begin = ledger, account, cache, begin
+        self.stages = Stages(folder)
+        self.made: dict[str, dict[str, Any]] = {}
+        self.making = True
+
+    @property
+    def at_once(self) -> int:
+        """Calls under way at once."""
+        return int(self.plan.judge.values["concurrency"])
+
+    @cached_property
+    def hashes(self) -> dict[str, str]:
+        """Of the texts, with their ids."""
+        sides = {"documents": self.collection.documents, "queries": self.collection.queries}
+        return {name: texts_with_ids_hash(texts) for name, texts in sides.items()}
+
+    def about(self) -> dict[str, Any]:
+        """What golden.json says of how it was made."""
+        return {
+            "seed": self.plan.seed,
+            "judge": {"name": self.judge.name, **asdict(self.plan.judge.grading)},
+            "sha256": self.hashes,
+            "stages": list(self.made.values()),
+        }
+
+    def done(self, names: Sequence[str]) -> list[str]:
+        """The first of these stages that are there as they are asked for now; nothing is made.
+
+        Args:
+            names: of stages, in their order.
+        """
+        self.making = False
+        found: list[str] = []
+        for name in names:
+            try:
+                getattr(self, name)()
+            except UnmadeError:
+                break
+            found.append(name)
+        self.making = True
+        return found
+
+    def stage(
+        self,
+        name: str,
+        inputs: Mapping[str, Any],
+        parameters: Mapping[str, Any],
+        make: Callable[[Step], tuple[Mapping[str, Any], Mapping[str, Any]]],
+    ) -> None:
+        """Take a stage as it is, or make it.
+
+        Args:
+            name: of the stage.
+            inputs: hashes by name.
+            parameters: values of JSON.
+            make: from a step function to what writes its files, by name, and further entries of its manifest.
+        """
+        key = key_for_stage(name, inputs, parameters)
+        found = self.stages.done(name, key)
+        if found is None and not self.making:
+            raise UnmadeError
+        if found is None:
+            files, about = make(self.begin(name))
+            about = {"inputs": dict(inputs), "parameters": dict(parameters), **about}
+            found = self.stages.keep(name, key, files, about)
+        self.made[name] = found
+
+    def output(self, stage: str) -> Mapping[str, Any]:
+        """The hashes of what an earlier stage gave."""
+        return {f"{stage}/{file}": sha256 for file, sha256 in self.made[stage]["outputs"].items()}
+
+    def _announce(self, task: str, questions: Sequence[Question]) -> None:
+        announce(self.judge, self.account, estimate_stage(self.judge, self.ledger, task, questions))
+
+    def rewrite(self) -> None:
+        """S1."""
+        way, queries = self.plan.rewrite, self.collection.queries
+        by_judge = way == JUDGE_REWRITES
+        parameters: dict[str, Any] = {"rewrite": way if way in WAYS else Path(way).name}
+        inputs = {"queries": self.hashes["queries"]}
+        if by_judge:
+            parameters["judge"] = dict(self.judge.identity("rewrite"))
+        else:
+            inputs["rewritten"] = texts_with_ids_hash(rewritten(queries, way))
+        if self.making:
+            self._say_reworded()
+
+        def make(step: Step) -> tuple[dict[str, Any], dict[str, Any]]:
+            if by_judge:
+                self._announce("rewrite", [Question("rewrite", text, ()) for text in queries.values()])
+            found = rewrite(queries, way, self.judge, self.ledger, at_once=self.at_once, step=step)
+            rows = [{"_id": query, "text": text, "asked": queries[query]} for query, text in found.texts.items()]
+            changed = sum(text != queries[query] for query, text in found.texts.items())
+            about = {"queries": len(rows), "changed": changed, "notes": list(found.notes)}
+            return {"rewritten.jsonl": lines_of(rows)}, {**about, **usage_of(found.asked, found.answers)}
+
+        self.stage("rewrite", inputs, parameters, make)
+
+    def _say_reworded(self) -> None:
+        """Say which questions of an earlier build are asked in other words now."""
+        asked, now = asked_texts(self.folder), self.collection.queries
+        reworded = [query for query, text in now.items() if asked.get(query, text) != text]
+        if reworded:
+            warnings.warn(
+                f"{self.folder}: {in_other_words(reworded)}. The judge is asked about them anew; what it said of the "
+                "old words stays in the ledger and is not used.",
+                TruevalWarning,
+                stacklevel=3,
+            )
+
+    def pool(self) -> None:
+        """S2 and S3."""
+        inputs = {"documents": self.hashes["documents"], **self.output("rewrite")}
+        parameters = {"depth": self.plan.depth, "settings": {name: dict(of) for name, of in self.plan.settings.items()}}
+        before = self.stages.read("pool")
+        if self.making and before is not None and before.get("inputs", {}).get("documents") != inputs["documents"]:
+            warnings.warn(
+                f"{self.folder}: the corpus is not the one that this golden set was built from. Pools are made anew; "
+                "answers that the ledger has are used where the same passages are asked about.",
+                TruevalWarning,
+                stacklevel=2,
+            )
+
+        def make(step: Step) -> tuple[dict[str, Any], dict[str, Any]]:
+            queries = {row["_id"]: row["text"] for row in read_lines(self.folder / "rewritten.jsonl")}
+            spent = self.account.spent
+            found = find_pools(
+                self.collection,
+                queries,
+                self.plan.settings,
+                cache=self.cache,
+                begin=lambda name: self.begin(f"pool, {name}"),
+                account=self.account,
+            )
+            _refuse_blanks(found.frame, self.collection.source)
+            step("queries", len(queries), len(queries))
+            about = {
+                "queries": len(queries),
+                "passages": found.frame.height,
+                "retrieval_seconds": dict(found.seconds),
+                "cost": round(self.account.spent - spent, 9) or None,
+                "notes": list(found.notes),
+            }
+            return {"pool.parquet": found.frame.write_parquet}, about
+
+        self.stage("pool", inputs, parameters, make)
+
+    def grade(self) -> None:
+        """S4."""
+        how, repeat = self.plan.judge.grading, self.plan.judge.values["repeat"]
+        inputs = {"queries": self.hashes["queries"], **self.output("pool")}
+        parameters = {**asdict(how), "repeat": repeat, "judge": dict(self.judge.identity("grade"))}
+
+        def make(step: Step) -> tuple[dict[str, Any], dict[str, Any]]:
+            pools = pools_of(pl.read_parquet(self.folder / "pool.parquet"))
+            return self._graded(pools, how, repeat, step, "graded.parquet")
+
+        self.stage("grade", inputs, parameters, make)
+
+    def _graded(
+        self, pools: Mapping[str, Sequence[str]], how: Grading, repeat: int, step: Step, file: str
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        queries, documents = self.collection.queries, self.collection.documents
+        likely = [each.question for each in questions_of(pools, queries, documents, how)]
+        self._announce("grade", likely + again_of(likely, repeat, self.plan.seed))
+        found = grade(pools, queries, documents, self.judge, self.ledger, how, at_once=self.at_once, step=step)
+        asked, answers, about = [each.question for each in found.asked], list(found.answers), dict[str, Any]()
+        if repeat:
+            again = ask_again(
+                asked, answers, self.judge, self.ledger, repeat, seed=self.plan.seed, at_once=self.at_once
+            )
+            asked += again.asked
+            answers += again.second
+            about = {"repeated": again.to_dict()}
+        unjudged = int(found.grades["grade"].null_count())
+        about |= {"passages": found.grades.height, "unjudged": unjudged, **usage_of(asked, answers)}
+        return {file: found.labels.write_parquet}, about
+
+    def prune(self) -> None:
+        """S5."""
+        # What is kept of a passage is a parameter, so that folders without it are made anew.
+        inputs, parameters = (
+            self.output("grade"),
+            {"keep": self.plan.keep, "kept": ["grade", "mean", "expected", "gross"]},
+        )
+        aggregate = self.plan.judge.grading.aggregate
+
+        def make(_: Step) -> tuple[dict[str, Any], dict[str, Any]]:
+            pools = pools_of(pl.read_parquet(self.folder / "pool.parquet"))
+            labels = pl.read_parquet(self.folder / "graded.parquet")
+            rows = kept_rows(pools, labels, grades_of(pools, labels, aggregate), self.plan.keep)
+            about = {"queries": len(rows), "passages": sum(len(row["documents"]) for row in rows)}
+            return {"kept.jsonl": lines_of(rows)}, about
+
+        self.stage("prune", inputs, {**parameters, "aggregate": aggregate}, make)
+
+    def refine(self) -> None:
+        """S6."""
+        how = self.plan.refining
+        # Ids and grades may be the same where texts are not: the pool has the hashes of the texts.
+        inputs = {"queries": self.hashes["queries"], **self.output("pool"), **self.output("prune")}
+        repeat = self.plan.judge.values["repeat"]
+        parameters = {**asdict(how), "repeat": repeat, "judge": dict(self.judge.identity("order"))}
+        del parameters["regrade"]  # it decides what comes after
+
+        def make(step: Step) -> tuple[dict[str, Any], dict[str, Any]]:
+            rows = read_lines(self.folder / "kept.jsonl")
+            if how.method == "none":
+                of = {row["query"]: [row[name] for name in ("documents", "grades", "means")] for row in rows}
+                best = graded_order({query: list(zip(*each, strict=True)) for query, each in of.items()}, how.top)
+                return {"refined.jsonl": lines_of([]), "top.trec": _run(best)}, {"queries": len(best)}
+            return self._refined([row for row in rows if row["documents"]], repeat, step)
+
+        self.stage("refine", inputs, parameters, make)
+
+    def _refined(
+        self, rows: Sequence[Mapping[str, Any]], repeat: int, step: Step
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        queries, documents, how = self.collection.queries, self.collection.documents, self.plan.refining
+        pools = [
+            Pool(
+                row["query"],
+                queries[row["query"]],
+                tuple(row["documents"]),
+                tuple(documents[each] for each in row["documents"]),
+                tuple(map(float, row["expected"])),
+                tuple(map(float, row["gross"])),
+            )
+            for row in rows
+        ]
+        likely = [(pool.query, pool.texts) for pool in pools]
+        announce(self.judge, self.account, estimate_orders(self.judge, self.ledger, likely, how, repeat))
+        found = refine_pools(pools, self.judge, self.ledger, how, at_once=self.at_once, step=step)
+        asked = [question for each in found for question in each.asked]
+        answers, about = [answer for each in found for answer in each.answers], dict[str, Any]()
+        if repeat and asked:
+            again = ask_again(
+                asked, answers, self.judge, self.ledger, repeat, seed=self.plan.seed, at_once=self.at_once
+            )
+            asked += again.asked
+            answers += again.second
+            about = {"repeated": again.to_dict()}
+        lines = lines_of([{"query": each.query_id, **each.refinement.to_dict()} for each in found])
+        about |= {"queries": len(found), **usage_of(asked, answers)}
+        return {"refined.jsonl": lines, "top.trec": _run(top_of(found))}, about
+
+    def regrade(self) -> None:
+        """Grade once more what the refinement puts in another order than its grades."""
+        how = self.plan.judge.grading
+        again = once_more(how)
+        inputs = {"queries": self.hashes["queries"], **self.output("pool"), **self.output("refine")}
+        parameters = {**asdict(again), "judge": dict(self.judge.identity("grade"))}
+
+        def make(step: Step) -> tuple[dict[str, Any], dict[str, Any]]:
+            pools = contradicted(read_lines(self.folder / "refined.jsonl"))
+            return self._graded(pools, again, 0, step, "regraded.parquet")
+
+        self.stage("regrade", inputs, parameters, make)
+
+
+def kept_rows(
+    pools: Mapping[str, Sequence[str]], labels: pl.DataFrame, grades: pl.DataFrame, keep: int
+) -> list[dict[str, Any]]:
+    """The passages of each query that go into the refinement.
+
+    Args:
+        pools: query id → ids of its documents.
+        labels: of `Graded`.
+        grades: of `Graded`.
+        keep: passages of a query, at most.
+
+    Returns:
+        query, documents, grades, means of labels, and expected grades with the chance that they are grossly wrong, of
+        each query, best grade first.
+    """
+    given: dict[str, dict[str, list[int]]] = {query: {} for query in pools}
+    valid = labels.filter(pl.col("grade").is_not_null())
+    for query, document, one in valid.select("query_id", "doc_id", "grade").iter_rows():
+        given[query].setdefault(document, []).append(one)
+    made = {(query, document): one for query, document, one in grades.select("query_id", "doc_id", "grade").iter_rows()}
+    every = [(query, document) for query, pool in given.items() for document in pool]
+    expected = dict(zip(every, expectations([given[query][document] for query, document in every]), strict=True))
+    rows = []
+    for query, pool in pools.items():
+        means = means_of(given[query])
+        kept = pruned([Candidate(each, made[query, each], means.get(each, 0.0)) for each in pool], keep)
+        rows.append(
+            {
+                "query": query,
+                "documents": [each.doc_id for each in kept],
+                "grades": [each.grade for each in kept],
+                "means": [each.mean for each in kept],
+                "expected": [expected[query, each.doc_id].grade for each in kept],
+                "gross": [expected[query, each.doc_id].gross for each in kept],
+            }
+        )
+    return rows
+
+
+def _refuse_blanks(pool: pl.DataFrame, source: str) -> None:
+    """Refuse ids that the judgments cannot hold, before anything is paid for."""
+    for name in ("query_id", "doc_id"):
+        wrong = next((each for each in pool[name].unique(maintain_order=True) if each != "".join(each.split())), None)
+        if wrong is not None:
+            raise InputError(
+                f"{source}: the id {wrong!r} holds white space, which parts the columns of qrels.trec and top.trec. "
+                "Give it another id. Nothing was sent to be graded."
+            )
+
+
+def _run(best: Mapping[str, Mapping[str, float]]) -> Callable[[Path], object]:
+    """What writes the best passages as TREC text."""
+
+    def write(file: Path) -> None:
+        filled = {query: scores for query, scores in best.items() if scores}
+        if filled:
+            Run.from_dict(filled, name="golden").write(file, tag="golden")
+
+    return write

@@ -1,0 +1,277 @@
+"""The golden set: a folder with the judgments and all that made them, and how it is read back.
+
+    golden.json    what it is: corpus, judge, stages, numbers (kind "golden")
+    qrels.trec     the judgments, as any tool reads them
+    labels.jsonl   each passage: grade, hashes of question and text, every label with judge, call, slot, reason, date
+    top.trec       the best of each query in order, as a run
+
+A label belongs to the texts of a question and a passage, whatever their ids are elsewhere (anchoring.py).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from trueval.collection import Collection, text_hash
+from trueval.errors import Place
+from trueval.files.atomic_files import write_whole
+from trueval.files.writing import write_judgments
+from trueval.golden.build.grade import grades_of
+from trueval.golden.build.pool_sources import sources_worth
+from trueval.golden.build.pooling import pools_of
+from trueval.golden.build.stage_files import lines_of, read_lines
+from trueval.golden.build.steadiness import between_rounds, by_slot
+from trueval.golden.judge.ledger import Ledger
+from trueval.golden.judge.prompt import speaks_to_judge
+from trueval.golden.refine.heterogeneity import heterogeneity
+from trueval.judgments import Judgments
+from trueval.report.formats import to_json
+from trueval.report.number_texts import percent
+from trueval.report.provenance import recorded
+from trueval.run import Run
+from trueval.version import __version__
+
+# 1: the first.
+FORMAT_VERSION: Final = 1
+KIND: Final = "golden"
+ABOUT, QRELS, LABELS, TOP = "golden.json", "qrels.trec", "labels.jsonl", "top.trec"
+REWRITTEN: Final = "rewritten.jsonl"
+
+
+@dataclass(frozen=True, eq=False)
+class GoldenSet:
+    """A golden set.
+
+    Attributes:
+        folder: where it is.
+        about: what golden.json holds.
+        labels: a row for each passage of a pool, as labels.jsonl has them.
+    """
+
+    folder: Path
+    about: Mapping[str, Any]
+    labels: tuple[Mapping[str, Any], ...]
+
+    @classmethod
+    def read(cls, folder: Path) -> GoldenSet:
+        """Read a folder.
+
+        Raises:
+            InputError: it holds no golden set, one of a newer version, or a damaged one.
+        """
+        place = Place(str(folder / ABOUT))
+        try:
+            about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+            labels = tuple(read_lines(folder / LABELS))
+        except (OSError, ValueError) as error:
+            raise place.error(
+                f"cannot be read ({error}). A golden set is a folder that trueval golden build made."
+            ) from None
+        if not isinstance(about, dict) or about.get("kind") != KIND:
+            raise place.error("not a golden set. Name a folder that trueval golden build made.")
+        if about.get("format", 0) > FORMAT_VERSION:
+            raise place.error(f"format {about['format']} is newer than {FORMAT_VERSION}. Update trueval.")
+        return cls(folder, about, labels)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `trueval golden build`."""
+        return dict(self.about)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What its stages remarked, one line each."""
+        return tuple(note for stage in self.about["stages"] for note in stage.get("notes", ()))
+
+    @property
+    def judgments(self) -> Judgments:
+        """The judgments.
+
+        Raises:
+            InputError: nothing is judged.
+        """
+        return Judgments.read(str(self.folder / QRELS))
+
+    @property
+    def top(self) -> Run | None:
+        """The refined best of each query; None where nothing was refined."""
+        file = self.folder / TOP
+        return Run.read(str(file), name="golden") if file.is_file() and file.stat().st_size else None
+
+
+def asked_texts(folder: Path) -> dict[str, str]:
+    """Query id → its text as the judge was asked, as the stage `rewrite` kept it; empty where it is not there.
+
+    Args:
+        folder: of the golden set.
+    """
+    try:
+        return {row["_id"]: row["asked"] for row in read_lines(folder / REWRITTEN)}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def finish(name: str, folder: Path, collection: Collection, made: Mapping[str, Any], ledger: Ledger) -> GoldenSet:
+    """Make the judgments of all labels, and write what a golden set is.
+
+    Args:
+        name: of the golden set.
+        folder: with what the stages gave.
+        collection: documents and queries.
+        made: seed, judge, sha256 and stages.
+        ledger: with the calls.
+    """
+    stages = {each["stage"]: each for each in made["stages"]}
+    about: dict[str, Any] = {
+        "kind": KIND,
+        "format": FORMAT_VERSION,
+        "trueval": __version__,
+        "name": name,
+        "collection": {
+            "name": collection.name,
+            "source": recorded(collection.source),
+            "documents": len(collection.documents),
+            "queries": len(collection.queries),
+            "sha256": made["sha256"],
+        },
+        "seed": made["seed"],
+        "judge": made["judge"],
+        "stages": made["stages"],
+    }
+    rows: list[dict[str, Any]] = []
+    if "grade" in stages:
+        files = [file for name in ("grade", "regrade") if name in stages for file in stages[name]["outputs"]]
+        labels = pl.concat([pl.read_parquet(folder / file) for file in files])
+        pool = pl.read_parquet(folder / "pool.parquet")
+        grades = grades_of(pools_of(pool), labels, made["judge"]["aggregate"])
+        rows = list(_label_rows(pool, grades, labels, made["judge"]["name"], collection, ledger))
+        judged = grades.filter(pl.col("grade").is_not_null()).with_columns(pl.col("grade").cast(pl.Float64))
+        write_judgments(judged, folder / QRELS)
+        write_whole(folder / LABELS, lines_of(rows))
+        about |= _numbers(grades, labels, rows)
+        about["sources"] = sources_worth(pool, judged)
+    if "refine" in stages:
+        about["refinement"] = _refinement(read_lines(folder / "refined.jsonl"), about.get("judged", 0))
+    # What golden.json does not speak of may be of another corpus; the ledger makes it again without asking anybody.
+    for name in ((QRELS, LABELS) if "grade" not in stages else ()) + ((TOP,) if "refine" not in stages else ()):
+        (folder / name).unlink(missing_ok=True)
+    about["cost"] = _cost(made["stages"])
+    write_whole(folder / ABOUT, lambda file: file.write_text(to_json(about), encoding="utf-8"))
+    return GoldenSet(folder, about, tuple(rows))
+
+
+def _label_rows(
+    pool: pl.DataFrame,
+    grades: pl.DataFrame,
+    labels: pl.DataFrame,
+    judge: str,
+    collection: Collection,
+    ledger: Ledger,
+) -> Iterator[dict[str, Any]]:
+    times = ledger.times()
+    given: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in labels.to_dicts():
+        told = {name: row[name] for name in ("call", "round", "slot", "slots", "grade", "reason")}
+        told["slot"] += 1
+        entry = {"judge": judge, **told, "date": times.get(row["call"], "")}
+        given.setdefault((row["query_id"], row["doc_id"]), []).append(entry)
+    asked = {query: text_hash([text]) for query, text in collection.queries.items()}
+    for passage, graded in zip(pool.to_dicts(), grades.to_dicts(), strict=True):
+        query, document = passage["query_id"], passage["doc_id"]
+        yield {
+            "query": query,
+            "document": document,
+            "grade": graded["grade"],
+            "spread": graded["spread"],
+            "rank": passage["rank"],
+            "dense": passage.get("dense"),
+            "sparse": passage.get("sparse"),
+            "asked": asked[query],
+            "text": passage["text"],
+            "speaks_to_judge": speaks_to_judge(collection.documents[document]),
+            "labels": given.get((query, document), []),
+        }
+
+
+def _numbers(grades: pl.DataFrame, labels: pl.DataFrame, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """What golden.json says of grades and labels."""
+    speaking = [{"query": row["query"], "document": row["document"]} for row in rows if row["speaks_to_judge"]]
+    return {
+        "passages": grades.height,
+        "judged": grades.height - int(grades["grade"].null_count()),
+        "unjudged": int(grades["grade"].null_count()),
+        "labels": int(labels["grade"].is_not_null().sum()),
+        "grades": {str(grade): int((grades["grade"] == grade).sum()) for grade in range(1, 6)},
+        "heterogeneity": heterogeneity(grades),
+        "rounds": between_rounds(labels),
+        "slots": by_slot(labels),
+        "speaks_to_judge": speaking,
+    }
+
+
+def _refinement(rows: list[dict[str, Any]], judged: int) -> dict[str, Any]:
+    """What golden.json says of the refinement: what it cannot know; of each query calls, claim and contradictions."""
+    return {
+        "cannot_know": list(_cannot_know(rows, judged)),
+        "queries": [
+            {
+                "query": row["query"],
+                "method": row["method"],
+                "passages": len(row["documents"]),
+                "top": row["top"],
+                "calls": row["calls"],
+                "stopped": row["stopped"],
+                "overlap": row["overlap"],
+                "gross": row["gross"],
+                "unchecked": _unchecked(row),
+                "bands": len({each["band"] for each in row["documents"][: row["top"]]}),
+                "disagreement": row["inconsistency"]["disagreement"],
+                "cycles": row["inconsistency"]["cycles"],
+                "inversions": len(row["inversions"]),
+            }
+            for row in rows
+        ],
+    }
+
+
+def _unchecked(row: Mapping[str, Any]) -> int:
+    """Passages of a query that are in no order."""
+    return sum(each["exposures"] == 0 for each in row["documents"])
+
+
+def _cannot_know(rows: Sequence[Mapping[str, Any]], judged: int) -> Iterator[str]:
+    """What no claimed overlap covers, as sentences."""
+    claiming = [row for row in rows if row["overlap"] is not None and len(row["documents"]) > row["top"]]
+    if not claiming:
+        return
+    refined = sum(len(row["documents"]) for row in claiming)
+    unchecked = sum(map(_unchecked, claiming))
+    gross = float(np.mean([row["gross"] for row in claiming]))
+    yield (
+        "The expected overlap is with the judge's own order. It does not know of errors that the judge repeats: a "
+        "passage that it misreads every time, or a preference that it always has, such as for long passages. People's "
+        "grades show these: trueval golden audit."
+    )
+    if judged > refined:
+        yield f"Nor does it cover the {judged - refined:,} graded passages that were not refined, or those in no pool."
+    if unchecked:
+        yield (
+            f"{unchecked:,} of {refined:,} refined passages are in no order: of these it knows the grades alone, and "
+            f"takes {percent(gross)} of them to be grossly wrong."
+        )
+
+
+def _cost(stages: list[Mapping[str, Any]]) -> dict[str, Any]:
+    """The sums over stages; null where nobody says."""
+
+    def total(name: str) -> Any:
+        known = [each[name] for each in stages if each.get(name) is not None]
+        return round(sum(known), 9) if known else None
+
+    return {name: total(name) for name in ("calls", "invalid", "tokens_in", "tokens_out", "cost", "judge_seconds")}

@@ -1,0 +1,196 @@
+"""S4, grading: every passage of the pools shown to a judge, with others and in other slots in each round.
+
+Three ways to ask: "batch", a few passages at a time; "single", one passage a call, as P-B's authors do; "list", the
+whole pool in one call. What a judge said is in the ledger; a label is traced to its call by the key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from trueval.errors import PolicyError
+from trueval.golden.build.rounds import batches_of, rng_of
+from trueval.golden.judge.concurrent_questions import Step, ask_all
+from trueval.golden.judge.judge import Answer, Judge, Question, key_of
+from trueval.golden.judge.ledger import Ledger
+from trueval.golden.refine.aggregate import aggregated
+
+MODES: Final = ("batch", "single", "list")
+_LABELS: Final = {
+    "query_id": pl.String,
+    "doc_id": pl.String,
+    "round": pl.Int64,
+    "slot": pl.Int64,
+    "slots": pl.Int64,
+    "grade": pl.Int64,
+    "reason": pl.String,
+    "call": pl.String,
+}
+
+
+@dataclass(frozen=True)
+class Grading:
+    """How passages are graded.
+
+    Attributes:
+        mode: "batch", "single" or "list".
+        batch: passages in a call of mode "batch", at most.
+        rounds: how often each passage is shown.
+        aggregate: what makes one grade of several labels.
+        seed: of the shuffles.
+        first: number of the first round; another one asks anew.
+    """
+
+    mode: str = "batch"
+    batch: int = 8
+    rounds: int = 2
+    aggregate: str = "posterior"
+    seed: int = 0
+    first: int = 0
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise PolicyError(f"mode of grading must be one of {', '.join(MODES)}. Got {self.mode!r}.")
+        if self.batch < 1 or self.rounds < 1:
+            raise PolicyError(f"batch and rounds must be at least 1. Got {self.batch} and {self.rounds}.")
+        aggregated(self.aggregate, [])
+
+    def size(self, pool: int) -> int:
+        """Passages in a call."""
+        return {"batch": self.batch, "single": 1, "list": max(pool, 1)}[self.mode]
+
+
+class Asked(NamedTuple):
+    """A question with the ids that it is about, which the judge does not see.
+
+    Attributes:
+        query_id: of the query.
+        doc_ids: by slot.
+        round: from 0.
+        question: what goes out.
+    """
+
+    query_id: str
+    doc_ids: tuple[str, ...]
+    round: int
+    question: Question
+
+
+@dataclass(frozen=True, eq=False)
+class Graded:
+    """What a judge said of pools.
+
+    Attributes:
+        labels: query_id, doc_id, round, slot, slots, grade, reason, call: a row for each passage of each call; grade is
+            null where there is no valid one.
+        grades: query_id, doc_id, grade, labels, spread: a row for each passage of a pool, in its order; grade is null
+            for a passage without a valid label. spread is the largest label less the smallest.
+        problems: what was not valid, with the number of calls.
+        asked: questions, in their order.
+        answers: [asked].
+    """
+
+    labels: pl.DataFrame
+    grades: pl.DataFrame
+    problems: Mapping[str, int]
+    asked: tuple[Asked, ...]
+    answers: tuple[Answer, ...]
+
+
+def questions_of(
+    pools: Mapping[str, Sequence[str]], queries: Mapping[str, str], documents: Mapping[str, str], how: Grading
+) -> list[Asked]:
+    """What a judge is asked about pools.
+
+    Args:
+        pools: query id → ids of its documents.
+        queries: id → text.
+        documents: id → text.
+        how: rounds and batches.
+    """
+    asked = []
+    for query_id, pool in pools.items():
+        rng = rng_of(how.seed, "grade", query_id, *([str(how.first)] if how.first else []))
+        for batch in batches_of(len(pool), how.size(len(pool)), how.rounds, rng):
+            doc_ids = tuple(pool[place] for place in batch.members)
+            texts = tuple(documents[each] for each in doc_ids)
+            # A passage alone, or the whole pool, is the same question in another round: the sample tells them apart.
+            number = how.first + batch.round
+            asked.append(Asked(query_id, doc_ids, number, Question("grade", queries[query_id], texts, number)))
+    return asked
+
+
+def grade(
+    pools: Mapping[str, Sequence[str]],
+    queries: Mapping[str, str],
+    documents: Mapping[str, str],
+    judge: Judge,
+    ledger: Ledger,
+    how: Grading,
+    *,
+    at_once: int = 1,
+    step: Step | None = None,
+) -> Graded:
+    """Have a judge grade pools; what the ledger knows is not asked again.
+
+    Args:
+        pools: query id → ids of its documents.
+        queries: id → text.
+        documents: id → text.
+        judge: who is asked.
+        ledger: where answers are.
+        how: rounds and batches.
+        at_once: calls under way at once.
+        step: as in ask_all.
+
+    Raises:
+        InputError: the judge cannot be asked, or the money is spent; what was answered is kept.
+    """
+    asked = questions_of(pools, queries, documents, how)
+    answers = ask_all(ledger, judge, [each.question for each in asked], at_once=at_once, step=step)
+    rows = []
+    problems: dict[str, int] = {}
+    for each, answer in zip(asked, answers, strict=True):
+        call, slots = key_of(judge, each.question).call, len(each.doc_ids)
+        for slot, (doc_id, label) in enumerate(zip(each.doc_ids, answer.labels, strict=True)):
+            told = (None, "") if label is None else label
+            rows.append((each.query_id, doc_id, each.round, slot, slots, *told, call))
+        for problem in dict.fromkeys(answer.problems):
+            problems[problem] = problems.get(problem, 0) + 1
+    labels = pl.DataFrame(rows, schema=_LABELS, orient="row")
+    return Graded(labels, grades_of(pools, labels, how.aggregate), problems, tuple(asked), tuple(answers))
+
+
+def grades_of(pools: Mapping[str, Sequence[str]], labels: pl.DataFrame, aggregate: str) -> pl.DataFrame:
+    """One grade of each passage, in the order of the pools.
+
+    Args:
+        pools: query id → ids of its documents.
+        labels: of `Graded`, of one or of several gradings.
+        aggregate: what makes one grade of several labels.
+
+    Returns:
+        As `Graded.grades`.
+    """
+    pool = pl.DataFrame(
+        [(query_id, doc_id) for query_id, doc_ids in pools.items() for doc_id in doc_ids],
+        schema={"query_id": pl.String, "doc_id": pl.String},
+        orient="row",
+    )
+    valid = labels.filter(pl.col("grade").is_not_null())
+    by_pair = valid.group_by("query_id", "doc_id", maintain_order=True).agg(pl.col("grade").alias("given"))
+    given = by_pair["given"].to_list()
+    made = by_pair.select(
+        "query_id",
+        "doc_id",
+        pl.Series("grade", aggregated(aggregate, given), dtype=pl.Int64),
+        pl.Series("labels", [len(each) for each in given], dtype=pl.Int64),
+        pl.Series("spread", [int(np.ptp(each)) for each in given], dtype=pl.Int64),
+    )
+    found = pool.join(made, on=("query_id", "doc_id"), how="left", maintain_order="left")
+    return found.with_columns(pl.col("labels").fill_null(0))

@@ -1,0 +1,211 @@
+"""Judging on demand: a judge labels only what a run retrieved and nobody judged; what was judged stays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+
+from trueval.collection import Collection, text_hash
+from trueval.errors import InputError, PolicyError
+from trueval.golden.build.build_estimate import announce, estimate_stage
+from trueval.golden.build.grade import Graded, Grading, grade, questions_of
+from trueval.golden.build.pooling import pools_of
+from trueval.golden.build.stage_files import usage_of
+from trueval.golden.judge.concurrent_questions import Step
+from trueval.golden.judge.judge import Judge
+from trueval.golden.judge.ledger import Ledger
+from trueval.golden.judge.prompt import RUBRIC
+from trueval.judgments import Judgments
+from trueval.models.hosted.account import Account
+from trueval.retrieval.fusion.ranked_lists import listed
+from trueval.run import Run
+
+SHOWN: Final = 3
+
+
+class Demand(NamedTuple):
+    """What runs retrieved and nobody judged.
+
+    Attributes:
+        pools: query id → ids of documents, best rank first.
+        retrieved: documents that some run has in its first places, judged or not.
+        notes: one-line remarks.
+    """
+
+    pools: Mapping[str, Sequence[str]]
+    retrieved: int
+    notes: tuple[str, ...]
+
+    @property
+    def passages(self) -> int:
+        """How many there are."""
+        return sum(map(len, self.pools.values()))
+
+
+class Extended(NamedTuple):
+    """Judgments with what a judge added.
+
+    Attributes:
+        judgments: the old grades as they were, and the new ones.
+        graded: what the judge said.
+        labels: a row for each passage that was asked about: query, document, grade, asked and text (hashes), labels.
+        usage: calls, tokens and cost.
+    """
+
+    judgments: Judgments
+    graded: Graded
+    labels: tuple[Mapping[str, Any], ...]
+    usage: Mapping[str, Any]
+
+
+def demand(judgments: Judgments, runs: Sequence[Run], collection: Collection, depth: int) -> Demand:
+    """What runs retrieved in their first places and nobody judged.
+
+    A document counts that any order of the tied ones puts among the first: a list that ends inside a tie would
+    otherwise be judged by chance.
+
+    Args:
+        judgments: grades; one below 0 is none.
+        runs: of the same queries.
+        collection: with the texts.
+        depth: places of each list.
+
+    Raises:
+        InputError: no query of the runs has a text, or a document has none.
+    """
+    parts = [_first(run, depth) for run in runs]
+    rows = pl.concat(parts).group_by("query_id", "doc_id", maintain_order=True).agg(pl.col("rank").min())
+    known = judgments.frame.filter(pl.col("grade") >= 0).select("query_id", "doc_id").unique()
+    wanted = rows.join(known, on=("query_id", "doc_id"), how="anti", maintain_order="left")
+    queries = set(collection.queries)
+    asked = wanted.filter(pl.col("query_id").is_in(sorted(queries)))
+    notes = []
+    if len(asked) < len(wanted):
+        absent = sorted(set(wanted["query_id"].to_list()) - queries)
+        if not len(asked):
+            raise InputError(
+                f"{collection.source}: none of {len(absent)} queries of the runs has a text there, such as "
+                f"{absent[0]!r}. Are the ids the same?"
+            )
+        notes.append(f"{len(absent)} queries have no text in the collection and are left out, such as {absent[0]!r}.")
+    lacking = [
+        each for each in asked["doc_id"].unique(maintain_order=True).to_list() if each not in collection.documents
+    ]
+    if lacking:
+        raise InputError(
+            f"{collection.source}: {len(lacking)} documents that the runs retrieved have no text there, such as "
+            f"{', '.join(map(repr, lacking[:SHOWN]))}. Name the collection that was searched."
+        )
+    ordered = asked.sort(["rank"], maintain_order=True)
+    by_query = pools_of(ordered)
+    order = [each for each in collection.queries if each in by_query]
+    return Demand({each: by_query[each] for each in order}, rows.height, tuple(notes))
+
+
+def _first(run: Run, depth: int) -> pl.DataFrame:
+    """Rows of a run that some order of tied documents puts among the first."""
+    lists = listed(run)
+    rows = lists.documents.select(
+        lists.query_ids[lists.of_row].alias("query_id"), "doc_id", pl.Series("rank", lists.first_rank, dtype=pl.Int64)
+    )
+    return rows.filter(pl.col("rank") <= depth)
+
+
+def extend(
+    judgments: Judgments,
+    wanted: Demand,
+    collection: Collection,
+    judge: Judge,
+    ledger: Ledger,
+    how: Grading,
+    account: Account,
+    *,
+    scale: Mapping[float, float] | None = None,
+    at_once: int = 1,
+    step: Step | None = None,
+) -> Extended:
+    """Have a judge grade what is wanted, and add it to judgments.
+
+    Args:
+        judgments: they stay as they are.
+        wanted: of `demand`.
+        collection: with the texts.
+        judge: who is asked.
+        ledger: where answers are.
+        how: rounds and batches.
+        account: what is spent.
+        scale: grade of the rubric → grade of the judgments; None where both are the same.
+        at_once: calls under way at once.
+        step: as in ask_all.
+
+    Raises:
+        InputError: the judge cannot be asked, or the money is spent; what was answered is kept.
+        PolicyError: the judgments have another scale than the rubric, and none is given.
+    """
+    refuse_other_scale(judgments, scale)
+    queries, documents = collection.queries, collection.documents
+    asked = [each.question for each in questions_of(wanted.pools, queries, documents, how)]
+    announce(judge, account, estimate_stage(judge, ledger, "grade", asked))
+    found = grade(wanted.pools, queries, documents, judge, ledger, how, at_once=at_once, step=step)
+    new = found.grades.filter(pl.col("grade").is_not_null()).select(
+        "query_id", "doc_id", pl.col("grade").cast(pl.Float64)
+    )
+    if scale is not None:
+        new = new.with_columns(pl.col("grade").replace_strict(dict(scale)))
+    old = judgments.frame.select("query_id", "doc_id", "grade").join(
+        new.select("query_id", "doc_id"), on=("query_id", "doc_id"), how="anti", maintain_order="left"
+    )  # a grade below 0 says that nobody judged: it gives way
+    order = {query: place for place, query in enumerate([*judgments.query_ids.to_list(), *wanted.pools])}
+    both = pl.concat([old, new])
+    places = pl.Series([order[query] for query in both["query_id"].to_list()])
+    frame = both.with_columns(place=places).sort("place", maintain_order=True).drop("place")
+    rows = _rows(found, judge, collection, ledger.times())
+    made = replace(Judgments.from_frame(frame), source=judgments.source)
+    return Extended(made, found, rows, usage_of([each.question for each in found.asked], found.answers))
+
+
+def _rows(found: Graded, judge: Judge, collection: Collection, times: Mapping[str, str]) -> tuple[dict[str, Any], ...]:
+    given: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in found.labels.to_dicts():
+        told = {name: row[name] for name in ("call", "round", "slot", "slots", "grade", "reason")}
+        entry = {"judge": judge.name, **told, "slot": row["slot"] + 1, "date": times.get(row["call"], "")}
+        given.setdefault((row["query_id"], row["doc_id"]), []).append(entry)
+    return tuple(
+        {
+            "query": row["query_id"],
+            "document": row["doc_id"],
+            "grade": row["grade"],
+            "asked": text_hash([collection.queries[row["query_id"]]]),
+            "text": text_hash([collection.documents[row["doc_id"]]]),
+            "labels": given.get((row["query_id"], row["doc_id"]), []),
+        }
+        for row in found.grades.to_dicts()
+    )
+
+
+def refuse_other_scale(judgments: Judgments, scale: Mapping[float, float] | None) -> None:
+    """Refuse to mix two scales of grades.
+
+    Args:
+        judgments: that are there.
+        scale: grade of the rubric → grade of the judgments; None where both are the same.
+
+    Raises:
+        PolicyError: the judgments have a grade that is not on the rubric and no scale is given, or the scale lacks one.
+    """
+    low, high = RUBRIC
+    if scale is not None:
+        lacking = [grade for grade in range(low, high + 1) if grade not in scale]
+        if lacking:
+            raise PolicyError(f"a scale must name each grade of the rubric, from {low} to {high}. It lacks {lacking}.")
+        return
+    grades = judgments.frame.filter(pl.col("grade") >= 0)["grade"].unique().sort().to_list()
+    if any(grade not in range(low, high + 1) for grade in grades) or grades == [1.0]:
+        shown = ", ".join(f"{grade:g}" for grade in grades[:8])
+        raise PolicyError(
+            f"{judgments.source} has the grades {shown}, and a judge gives {low} to {high}. Say what its grades are "
+            "there: --scale 1:0,2:0,3:1,4:2,5:3."
+        )

@@ -1,0 +1,222 @@
+"""Judging on demand from files to files: what `trueval golden grade` does, in one call from Python.
+
+NEW.trec                 the old judgments as they were, and the new ones
+NEW.labels.jsonl         each new label with its reason
+NEW.calls.jsonl          what was sent and paid
+NEW.ledger.sqlite        every answer, so that the same command goes on from there
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from trueval.collection import Collection
+from trueval.errors import InputError
+from trueval.files.atomic_files import write_whole
+from trueval.golden.build.anchoring import changed, in_other_words, refuse_inside
+from trueval.golden.build.build import Estimates, opened_account
+from trueval.golden.build.build_estimate import Estimate, estimate_stage
+from trueval.golden.build.golden_plan import JudgePlan
+from trueval.golden.build.golden_set import ABOUT, GoldenSet
+from trueval.golden.build.grade import questions_of
+from trueval.golden.build.judge_choice import make_judge
+from trueval.golden.build.on_demand import Demand, demand, extend, refuse_other_scale
+from trueval.golden.build.stage_files import lines_of
+from trueval.golden.judge.concurrent_questions import Step
+from trueval.golden.judge.judge import Judge
+from trueval.golden.judge.ledger import known_ledger, opened_ledger
+from trueval.judgments import Judgments
+from trueval.models.hosted.account import Account
+from trueval.report.number_texts import counted
+from trueval.run import Run
+
+
+class Written(NamedTuple):
+    """What judging on demand wrote.
+
+    Attributes:
+        out: file of the judgments.
+        labels: file of the new labels with their reasons.
+        judgments: in `out`, old and new.
+        new: of these, the new ones.
+        unjudged: passages that got no valid label.
+    """
+
+    out: Path
+    labels: Path
+    judgments: int
+    new: int
+    unjudged: int
+
+    def sentences(self) -> list[str]:
+        """A line for each file."""
+        return [
+            f"wrote {self.judgments:,} judgments to {self.out}, {self.new:,} of them new.",
+            f"wrote the new labels with their reasons to {self.labels}.",
+        ]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is missing."""
+        if not self.unjudged:
+            return ()
+        return (f"{counted(self.unjudged, 'passage', 'passages')} got no valid label and stay unjudged.",)
+
+
+@dataclass(frozen=True)
+class OnDemand:
+    """Everything that judging on demand needs, read and checked; nothing is asked yet.
+
+    Attributes:
+        judgments: that are there.
+        wanted: what runs retrieved and nobody judged.
+        depth: places of each list that are looked at.
+        collection: with the texts.
+        plan: of the judge.
+        judge: who is asked.
+        account: what is spent.
+        scale: grade of the rubric → grade of the judgments; None where both are the same.
+        out: file of the new judgments.
+        ledger: where answers are kept.
+    """
+
+    judgments: Judgments
+    wanted: Demand
+    depth: int
+    collection: Collection
+    plan: JudgePlan
+    judge: Judge
+    account: Account
+    scale: Mapping[float, float] | None
+    out: Path
+    ledger: Path
+
+    @classmethod
+    def read(
+        cls,
+        qrels: Path,
+        runs: Sequence[Path],
+        collection: str,
+        plan: JudgePlan,
+        *,
+        depth: int,
+        out: Path,
+        scale: Mapping[float, float] | None = None,
+        ledger: Path | None = None,
+    ) -> OnDemand:
+        """Read the files.
+
+        Args:
+            qrels: judgments that are there.
+            runs: whose first documents are judged.
+            collection: folder with corpus and queries.
+            plan: of the judge.
+            depth: places of each list that are judged.
+            out: file of the new judgments; its folder must exist.
+            scale: grade of the rubric → grade of the judgments; None where both are the same.
+            ledger: where answers are kept; None for a file beside `out`.
+
+        Raises:
+            InputError: a file is bad, `out` is one of those that are read, or the collection asks a query of a golden
+                set in other words.
+            PolicyError: the judgments have another scale than the rubric, and none is given.
+        """
+        refuse_to_write_over(out, qrels, runs)
+        judgments = Judgments.read(str(qrels))
+        refuse_other_scale(judgments, scale)
+        texts = Collection.read(collection)
+        account = opened_account(out.with_name(f"{out.stem}.calls.jsonl"), plan.values["max_cost"])
+        judge = make_judge(plan, texts, account)
+        notes = _of_another_collection(qrels, texts)
+        wanted = demand(judgments, [Run.read(str(run)) for run in runs], texts, depth)
+        wanted = wanted._replace(notes=(*notes, *wanted.notes))
+        return cls(judgments, wanted, depth, texts, plan, judge, account, scale, out, ledger or ledger_beside(out))
+
+    def sentence(self) -> str:
+        """How much there is to judge, one line."""
+        return (
+            f"{self.wanted.passages:,} of {self.wanted.retrieved:,} documents in the first {self.depth} places are not "
+            "judged."
+        )
+
+    def estimate(self) -> Estimate:
+        """Calls, tokens and money that are still to be spent; nothing is asked, and no file is made."""
+        queries, documents = self.collection.queries, self.collection.documents
+        asked = [each.question for each in questions_of(self.wanted.pools, queries, documents, self.plan.grading)]
+        with known_ledger(self.ledger) as answers:
+            return estimate_stage(self.judge, answers, "grade", asked)
+
+    def dry_run(self) -> Estimates:
+        """The estimate as a dry run says it, with what is spent; nothing is asked, and no file is made."""
+        return Estimates((self.estimate(),), self.account.spent, self.account.max_cost)
+
+    def grade(self, step: Step | None = None) -> Written:
+        """Ask the judge, and write judgments and labels.
+
+        Args:
+            step: as in ask_all.
+
+        Raises:
+            InputError: the judge cannot be asked, or the money is spent; what was answered is in the ledger.
+        """
+        with opened_ledger(self.ledger) as answers:
+            found = extend(
+                self.judgments,
+                self.wanted,
+                self.collection,
+                self.judge,
+                answers,
+                self.plan.grading,
+                self.account,
+                scale=self.scale,
+                at_once=self.plan.values["concurrency"],
+                step=step,
+            )
+        labels = self.out.with_name(f"{self.out.stem}.labels.jsonl")
+        found.judgments.write(self.out)
+        write_whole(labels, lines_of(found.labels))
+        unjudged = int(found.graded.grades["grade"].null_count())
+        return Written(self.out, labels, len(found.judgments.frame), self.wanted.passages - unjudged, unjudged)
+
+
+def _of_another_collection(qrels: Path, texts: Collection) -> list[str]:
+    """What a golden set lost of the texts that it judged; labels of other questions are refused."""
+    if not (qrels / ABOUT).is_file():
+        return []
+    found = changed(GoldenSet.read(qrels), texts)
+    if found.reworded:
+        raise InputError(
+            f"{texts.source}: {in_other_words(found.reworded)} in {qrels}. Carry over first what still holds, and "
+            "grade that file: trueval golden anchor."
+        )
+    return found.sentences() if found.lost else []
+
+
+def refuse_to_write_over(out: Path, qrels: Path, runs: Sequence[Path]) -> None:
+    """Refuse to write over what is read, before any work.
+
+    Args:
+        out: what is to be written.
+        qrels: judgments, or the folder of a golden set.
+        runs: run files.
+
+    Raises:
+        InputError: `out` is one of them, or in the golden set.
+    """
+    if out.resolve() == qrels.resolve() or (out.exists() and qrels.exists() and out.samefile(qrels)):
+        raise InputError(f"{out}: the judgments are read from there, and are never written over. Name another file.")
+    refuse_inside(out, qrels)
+    if any(out.resolve() == run.resolve() for run in runs):
+        raise InputError(f"{out}: a run is read from there, and is never written over. Name another file.")
+
+
+def ledger_beside(out: Path) -> Path:
+    """Where the ledger of new judgments is by default.
+
+    >>> ledger_beside(Path("new.trec")).name
+    'new.ledger.sqlite'
+    """
+    return out.with_name(f"{out.stem}.ledger.sqlite")

@@ -1,0 +1,68 @@
+"""Sources of a pool: what each search found, what it alone found, and what the best of it could be worth (PROC)."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Final
+
+import polars as pl
+
+from trueval.errors import TruevalWarning
+from trueval.evaluation.evaluate import evaluate
+from trueval.golden.build.pooling import SOURCES, sources_of
+from trueval.golden.refine.heterogeneity import USEFUL
+from trueval.judgments import Judgments
+
+K: Final = 10
+MEASURE: Final = "RA-nWG"
+
+
+def sources_worth(pool: pl.DataFrame, judged: pl.DataFrame) -> list[dict[str, Any]]:
+    """What each search gave to the pools.
+
+    The ceiling is PROC(RA-nWG)@10: the best ten that a search found, over the best ten of all that is judged. What no
+    search found is not judged, so a ceiling of 1 says that nothing better was found, not that there is nothing.
+
+    Args:
+        pool: of `Found`.
+        judged: query_id, doc_id, grade of the judged passages.
+
+    Returns:
+        name, passages, alone, useful, useful_alone, and ceiling with its tie range, null where no query is judged, for
+        each search and for the pool.
+    """
+    graded = pool.join(judged.select("query_id", "doc_id", "grade"), on=("query_id", "doc_id"), how="left")
+    present = [name for name in SOURCES if name in pool.columns]
+    found = []
+    runs = sources_of(pool) if pool.height else {}
+    for name, run in runs.items():
+        own = graded.filter(pl.col(name).is_not_null()) if name in present else graded
+        others = [each for each in present if each != name]
+        alone = (
+            own.filter(pl.all_horizontal(pl.lit(True), *(pl.col(each).is_null() for each in others)))
+            if name in present
+            else own
+        )
+        found.append(
+            {
+                "name": name,
+                "passages": own.height,
+                "alone": alone.height,
+                "useful": own.filter(pl.col("grade") >= USEFUL).height,
+                "useful_alone": alone.filter(pl.col("grade") >= USEFUL).height,
+                "ceiling": _ceiling(run, judged),
+            }
+        )
+    return found
+
+
+def _ceiling(run: Any, judged: pl.DataFrame) -> dict[str, float] | None:
+    if not judged.height:
+        return None
+    measure = f"PROC({MEASURE})@{K}"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruevalWarning)
+        value = evaluate(run, Judgments.from_frame(judged.select("query_id", "doc_id", "grade")), [measure])[measure]
+    if not value.queries:
+        return None
+    return {"expected": value.expected, "lowest": value.lowest, "highest": value.highest}

@@ -1,0 +1,178 @@
+"""S1 to S3: queries rewritten, both searches, their results fused; the pool of a query is all that either found.
+
+P-B §3.4. The searches see the rewritten query; the judge sees the query as it was asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import polars as pl
+
+from trueval.collection import Collection, text_hash
+from trueval.golden.build.golden_tables import JUDGE_REWRITES
+from trueval.golden.judge.concurrent_questions import Step, ask_all
+from trueval.golden.judge.judge import Answer, Judge, Question
+from trueval.golden.judge.ledger import Ledger
+from trueval.models.hosted.account import Account
+from trueval.retrieval.fusion.ranked_lists import listed
+from trueval.retrieval.pipeline.config import Settings, formats_used
+from trueval.retrieval.pipeline.pipeline import Pipeline
+from trueval.retrieval.pipeline.rewriting import rewritten
+from trueval.retrieval.pipeline.stage_resources import Begin
+from trueval.run import Run
+
+SOURCES: Final[tuple[str, ...]] = ("dense", "sparse")
+FUSED: Final = "pool"
+
+
+class Rewritten(NamedTuple):
+    """Queries as they are searched with.
+
+    Attributes:
+        texts: query id → text.
+        asked: what a judge was asked, if it rewrote them.
+        answers: [asked] of the judge.
+        notes: one-line remarks.
+    """
+
+    texts: dict[str, str]
+    asked: tuple[Question, ...] = ()
+    answers: tuple[Answer, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class Found(NamedTuple):
+    """Pools of all queries.
+
+    Attributes:
+        frame: query_id, doc_id, rank, score, then dense, dense_score, sparse and sparse_score, null where that search
+            did not find it, and text, the hash of the passage; by query, best first.
+        seconds: of each stage of retrieval, by name.
+        notes: one-line remarks.
+    """
+
+    frame: pl.DataFrame
+    seconds: Mapping[str, float]
+    notes: tuple[str, ...]
+
+    @property
+    def pools(self) -> dict[str, list[str]]:
+        """Query id → ids of its documents, best first."""
+        return pools_of(self.frame)
+
+
+def rewrite(
+    queries: Mapping[str, str],
+    way: str,
+    judge: Judge,
+    ledger: Ledger,
+    *,
+    at_once: int = 1,
+    step: Step | None = None,
+) -> Rewritten:
+    """S1: write queries as they are searched with.
+
+    Args:
+        queries: id → text.
+        way: as in retrieval/pipeline/rewriting.py, or "judge".
+        judge: asked for other words where the way is "judge".
+        ledger: where its answers are.
+        at_once: calls under way at once.
+        step: as in ask_all.
+
+    Raises:
+        InputError: a file is bad, or the judge cannot be asked.
+    """
+    if way != JUDGE_REWRITES:
+        return Rewritten(rewritten(queries, way))
+    asked = [Question("rewrite", text, ()) for text in queries.values()]
+    answers = ask_all(ledger, judge, asked, at_once=at_once, step=step)
+    texts = {
+        query: answer.text or text for (query, text), answer in zip(queries.items(), answers, strict=True)
+    }  # fmt: skip
+    kept = sum(not answer.text for answer in answers)
+    notes = (f"{kept} of {len(texts)} queries got no valid rewriting and are searched with as they are.",)
+    return Rewritten(texts, tuple(asked), tuple(answers), notes if kept else ())
+
+
+def find_pools(
+    collection: Collection,
+    queries: Mapping[str, str],
+    settings: Settings,
+    *,
+    cache: Path | None = None,
+    begin: Begin | None = None,
+    account: Account | None = None,
+) -> Found:
+    """S2 and S3: the first documents of a dense and a sparse search, fused by ranks.
+
+    Args:
+        collection: with the documents.
+        queries: id → text that is searched with.
+        settings: of the pipeline; it decides how many documents each search gives.
+        cache: keeps embeddings and indexes.
+        begin: as in Pipeline.retrieve.
+        account: pays for hosted models.
+
+    Raises:
+        InputError: as in Pipeline.retrieve.
+    """
+    asked = replace(collection, queries=queries, judgments=None)
+    found = Pipeline(settings, FUSED).retrieve(asked, cache=cache, begin=begin, account=account)
+    frame = ranked(found.run, "rank", "score")
+    for stage in found.stages:
+        if stage.name in SOURCES:
+            own = ranked(stage.run, stage.name, f"{stage.name}_score")
+            frame = frame.join(own, on=("query_id", "doc_id"), how="left", maintain_order="left")
+    texts = [text_hash([collection.documents[each]]) for each in frame["doc_id"].to_list()]
+    seconds = {stage.name: round(stage.made_seconds, 3) for stage in found.stages}
+    notes = [*formats_used(settings), *(note for stage in found.stages for note in stage.notes)]
+    return Found(frame.with_columns(text=pl.Series(texts, dtype=pl.String)), seconds, tuple(notes))
+
+
+def ranked(run: Run, rank: str, score: str) -> pl.DataFrame:
+    """The rows of a run with their ranks, query after query, best first.
+
+    Args:
+        run: any; equal scores keep its order.
+        rank: name of the column of ranks, from 1.
+        score: name of the column of scores.
+    """
+    lists = listed(run)
+    return lists.documents.select(
+        lists.query_ids[lists.of_row].alias("query_id"),
+        "doc_id",
+        pl.Series(rank, lists.rank, dtype=pl.Int64),
+        pl.col("score").alias(score),
+    )
+
+
+def pools_of(frame: pl.DataFrame) -> dict[str, list[str]]:
+    """Query id → ids of its documents, in the order of the rows.
+
+    Args:
+        frame: query_id, doc_id.
+    """
+    grouped = frame.group_by("query_id", maintain_order=True).agg("doc_id")
+    return dict(zip(grouped["query_id"].to_list(), grouped["doc_id"].to_list(), strict=True))
+
+
+def sources_of(frame: pl.DataFrame) -> dict[str, Run]:
+    """The searches behind pools as runs, the fused one last.
+
+    Args:
+        frame: of `Found`.
+    """
+    found: dict[str, Run] = {}
+    for name in SOURCES:
+        if name in frame.columns:
+            own = frame.filter(pl.col(name).is_not_null()).sort(["query_id", name], maintain_order=True)
+            rows = own.select("query_id", "doc_id", pl.col(f"{name}_score").alias("score"))
+            if rows.height:
+                found[name] = Run.from_frame(rows, name=name)
+    found[FUSED] = Run.from_frame(frame.select("query_id", "doc_id", "score"), name=FUSED)
+    return found

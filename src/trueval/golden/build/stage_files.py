@@ -1,0 +1,152 @@
+"""Stages: what each gave, in files of the golden set, with a manifest of all that decides it.
+
+A stage is done where its manifest has the key of what is asked now and its files are as they were written; else it is
+made anew, and what a judge answered before is taken from the ledger. Files come first, then the manifest: a stage that
+was interrupted has none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from trueval.files.atomic_files import write_whole
+from trueval.golden.judge.judge import Answer, Question
+from trueval.report.formats import to_json
+from trueval.report.provenance import date
+from trueval.version import __version__
+
+# 1: the first. Another one makes all stages anew.
+FORMAT_VERSION: Final = 1
+FOLDER: Final = "stages"
+NAMES: Final = ("rewrite", "pool", "grade", "prune", "refine", "regrade")
+
+Write = Callable[[Path], object]
+
+
+class Stages:
+    """The stages of a golden set in a folder.
+
+    Args:
+        folder: of the golden set, which exists.
+        now: seconds of a clock that never goes back.
+    """
+
+    def __init__(self, folder: Path, now: Callable[[], float] = time.perf_counter) -> None:
+        self.folder, self._now = folder, now
+        self._began = now()
+
+    def read(self, name: str) -> dict[str, Any] | None:
+        """The manifest of a stage; None where there is none that can be read."""
+        try:
+            found = json.loads((self.folder / FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return found if isinstance(found, dict) and found.get("format") == FORMAT_VERSION else None
+
+    def done(self, name: str, key: str) -> dict[str, Any] | None:
+        """The manifest of a stage that is done; None where it must be made.
+
+        Args:
+            name: of the stage.
+            key: of all that decides it.
+        """
+        self._began = self._now()
+        found = self.read(name)
+        if found is None or found.get("key") != key:
+            return None
+        same = all(file_hash(self.folder / file) == sha256 for file, sha256 in found["outputs"].items())
+        return found if same else None
+
+    def keep(self, name: str, key: str, files: Mapping[str, Write], about: Mapping[str, Any]) -> dict[str, Any]:
+        """Write the files of a stage, and then its manifest.
+
+        Args:
+            name: of the stage.
+            key: of all that decides it.
+            files: name → what writes it.
+            about: further entries of the manifest.
+        """
+        for file, write in files.items():
+            write_whole(self.folder / file, write)
+        manifest = {
+            "stage": name,
+            "format": FORMAT_VERSION,
+            "trueval": __version__,
+            "key": key,
+            "outputs": {file: file_hash(self.folder / file) for file in files},
+            **about,
+            "seconds": round(self._now() - self._began, 3),
+            "written": date().strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }
+        (self.folder / FOLDER).mkdir(exist_ok=True)
+        write_whole(
+            self.folder / FOLDER / f"{name}.json", lambda file: file.write_text(to_json(manifest), encoding="utf-8")
+        )
+        return manifest
+
+
+def key_for_stage(name: str, inputs: Mapping[str, Any], parameters: Mapping[str, Any]) -> str:
+    """The hash of all that decides a stage.
+
+    Args:
+        name: of the stage.
+        inputs: hashes by name.
+        parameters: values of JSON.
+    """
+    about = json.dumps([FORMAT_VERSION, name, dict(inputs), dict(parameters)], sort_keys=True)
+    return hashlib.sha256(about.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def file_hash(path: Path) -> str | None:
+    """The SHA-256 of a file; None where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None
+
+
+def lines_of(rows: Iterable[Mapping[str, Any]]) -> Write:
+    """What writes rows as JSON lines.
+
+    Args:
+        rows: values of JSON.
+    """
+    text = "".join(json.dumps(row, ensure_ascii=True) + "\n" for row in rows)
+    return lambda file: file.write_text(text, encoding="utf-8", newline="\n")
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The rows that `lines_of` wrote."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def usage_of(asked: Iterable[Question], answers: Iterable[Answer]) -> dict[str, Any]:
+    """What answers took, and who gave them, as manifests say it.
+
+    Args:
+        asked: of one stage; a question that is there twice, such as that of two equal texts, was asked once.
+        answers: [asked]; those that the ledger had count too: they were paid for once.
+    """
+    found = list(dict(zip(asked, answers, strict=True)).values())
+    return {
+        "calls": len(found),
+        "invalid": sum(bool(each.problems) for each in found),
+        "problems": dict(Counter(one for each in found for one in dict.fromkeys(each.problems)).most_common(20)),
+        "models": dict(sorted(Counter(each.model for each in found).items())),
+        "tokens_in": _sum(each.usage.tokens_in for each in found),
+        "tokens_out": _sum(each.usage.tokens_out for each in found),
+        "cost": _sum(each.usage.cost for each in found),
+        "judge_seconds": round(sum(each.seconds for each in found), 3),
+    }
+
+
+def _sum(values: Iterable[Any]) -> Any:
+    known = [value for value in values if value is not None]
+    return round(sum(known), 9) if known else None

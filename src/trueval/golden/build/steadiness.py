@@ -1,0 +1,178 @@
+"""Steadiness: how far a judge agrees with itself, between rounds, between slots, and when it is asked the same twice.
+
+P-B §3.4.1 reports that 3 to 5 % of ranks differ on identical inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from trueval.golden.build.rounds import rng_of
+from trueval.golden.judge.concurrent_questions import ask_all
+from trueval.golden.judge.judge import Answer, Judge, Question
+from trueval.golden.judge.ledger import Ledger
+from trueval.golden.refine.aggregate import GRADES
+
+# Added to the sample of a question that is asked once more.
+AGAIN: Final = 1_000
+
+
+def between_rounds(labels: pl.DataFrame) -> list[dict[str, Any]]:
+    """How the labels of two rounds differ, where both have one.
+
+    Args:
+        labels: of `Graded`.
+
+    Returns:
+        For each pair of rounds: passages, share with the same label, share at most one grade apart, mean difference of
+        the second less the first, Cohen's κ with quadratic weights, null where all labels are the same, and the table
+        of numbers, [first][second].
+    """
+    valid = labels.filter(pl.col("grade").is_not_null())
+    found = []
+    for first, second in combinations(sorted(valid["round"].unique().to_list()), 2):
+        keys = ["query_id", "doc_id"]
+        sides = [valid.filter(pl.col("round") == each).select(*keys, "grade") for each in (first, second)]
+        both = sides[0].join(sides[1], on=keys, how="inner", suffix="_second")
+        if not both.height:
+            continue
+        one, other = both["grade"].to_numpy(), both["grade_second"].to_numpy()
+        apart = np.abs(one - other)
+        found.append(
+            {
+                "first": first,
+                "second": second,
+                "passages": both.height,
+                "same": float((apart == 0).mean()),
+                "within_one": float((apart <= 1).mean()),
+                "difference": float((other - one).mean()),
+                "kappa": _kappa(one, other),
+                "table": [[int(((one == row) & (other == column)).sum()) for column in GRADES] for row in GRADES],
+            }
+        )
+    return found
+
+
+def _kappa(one: Any, other: Any) -> float | None:
+    """1 less the mean squared difference over that of independent labels (Cohen 1968)."""
+    expected = float((one**2).mean() + (other**2).mean() - 2 * one.mean() * other.mean())
+    return None if expected == 0 else 1.0 - float(((one - other) ** 2).mean()) / expected
+
+
+def by_slot(labels: pl.DataFrame) -> list[dict[str, Any]]:
+    """The mean label of each slot: shuffled passages should be worth the same wherever they are shown.
+
+    Args:
+        labels: of `Graded`.
+    """
+    valid = labels.filter(pl.col("grade").is_not_null() & (pl.col("slots") > 1))
+    grouped = valid.group_by("slot").agg(passages=pl.len(), mean=pl.col("grade").mean(), sd=pl.col("grade").std(ddof=1))
+    return [
+        {
+            "slot": row["slot"] + 1,
+            "passages": row["passages"],
+            "mean": row["mean"],
+            "error": None if row["sd"] is None else row["sd"] / row["passages"] ** 0.5,
+        }
+        for row in grouped.sort("slot").to_dicts()
+    ]
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """Questions that were asked twice, with both answers.
+
+    Attributes:
+        asked: the second questions.
+        first: [asked] answers.
+        second: [asked] answers.
+    """
+
+    asked: tuple[Question, ...]
+    first: tuple[Answer, ...]
+    second: tuple[Answer, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """What differs: labels, orders, pairs of orders; null where none was asked twice."""
+        labels = [
+            (one.grade, other.grade)
+            for before, after in zip(self.first, self.second, strict=True)
+            for one, other in zip(before.labels, after.labels, strict=False)
+            if one is not None and other is not None
+        ]
+        orders = [
+            (before.order, after.order)
+            for before, after in zip(self.first, self.second, strict=True)
+            if before.order and after.order
+        ]
+        pairs = [each for both in orders for each in _pairs(*both)]
+        return {
+            "calls": len(self.asked),
+            "labels": len(labels),
+            "labels_differ": _share([one != other for one, other in labels]),
+            "orders": len(orders),
+            "orders_differ": _share([one != other for one, other in orders]),
+            "pairs_differ": _share(pairs),
+        }
+
+
+def _pairs(one: Sequence[int], other: Sequence[int]) -> list[bool]:
+    """[pair] whether two orders of the same slots disagree about it."""
+    place = {slot: rank for rank, slot in enumerate(other)}
+    return [place[above] > place[below] for above, below in combinations(one, 2)]
+
+
+def _share(differ: Sequence[bool]) -> float | None:
+    return float(np.mean(differ)) if differ else None
+
+
+def ask_again(
+    asked: Sequence[Question],
+    answers: Sequence[Answer],
+    judge: Judge,
+    ledger: Ledger,
+    count: int,
+    *,
+    seed: int,
+    at_once: int = 1,
+) -> Repeated:
+    """Ask some questions a second time, word for word.
+
+    Args:
+        asked: all questions of a task.
+        answers: [asked].
+        judge: who was asked.
+        ledger: where answers are.
+        count: questions, drawn at random.
+        seed: of the draw.
+        at_once: calls under way at once.
+
+    Raises:
+        InputError: the judge cannot be asked, or the money is spent.
+    """
+    places = _drawn(asked, count, seed)
+    again = again_of(asked, count, seed)
+    second = ask_all(ledger, judge, again, at_once=at_once)
+    return Repeated(tuple(again), tuple(answers[place] for place in places), tuple(second))
+
+
+def again_of(asked: Sequence[Question], count: int, seed: int) -> list[Question]:
+    """The questions that are asked a second time.
+
+    Args:
+        asked: all questions of a task.
+        count: how many of them, drawn at random.
+        seed: of the draw.
+    """
+    return [asked[place]._replace(sample=asked[place].sample + AGAIN) for place in _drawn(asked, count, seed)]
+
+
+def _drawn(asked: Sequence[Question], count: int, seed: int) -> list[int]:
+    rng = rng_of(seed, "again", asked[0].task if asked else "")
+    return sorted(rng.permutation(len(asked))[:count].tolist())

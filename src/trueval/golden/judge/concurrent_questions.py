@@ -1,0 +1,126 @@
+"""Asking: many questions to one judge, several at once, each written down before the next step sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Generic, TypeVar
+
+from trueval.golden.judge.judge import Answer, Judge, Question
+from trueval.golden.judge.ledger import Ledger
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Step = Callable[[str, int, int], None]
+
+
+def ask_all(
+    ledger: Ledger, judge: Judge, questions: Sequence[Question], *, at_once: int = 1, step: Step | None = None
+) -> list[Answer]:
+    """Ask a judge many questions, those alone that the ledger has no answer to.
+
+    When one fails for good, or somebody presses Ctrl-C, no further one is sent, and those under way are waited for and
+    kept: they are paid for.
+
+    Args:
+        ledger: where answers are.
+        judge: who is asked.
+        questions: any number; one that is there twice is asked once.
+        at_once: questions under way at once.
+        step: called with "questions", how many are answered and how many there are.
+
+    Returns:
+        [question] answers.
+
+    Raises:
+        InputError: the judge cannot be asked, or the money is spent.
+        KeyboardInterrupt: somebody stopped it.
+    """
+    different = list(dict.fromkeys(questions))
+    told = None if step is None else lambda done: step("questions", done, len(different))
+    found = side_by_side(lambda question: ledger.ask(judge, question)[0], different, at_once=at_once, done=told)
+    answers = dict(zip(different, found, strict=True))
+    return [answers[question] for question in questions]
+
+
+def side_by_side(
+    work: Callable[[Item], Result],
+    items: Sequence[Item],
+    *,
+    at_once: int,
+    done: Callable[[int], object] | None = None,
+    stop: Callable[[], object] | None = None,
+) -> list[Result]:
+    """Do some work on many items, several at once; after a failure or Ctrl-C nothing new begins.
+
+    Args:
+        work: on one item.
+        items: of the work.
+        at_once: items under way at once.
+        done: called with the number of items that are done.
+        stop: called once, where no further item begins: tells those under way that nobody waits for their results.
+
+    Returns:
+        [item] results.
+
+    Raises:
+        Exception: what the work raised first, when all that was under way has ended.
+        KeyboardInterrupt: somebody stopped it; pressed twice, it does not wait.
+    """
+    side = _Side(work, items, done, stop)
+    with ThreadPoolExecutor(at_once, "trueval-judge") as pool:
+        while side.begun(pool, at_once):
+            try:
+                ended = wait(side.running, return_when=FIRST_COMPLETED).done
+            except KeyboardInterrupt as interrupt:
+                if isinstance(side.failed, KeyboardInterrupt):  # who does it again does not want to wait
+                    raise
+                side.fails(interrupt)
+                continue
+            side.collect(ended)
+    if side.failed is not None:
+        raise side.failed
+    return [side.results[place] for place in range(len(items))]
+
+
+class _Side(Generic[Item, Result]):
+    """Work that is under way, and what came of it."""
+
+    def __init__(
+        self,
+        work: Callable[[Item], Result],
+        items: Sequence[Item],
+        done: Callable[[int], object] | None,
+        stop: Callable[[], object] | None,
+    ) -> None:
+        self.work, self.items, self.done, self.stop = work, items, done, stop
+        self.waiting = iter(range(len(items)))
+        self.running: dict[Future[Result], int] = {}
+        self.results: dict[int, Result] = {}
+        self.failed: BaseException | None = None
+
+    def begun(self, pool: ThreadPoolExecutor, at_once: int) -> bool:
+        """Begin what may begin; whether anything is under way."""
+        while self.failed is None and len(self.running) < at_once:
+            place = next(self.waiting, None)
+            if place is None:
+                break
+            self.running[pool.submit(self.work, self.items[place])] = place
+        return bool(self.running)
+
+    def collect(self, ended: Iterable[Future[Result]]) -> None:
+        """Keep what has ended."""
+        for future in ended:
+            place, error = self.running.pop(future), future.exception()
+            if error is not None:
+                self.fails(error)
+                continue
+            self.results[place] = future.result()
+            if self.done is not None:
+                self.done(len(self.results))
+
+    def fails(self, error: BaseException) -> None:
+        """Begin nothing further, and tell those under way."""
+        if self.failed is None and self.stop is not None:
+            self.stop()
+        self.failed = error if isinstance(error, KeyboardInterrupt) else self.failed or error

@@ -1,0 +1,399 @@
+"""The ledger: every call of a judge and every label that it gave, in SQLite, written before anybody sees them.
+
+    calls   key, judge, task, identity, query, passages, sample, answer, tokens, cost, time ...
+    labels  call, query, text, slot, grade, reason      one row for each passage that a call graded
+    texts   hash, text                                  so that each label can be traced to what was read
+    claims  key, until, owner                           who asks just now, so that nobody else asks the same
+
+A call is found by the hash of all that decides its answer (judge.key_of). The file is in WAL mode: two processes may
+write at once, a reader waits for nobody, and a process that is killed loses the calls that were under way, no other.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+
+from trueval.errors import InputError, Place
+from trueval.files.atomic_files import write_whole
+from trueval.golden.judge.judge import Answer, Judge, Key, Question, Task, key_for, key_of
+from trueval.golden.judge.ledger_calls import Billed, answer_of, lines_in, question_of, read_call
+from trueval.golden.judge.ledger_tables import (
+    BUSY,
+    EVERY,
+    FORMAT_VERSION,
+    KIND,
+    LABEL_COLUMNS,
+    check_columns,
+    insert,
+    is_ledger,
+    label_rows,
+    make_tables,
+    unpacked,
+    unusable,
+    write_ahead,
+)
+from trueval.golden.judge.sqlite_files import connected_to_read
+from trueval.models.hosted.call_owners import OWNER, is_alive
+
+CLAIM: Final = 900.0  # seconds after which a claim of another machine is taken for one of a process that ended
+POLL: Final = 0.2  # seconds between looks at somebody else's question
+
+_LABELS: Final = {
+    "judge": pl.String,
+    "identity": pl.String,
+    "call": pl.String,
+    "query": pl.String,
+    "text": pl.String,
+    "slot": pl.Int64,
+    "slots": pl.Int64,
+    "sample": pl.Int64,
+    "grade": pl.Int64,
+    "reason": pl.String,
+    "model": pl.String,
+    "time": pl.String,
+}
+
+
+class Totals(NamedTuple):
+    """What a ledger holds.
+
+    Attributes:
+        calls: answered.
+        labels: valid ones.
+        invalid: calls with an answer that was not valid in whole.
+        tokens_in: of prompts, where told.
+        tokens_out: of answers, where told.
+        cost: where known.
+    """
+
+    calls: int
+    labels: int
+    invalid: int
+    tokens_in: int
+    tokens_out: int
+    cost: float
+
+
+class Ledger:
+    """A ledger in a file; made if absent. Use `opened_ledger`, which closes it.
+
+    Args:
+        path: of the file, whose folder must exist.
+        read_only: whether it is only looked into: nothing is made or written, also beside it.
+
+    Raises:
+        InputError: it is not a ledger, is newer than us, or cannot be written.
+    """
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        self.path = path
+        self._lock = threading.RLock()
+        is_ledger(path)  # refuses what is something else
+        try:
+            if read_only:
+                self._base = connected_to_read(path, BUSY)
+                check_columns(self._base)
+                return
+            # One connection for all threads, which take turns: a write takes a tenth of a millisecond.
+            self._base = sqlite3.connect(path, timeout=BUSY, isolation_level=None, check_same_thread=False)
+            write_ahead(self._base)
+            with self._writing() as base:
+                make_tables(base)
+                base.execute("INSERT OR IGNORE INTO about VALUES ('kind', ?)", (KIND,))
+                base.execute("INSERT OR IGNORE INTO about VALUES ('format', ?)", (str(FORMAT_VERSION),))
+                check_columns(base)
+        except sqlite3.Error as error:
+            raise unusable(path, error) from error
+
+    # FULL: an answer that was paid for outlives the machine too, not the process alone.
+    @contextmanager
+    def _writing(self, synchronous: str = "FULL") -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                self._base.execute(f"PRAGMA synchronous = {synchronous}")
+                self._base.execute("BEGIN IMMEDIATE")
+                try:
+                    yield self._base
+                except BaseException:
+                    if self._base.in_transaction:  # SQLite itself ends one that a full disk stopped
+                        self._base.execute("ROLLBACK")
+                    raise
+                self._base.execute("COMMIT")
+            except sqlite3.Error as error:
+                raise unusable(self.path, error) from error
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Take the one connection, and say what is wrong with a damaged file."""
+        with self._lock:
+            try:
+                yield
+            except sqlite3.Error as error:
+                raise unusable(self.path, error) from error
+
+    @contextmanager
+    def _readable(self, call: str) -> Iterator[None]:
+        """Refuse what is none of ours in the columns of a call."""
+        try:
+            yield
+        except (ValueError, TypeError, LookupError, AttributeError, pl.exceptions.PolarsError) as error:
+            raise InputError(
+                f"{self.path}: {call[:12]}: cannot be read ({type(error).__name__}: {error}); somebody changed it. Put "
+                "back a copy of the ledger, or delete this call from its tables calls and labels: it is asked again."
+            ) from error
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._base.close()
+
+    def find(self, key: Key) -> Answer | None:
+        """The answer to a question; None where it was never asked.
+
+        Args:
+            key: of the question.
+        """
+        with self._reading():
+            row = self._base.execute(f"{EVERY} WHERE key = ?", (key.call,)).fetchone()
+        if row is None:
+            return None
+        with self._readable(key.call):
+            return answer_of(unpacked(row))
+
+    def ask(
+        self,
+        judge: Judge,
+        question: Question,
+        *,
+        now: Callable[[], float] = time.time,
+        wait: Callable[[float], None] = time.sleep,
+    ) -> tuple[Answer, bool]:
+        """Take an answer from the ledger, or ask the judge and write down what it says.
+
+        Where another process asks the same question, its answer is waited for.
+
+        Args:
+            judge: who is asked.
+            question: what.
+            now: seconds of the clock that all processes share.
+            wait: lets seconds pass.
+
+        Returns:
+            The answer, and whether the judge was asked now.
+
+        Raises:
+            InputError: the judge cannot be asked.
+        """
+        key = key_of(judge, question)
+        while (known := self.find(key)) is None and not self._claimed(key, now()):
+            wait(POLL)
+        if known is not None:
+            return known, False
+        try:
+            return self.add(judge, question, judge.ask(question)), True
+        except BaseException:
+            with self._writing() as base:
+                base.execute("DELETE FROM claims WHERE key = ?", (key.call,))
+            raise
+
+    def _claimed(self, key: Key, now: float) -> bool:
+        """Whether this process may ask: nobody else does, or who did has ended."""
+        # A claim need not outlive the machine, so it does not wait for the disk as an answer does.
+        with self._writing("NORMAL") as base:
+            if base.execute("SELECT 1 FROM calls WHERE key = ?", (key.call,)).fetchone():
+                return False  # answered since the last look: the next one finds it
+            held = base.execute("SELECT until, owner FROM claims WHERE key = ?", (key.call,)).fetchone()
+            if held is not None and held[0] >= now and is_alive(held[1]):
+                return False
+            base.execute("INSERT OR REPLACE INTO claims VALUES (?, ?, ?)", (key.call, now + CLAIM, OWNER))
+            return True
+
+    def add(self, judge: Judge, question: Question, answer: Answer) -> Answer:
+        """Write down an answer; where the question was answered before, that answer stays, and is returned.
+
+        Args:
+            judge: who answered.
+            question: what was asked.
+            answer: what came.
+        """
+        identity = judge.identity(question.task)
+        key = key_for(identity, question)
+        written = datetime.now(UTC).isoformat(timespec="milliseconds")
+        row = {
+            "key": key.call,
+            "judge": judge.name,
+            "task": question.task,
+            "identity": dict(identity),
+            "query": key.query,
+            "passages": key.passages,
+            "sample": question.sample,
+            "labels": answer.labels,
+            "ranking": answer.order,
+            "text": answer.text,
+            "raw": answer.raw,
+            "problems": answer.problems,
+            "model": answer.model,
+            **answer.usage._asdict(),
+            "seconds": answer.seconds,
+            "time": written,
+        }
+        texts = [(key.query, question.query), *zip(key.passages, question.passages, strict=True)]
+        with self._writing() as base:
+            new = insert(base, row, texts)
+            base.execute("DELETE FROM claims WHERE key = ?", (key.call,))
+        return answer if new else self.find(key) or answer
+
+    def labels(self, judge: str | None = None) -> pl.DataFrame:
+        """All labels, in the order of time.
+
+        Args:
+            judge: name of one; all if None.
+
+        Returns:
+            judge, identity, call, query, text, slot, slots, sample, grade, reason, model, time; identity is JSON, query
+            and text are hashes.
+        """
+        query = (
+            "SELECT calls.judge, calls.identity, calls.key, labels.query, labels.text, labels.slot, "
+            "json_array_length(calls.passages), calls.sample, labels.grade, labels.reason, calls.model, calls.time "
+            "FROM labels JOIN calls ON calls.key = labels.call WHERE ?1 IS NULL OR calls.judge = ?1 "
+            "ORDER BY calls.time, calls.key, labels.slot"
+        )
+        with self._reading():
+            rows = self._base.execute(query, (judge,)).fetchall()
+        with self._readable("labels"):
+            return pl.DataFrame(rows, schema=_LABELS, orient="row")
+
+    def times(self) -> dict[str, str]:
+        """When each call was answered, by its key."""
+        with self._reading():
+            return dict(self._base.execute("SELECT key, time FROM calls").fetchall())
+
+    def totals(self) -> Totals:
+        """What the ledger holds in all."""
+        query = (
+            "SELECT COUNT(*), (SELECT COUNT(*) FROM labels), COALESCE(SUM(problems != '[]'), 0), "
+            "COALESCE(SUM(tokens_in), 0), COALESCE(SUM(tokens_out), 0), COALESCE(SUM(cost), 0.0) FROM calls"
+        )
+        with self._reading():
+            return Totals(*self._base.execute(query).fetchone())
+
+    def billed(self, judge: Judge, task: Task) -> Billed:
+        """What earlier answers to a task were billed, of a judge with the same model, parameters and prompt.
+
+        Args:
+            judge: who answered.
+            task: of the questions.
+        """
+        query = (
+            "SELECT COUNT(*), COALESCE(SUM(json_array_length(passages)), 0), COALESCE(SUM(tokens_out), 0) FROM calls "
+            "WHERE task = ? AND identity = ? AND tokens_out IS NOT NULL"
+        )
+        with self._reading():
+            identity = json.dumps(dict(judge.identity(task)), sort_keys=True)
+            return Billed(*self._base.execute(query, (task, identity)).fetchone())
+
+    def calls(self) -> Iterator[dict[str, Any]]:
+        """All calls in the order of their keys, each with the texts that it was about in the place of their hashes."""
+        with self._reading():
+            rows = self._base.execute(f"{EVERY} ORDER BY key").fetchall()
+            found = self._base.execute("SELECT hash, text FROM texts").fetchall()
+        texts = {key: text.decode("utf-8", "surrogatepass") for key, text in found}
+        for row in rows:
+            with self._readable(str(row[0])):
+                call = unpacked(row)
+                call |= {"query": texts[call["query"]], "passages": [texts[each] for each in call["passages"]]}
+                answer_of(call)
+            yield call
+
+    def export(self, path: Path) -> int:
+        """Write all calls as JSON lines, each with its texts.
+
+        Args:
+            path: of the file, which is there when it is whole.
+
+        Returns:
+            How many calls it holds.
+        """
+        lines = [json.dumps(call) + "\n" for call in self.calls()]
+        write_whole(path, lambda file: file.write_text("".join(lines), encoding="utf-8", newline="\n"))
+        return len(lines)
+
+    def take(self, path: Path) -> int:
+        """Take the calls of an exported file that this ledger lacks.
+
+        Args:
+            path: of what `export` wrote.
+
+        Returns:
+            How many were new.
+
+        Raises:
+            InputError: a line is not a call, or its key is not that of what it holds; nothing is taken then.
+        """
+        calls = [read_call(line, Place(str(path), number)) for number, line in enumerate(lines_in(path), start=1)]
+        with self._writing() as base:
+            return sum(insert(base, row, texts) for row, texts in calls)
+
+    def audit(self) -> list[str]:
+        """What is wrong in the ledger, one line each: keys that are not those of what was asked, changed labels."""
+        with self._reading():
+            calls = self._base.execute(f"{EVERY} ORDER BY key").fetchall()
+            rows = self._base.execute(f"SELECT {', '.join(LABEL_COLUMNS)} FROM labels").fetchall()  # noqa: S608  ours
+        kept: dict[str, set[tuple[Any, ...]]] = {}
+        for call, *label in rows:
+            kept.setdefault(call, set()).add((call, *label))
+        wrong = [
+            f"call {call['key'][:12]}: its key is not that of what was asked; somebody changed it."
+            for call in self.calls()
+            if key_for(call["identity"], question_of(call)).call != call["key"]
+        ]
+        changed = [row[0] for row in calls if kept.pop(row[0], set()) != set(label_rows(unpacked(row)))]
+        return wrong + [
+            f"call {key[:12]}: its labels are not those of its answer; somebody changed them."
+            for key in sorted({*changed, *kept})
+        ]
+
+
+@contextmanager
+def known_ledger(path: Path) -> Iterator[Ledger | None]:
+    """A ledger to look into that is closed at the end, or None where there is none: nothing is made or written.
+
+    Args:
+        path: of the file.
+
+    Raises:
+        InputError: as in Ledger.
+    """
+    if not path.exists() or not is_ledger(path):
+        yield None
+        return
+    with closing(Ledger(path, read_only=True)) as ledger:
+        yield ledger
+
+
+@contextmanager
+def opened_ledger(path: Path) -> Iterator[Ledger]:
+    """A ledger that is closed at the end.
+
+    Args:
+        path: of the file, made if absent.
+
+    Raises:
+        InputError: as in Ledger.
+    """
+    ledger = Ledger(path)
+    try:
+        yield ledger
+    finally:
+        ledger.close()

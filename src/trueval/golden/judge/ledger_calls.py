@@ -1,0 +1,85 @@
+"""Calls of a ledger as lines of a file, which another ledger takes when their keys are those of what they hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from trueval.errors import Place
+from trueval.golden.judge.judge import TASKS, Answer, Label, Question, Usage, key_for
+
+
+class Billed(NamedTuple):
+    """What answers of one judge to one task were billed.
+
+    Attributes:
+        calls: whose tokens are told.
+        passages: in these calls.
+        tokens_out: of these answers, what a model thinks before it answers included where it does.
+    """
+
+    calls: int
+    passages: int
+    tokens_out: int
+
+
+def answer_of(call: Mapping[str, Any]) -> Answer:
+    """What was answered, of a call.
+
+    Args:
+        call: as the ledger gives it.
+    """
+    labels = tuple(None if label is None else Label(*label) for label in call["labels"])
+    usage = Usage(call["tokens_in"], call["tokens_out"], call["cost"])
+    raw, problems = tuple(call["raw"]), tuple(call["problems"])
+    return Answer(labels, tuple(call["ranking"]), call["text"], raw, problems, call["model"], usage, call["seconds"])
+
+
+def question_of(call: Mapping[str, Any]) -> Question:
+    """What was asked, of a call with its texts.
+
+    Args:
+        call: as the ledger gives it.
+    """
+    return Question(call["task"], call["query"], tuple(call["passages"]), call["sample"])
+
+
+def lines_in(path: Path) -> list[str]:
+    """The lines of a file.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Place(str(path)).error(f"cannot be read ({error}). It must be an exported ledger.") from None
+
+
+def read_call(line: str, place: Place) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """A call of an exported ledger and its texts, checked.
+
+    Args:
+        line: of the file.
+        place: of the line, for errors.
+
+    Raises:
+        InputError: it is not a call, or its key is not that of what it holds.
+    """
+    try:
+        call = json.loads(line)
+        if call["task"] not in TASKS or not isinstance(call["time"], str):
+            raise ValueError(call["task"])
+        question = question_of(call)
+        key = key_for(call["identity"], question)
+        answer = answer_of(call)
+        if any(label is not None and not isinstance(label.grade, int) for label in answer.labels):
+            raise ValueError(call["labels"])
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise place.error(f"not a call of a ledger ({error!r}). Export the ledger again.") from None
+    if key.call != call["key"] or len(answer.labels) not in (0, len(question.passages)):
+        raise place.error("the key is not that of what was asked: the line was changed. Export the ledger again.")
+    texts = [(key.query, question.query), *zip(key.passages, question.passages, strict=True)]
+    return {**call, "query": key.query, "passages": key.passages}, texts

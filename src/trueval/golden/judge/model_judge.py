@@ -1,0 +1,377 @@
+"""A language model as a judge, through OpenAI's client and any server that speaks the same.
+
+Answers are asked for by a JSON schema; where the server refuses that, as a JSON object; where it refuses that too, as
+text. Whatever the form, they are read strictly (responses.py). What is not valid is told to the model once; what is
+then still not valid is unjudged. Calls are counted, retried and written down by us, so the client's own retries are off.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+from trueval.errors import InputError, PolicyError
+from trueval.golden.judge.judge import Answer, Question, Task, Usage
+from trueval.golden.judge.prompt import Prompt, messages, read_prompt, sendable
+from trueval.golden.judge.responses import Parsed, joined, parse, schema
+from trueval.golden.judge.throttle import LongPauseError, Throttle
+from trueval.models.hosted.account import Account
+from trueval.models.hosted.api_keys import Key
+from trueval.models.hosted.call_batches import estimated_tokens
+from trueval.models.hosted.failures import BROKEN, KEPT, CallError, Kind
+from trueval.models.hosted.retries import Retries
+from trueval.models.hosted.services import SERVICES, checked_url, key_name
+from trueval.models.hosted.wire import OpenAIClient, count_of
+
+OPENAI: Final = SERVICES["openai"].base_url
+FORMS: Final = ("json_schema", "json_object", "text")
+# Tokens of an answer, by our estimate: of one passage, and of all else.
+TOKENS_OUT: Final = {"grade": (60, 20), "order": (4, 20), "rewrite": (0, 80)}
+AROUND: Final = 256  # tokens that a server may put around the messages of a call
+PROBLEM: Final = 100  # bytes of a line that says what is not valid, rather more
+CAPS: Final = ("max_tokens", "max_completion_tokens")  # parameters that limit an answer
+TOO_MANY: Final = 429
+SERVER: Final = 500  # and above: the server fails, and not the call
+UNSENT: Final = "the question to repair it could not be sent"
+# A server that does not know a form of answers says so in its own words.
+_FORM: Final = re.compile(r"response_format|json_schema|json_object|structured output|guided", re.IGNORECASE)
+# What a server says of one question alone: the others go on.
+_CONTENT: Final = re.compile(r"content[ _](filter|policy|management)|safety|flagged|prohibited", re.IGNORECASE)
+# Nor is a question at fault where a server names a parameter, unless it speaks of all that it can read too.
+_LENGTH: Final = re.compile(r"context", re.IGNORECASE)
+PARAMETERS: Final = ("temperature", "top_p", "seed", "max_completion_tokens", "reasoning_effort", "max_tokens")
+
+
+class Prices(NamedTuple):
+    """What a million tokens cost, in any currency; None where it is not known."""
+
+    per_million_in: float | None = None
+    per_million_out: float | None = None
+
+    def cost(self, tokens_in: int | None, tokens_out: int | None) -> float | None:
+        """What tokens cost; None where a price or a count is not known.
+
+        >>> Prices(0.25, 2.0).cost(1_000_000, 100_000)
+        0.45
+        """
+        if None in (self.per_million_in, self.per_million_out, tokens_in, tokens_out):
+            return None
+        return (
+            (tokens_in or 0) * (self.per_million_in or 0.0) + (tokens_out or 0) * (self.per_million_out or 0.0)
+        ) / 1e6
+
+
+class Reply(NamedTuple):
+    """What came back of one call.
+
+    Attributes:
+        text: that the model wrote; "" where it refused or was cut off before it wrote any.
+        problem: why there is no text; "" where there is.
+        model: that answered, by its own account.
+        tokens_in: of the prompt, as billed; None where the server does not say.
+        tokens_out: of the answer.
+        cost: billed, or at most where the server does not say.
+        refused: whether the server did not take the question, and gave it to no model.
+    """
+
+    text: str
+    problem: str = ""
+    model: str = ""
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost: float | None = None
+    refused: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeSettings:
+    """How a model is asked.
+
+    Attributes:
+        model: as the server calls it.
+        base_url: where the server is.
+        api_key_env: the environment variable with the key, "" for a server that wants none; None for OPENAI_API_KEY at
+            OpenAI, and for no key anywhere else.
+        parameters: of a call, such as temperature and seed.
+        timeout: seconds that an answer may take.
+        concurrency: calls under way at once, at most.
+        prices: of its tokens.
+    """
+
+    model: str
+    base_url: str = OPENAI
+    api_key_env: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    timeout: float = 120.0
+    concurrency: int = 8
+    prices: Prices = field(default_factory=Prices)
+
+    def __post_init__(self) -> None:
+        wrong = next((name for name in self.parameters if name not in PARAMETERS), None)
+        if wrong is not None:
+            raise PolicyError(f"{wrong!r} is not a parameter of a judge. There are: {', '.join(PARAMETERS)}.")
+        if not (0 < self.timeout < math.inf and self.concurrency >= 1):
+            raise PolicyError("timeout of a judge must be above 0, and concurrency at least 1.")
+
+    @property
+    def most_out(self) -> int | None:
+        """Tokens that an answer may have; None where nothing limits it."""
+        return max((int(self.parameters[name]) for name in CAPS if name in self.parameters), default=None)
+
+
+@dataclass(eq=False, repr=False)
+class ModelJudge:
+    """A language model that grades and orders.
+
+    Args:
+        use: how it is asked.
+        prompts: of each task.
+        account: what is spent, and what may be; its ledger gets a line for each call that was sent.
+        retries: how often a call is sent.
+    """
+
+    use: JudgeSettings
+    prompts: Mapping[Task, Prompt]
+    account: Account = field(default_factory=Account)
+    retries: Retries = field(default_factory=Retries)
+
+    def __post_init__(self) -> None:
+        self.name = self.use.model
+        self.url = checked_url(self.use.base_url, self.name)
+        self.key = Key(key_name(SERVICES["openai"], self.url, self.use.api_key_env))
+        self.throttle = Throttle(self.use.concurrency, patience=self.retries.total)
+        self.repair = read_prompt("repair", "repair")
+        self.reached = False
+        self.longest = 0  # tokens of an answer, as billed so far
+        self._form = 0
+        self._client: OpenAIClient | None = None
+
+    @property
+    def host(self) -> str:
+        """Who gets the texts."""
+        return urlsplit(self.url).netloc
+
+    def identity(self, task: Task) -> Mapping[str, Any]:
+        """All that decides its answers; prices, keys and numbers of calls do not."""
+        prompts = {"prompt": self.prompts[task].name, "sha256": [self.prompts[task].sha256, self.repair.sha256]}
+        return {"model": self.use.model, "base_url": self.url, "parameters": dict(self.use.parameters), **prompts}
+
+    def estimate(self, question: Question) -> Usage:
+        """What a question is likely to take, rather more than less."""
+        texts = messages(self.prompts[question.task], question)
+        each, own = TOKENS_OUT[question.task]
+        tokens = sum(estimated_tokens(text["content"]) for text in texts), own + each * len(question.passages)
+        return Usage(*tokens, self.use.prices.cost(*tokens))
+
+    def ask(self, question: Question) -> Answer:
+        """Ask, and once more where the answer is not valid.
+
+        Raises:
+            InputError: the key is missing, the server refuses or cannot be reached, or max_cost would be exceeded.
+        """
+        prompt, began = self.prompts[question.task], time.perf_counter()
+        said = messages(prompt, question)
+        replies = [self._reply(said, question)]
+        parsed = _parsed(replies[0], question, prompt)
+        # A server that does not take the question at all would not take it a second time.
+        if parsed.problems and not replies[0].refused:
+            parsed = self._repaired(parsed, replies, said, question)
+        return _answer(parsed, replies, time.perf_counter() - began)
+
+    def _repaired(
+        self, parsed: Parsed, replies: list[Reply], said: Sequence[Mapping[str, str]], question: Question
+    ) -> Parsed:
+        """Tell the model once what is not valid, and take what that adds; the reply is added to the others."""
+        told = self.repair.text.replace("{problems}", "; ".join(parsed.problems) + ".")
+        again = [{"role": "assistant", "content": replies[0].text}, {"role": "user", "content": told}]
+        try:
+            replies.append(self._reply([*said, *again], question))
+        except InputError:
+            # The labels that are valid are paid for and kept; whoever asks the next question hears what is wrong.
+            if not any(parsed.labels):
+                raise
+            return parsed._replace(problems=(*parsed.problems, UNSENT))
+        second = _parsed(replies[1], question, self.prompts[question.task])
+        return joined(parsed, second)._replace(problems=(*parsed.problems, *second.problems))
+
+    def _reply(self, said: Sequence[Mapping[str, str]], question: Question) -> Reply:
+        """Send what is said until it is answered, in the best form that the server takes."""
+        client = self._connected()
+        while True:
+            form = self._form
+            try:
+                return self._sent(client, self._body(said, question, FORMS[form]), question)
+            except CallError as failure:
+                if failure.status in (400, 422) and form < len(FORMS) - 1 and _FORM.search(failure.reason):
+                    self._form = max(self._form, form + 1)
+                    continue
+                if self._question_alone(failure):
+                    return Reply("", f"the server refused it ({failure.reason})", refused=True)
+                raise self._refused(failure) from None
+
+    def _question_alone(self, failure: CallError) -> bool:
+        """Whether a server refuses this question and may take others; what it says of a parameter is of all."""
+        said = failure.reason
+        if any(name in said for name in self.use.parameters) and not _LENGTH.search(said):
+            return False
+        return failure.kind is Kind.TOO_LARGE or (failure.status == 400 and _CONTENT.search(said) is not None)
+
+    def _body(self, said: Sequence[Mapping[str, str]], question: Question, form: str) -> dict[str, Any]:
+        body: dict[str, Any] = {"model": self.use.model, "messages": list(said), **self.use.parameters}
+        shape = schema(question, self.prompts[question.task])
+        if form == "json_schema":
+            about = {"name": question.task, "strict": True, "schema": shape}
+            return {**body, "response_format": {"type": form, "json_schema": about}}
+        # Without a schema the model is told the form in words, and servers want the word JSON in a message.
+        told = {"role": "system", "content": f"Answer in JSON of this schema, and nothing else: {shape}"}
+        body["messages"] = [*said[:1], told, *said[1:]]
+        return body if form == "text" else {**body, "response_format": {"type": form}}
+
+    def _sent(self, client: OpenAIClient, body: Mapping[str, Any], question: Question) -> Reply:
+        reply = self.retries.answer(lambda: self._once(client, body, question), lambda *_: None, reached=self.reached)
+        self.reached = True
+        return reply
+
+    def most(self, question: Question) -> Usage:
+        """The most that a question can be billed as, its second call where the answer is not valid included.
+
+        Calls that are cut and sent again come on top.
+
+        Args:
+            question: that would be asked.
+
+        Returns:
+            None for what nothing limits: without max_tokens or max_completion_tokens nobody knows the longest answer.
+        """
+        if self.use.most_out is None:
+            return Usage()
+        said = messages(self.prompts[question.task], question)
+        first = max(_most_in(self._body(said, question, form)) for form in FORMS)
+        # The second call holds the answer to the first, and what is wrong in it: a line for each passage, and one more.
+        second = first + self.use.most_out + len(self.repair.text.encode()) + PROBLEM * (len(question.passages) + 1)
+        tokens = first + second, 2 * self.use.most_out
+        return Usage(*tokens, self.use.prices.cost(*tokens))
+
+    def _most(self, body: Mapping[str, Any], question: Question) -> Usage:
+        """The most that a call can be billed as.
+
+        No token is shorter than a byte, and a server that honors max_tokens bills no more than that, what a model
+        thinks included. Without such a limit nobody knows: the longest answer so far, and our estimate at least.
+        """
+        each, own = TOKENS_OUT[question.task]
+        back = max(self.use.most_out or own + each * len(question.passages), self.longest)
+        sent = _most_in(body)
+        return Usage(sent, back, self.use.prices.cost(sent, back))
+
+    def _once(self, client: OpenAIClient, body: Mapping[str, Any], question: Question) -> Reply:
+        """Send once, when it is this call's turn and there is money for it."""
+        entry = {"host": self.host, "model": self.use.model, "part": question.task, "texts": len(question.passages)}
+        try:
+            # In its turn: what waits for one is not under way, and sets no money aside.
+            with self.throttle.turn():
+                most = self._most(body, question)
+                with self.account.call(most.cost, entry, self.name) as sent:
+                    reply = self._answered(client, body)
+                    cost = self.use.prices.cost(reply.tokens_in, reply.tokens_out)
+                    sent.answered(cost, {"tokens_in": reply.tokens_in, "tokens_out": reply.tokens_out})
+        except LongPauseError as pause:
+            reason = f"it takes no calls for {pause.seconds:.0f} seconds, and this one was not sent"
+            raise self._refused(CallError(Kind.REFUSED, reason, TOO_MANY)) from None
+        self.throttle.answered()
+        self.longest = max(self.longest, reply.tokens_out or 0)
+        return reply._replace(cost=most.cost if cost is None else cost)  # at most, where the server does not say
+
+    def _answered(self, client: OpenAIClient, body: Mapping[str, Any]) -> Reply:
+        began = self.throttle.now()
+        try:
+            return _reply_of(client.post("/chat/completions", body))
+        except CallError as failure:
+            if failure.status == TOO_MANY and failure.kind is Kind.BUSY:
+                self.throttle.refused(began, failure.wait)
+            raise
+
+    def _connected(self) -> OpenAIClient:
+        """The client, made at the first call: what is in the ledger is read without key and network."""
+        if self._client is None:
+            self._client = OpenAIClient(self.url, self.key.read(self.name, self.url), self.use.timeout)
+        return self._client
+
+    def check_key(self) -> None:
+        """Refuse to begin without the key of the server; nothing is sent.
+
+        Raises:
+            InputError: the environment variable holds none, or it would go over plain http.
+        """
+        self.key.read(self.name, self.url)
+
+    def _refused(self, failure: CallError) -> InputError:
+        cure = "Correct model, base_url, key or parameters of the judge"
+        if failure.status == TOO_MANY:
+            cure = "Wait until it takes calls again, or see what your account there allows"
+        elif failure.status is None or failure.status >= SERVER:
+            cure = "Is the server running, and is base_url right? If so, see its log, or try again later"
+        return InputError(f"{self.name} at {self.host}: {failure.reason.rstrip('.')}. {cure}. {KEPT}")
+
+
+def _most_in(body: Mapping[str, Any]) -> int:
+    """The most tokens that a prompt can be billed as: its bytes, and what a server puts around them."""
+    form = json.dumps(body.get("response_format", ""), ensure_ascii=False)
+    texts = [form, *(message["content"] for message in body["messages"])]
+    return sum(len(text.encode("utf-8", "replace")) for text in texts) + AROUND
+
+
+def _reply_of(found: Any) -> Reply:
+    """What a completion says.
+
+    Raises:
+        CallError: it is not one; the server may well give one the next time.
+    """
+    try:
+        choice = found["choices"][0]
+        message = choice["message"]
+        text, refusal = message.get("content"), message.get("refusal")
+        usage, model = found.get("usage") or {}, found.get("model")
+        tokens = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise CallError(Kind.BUSY, f"{BROKEN}: a completion without its message ({error!r})", billed=True) from error
+    problem = ""
+    if refusal:
+        problem = "the model refused"
+    elif choice.get("finish_reason") == "content_filter":
+        problem = "a filter took the answer away"
+    elif choice.get("finish_reason") == "length":
+        problem = "the answer was cut off"
+    # An answer may be empty, a question is not.
+    asked, given = (
+        count_of(each, least) if isinstance(each, int) else None for each, least in zip(tokens, (0, -1), strict=True)
+    )
+    written = text if isinstance(text, str) else ""
+    return Reply(sendable(written or str(refusal or "")), problem, sendable(str(model or "")), asked, given)
+
+
+def _parsed(reply: Reply, question: Question, prompt: Prompt) -> Parsed:
+    """What is valid in a reply; of one that was refused or cut off nothing is."""
+    if reply.problem:
+        nothing = (None,) * len(question.passages) if question.task == "grade" else ()
+        return Parsed(nothing, problems=(reply.problem,))
+    return parse(reply.text, question, prompt)
+
+
+def _answer(parsed: Parsed, replies: Sequence[Reply], seconds: float) -> Answer:
+    usage = Usage(*(_sum([getattr(reply, name) for reply in replies]) for name in Usage._fields))
+    raw = tuple(reply.text for reply in replies)
+    return Answer(
+        parsed.labels, parsed.order, parsed.text, raw, parsed.problems, replies[-1].model, usage, round(seconds, 3)
+    )
+
+
+def _sum(values: Sequence[Any]) -> Any:
+    """The sum of what is known; None where nothing is."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None

@@ -1,0 +1,146 @@
+"""Answers: what a model returned, read strictly. What is not valid is no grade, and is told in one line.
+
+The form that is asked for (as JSON schema, where the server takes one):
+
+    grade    {"passages": [{"passage": 1, "reason": "...", "grade": 4}, ...]}
+    order    {"order": [3, 1, 2]}
+    rewrite  {"query": "..."}
+
+Passages count from 1, as they are shown. An entry that is wrong loses its own passage alone; a passage that appears
+twice has no grade, since nobody knows which one is meant.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from trueval.golden.judge.judge import Label, Question
+from trueval.golden.judge.prompt import Prompt, sendable
+
+REASON: Final = 2_000  # characters of a reason that are kept
+_FENCE: Final = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n?```\s*", re.DOTALL)
+
+
+class Parsed(NamedTuple):
+    """What was valid in an answer, and what was not.
+
+    Attributes:
+        labels: [slot] of a question for grades; None where there is no valid one.
+        order: slots, best first.
+        text: other words for the query.
+        problems: one line each; empty where all was valid.
+    """
+
+    labels: tuple[Label | None, ...] = ()
+    order: tuple[int, ...] = ()
+    text: str = ""
+    problems: tuple[str, ...] = ()
+
+
+def schema(question: Question, prompt: Prompt) -> dict[str, Any]:
+    """The JSON schema of an answer, all keys required and no others allowed.
+
+    Args:
+        question: that is asked.
+        prompt: with the scale.
+    """
+    places = {"type": "integer", "enum": list(range(1, len(question.passages) + 1))}
+    if question.task == "order":
+        return _object({"order": {"type": "array", "items": places}})
+    if question.task == "rewrite":
+        return _object({"query": {"type": "string"}})
+    grade = {"type": "integer", "enum": sorted(prompt.grades)}
+    # The reason comes before the grade: a model writes from left to right.
+    entry = _object({"passage": places, "reason": {"type": "string"}, "grade": grade})
+    return _object({"passages": {"type": "array", "items": entry}})
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def parse(text: str | None, question: Question, prompt: Prompt) -> Parsed:
+    """Read an answer.
+
+    Args:
+        text: what came back; None where the model gave nothing.
+        question: that was asked.
+        prompt: with the scale.
+    """
+    nothing = Parsed((None,) * len(question.passages) if question.task == "grade" else ())
+    try:
+        fenced = _FENCE.fullmatch(text or "")
+        found = json.loads(fenced.group(1) if fenced else text or "")
+    except (ValueError, RecursionError):
+        return nothing._replace(problems=("it is not JSON" if text else "it is empty",))
+    name = {"grade": "passages", "order": "order", "rewrite": "query"}[question.task]
+    if not isinstance(found, Mapping) or name not in found:
+        return nothing._replace(problems=(f"it must be a JSON object with the key {name!r}",))
+    read = {"grade": _grades, "order": _order, "rewrite": _query}[question.task]
+    return read(found[name], question, prompt)
+
+
+def _grades(found: Any, question: Question, prompt: Prompt) -> Parsed:
+    count = len(question.passages)
+    labels: list[Label | None] = [None] * count
+    if not isinstance(found, list):
+        return Parsed(tuple(labels), problems=("'passages' must be a list",))
+    problems = []
+    times = Counter(_passage(entry, count) for entry in found)
+    for entry in found:
+        passage = _passage(entry, count)
+        if passage is None:
+            problems.append(f"an entry is not about a passage from 1 to {count}")
+        elif times[passage] == 1:
+            label = _label(entry, prompt)
+            labels[passage - 1] = label
+            if label is None:
+                low, high = prompt.scale
+                problems.append(f"the grade of passage {passage} is not an integer from {low} to {high}")
+    twice = [f"passage {each} appears {times[each]} times" for each in sorted(filter(None, times)) if times[each] > 1]
+    absent = [f"passage {each} has no entry" for each in range(1, count + 1) if not times[each]]
+    return Parsed(tuple(labels), problems=(*dict.fromkeys(problems), *twice, *absent))
+
+
+def _passage(entry: Any, count: int) -> int | None:
+    place = entry.get("passage") if isinstance(entry, Mapping) else None
+    return place if type(place) is int and 1 <= place <= count else None
+
+
+def _label(entry: Mapping[str, Any], prompt: Prompt) -> Label | None:
+    grade, reason = entry.get("grade"), entry.get("reason", "")
+    if type(grade) is not int or grade not in prompt.grades:  # neither "5" nor 5.0 nor true is a grade
+        return None
+    return Label(prompt.grades[grade], sendable(reason[:REASON]) if isinstance(reason, str) else "")
+
+
+def _order(found: Any, question: Question, _: Prompt) -> Parsed:
+    count = len(question.passages)
+    if not isinstance(found, list) or any(type(each) is not int for each in found):
+        return Parsed(problems=("'order' must be a list of integers",))
+    if sorted(found) != list(range(1, count + 1)):
+        return Parsed(problems=(f"'order' must name each passage from 1 to {count} exactly once",))
+    return Parsed(order=tuple(each - 1 for each in found))
+
+
+def _query(found: Any, question: Question, _: Prompt) -> Parsed:
+    if not isinstance(found, str) or not found.strip():
+        return Parsed(problems=("'query' must be a text",))
+    return Parsed(text=" ".join(sendable(found).split()))
+
+
+def joined(first: Parsed, second: Parsed) -> Parsed:
+    """What two answers to one question say: the first where it is valid, and what the second adds.
+
+    Args:
+        first: what came at first.
+        second: what came after it was told what was wrong.
+    """
+    if not first.labels:
+        return second if not second.problems else first._replace(problems=second.problems)
+    labels = tuple(one or other for one, other in zip(first.labels, second.labels, strict=True))
+    return first._replace(labels=labels, problems=second.problems if None in labels else ())

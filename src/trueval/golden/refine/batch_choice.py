@@ -1,0 +1,84 @@
+"""Batches: which documents to ask about next, so that the answer tells most about who belongs to the best."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from trueval.golden.refine.judge_orders import Batch
+from trueval.golden.refine.posterior import Posterior
+from trueval.standings.standings import Floats
+
+# Weight of pairs that both belong to the best: their order is wanted too, but less. docs/golden.md.
+INSIDE: Final = 0.3
+# What the answer to a pair that is already asked in this round leaves to gain.
+ASKED: Final = 0.25
+
+
+def pair_gains(posterior: Posterior, members: Floats, inside: float = INSIDE) -> Floats:
+    """What asking about each pair would tell.
+
+    H(P(i>j)) · V/(V + π²/3) · [P_i(1−P_j) + P_j(1−P_i) + .3 P_i P_j], V = Var(s_i − s_j): how unsure the order of the
+    two is, how much of that is not knowing the scores rather than the judge's own noise (π²/3 is the variance of a
+    logistic choice), and whether their order decides who belongs to the best. docs/golden.md.
+
+    Args:
+        posterior: of the scores.
+        members: [document] P_i, probability of belonging to the best.
+        inside: weight of pairs that both belong to the best, .3 in the formula.
+
+    Returns:
+        [document, document] gains, symmetric, 0 of a document and itself.
+
+    >>> even = Posterior(np.sqrt([[2.0, 0.0], [0.0, 2.0]]), np.zeros((2, 0)))  # V = 2, and either is above
+    >>> float(pair_gains(even, np.array([0.5, 0.5]))[0, 1].round(4))  # ln 2 · 2/(2 + π²/3) · (1/2 + .3/4)
+    0.1507
+    """
+    from scipy.special import entr
+
+    above, variance = posterior.above(), posterior.pair_variances()
+    unsure = entr(above) + entr(1 - above)
+    crossing = members[:, None] * (1 - members) + members * (1 - members)[:, None]
+    gains: Floats = unsure * variance / (variance + np.pi**2 / 3)
+    gains = gains * (crossing + inside * members[:, None] * members)
+    np.fill_diagonal(gains, 0.0)
+    return gains
+
+
+def next_batches(gains: Floats, count: int, size: int, rng: np.random.Generator) -> tuple[Batch, ...]:
+    """Batches for one round, each built greedily from the pair with the largest gain.
+
+    A batch begins with the best pair; then comes, again and again, the document that adds most with those in it. Pairs
+    of a batch count a quarter for those after it, so that one round asks about different documents. The order in which
+    a batch is shown is random, as judges favor places.
+
+    Args:
+        gains: [document, document] of pairs.
+        count: how many batches.
+        size: documents of each, at least 2.
+        rng: where the order of showing comes from.
+
+    >>> gains = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 2.0], [0.0, 2.0, 0.0]])
+    >>> sorted(next_batches(gains, 1, 2, np.random.default_rng(0))[0])
+    [1, 2]
+    """
+    remaining = gains.copy()
+    found = []
+    for _ in range(count):
+        batch = _greedy(remaining, min(size, len(gains)))
+        remaining[np.ix_(batch, batch)] *= ASKED
+        found.append(tuple(map(int, rng.permutation(batch))))
+    return tuple(found)
+
+
+def _greedy(gains: Floats, size: int) -> list[int]:
+    batch = [int(place) for place in np.unravel_index(gains.argmax(), gains.shape)]
+    if batch[0] == batch[1]:  # nothing is to gain anywhere
+        batch[1] = (batch[0] + 1) % len(gains)
+    added = gains[batch].sum(axis=0)
+    while len(batch) < size:
+        added[batch] = -1.0
+        batch.append(int(added.argmax()))
+        added += gains[batch[-1]]
+    return batch

@@ -1,0 +1,135 @@
+"""Consistency: where a judge contradicts itself, its own grades, or cannot tell documents apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from trueval.golden.refine.judge_orders import Orders
+from trueval.golden.refine.posterior import Posterior
+from trueval.standings.standings import Floats, Ints
+
+# Neighbors whose order is less sure than this are in one band.
+SURE: Final = 0.75
+# An inversion of grades is worth judging again where the orders are this sure of it.
+SURE_INVERSION: Final = 0.9
+
+
+@dataclass(frozen=True)
+class Inconsistency:
+    """How often orders contradict each other.
+
+    Attributes:
+        pairs: of documents that were judged together at least once.
+        repeated: of these, judged at least twice.
+        both_ways: of these, with each of the two above the other at least once.
+        disagreement: chance that two judgments of one pair differ, over all repeated ones; None without any.
+        triads: three documents of which all pairs have a winner by majority.
+        cycles: of these, with a above b above c above a.
+    """
+
+    pairs: int
+    repeated: int
+    both_ways: int
+    disagreement: float | None
+    triads: int
+    cycles: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entry of a refinement's JSON."""
+        return dict(vars(self))
+
+
+def inconsistency(orders: Orders) -> Inconsistency:
+    """Count what contradicts what. Nothing is dropped for it: the likelihood takes contradictions as data.
+
+    The disagreement of a pair judged n times, w of them one way: 2w(n−w)/(n(n−1)), weighted by its n(n−1)/2 pairs of
+    judgments. The cycles among T triads: T minus those in which one document beats both others (Kendall and
+    Smith 1940).
+
+    Args:
+        orders: what the judge said.
+
+    >>> from trueval.golden.refine.judge_orders import Order
+    >>> orders = Orders.of([Order(pair, pair) for pair in ((0, 1), (1, 2), (2, 0), (0, 2), (2, 0))], 3)
+    >>> found = inconsistency(orders)
+    >>> found.both_ways, found.cycles, round(found.disagreement, 3)
+    (1, 1, 0.667)
+    """
+    wins = orders.wins()
+    upper = np.triu_indices(orders.pool, 1)
+    first, second = wins[upper], wins.T[upper]
+    times = first + second
+    compared = int((times * (times - 1) // 2).sum())
+    beats = (wins > wins.T).astype(np.int64)
+    settled = beats + beats.T
+    # A triad with winners everywhere is no cycle if and only if one of it beats both others, and then exactly one does.
+    triads = int((settled @ settled * settled).sum()) // 6
+    transitive = int(((beats @ settled * beats).sum(axis=1)).sum()) // 2
+    return Inconsistency(
+        pairs=int((times > 0).sum()),
+        repeated=int((times > 1).sum()),
+        both_ways=int(((first > 0) & (second > 0)).sum()),
+        disagreement=float((first * second).sum() / compared) if compared else None,
+        triads=triads,
+        cycles=triads - transitive,
+    )
+
+
+class Inversion(NamedTuple):
+    """Two documents that orders and grades put the other way round.
+
+    Attributes:
+        above: the one with the higher score and the lower grade.
+        below: the one with the lower score and the higher grade.
+        chance: probability that their scores are in this order.
+        grades: by how much the grade of the second is higher.
+    """
+
+    above: int
+    below: int
+    chance: float
+    grades: float
+
+
+def inversions(posterior: Posterior, grades: Floats, sure: float = SURE_INVERSION) -> tuple[Inversion, ...]:
+    """Pairs whose order contradicts their grades, to be judged again: the widest first, then the surest.
+
+    Args:
+        posterior: of the scores.
+        grades: [document].
+        sure: least probability of the order.
+
+    >>> found = Posterior(np.array([[0.0, 4.0], [1.0, 5.0]]), np.zeros((2, 0)))
+    >>> inversions(found, np.array([5.0, 3.0]))[0][:2]
+    (1, 0)
+    """
+    above = posterior.above()
+    steps = grades - grades[:, None]  # [i, j] by how much the grade of j is higher
+    firsts, seconds = np.nonzero((steps > 0) & (above >= sure))
+    found = [
+        Inversion(int(i), int(j), float(above[i, j]), float(steps[i, j])) for i, j in zip(firsts, seconds, strict=True)
+    ]
+    return tuple(sorted(found, key=lambda each: (-each.grades, -each.chance, each.above, each.below)))
+
+
+def bands(posterior: Posterior, ranking: Ints, sure: float = SURE) -> Ints:
+    """The tie band of each rank: neighbors whose order is not known with the probability asked for share one.
+
+    Args:
+        posterior: of the scores.
+        ranking: [rank] documents.
+        sure: probability from which on an order counts as known; above 1/2.
+
+    Returns:
+        [rank] number of the band, from 0. Ends of a long band can be known apart; each of it and the next are not.
+
+    >>> found = Posterior(np.array([[9.0, 5.0, 4.9, 1.0], [8.0, 4.9, 5.0, 2.0]]), np.zeros((2, 0)))
+    >>> bands(found, found.ranking()).tolist()
+    [0, 1, 1, 2]
+    """
+    above = posterior.above()
+    apart = above[ranking[:-1], ranking[1:]] >= sure
+    return np.concatenate([[0], np.cumsum(apart)]).astype(np.int64)

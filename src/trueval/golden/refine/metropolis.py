@@ -1,0 +1,222 @@
+"""Metropolis-Hastings: draws of scores from the posterior of grades and orders, whatever its shape.
+
+Many chains at once, one document after another: half of the sweeps propose a score near the one that a chain has, half
+one of the prior, so that a chain finds its way between "the grade is right" and "the grade is grossly wrong".
+Documents that are in no order together move at the same time. FORMULAS §7; Metropolis et al. 1953; Hastings 1970.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from trueval.golden.refine.judge_orders import Orders
+from trueval.golden.refine.posterior import Posterior, Prior
+from trueval.golden.refine.posterior_mode import Mode
+from trueval.standings.standings import Bools, Floats, Ints
+
+CHAINS: Final = 250
+APART: Final = 2  # sweeps between two draws of one chain that are kept
+STEP: Final = 2.4  # of a proposal, in standard deviations of the score given all others (Gelman, Roberts, Gilks 1996)
+MOST: Final = 700.0  # of a score, so that its exponential is a number
+
+
+class _Rows(NamedTuple):
+    """Orders as the likelihood reads them, place by place.
+
+    Attributes:
+        rows: [row] their places among all orders.
+        items: [place, row] documents, the best first; -1 where there is none.
+        by_score: [place, row, 1] 1−ε where the judge chooses the document at that place; 0 where nothing is chosen.
+        at_random: [place, row, 1] ε over the documents that are left; 1 where nothing is chosen.
+    """
+
+    rows: Ints
+    items: Ints
+    by_score: Floats
+    at_random: Floats
+
+    def some(self, rows: Ints) -> _Rows:
+        """Some of them."""
+        return _Rows(self.rows[rows], self.items[:, rows], self.by_score[:, rows], self.at_random[:, rows])
+
+
+class _Group(NamedTuple):
+    """Documents of which no two are in one order.
+
+    Attributes:
+        documents: their places.
+        prior: of them.
+        orders: that one of them is in.
+        within: [document, order] 1 where it is in the order, 0 where not.
+    """
+
+    documents: Ints
+    prior: Prior
+    orders: _Rows
+    within: Floats
+
+
+def sample(
+    orders: Orders,
+    prior: Prior,
+    mode: Mode,
+    rng: np.random.Generator,
+    *,
+    draws: int,
+    sweeps: int,
+    covariates: Floats | None = None,
+    start: Posterior | None = None,
+) -> Posterior:
+    """Draw scores from their posterior.
+
+    Args:
+        orders: what the judge said.
+        prior: of the scores.
+        mode: under this prior, for the width of proposals.
+        rng: where the randomness comes from.
+        draws: how many are kept, `CHAINS` at a time.
+        sweeps: before the first are kept.
+        covariates: [order, place, covariate] what else moves the judge, one for each of `prior.biases`.
+        start: draws of which the last begin the chains, those of the prior by default.
+    """
+    pool = orders.pool
+    if not len(orders):
+        biases = np.array(prior.biases)[:, None] * rng.standard_normal((len(prior.biases), draws))
+        return Posterior(prior.draws(draws, rng).T, biases.T)
+    chains = _Chains(orders, prior, mode, covariates, rng)
+    if start is not None:
+        chains.scores, chains.biases = start.draws[-CHAINS:].T.copy(), start.bias_draws[-CHAINS:].T.copy()
+    chains.begin()
+    kept = []
+    for sweep in range(sweeps + APART * (-(-draws // CHAINS) - 1)):
+        chains.sweep(by_prior=sweep % 2 == 1)
+        if sweep + 1 >= sweeps and (sweep + 1 - sweeps) % APART == 0:
+            kept.append(np.concatenate([chains.scores, chains.biases]).T)
+    found = np.concatenate(kept)
+    return Posterior(found[:, :pool], found[:, pool:])
+
+
+class _Chains:
+    """Chains side by side.
+
+    Attributes:
+        scores: [document, chain].
+        biases: [covariate, chain].
+    """
+
+    def __init__(
+        self, orders: Orders, prior: Prior, mode: Mode, covariates: Floats | None, rng: np.random.Generator
+    ) -> None:
+        self.prior, self.covariates, self.rng = prior, covariates, rng
+        self.scores = prior.draws(CHAINS, rng)
+        self.biases = np.zeros((len(prior.biases), CHAINS))
+        self._widths = STEP / np.sqrt(mode.information.diagonal())
+        self._orders = _rows(orders, prior.noise)
+        self._groups = _groups(orders, prior, self._orders)
+        self._new = np.flatnonzero(orders.exposures() == 0)
+        self._prior_of_new = prior.of(self._new)
+
+    def begin(self) -> None:
+        """Take scores and biases as they are."""
+        absent = np.zeros((1, CHAINS))
+        self._exponentials = np.concatenate([np.exp(np.clip(self.scores, -MOST, MOST)), absent])
+        self._factors = self._biased(self.biases)
+        self._values = self._likelihood(self._orders, self._factors)
+
+    def _biased(self, biases: Floats) -> Floats | None:
+        """[place, order, chain] by what covariates multiply exponentials."""
+        return None if self.covariates is None else np.exp(self.covariates @ biases).transpose(1, 0, 2)
+
+    def _likelihood(self, orders: _Rows, factors: Floats | None) -> Floats:
+        """[order, chain] log-likelihood, as `plackett_luce.terms` has it."""
+        left = np.full((len(orders.rows), CHAINS), np.finfo(np.float64).tiny)
+        chance = np.ones_like(left)
+        for place in range(len(orders.items) - 1, -1, -1):
+            here = self._exponentials[orders.items[place]]
+            if factors is not None:
+                here *= factors[place, orders.rows]
+            left += here
+            here /= left
+            here *= orders.by_score[place]
+            here += orders.at_random[place]
+            chance *= here
+        found: Floats = np.log(np.maximum(chance, np.finfo(np.float64).tiny))
+        return found
+
+    def sweep(self, *, by_prior: bool) -> None:
+        """Move every score once.
+
+        Args:
+            by_prior: whether proposals are draws of the prior, and not near the score that there is.
+        """
+        for group in self._groups:
+            self._move(group, by_prior)
+        self.scores[self._new] = self._prior_of_new.draws(CHAINS, self.rng)  # nothing is known of them
+        for covariate in range(len(self.biases)):
+            self._move_bias(covariate)
+
+    def _move(self, group: _Group, by_prior: bool) -> None:
+        at, rows = group.documents, group.orders.rows
+        old, exponentials, before = self.scores[at], self._exponentials[at], self._values[rows]
+        if by_prior:
+            new = group.prior.draws(CHAINS, self.rng)
+        else:
+            new = old + self._widths[at, None] * self.rng.standard_normal(old.shape)
+        self._exponentials[at] = np.exp(np.clip(new, -MOST, MOST))
+        values = self._likelihood(group.orders, self._factors)
+        gain = group.within @ (values - before)
+        if not by_prior:  # else the density of the prior is that of the proposal, too, and cancels
+            gain += group.prior.log_density(new) - group.prior.log_density(old)
+        taken = self._taken(gain)
+        self.scores[at] = np.where(taken, new, old)
+        np.copyto(exponentials, self._exponentials[at], where=taken)
+        self._exponentials[at] = exponentials
+        np.copyto(before, values, where=group.within.T @ taken > 0)
+        self._values[rows] = before
+
+    def _move_bias(self, covariate: int) -> None:
+        """Move what a covariate adds, once."""
+        width, sd = self._widths[len(self.scores) + covariate], self.prior.biases[covariate]
+        new = self.biases.copy()
+        new[covariate] += width * self.rng.standard_normal(CHAINS)
+        values = self._likelihood(self._orders, self._biased(new))
+        gain = (self.biases[covariate] ** 2 - new[covariate] ** 2) / (2 * sd**2)
+        taken = self._taken(gain + (values - self._values).sum(axis=0))
+        self.biases = np.where(taken, new, self.biases)
+        self._values = np.where(taken, values, self._values)
+        self._factors = self._biased(self.biases)
+
+    def _taken(self, gain: Floats) -> Bools:
+        """Which proposals are taken: each with the probability exp(gain)."""
+        return np.asarray(-self.rng.standard_exponential(gain.shape) < gain)
+
+
+def _rows(orders: Orders, noise: float) -> _Rows:
+    left = orders.sizes - np.arange(orders.items.shape[1])[:, None]  # [place, order] documents that are left
+    chosen = left > 1  # the last one is no choice
+    by_score, at_random = np.where(chosen, 1 - noise, 0.0), np.where(chosen, noise / np.maximum(left, 1), 1.0)
+    return _Rows(np.arange(len(orders)), orders.items.T, by_score[:, :, None], at_random[:, :, None])
+
+
+def _groups(orders: Orders, prior: Prior, rows: _Rows) -> list[_Group]:
+    """Documents that are in some order, in few groups: those in most orders first, each into the first that it fits."""
+    within = np.zeros((orders.pool, len(orders)), bool)
+    order, place = np.nonzero(orders.present)
+    within[orders.items[order, place], order] = True
+    groups: list[list[int]] = []
+    for document in np.argsort(-within.sum(axis=1), kind="stable").tolist():
+        if not within[document].any():
+            break
+        found = next((group for group in groups if not (within[group] & within[document]).any()), None)
+        if found is None:
+            groups.append([document])
+        else:
+            found.append(document)
+    return [_group(np.array(group), within[group], prior, rows) for group in groups]
+
+
+def _group(documents: Ints, within: Bools, prior: Prior, rows: _Rows) -> _Group:
+    own = np.flatnonzero(within.any(axis=0))
+    return _Group(documents, prior.of(documents), rows.some(own), within[:, own].astype(np.float64))

@@ -1,0 +1,144 @@
+"""Scale: how much a grade weighs against the judge's own noise, and how often it is wrong, learned from the orders."""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from trueval.golden.refine.judge_orders import Orders
+from trueval.golden.refine.plackett_luce import NOISE
+from trueval.golden.refine.posterior import Prior
+from trueval.golden.refine.posterior_mode import Mode, fit
+from trueval.standings.standings import Floats
+
+STEP: Final = 1.25  # factor between neighbors of the search
+# The grid has (2·17 + 1)² points: κ from 0.09 to 178, and ratios likewise.
+REACH: Final = 17
+# What is believed of ln κ and ln(τ/κ) before any order: normal, around the default, so wide.
+WIDTH: Final = 0.8
+RATIO_WIDTH: Final = 0.5
+# Factor between neighbors of the odds of gross errors, and how far it goes: from 5 % to 57 %.
+GROSS_STEP: Final = 1.5
+GROSS_REACH: Final = 8
+RIGHT: Final = 19  # of Beta(1, 19), which is believed of γ: FORMULAS §7
+
+
+class Scale(NamedTuple):
+    """The prior of scores, in units in which the judge's noise is that of a logistic choice.
+
+    Attributes:
+        per_grade: κ, by how much one grade moves a score.
+        spread: τ, standard deviation of the scores of one grade.
+    """
+
+    per_grade: float = 4.0
+    spread: float = 1.5
+
+
+class Learned(NamedTuple):
+    """A mode of the posterior, its prior, and the scale of that.
+
+    Attributes:
+        mode: of the posterior of the scores.
+        prior: under which it is one.
+        scale: of the prior.
+        more: factors of `GROSS_STEP` by which the odds of gross errors are above those that were given.
+    """
+
+    mode: Mode
+    prior: Prior
+    scale: Scale
+    more: int = 0
+
+
+def learn(
+    orders: Orders,
+    grades: Floats,
+    start: Learned | None = None,
+    noise: float = NOISE,
+    biases: tuple[float, ...] = (),
+    covariates: Floats | None = None,
+    gross: Floats | None = None,
+) -> Learned:
+    """The scale under which the orders are most probable, and the mode of the posterior under it.
+
+    Maximizes Laplace's evidence times a wide prior of ln κ and ln(τ/κ) around `Scale()`, on a grid of factors of 1.25,
+    from neighbor to neighbor: a judge that contradicts itself more has a smaller κ and τ. Without this, what a
+    refinement says of its own certainty would depend on a guess. The odds of gross errors go up from those that are
+    given, in factors of 1.5 and with the prior Beta(1, 19) of their mean: a judge repeats its misreadings, so what
+    grades say of their own errors is the least that there can be. FORMULAS §7.
+
+    Args:
+        orders: what the judge said.
+        grades: [document].
+        start: where the search begins, the result for fewer orders; the default scale if None.
+        noise: ε.
+        biases: standard deviations of the covariates.
+        covariates: [order, place, covariate].
+        gross: [document] chance that its grade is grossly wrong, at least; None for no such grade.
+    """
+    tried: dict[tuple[int, int, int], tuple[float, Learned]] = {}
+
+    def score(place: tuple[int, int, int], near: Learned | None) -> float:
+        if place not in tried:
+            scale, chances = _scale(*place[:2]), _raised(gross, place[2])
+            prior = Prior.of_grades(grades, *scale, noise, biases, chances)
+            begin = None if near is None else _moved(near, scale)
+            found = fit(orders, prior, covariates, begin)
+            belief = (place[0] / WIDTH) ** 2 + (place[1] / RATIO_WIDTH) ** 2
+            value = found.evidence - 0.5 * belief * math.log(STEP) ** 2 + _belief_of_gross(chances)
+            tried[place] = (value, Learned(found, prior, scale, place[2]))
+        return tried[place][0]
+
+    at = (0, 0, 0) if start is None else (*_place(start.scale), start.more)
+    best = score(at, start)
+    while True:
+        around = _around(at, grossly=gross is not None and len(orders) > 0 and bool(gross.any()))
+        values = [score(place, tried[at][1]) for place in around]
+        if max(values) <= best:
+            return tried[at][1]
+        best = max(values)
+        at = around[values.index(best)]
+
+
+def _around(at: tuple[int, int, int], *, grossly: bool) -> list[tuple[int, int, int]]:
+    """Neighbors on the grid."""
+    up, wide, more = at
+    found = [(up + 1, wide, more), (up - 1, wide, more), (up, wide + 1, more), (up, wide - 1, more)]
+    found = [place for place in found if max(map(abs, place[:2])) <= REACH]
+    return found + [(up, wide, each) for each in (more - 1, more + 1) if grossly and 0 <= each <= GROSS_REACH]
+
+
+def _raised(gross: Floats | None, more: int) -> Floats | None:
+    """Chances whose odds are so many factors higher."""
+    if gross is None or not more:
+        return gross
+    odds = GROSS_STEP**more * gross / (1 - gross)
+    return np.asarray(odds / (1 + odds), np.float64)
+
+
+def _belief_of_gross(gross: Floats | None) -> float:
+    """The logarithm of the density of ln γ under Beta(1, 19) of γ, but for a constant."""
+    mean = 0.0 if gross is None else float(gross.mean())
+    return math.log(mean) + (RIGHT - 1) * math.log1p(-mean) if 0 < mean < 1 else 0.0
+
+
+def _scale(up: int, wide: int) -> Scale:
+    """The point of the grid so many factors from the default."""
+    base = Scale()
+    per_grade = base.per_grade * STEP**up
+    return Scale(per_grade, per_grade * base.spread / base.per_grade * STEP**wide)
+
+
+def _place(scale: Scale) -> tuple[int, int]:
+    base = Scale()
+    up = math.log(scale.per_grade / base.per_grade, STEP)
+    wide = math.log(scale.spread / scale.per_grade * base.per_grade / base.spread, STEP)
+    return round(up), round(wide)
+
+
+def _moved(near: Learned, scale: Scale) -> Floats:
+    """Where Newton's method begins: scores in the proportions of a neighbor."""
+    return np.concatenate([near.mode.scores * (scale.per_grade / near.scale.per_grade), near.mode.biases])

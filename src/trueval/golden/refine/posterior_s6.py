@@ -1,0 +1,244 @@
+"""Refinement by a posterior: every answer is data, and what is asked next is what tells most."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from trueval.errors import PolicyError
+from trueval.golden.refine.aggregate import GROSS
+from trueval.golden.refine.batch_choice import ASKED, INSIDE, next_batches, pair_gains
+from trueval.golden.refine.judge_orders import Ask, Order, Orders, ask_round
+from trueval.golden.refine.metropolis import sample
+from trueval.golden.refine.noise_scale import Learned, Scale, learn
+from trueval.golden.refine.plackett_luce import NOISE
+from trueval.golden.refine.posterior import Posterior, Prior
+from trueval.golden.refine.posterior_mode import fit
+from trueval.standings.standings import Floats
+
+Watch: TypeAlias = "Callable[[int, Posterior, Floats], None]"
+OVERLAP: Final = 0.97  # docs/golden.md
+BUDGET: Final = 40
+DRAWS: Final = 500
+LAST_DRAWS: Final = 2500  # for what is claimed at the end
+SWEEPS: Final = 6  # of the chains after each round, before draws are kept
+FIRST_SWEEPS: Final = 80  # where the chains begin at the prior, and orders are there already
+
+
+@dataclass(frozen=True)
+class PosteriorSettings:
+    """The parameters of the refinement by a posterior.
+
+    Attributes:
+        batch: documents of one call.
+        at_once: calls of one round, which can run in parallel. More of them know less of each other.
+        overlap: the refinement stops when the share of the returned documents that belong to the best is expected to
+            be at least this; above 1 it goes on to the budget.
+        inside: weight, in choosing what to ask, of the order among the best; with 0 only who belongs to them counts.
+        noise: ε, share of stages that the judge decides at random.
+        gross: γ, share of grades that are grossly wrong and say nothing; where no chance is given for each grade.
+        scale: κ and τ of the prior; None learns them from the orders.
+        slot_bias: standard deviation of the prior of what being shown last, and not first, adds to a score; None where
+            the judge is taken to favor no slot.
+        length_bias: the same of one standard deviation of the lengths; None for none.
+        draws: of the posterior, for memberships.
+    """
+
+    batch: int = 5
+    at_once: int = 1
+    overlap: float = OVERLAP
+    inside: float = INSIDE
+    noise: float = NOISE
+    gross: float = GROSS
+    scale: Scale | None = None
+    slot_bias: float | None = None
+    length_bias: float | None = None
+    draws: int = DRAWS
+
+    def __post_init__(self) -> None:
+        """Refuse what no refinement can be made with."""
+        if self.batch < 2 or self.at_once < 1 or self.draws < 2:
+            raise PolicyError("A batch needs at least 2 documents, a round 1 call, and memberships 2 draws.")
+        if not 0 <= self.noise < 1:
+            raise PolicyError(
+                f"The share of stages decided at random must be at least 0 and below 1. Got {self.noise}."
+            )
+        if not 0 <= self.gross < 1:
+            raise PolicyError(f"The share of grossly wrong grades must be at least 0 and below 1. Got {self.gross}.")
+
+
+class PosteriorRefined(NamedTuple):
+    """What the refinement ends with.
+
+    Attributes:
+        posterior: of the scores.
+        scale: of the prior.
+        gross: mean chance that a grade is grossly wrong, as learned from the orders.
+        members: [document] probability of belonging to the best.
+        overlap: expected share of the returned documents that belong to the best.
+        orders: what was answered, what was known before included.
+        calls: what was asked here, answered or not.
+        stopped: "overlap", or "budget".
+    """
+
+    posterior: Posterior
+    scale: Scale
+    gross: float
+    members: Floats
+    overlap: float
+    orders: tuple[Order, ...]
+    calls: int
+    stopped: str
+
+
+def posterior_s6(
+    grades: Floats,
+    ask: Ask,
+    rng: np.random.Generator,
+    *,
+    top: int = 20,
+    budget: int = BUDGET,
+    settings: PosteriorSettings,
+    lengths: Floats | None = None,
+    gross: Floats | None = None,
+    known: Sequence[Order] = (),
+    watch: Watch | None = None,
+) -> PosteriorRefined:
+    """Refine a ranking: draw from the posterior, ask what tells most, until the best are known or the budget ends.
+
+    Before so many calls as the returned documents fill batches it does not stop, however sure the grades make it: a
+    refinement that asked nothing refined nothing. docs/golden.md.
+
+    Args:
+        grades: [document].
+        ask: the judge.
+        rng: where the randomness of draws and of slots comes from.
+        top: how many are the best.
+        budget: calls at most.
+        settings: all parameters.
+        lengths: [document] of their texts, in any unit; for `settings.length_bias`.
+        gross: [document] chance that its grade is grossly wrong; `settings.gross` for all if None.
+        known: orders of these documents from before.
+        watch: told before each round: calls so far, the posterior, and memberships.
+    """
+    seen, calls, stopped = list(known), 0, "budget"
+    unanswered = np.ones((len(grades), len(grades)))  # what is left of gains where the judge gave no answer
+    least = math.ceil(len(grades) / settings.batch)
+    model = _Model(grades, np.full(len(grades), settings.gross) if gross is None else gross, lengths, settings, rng)
+    while True:
+        found = model.draw(seen, settings.draws)
+        members = found.membership(top)
+        if watch is not None:
+            watch(calls, found, members)
+        if len(seen) >= least and expected_overlap(found, members, top) >= settings.overlap:
+            stopped = "overlap"
+            break
+        if calls >= budget or len(grades) < 2:
+            break
+        gains = pair_gains(found, members, settings.inside) * unanswered
+        batches = next_batches(gains, min(settings.at_once, budget - calls), settings.batch, rng)
+        for batch, order in zip(batches, ask_round(ask, batches), strict=True):
+            if order is None:
+                unanswered[np.ix_(batch, batch)] *= ASKED  # or the same batch would be asked for ever
+            else:
+                seen.append(order)
+        calls += len(batches)
+    found = model.draw(seen, LAST_DRAWS)
+    members = found.membership(top)
+    overlap = expected_overlap(found, members, top)
+    return PosteriorRefined(found, model.scale, model.share, members, overlap, tuple(seen), calls, stopped)
+
+
+def expected_overlap(posterior: Posterior, members: Floats, top: int) -> float:
+    """The share of the returned documents that are expected to belong to the best: the mean of their memberships.
+
+    Args:
+        posterior: of the scores, whose best are returned.
+        members: [document] probability of belonging to the best.
+        top: how many are returned.
+    """
+    return float(members[posterior.ranking()[:top]].mean())
+
+
+class _Model:
+    """The posterior of more and more orders: each draw goes on from the one before."""
+
+    def __init__(
+        self,
+        grades: Floats,
+        gross: Floats,
+        lengths: Floats | None,
+        settings: PosteriorSettings,
+        rng: np.random.Generator,
+    ) -> None:
+        self.grades, self.gross, self.lengths, self.settings, self.rng = grades, gross, lengths, settings, rng
+        self._learned: Learned | None = None
+        self._posterior: Posterior | None = None
+
+    @property
+    def scale(self) -> Scale:
+        """Of the prior, as it is known by now."""
+        return Scale() if self._learned is None else self._learned.scale
+
+    @property
+    def share(self) -> float:
+        """Mean chance that a grade is grossly wrong, as it is known by now."""
+        known = self.gross if self._learned is None or self._learned.prior.gross is None else self._learned.prior.gross
+        return float(known.mean())
+
+    def draw(self, seen: Sequence[Order], draws: int) -> Posterior:
+        """Draws from the posterior of some orders.
+
+        Args:
+            seen: all orders so far.
+            draws: how many.
+        """
+        orders = Orders.of(seen, len(self.grades))
+        biases, covariates = _covariates(orders, self.lengths, self.settings)
+        before, learned = self._learned, self._fitted(orders, biases, covariates)
+        start, sweeps = None, FIRST_SWEEPS
+        if before is not None and self._posterior is not None:
+            ratio, sweeps = learned.scale.per_grade / before.scale.per_grade, SWEEPS
+            start = Posterior(self._posterior.draws * ratio, self._posterior.bias_draws)
+        self._posterior = sample(
+            orders,
+            learned.prior,
+            learned.mode,
+            self.rng,
+            draws=draws,
+            sweeps=sweeps,
+            covariates=covariates,
+            start=start,
+        )
+        self._learned = learned
+        return self._posterior
+
+    def _fitted(self, orders: Orders, biases: tuple[float, ...], covariates: Floats | None) -> Learned:
+        """The prior, and the mode near the one of fewer orders."""
+        settings, before = self.settings, self._learned
+        if settings.scale is None:
+            return learn(orders, self.grades, before, settings.noise, biases, covariates, self.gross)
+        start = None if before is None else np.concatenate([before.mode.scores, before.mode.biases])
+        prior = Prior.of_grades(self.grades, *settings.scale, settings.noise, biases, self.gross)
+        return Learned(fit(orders, prior, covariates, start), prior, settings.scale)
+
+
+def _covariates(
+    orders: Orders, lengths: Floats | None, settings: PosteriorSettings
+) -> tuple[tuple[float, ...], Floats | None]:
+    """What moves the judge beside the score: the priors' standard deviations, and the values in each order."""
+    biases: list[float] = []
+    values: list[Floats] = []
+    if settings.slot_bias is not None:
+        biases.append(settings.slot_bias)
+        values.append(orders.slot_values())
+    if settings.length_bias is not None and lengths is not None:
+        biases.append(settings.length_bias)
+        sd = float(lengths.std())
+        standard = (lengths - lengths.mean()) / sd if sd > 0 else np.zeros(len(lengths))
+        values.append(np.where(orders.present, standard[orders.items], 0.0))
+    return tuple(biases), np.stack(values, axis=2) if values else None

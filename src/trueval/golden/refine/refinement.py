@@ -1,0 +1,124 @@
+"""Refinement: the best documents of one query in order, how sure that is, and where the judge contradicts itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from trueval.golden.refine.consistency import Inconsistency
+
+
+class Ranked(NamedTuple):
+    """A document of the pool after refinement.
+
+    Attributes:
+        document: its id.
+        rank: from 1.
+        grade: as it came.
+        score: of the method.
+        sd: standard deviation of the score; None where the method has none.
+        member: probability of belonging to the best; None likewise.
+        band: number of its tie band, from 1: inside a band the order is not known; None likewise.
+        exposures: in how many orders it is.
+    """
+
+    document: str
+    rank: int
+    grade: float
+    score: float
+    sd: float | None
+    member: float | None
+    band: int | None
+    exposures: int
+
+
+class GradeInversion(NamedTuple):
+    """Two documents whose order contradicts their grades, to be graded again.
+
+    Attributes:
+        above: id of the one with the higher score and the lower grade.
+        below: id of the one with the lower score and the higher grade.
+        chance: probability of this order.
+        grades: by how much the grade of the second is higher.
+    """
+
+    above: str
+    below: str
+    chance: float
+    grades: float
+
+
+class JudgedOrder(NamedTuple):
+    """An answer of the judge by ids.
+
+    Attributes:
+        best_first: the documents of a batch.
+        shown: the same in the order in which the judge saw them.
+    """
+
+    best_first: tuple[str, ...]
+    shown: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """What refining one pool gave. It certifies the order of the judge, not the truth.
+
+    Attributes:
+        method: "posterior" or "paper".
+        documents: all of the pool, best first.
+        top: how many of them are returned.
+        calls: asked, answered or not.
+        stopped: "overlap", "stable" or "budget".
+        overlap: expected share of the returned documents that belong to the best in the judge's own order; None where
+            the method claims nothing.
+        scale: κ and τ of the prior; None where the method has none.
+        gross: mean chance that a grade is grossly wrong, as learned; None likewise.
+        slot_bias: what being shown last, and not first, adds to a score, and its standard deviation; None where it was
+            not asked for.
+        length_bias: the same of one standard deviation of the lengths.
+        inconsistency: of all orders.
+        inversions: of grades and scores.
+        orders: all answers, in the order in which they came.
+    """
+
+    method: str
+    documents: tuple[Ranked, ...]
+    top: int
+    calls: int
+    stopped: str
+    overlap: float | None
+    scale: tuple[float, float] | None
+    gross: float | None
+    slot_bias: tuple[float, float] | None
+    length_bias: tuple[float, float] | None
+    inconsistency: Inconsistency
+    inversions: tuple[GradeInversion, ...]
+    orders: tuple[JudgedOrder, ...]
+
+    @property
+    def best(self) -> tuple[str, ...]:
+        """Ids of the returned documents, best first."""
+        return tuple(each.document for each in self.documents[: self.top])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The refinement as JSON; null where not available."""
+        return {
+            "method": self.method,
+            "top": self.top,
+            "calls": self.calls,
+            "stopped": self.stopped,
+            "overlap": self.overlap,
+            "scale": None if self.scale is None else dict(zip(("per_grade", "spread"), self.scale, strict=True)),
+            "gross": self.gross,
+            "slot_bias": _value(self.slot_bias),
+            "length_bias": _value(self.length_bias),
+            "inconsistency": self.inconsistency.to_dict(),
+            "documents": [each._asdict() for each in self.documents],
+            "inversions": [each._asdict() for each in self.inversions],
+            "orders": [{name: list(ids) for name, ids in each._asdict().items()} for each in self.orders],
+        }
+
+
+def _value(found: tuple[float, float] | None) -> dict[str, float] | None:
+    return None if found is None else {"value": found[0], "sd": found[1]}

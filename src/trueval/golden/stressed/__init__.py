@@ -1,1 +1,0 @@
-"""Stress: what becomes of conclusions about systems where a judge labels in the place of people."""

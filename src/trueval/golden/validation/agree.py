@@ -1,0 +1,225 @@
+"""Agreement of labels: a judge with people, raters with each other, judges with each other.
+
+    κ        plain, linear, quadratic                 agreement/coefficients.py
+    α        nominal, ordinal, interval; any number of raters, labels may be missing
+    tables   how often each pair of grades was given
+    bias     by grade, slot and length                agreement/bias.py
+
+An audit samples what is rare or in doubt more often, so agreement in the sample is not that of the judge. Every item
+then weighs what it stands for, population of its stratum / answered items of it, and tables, coefficients and biases
+are estimates for all judged passages; those of the sample are beside them. Intervals are over queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from trueval.comparison.labels.audit_sample import SAMPLE
+from trueval.errors import InputError, PolicyError
+from trueval.files.display_names import name_files
+from trueval.golden.build.golden_set import ABOUT, QRELS, GoldenSet
+from trueval.golden.validation.agreement_intervals import Resampler
+from trueval.golden.validation.audit_labels import FOLDER, People
+from trueval.golden.validation.label_files import Choices, Labels, read_labels, scale_of
+from trueval.golden.validation.rater_pairs import Tell, bias_of_calls, pair_of, together_of
+from trueval.golden.validation.ratings import KEYS, Ratings
+from trueval.report.number_texts import counted
+from trueval.version import __version__
+
+KIND: Final = "golden-agree"
+# 1: the first.
+FORMAT_VERSION: Final = 1
+PEOPLE: Final = "people"
+TOO_FEW: Final = 50  # labels below which an estimate is said with a warning, docs/formulas.md §7
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far labels agree.
+
+    Attributes:
+        data: as its JSON.
+    """
+
+    data: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `trueval golden agree`."""
+        return self.data
+
+
+def agree(
+    judges: Sequence[str | Path],
+    people: str | Path | None = None,
+    *,
+    between_judges: bool = False,
+    choices: Choices | None = None,
+    resamples: int = 2000,
+    seed: int = 0,
+    level: float = 0.95,
+    tell: Tell | None = None,
+) -> Agreement:
+    """Compare labels.
+
+    Args:
+        judges: files of judgments; without `people`, the first is the folder of a golden set with an audit.
+        people: file of what people said, or the folder of an audit of what is no golden set.
+        between_judges: whether judges are compared with each other too.
+        choices: what to do with labels that cannot be taken as they are; refused by default.
+        resamples: of the intervals.
+        seed: of the resamples.
+        level: of the intervals.
+        tell: called with the name of each pair.
+
+    Raises:
+        InputError: a file is bad, or holds a label that is refused; with the line.
+        PolicyError: a choice is none.
+    """
+    how, draw = (choices or Choices()).checked(), Resampler(resamples, seed, level).checked()
+    if people is None:
+        return _golden(judges, between_judges, how, draw, tell)
+    if (Path(people) / SAMPLE).is_file():
+        audit = _of_audit(Path(people), how)
+        return _audited(audit, named_judges(judges, how, audit.audited.scale), between_judges, draw, tell)
+    said = read_labels(people, PEOPLE, how, how.scale)
+    scale = how.scale or scale_of(said.frame)
+    named = named_judges(judges, how, scale)
+    ratings = Ratings.of({each.name: each.frame for each in (said, *named)}, scale)
+    pairs = [(0, place) for place in range(1, len(named) + 1)]
+    pairs += list(combinations(range(1, len(named) + 1), 2)) if between_judges else []
+    found = _head(scale, draw)
+    found |= {"people": said.to_dict(), "design": None, "judges": [each.to_dict() for each in named]}
+    found["pairs"] = [
+        pair_of(ratings, *pair, "judge and people" if not pair[0] else "judges", draw, tell) for pair in pairs
+    ]
+    found["together"] = together_of(ratings, {"judges": list(range(1, len(named) + 1))}, draw)
+    found["order"], found["answers"] = None, []
+    found["notes"] = [*left_out([said, *named]), *_few(found["pairs"])]
+    return Agreement(found)
+
+
+def named_judges(judges: Sequence[str | Path], how: Choices, scale: tuple[float, float]) -> list[Labels]:
+    """Read the labels of several judges.
+
+    Args:
+        judges: paths, or name=path.
+        how: what to do with what is wrong.
+        scale: least and greatest grade.
+
+    Raises:
+        InputError: there is none, two have one name, or a file is bad.
+    """
+    if not judges:
+        raise InputError("There are no labels of a judge to compare with. Name one file or more.")
+    files = name_files([str(each) for each in judges])
+    names = [file.name.removesuffix(".qrels") for file in files]
+    twice = next((name for name in names if names.count(name) > 1 or name == PEOPLE), None)
+    if twice is not None:
+        raise InputError(f"Two judges would be called {twice!r}. Name them apart, as name=path.")
+    return [read_labels(file.path, name, how, scale) for name, file in zip(names, files, strict=True)]
+
+
+def _golden(judges: Sequence[str | Path], between: bool, how: Choices, draw: Resampler, tell: Tell | None) -> Agreement:
+    """The judge of a golden set against the people of its audit, further judges beside."""
+    folder = Path(judges[0]) if judges else Path()
+    if not (folder / ABOUT).is_file():
+        raise InputError(f"{folder}: not a golden set. Name its folder, or labels of people with --people.")
+    golden, people = GoldenSet.read(folder), _of_audit(folder / FOLDER, how)
+    own = read_labels(folder / QRELS, str(golden.about["judge"]["name"]), how, people.audited.scale)
+    others = named_judges(judges[1:], how, people.audited.scale) if len(judges) > 1 else []
+    return _audited(people, [own, *others], between, draw, tell, golden)
+
+
+def _of_audit(folder: Path, how: Choices) -> People:
+    """What people said in an audit, whose scale is that of the audit."""
+    people = People.read(folder)
+    low, high = people.audited.scale
+    if how.scale not in (None, (low, high)):
+        raise PolicyError(f"the scale of an audit is the one it was drawn with, {low:g}-{high:g}. Leave --scale out.")
+    return people
+
+
+def _audited(
+    people: People,
+    judges: Sequence[Labels],
+    between: bool,
+    draw: Resampler,
+    tell: Tell | None,
+    golden: GoldenSet | None = None,
+) -> Agreement:
+    """Judges against the people of an audit, and its raters against each other."""
+    raters = people.raters()
+    ratings = _ratings(people, judges, raters)
+    machines, humans = range(1, 1 + len(judges)), range(1 + len(judges), len(ratings.raters))
+    found = _head(people.audited.scale, draw)
+    told = {"name": PEOPLE, "source": FOLDER, "labels": people.audited.labels.height, "raters": list(raters)}
+    found |= {"people": told, "design": _design(people, ratings), "judges": [each.to_dict() for each in judges]}
+    pairs = [(0, place, "judge and people") for place in machines]
+    pairs += [(*pair, "raters") for pair in combinations(humans, 2)]
+    pairs += [(*pair, "judges") for pair in combinations(machines, 2)] if between else []
+    found["pairs"] = [pair_of(ratings, *pair, draw, tell) for pair in pairs]
+    if golden is not None:
+        found["pairs"][0]["bias"] |= bias_of_calls(ratings, golden, people, draw)
+    found["together"] = together_of(ratings, {"raters": list(humans), "judges": list(machines)}, draw)
+    found["order"], found["answers"] = people.orders(), people.answers(draw)
+    found["notes"] = [*left_out(judges), *_few(found["pairs"])]
+    return Agreement(found)
+
+
+def _ratings(people: People, judges: Sequence[Labels], raters: Mapping[str, pl.DataFrame]) -> Ratings:
+    """People, then judges, then single raters, on the passages that people graded: others tell nothing of people."""
+    said = people.audited.labels
+    labels = {PEOPLE: said, **{each.name: each.frame for each in judges}}
+    labels |= {f"rater {name}": frame for name, frame in raters.items()}
+    asked = {name: frame.join(said, on=KEYS, how="semi") for name, frame in labels.items()}
+    found = Ratings.of(asked, people.audited.scale)
+    return replace(found, design=people.design_of(found.items, found.queries))
+
+
+def _head(scale: tuple[float, float], draw: Resampler) -> dict[str, Any]:
+    about = {"kind": KIND, "format": FORMAT_VERSION, "trueval": __version__}
+    return {**about, "scale": list(scale), **draw._asdict()}
+
+
+def _design(people: People, ratings: Ratings) -> dict[str, Any]:
+    design, answered = ratings.design, np.isfinite(ratings.labels[:, 0])
+    found = {"name": people.audited.design, "population": sum(people.audited.population.values())}
+    if design is None or people.audited.design == "queries":
+        return {**found, "answered": len(np.unique(ratings.queries[answered])), "strata": []}
+    counts = np.bincount(design.stratum[answered], minlength=len(people.audited.population)).tolist()
+    strata = [
+        {"name": name, "population": size, "answered": count}
+        for (name, size), count in zip(people.audited.population.items(), counts, strict=True)
+    ]
+    return {**found, "answered": int(answered.sum()), "strata": strata}
+
+
+def left_out(labels: Sequence[Labels]) -> list[str]:
+    """A line for each thing that was left out of files.
+
+    Args:
+        labels: of several files.
+    """
+    told = (
+        ("duplicates", "left out, whose query and document are there twice"),
+        ("outside", "left out, whose grade is not on the scale"),
+        ("unjudged", "left out with a grade below 0: nobody judged them"),
+    )
+    left = ((each.name, getattr(each, name), words) for each in labels for name, words in told)
+    return [f"{name}: {counted(count, 'label', 'labels')} {words}." for name, count, words in left if count]
+
+
+def _few(pairs: Sequence[dict[str, Any]]) -> list[str]:
+    few = [each for each in pairs if 0 < each["items"] < TOO_FEW]
+    return [
+        f"{each['first']} and {each['second']} share {each['items']} items: fewer than {TOO_FEW} say little, and "
+        "intervals are too short."
+        for each in few
+    ]

@@ -1,0 +1,109 @@
+"""Values with their intervals over queries: the labels of one query rise and fall together, so queries are drawn.
+
+Percentile intervals, at the tails of comparison/resampling/intervals.py, which make good that resampled sums vary too
+little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from trueval.comparison.resampling.intervals import tail
+from trueval.comparison.resampling.resampled_sums import bootstrap_sums, to_grid
+from trueval.errors import PolicyError
+from trueval.numerics import or_null
+from trueval.standings.standings import Floats
+
+# Resamples in which a value may be unknown, such as κ where only one grade was drawn: more, and there is no interval.
+UNKNOWN: Final = 0.05
+
+
+class Value(NamedTuple):
+    """A number with its interval over queries.
+
+    Attributes:
+        value: None where it cannot be known.
+        low: None where there is no interval.
+        high: likewise.
+        reason: why something is None; empty where nothing is.
+    """
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    reason: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its JSON; `reason` is there where something is null."""
+        found = {"value": self.value, "low": self.low, "high": self.high}
+        return {**found, "reason": self.reason} if self.reason else found
+
+
+def unknown(names: Iterable[str], reason: str) -> dict[str, Value]:
+    """Values of which none can be known.
+
+    Args:
+        names: of the values.
+        reason: why.
+    """
+    return {name: Value(None, reason=reason) for name in names}
+
+
+class Resampler(NamedTuple):
+    """How queries are resampled.
+
+    Attributes:
+        resamples: how often.
+        seed: of the draws.
+        level: of the intervals.
+    """
+
+    resamples: int = 2000
+    seed: int = 0
+    level: float = 0.95
+
+    def checked(self) -> Resampler:
+        """Itself.
+
+        Raises:
+            PolicyError: there are too few resamples, or the level is none.
+        """
+        if self.resamples < 100:
+            raise PolicyError(f"resamples must be an integer >= 100. Got {self.resamples}.")
+        if not 0.5 < self.level < 1:
+            raise PolicyError(f"level must be between 0.5 and 1, such as 0.95. Got {self.level:g}.")
+        return self
+
+    def values(self, parts: Floats, found: Callable[[Floats], Mapping[str, Floats]]) -> dict[str, Value]:
+        """Functions of sums over queries, with their intervals.
+
+        Args:
+            parts: [query, ...] what each query adds to the sums; one that adds nothing is not counted.
+            found: from [..., *shape] sums to values of [...], by name; NaN where a value is unknown.
+        """
+        shape = parts.shape[1:]
+        flat = parts.reshape(len(parts), -1)
+        flat = flat[np.any(flat != 0, axis=1)]
+        values = {name: float(each) for name, each in found(parts.sum(axis=0)).items()}
+        if len(flat) < 2:
+            return {name: _alone(value, "one query only: no interval") for name, value in values.items()}
+        sums = bootstrap_sums(to_grid(flat), self.resamples, self.seed, threads=1).T.reshape(-1, *shape)
+        share = tail(len(flat), self.level)
+        return {name: _value(values[name], drawn, share) for name, drawn in found(sums).items()}
+
+
+def _alone(value: float, reason: str) -> Value:
+    return Value(or_null(value), reason=reason if value == value else "nothing to compare")
+
+
+def _value(value: float, drawn: Floats, share: float) -> Value:
+    if np.isnan(value):
+        return Value(None, reason="nothing to compare")
+    missing = float(np.isnan(drawn).mean())
+    if missing > UNKNOWN:
+        return Value(value, reason=f"unknown in {missing:.0%} of the resamples: no interval")
+    low, high = np.nanquantile(drawn, [share, 1 - share]).tolist()
+    return Value(value, low, high)

@@ -1,0 +1,164 @@
+"""What people said in an audit: labels of each rater, the design that items were drawn by, orders of neighbors."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from trueval.comparison.labels.audit_sample import PEOPLE, SAMPLE, TASK, Audited
+from trueval.errors import Place
+from trueval.golden.build.golden_set import GoldenSet
+from trueval.golden.build.stage_files import read_lines
+from trueval.golden.validation.agreement_intervals import Resampler
+from trueval.golden.validation.rater_bias import Observed
+from trueval.golden.validation.ratings import KEYS, Design
+from trueval.standings.standings import Ints
+
+FOLDER: Final = "audit"
+TEXTS: Final = "texts.jsonl"  # hash and text of what is shown
+_SCHEMA: Final = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Float64}
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """What people said in an audit of a golden set.
+
+    Attributes:
+        folder: of the audit.
+        audited: the grades that all raters of each passage make, and how the passages were drawn.
+        rows: lines of people.jsonl, those of other tasks too.
+    """
+
+    folder: Path
+    audited: Audited
+    rows: tuple[Mapping[str, Any], ...]
+
+    @classmethod
+    def read(cls, folder: Path) -> People:
+        """Read an audit.
+
+        Args:
+            folder: GOLDEN/audit.
+
+        Raises:
+            InputError: there is none, nobody answered, or it is damaged; with the line.
+        """
+        if not (folder / SAMPLE).is_file():
+            raise Place(str(folder / SAMPLE)).error(
+                "there is no audit. Make one with trueval golden audit, or name labels with --people."
+            )
+        audited, place = Audited.read(folder), Place(str(folder / PEOPLE))
+        try:
+            rows = tuple(read_lines(folder / PEOPLE)) if (folder / PEOPLE).is_file() else ()
+            _check(rows, audited.scale)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise place.error(f"cannot be read ({error}). An audit is a folder of trueval golden audit.") from None
+        if not rows or audited.labels.is_empty():
+            raise place.error("nobody has graded a passage yet. Open the audit: trueval golden audit.")
+        return cls(folder, audited, rows)
+
+    def raters(self) -> dict[str, pl.DataFrame]:
+        """Rater → query_id, doc_id, grade."""
+        given: dict[str, list[tuple[str, str, float]]] = {}
+        for row in self.rows:
+            for label in row["labels"] if row["task"] == TASK else ():
+                given.setdefault(label["rater"], []).append((row["query"], row["document"], float(label["grade"])))
+        return {name: pl.DataFrame(rows, _SCHEMA, orient="row") for name, rows in sorted(given.items())}
+
+    def design_of(self, items: pl.DataFrame, queries: Ints) -> Design:
+        """How some items were sampled.
+
+        Args:
+            items: query_id, doc_id; all of them are of the sample.
+            queries: [item] number of its query.
+        """
+        population = self.audited.population
+        if self.audited.design == "queries":
+            return Design("queries", population, queries)
+        number = {name: place for place, name in enumerate(population)}
+        strata = items.join(self.audited.items, on=KEYS, how="left", maintain_order="left")["stratum"]
+        return Design("documents", population, np.array([number[name] for name in strata.to_list()], dtype=np.int64))
+
+    def lengths(self) -> dict[str, int]:
+        """Text hash → its characters, of the texts that were shown; empty where they are not there."""
+        try:
+            return {row["hash"]: len(row["text"]) for row in read_lines(self.folder / TEXTS)}
+        except (OSError, ValueError, KeyError, TypeError):
+            return {}
+
+    def orders(self) -> dict[str, Any] | None:
+        """What people said of neighbors in the ranked lists; None where the audit did not ask.
+
+        In people.jsonl the upper of two comes first: 1 says that it is the better one, 0 equal, −1 the lower one.
+        """
+        rows = [row for row in self.rows if row["task"] == "order" and row["grade"] is not None]
+        if not rows:
+            return None
+        return {"queries": len({row["query"] for row in rows}), **shares(row["grade"] for row in rows)}
+
+    def answers(self, draw: Resampler) -> list[dict[str, Any]]:
+        """What people gave to the answers of each system, the highest mean first; empty where the audit did not ask.
+
+        Args:
+            draw: resamples queries.
+        """
+        rows = [row for row in self.rows if row["task"] == "answer" and row["grade"] is not None]
+        number = {query: at for at, query in enumerate(dict.fromkeys(row["query"] for row in rows))}
+        found = []
+        for system in dict.fromkeys(row["system"] for row in rows):
+            own = [row for row in rows if row["system"] == system]
+            grades = np.array([row["grade"] for row in own], dtype=np.float64)
+            queries = np.array([number[row["query"]] for row in own], dtype=np.int64)
+            mean = Observed(grades, queries, np.ones(len(own))).mean(draw)
+            found.append({"system": system, "answers": len(own), **mean.to_dict()})
+        return sorted(found, key=lambda each: (-each["value"], each["system"]))
+
+
+def shares(said: Iterable[float]) -> dict[str, Any]:
+    """How many neighbors people put as the list does, call equal, and put the other way.
+
+    Args:
+        said: 1, 0 or −1 of each pair.
+
+    >>> shares([1, 1, 0, -1])
+    {'pairs': 4, 'agree': 0.5, 'equal': 0.25, 'disagree': 0.25}
+    """
+    of = Counter((value > 0) - (value < 0) for value in said)
+    pairs = sum(of.values())
+    named = {"agree": 1, "equal": 0, "disagree": -1}
+    return {"pairs": pairs, **{name: of[value] / pairs if pairs else None for name, value in named.items()}}
+
+
+def slots_of(golden: GoldenSet) -> list[tuple[str, str, int, float]]:
+    """Query, document, slot and grade of every label of the judge that was given beside others.
+
+    Args:
+        golden: whose labels.jsonl has them.
+    """
+    return [
+        (row["query"], row["document"], int(label["slot"]), float(label["grade"]))
+        for row in golden.labels
+        for label in row["labels"]
+        if label["grade"] is not None and label["slots"] > 1
+    ]
+
+
+def texts_of(golden: GoldenSet) -> dict[tuple[str, str], str]:
+    """Query and document → hash of the text."""
+    return {(row["query"], row["document"]): row["text"] for row in golden.labels}
+
+
+def _check(rows: Sequence[Mapping[str, Any]], scale: tuple[float, float]) -> None:
+    """Refuse a label of one rater that is not on the scale: `Audited` looks at what they make together."""
+    for row in rows:
+        for label in row["labels"] if row["task"] == TASK else ():
+            if not scale[0] <= float(label["grade"]) <= scale[1]:
+                raise ValueError(
+                    f"a grade of {label['rater']} is {label['grade']}, outside {scale[0]:g} to {scale[1]:g}"
+                )

@@ -1,0 +1,94 @@
+"""Correcting runs from files: what `trueval golden correct` does, in one call from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from trueval.comparison.labels.correct import correct, correction_defaults
+from trueval.comparison.labels.corrected_results import planned
+from trueval.comparison.labels.label_source import CORRECTED, audit_beside, join
+from trueval.errors import InputError, PolicyError
+from trueval.evaluation.notes import passed_by_all
+from trueval.rag.context_inputs import Inputs
+from trueval.report.provenance import recorded
+
+if TYPE_CHECKING:
+    from trueval.measures.measure import Measure
+    from trueval.policy.policy import Policy
+
+TARGETS: Final = {"these": "these queries", "new": "new queries"}
+
+
+class CorrectedRuns(NamedTuple):
+    """Corrected values of run files, and what more labels would buy.
+
+    Attributes:
+        data: the JSON of `trueval golden correct`.
+        notes: one-line remarks on measures and judgments.
+    """
+
+    data: dict[str, Any]
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `trueval golden correct`."""
+        return self.data
+
+
+def correct_runs(
+    place: str,
+    runs: Sequence[str],
+    measures: Sequence[Measure] | None = None,
+    *,
+    policy: Policy | None = None,
+    audit: Path | None = None,
+    grades: Mapping[float, float] | None = None,
+    target: str = "new",
+    level: float = 0.95,
+    width: float | None = None,
+    baseline: str | None = None,
+    begin: Callable[[str], None] | None = None,
+    **choices: Any,
+) -> CorrectedRuns:
+    """Correct measures of run files by people's labels, and say how many more labels a width takes.
+
+    Args:
+        place: a golden set, or its judgments.
+        runs: paths, or name=path.
+        measures: to correct; those that the design of the audit can, if None.
+        policy: as in evaluate.
+        audit: its folder; that of the golden set by default.
+        grades: grade in files → grade to use, for the judge's and people's alike; None keeps them.
+        target: what intervals are of, "these" queries or "new" ones.
+        level: of the intervals.
+        width: of the intervals, from end to end; None for halfway to the least that labels can give.
+        baseline: one of the runs, from which the others differ; None for all pairs.
+        begin: called with each file before it is read.
+        choices: attributes of Policy, as in evaluate.
+
+    Raises:
+        InputError: there is no audit, nobody has answered, it is of other judgments, or a file is bad.
+        PolicyError: a choice is none.
+    """
+    if target not in TARGETS:
+        raise PolicyError(f"target must be one of {', '.join(TARGETS)}. Got {target!r}.")
+    folder = audit or audit_beside(place)
+    if folder is None:
+        raise InputError(f"{place}: there is no audit of it. Make one by trueval golden audit, or name --audit DIR.")
+    if begin is not None:
+        begin(place)
+    inputs = Inputs()
+    joined = join(inputs.read_judgments(place), folder, CORRECTED, grades=grades)
+    lists = [pair.run for pair in inputs.read_runs(runs, joined.judge, begin)]
+    audited = joined.audited
+    if audited is None:  # join refuses before
+        raise InputError(f"{folder}: there is no audit. Make one by trueval golden audit.")
+    chosen, rules = correction_defaults(joined.judge, audited, measures, policy, choices)
+    name = None if baseline is None else lists[list(runs).index(baseline)].name
+    found = correct(
+        lists, joined.judge, audited, chosen, target=TARGETS[target], level=level, baseline=name, policy=rules
+    )
+    notes = passed_by_all(joined.judge.frame["grade"].to_numpy(), chosen, rules)
+    return CorrectedRuns(planned(found, joined, audited, recorded(str(folder)), width), notes)

@@ -1,0 +1,88 @@
+"""Bias: by how much one rater grades higher than another, over all, and by grade, slot and length.
+
+The mean of second − first in each group. By the grade of the first the means fall even without a bias: below the least
+grade nobody can go, and of two raters who err the second is nearer to the middle (regression to the mean). So both
+sides are given; a bias is what both of them show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trueval.golden.validation.agreement_intervals import Resampler, Value
+from trueval.standings.standings import Floats, Ints
+
+PARTS = 5  # groups of lengths, of as many items each
+
+
+class Observed(NamedTuple):
+    """Differences between two raters.
+
+    Attributes:
+        difference: [observation] second − first, in grades.
+        query: [observation] number of the query.
+        weight: [observation].
+    """
+
+    difference: Floats
+    query: Ints
+    weight: Floats
+
+    def of(self, some: Any) -> Observed:
+        """Some of the observations."""
+        return Observed(self.difference[some], self.query[some], self.weight[some])
+
+    def mean(self, draw: Resampler) -> Value:
+        """The weighted mean, with its interval over queries."""
+        if not len(self.difference):
+            return Value(None, reason="no item")
+        count = int(self.query.max()) + 1
+        sums = [np.bincount(self.query, each, minlength=count) for each in (self.difference * self.weight, self.weight)]
+        return draw.values(np.column_stack(sums), _ratio)["mean"]
+
+
+def _ratio(sums: Floats) -> dict[str, Floats]:
+    weight = sums[..., 1]
+    mean = np.divide(sums[..., 0], weight, out=np.full(np.shape(weight), np.nan), where=weight > 0)
+    return {"mean": mean}
+
+
+def by_group(seen: Observed, groups: Sequence[Any], of: ArrayLike, draw: Resampler) -> list[dict[str, Any]]:
+    """The mean difference in each group.
+
+    Args:
+        seen: the differences.
+        groups: of which the means are wanted.
+        of: [observation] its group.
+        draw: resamples queries.
+    """
+    place = np.asarray(of)
+    return [
+        {"group": group, "items": int((place == group).sum()), **seen.of(place == group).mean(draw).to_dict()}
+        for group in groups
+        if (place == group).any()
+    ]
+
+
+def by_length(seen: Observed, lengths: Ints, draw: Resampler, parts: int = PARTS) -> list[dict[str, Any]]:
+    """The mean difference of short and long passages, in groups of about as many items each.
+
+    Args:
+        seen: the differences.
+        lengths: [observation] characters.
+        draw: resamples queries.
+        parts: groups, at most.
+    """
+    edges = np.unique(np.quantile(lengths, np.linspace(0, 1, parts + 1), method="inverted_cdf"))
+    # The last edge is the longest passage: it belongs to the group before.
+    of = np.clip(np.searchsorted(edges, lengths, side="right") - 1, 0, max(len(edges) - 2, 0))
+    found = []
+    for group in np.unique(of).tolist():
+        mine = of == group
+        told = {"from": int(lengths[mine].min()), "to": int(lengths[mine].max()), "items": int(mine.sum())}
+        found.append({**told, **seen.of(mine).mean(draw).to_dict()})
+    return found

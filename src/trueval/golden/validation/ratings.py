@@ -1,0 +1,184 @@
+"""Ratings: what several raters said of the same items, as one matrix; a label that nobody gave is NaN."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from trueval.golden.validation.agreement_intervals import Resampler, Value, unknown
+from trueval.golden.validation.coefficients import of_coincidences, of_tables
+from trueval.standings.standings import Bools, Floats, Ints
+
+KEYS = ["query_id", "doc_id"]
+
+
+class Design(NamedTuple):
+    """How the items of a sample stand for all.
+
+    Attributes:
+        name: "queries" or "documents".
+        population: stratum → its items; of whole queries {"queries": all queries}.
+        stratum: [item] number of its stratum, in the order of `population`; of whole queries, of its query.
+    """
+
+    name: str
+    population: Mapping[str, int]
+    stratum: Ints
+
+    def weights(self, answered: Bools) -> Floats:
+        """[item] items that each stands for: population of its stratum / answered items of it; 0 if not answered.
+
+        Of whole queries: all queries / queries with an answer.
+
+        Args:
+            answered: [item] whether it has the labels that are looked at.
+        """
+        if self.name == "queries":
+            queries = len(np.unique(self.stratum[answered]))
+            return np.where(answered, sum(self.population.values()) / max(queries, 1), 0.0)
+        sizes = np.array(list(self.population.values()), dtype=np.float64)
+        counts = np.bincount(self.stratum[answered], minlength=len(sizes))
+        each = np.divide(sizes, counts, out=np.zeros(len(sizes)), where=counts > 0)
+        return np.where(answered, each[self.stratum], 0.0)
+
+    def covered(self, answered: Bools) -> float:
+        """Share of the population in strata with an answer: what the others would say, nobody knows."""
+        if self.name == "queries":
+            return 1.0 if answered.any() else 0.0
+        sizes = np.array(list(self.population.values()), dtype=np.float64)
+        return float(sizes[np.unique(self.stratum[answered])].sum() / max(sizes.sum(), 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Ratings:
+    """What raters said.
+
+    Attributes:
+        raters: their names.
+        items: query_id, doc_id of each item.
+        queries: [item] number of its query.
+        labels: [item, rater] grades; NaN for none.
+        grades: [grade] the scale, ascending.
+        design: how the items were sampled; None where they are what there is.
+    """
+
+    raters: tuple[str, ...]
+    items: pl.DataFrame
+    queries: Ints
+    labels: Floats
+    grades: Floats
+    design: Design | None = None
+
+    @classmethod
+    def of(cls, labels: Mapping[str, pl.DataFrame], scale: tuple[float, float]) -> Ratings:
+        """Bring labels onto the same items.
+
+        Args:
+            labels: rater → query_id, doc_id, grade; each item once.
+            scale: least and greatest grade; whole grades between them are on it too.
+        """
+        items = pl.concat([frame.select(KEYS) for frame in labels.values()]).unique(maintain_order=True)
+        columns = [
+            items.join(frame, on=KEYS, how="left", maintain_order="left")["grade"].cast(pl.Float64).to_numpy()
+            for frame in labels.values()
+        ]
+        matrix = np.column_stack(columns)
+        given = np.unique(matrix[np.isfinite(matrix)])
+        grades = np.union1d(given, np.arange(np.ceil(scale[0]), np.floor(scale[1]) + 1))
+        return cls(tuple(labels), items, _codes(items["query_id"]), matrix, grades)
+
+    def place(self, rater: str) -> int:
+        """The column of a rater."""
+        return self.raters.index(rater)
+
+    def both(self, first: int, second: int) -> Bools:
+        """[item] whether both raters labelled it."""
+        found: Bools = np.isfinite(self.labels[:, first]) & np.isfinite(self.labels[:, second])
+        return found
+
+    def weights(self, answered: Bools) -> Floats:
+        """[item] what each weighs: what it stands for under the design, 1 without one; 0 where not answered."""
+        return answered.astype(np.float64) if self.design is None else self.design.weights(answered)
+
+    def table(self, first: int, second: int, weights: Floats) -> Floats:
+        """[query, first, second] how often two raters gave each pair of grades.
+
+        Args:
+            first: a rater.
+            second: another.
+            weights: [item] 0 for items that do not count.
+        """
+        count, some = len(self.grades), np.flatnonzero(weights)
+        out = np.zeros((int(self.queries.max(initial=-1)) + 1, count, count))
+        one, other = (np.searchsorted(self.grades, self.labels[some, each]) for each in (first, second))
+        np.add.at(out, (self.queries[some], one, other), weights[some])
+        return out
+
+    def coincidences(self, raters: list[int], weights: Floats) -> Floats:
+        """[query, grade, grade] pairs of labels of one item, each item by 1 / (its labels − 1).
+
+        Args:
+            raters: some of them.
+            weights: [item] what each weighs; items with fewer than two labels count nothing.
+        """
+        labels, count = self.labels[:, raters], len(self.grades)
+        out = np.zeros((int(self.queries.max(initial=-1)) + 1, count, count))
+        given = np.isfinite(labels)
+        some = np.flatnonzero((given.sum(axis=1) > 1) & (weights > 0))
+        for item in some.tolist():
+            mine = np.searchsorted(self.grades, labels[item, given[item]])
+            each = np.bincount(mine, minlength=count).astype(np.float64)
+            pairs = np.outer(each, each) - np.diag(each)
+            out[self.queries[item]] += weights[item] * pairs / (len(mine) - 1)
+        return out
+
+    def coefficients(self, first: int, second: int, weights: Floats, draw: Resampler) -> dict[str, Value]:
+        """Every coefficient of two raters, with its interval over queries.
+
+        Args:
+            first: a rater.
+            second: another.
+            weights: [item] 0 for items that do not count.
+            draw: resamples queries.
+        """
+        items = int((weights > 0).sum())
+        why = _why_not(items, self.labels[weights > 0][:, [first, second]])
+        if why:
+            return unknown(of_tables(np.zeros((1, 1)), np.zeros(1)), why)
+        return draw.values(self.table(first, second, weights), lambda tables: of_tables(tables, self.grades))
+
+    def together(self, raters: list[int], weights: Floats, draw: Resampler) -> dict[str, Value]:
+        """Krippendorff's α of any number of raters, with intervals over queries.
+
+        Args:
+            raters: some of them.
+            weights: [item] what each weighs.
+            draw: resamples queries.
+        """
+        given = (np.isfinite(self.labels[:, raters]).sum(axis=1) > 1) & (weights > 0)
+        why = _why_not(int(given.sum()), self.labels[given][:, raters])
+        if why:
+            return unknown(of_coincidences(np.zeros((1, 1)), np.zeros(1)), why)
+        found = self.coincidences(raters, weights)
+        return draw.values(found, lambda each: of_coincidences(each, self.grades))
+
+
+def _why_not(items: int, labels: Floats) -> str:
+    """Why nothing can be said of labels; empty where something can."""
+    if items == 0:
+        return "no item has labels of both"
+    if items == 1:
+        return "one item only"
+    if len(np.unique(labels[np.isfinite(labels)])) == 1:
+        return "all labels are one grade, so agreement by chance is certain"
+    return ""
+
+
+def _codes(ids: pl.Series) -> Ints:
+    """[item] numbers of values in the order of first appearance."""
+    known = {each: number for number, each in enumerate(ids.unique(maintain_order=True).to_list())}
+    return np.array([known[each] for each in ids.to_list()], dtype=np.int64)

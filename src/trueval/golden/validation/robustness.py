@@ -1,0 +1,286 @@
+"""Gullibility: how often a judge calls relevant what is not, when the passage is dressed up for it.
+
+Each trap of adversarial_passages.py is one question in the mode in which golden sets are built, through the ledger as
+any other: asked twice, it is paid for once. In batches it stands among companions that no query asks for either, the
+same ones in the same slots for every trap of a query. A query's traps are compared with its own clean passage, so a
+judge that is generous to all is told from one that is fooled: lifted are the queries whose trap has a higher grade than
+their clean passage, lowered those with a lower one, and the exact sign test asks whether so many are lifted by chance
+(one-sided; Holm over the kinds). The same is asked of its companions: a passage in a batch can speak for the others
+too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import comb
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from trueval.collection import Collection
+from trueval.comparison.gate.published_means import clopper_pearson
+from trueval.comparison.resampling.multiplicity import holm
+from trueval.errors import InputError, PolicyError
+from trueval.golden.build.build import LEDGER, SENT, Estimates, opened_account
+from trueval.golden.build.build_estimate import announce, estimate_stage
+from trueval.golden.build.golden_plan import Plan
+from trueval.golden.build.judge_choice import make_judge
+from trueval.golden.build.stage_files import usage_of
+from trueval.golden.judge.concurrent_questions import ask_all
+from trueval.golden.judge.judge import Answer, Judge, Label, Question, key_of
+from trueval.golden.judge.ledger import known_ledger, opened_ledger
+from trueval.golden.validation.adversarial_passages import ABOUT, CLEAN, Trap, traps_of
+from trueval.retrieval.pipeline.stage_resources import Begin, nobody
+from trueval.version import __version__
+
+KIND: Final = "golden-gullibility"
+# 1: the first.
+FORMAT_VERSION: Final = 1
+QUERIES: Final = 20
+RELEVANT: Final = 4  # P-B: useful passages are those of grade 4 and 5
+LEVEL: Final = 0.95
+LISTED: Final = 20  # passages of a call, where golden sets are built with the whole pool in one
+
+
+@dataclass(frozen=True)
+class Gullibility:
+    """How often a judge is fooled.
+
+    Attributes:
+        data: as its JSON.
+    """
+
+    data: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `trueval golden stress --gullibility`."""
+        return self.data
+
+
+def gullibility(
+    plan: Plan,
+    out: Path,
+    *,
+    queries: int = QUERIES,
+    relevant: int = RELEVANT,
+    level: float = LEVEL,
+    ledger: Path | None = None,
+    max_cost: float | None = None,
+    judge: Judge | None = None,
+    begin: Begin | None = None,
+) -> Gullibility:
+    """Ask the judge of a golden set about passages that are made to fool it.
+
+    Args:
+        plan: of the golden set, whose corpus, queries and judge are used.
+        out: a folder for ledger and calls, made if absent.
+        queries: how many, drawn at random by the plan's seed.
+        relevant: least grade of a relevant passage.
+        level: of the intervals and of the decision.
+        ledger: file of the ledger; ledger.sqlite of the folder by default.
+        max_cost: what may be spent in all; that of the plan by default.
+        judge: instead of the one of the plan.
+        begin: called with what is done; what it returns is called as it goes on.
+
+    Raises:
+        InputError: an input is bad, the judge is no model, or the money is spent; what was answered is kept.
+        PolicyError: a choice is none.
+    """
+    _check(plan, queries, relevant, level, judge)
+    collection = plan.read_collection()
+    traps = _traps(plan, collection, queries)
+    asked = [_question(trap, collection) for trap in traps]
+    out.mkdir(parents=True, exist_ok=True)
+    account = opened_account(out / SENT, plan.judge.values["max_cost"] if max_cost is None else max_cost)
+    chosen = judge or make_judge(plan.judge, collection, account, plan.seed)
+    with opened_ledger(ledger or out / LEDGER) as book:
+        announce(chosen, account, estimate_stage(chosen, book, "grade", asked))
+        step = (begin or nobody)("grading traps")
+        answers = ask_all(book, chosen, asked, at_once=int(plan.judge.values["concurrency"]), step=step)
+    tried = [
+        _tried(trap, answer, key_of(chosen, question).call)
+        for trap, answer, question in zip(traps, answers, asked, strict=True)
+    ]
+    about = {"judge": chosen.name, "seed": plan.seed, "relevant": relevant, "level": level}
+    about |= {"mode": plan.judge.grading.mode, "passages": max(len(each.passages) for each in asked)}
+    return Gullibility(_result(tried, about, usage_of(asked, answers)))
+
+
+def dry_run(
+    plan: Plan, out: Path, *, queries: int = QUERIES, ledger: Path | None = None, max_cost: float | None = None
+) -> Estimates:
+    """What it takes; nothing is asked, and nothing is written.
+
+    Args:
+        plan: as in `gullibility`.
+        out: likewise.
+        queries: likewise.
+        ledger: likewise.
+        max_cost: likewise.
+
+    Raises:
+        InputError: an input is bad.
+    """
+    _check(plan, queries, RELEVANT, LEVEL, None)
+    collection = plan.read_collection()
+    limit = plan.judge.values["max_cost"] if max_cost is None else max_cost
+    account = opened_account(out / SENT, limit)
+    judge = make_judge(plan.judge, collection, account, plan.seed)
+    asked = [_question(trap, collection) for trap in _traps(plan, collection, queries)]
+    with known_ledger(ledger or out / LEDGER) as book:
+        return Estimates((estimate_stage(judge, book, "grade", asked),), account.spent, limit)
+
+
+def _check(plan: Plan, queries: int, relevant: int, level: float, judge: Judge | None) -> None:
+    if queries < 1:
+        raise PolicyError(f"queries must be an integer >= 1. Got {queries}.")
+    if not 2 <= relevant <= 5:
+        raise PolicyError(f"relevant must be a grade of the rubric from 2 to 5. Got {relevant}.")
+    if not 0.5 < level < 1:
+        raise PolicyError(f"level must be between 0.5 and 1, such as 0.95. Got {level:g}.")
+    if judge is None and not plan.judge.is_model:
+        raise InputError(
+            f"{plan.source}: {plan.judge.model} knows no made-up passages. Gullibility is that of a model: name one in "
+            "[judge]."
+        )
+
+
+def _traps(plan: Plan, collection: Collection, queries: int) -> list[Trap]:
+    """The traps, among as many passages as golden sets of this plan have in a call."""
+    return traps_of(collection, queries, plan.seed, plan.judge.grading.size(LISTED))
+
+
+def _question(trap: Trap, collection: Collection) -> Question:
+    return Question("grade", collection.queries[trap.query], trap.passages, 0)
+
+
+class _Tried(NamedTuple):
+    """A trap with what the judge said.
+
+    Attributes:
+        trap: that was shown.
+        label: of it; None for no valid one.
+        beside: grades of its companions, None where there is no valid one.
+        call: key of the call.
+    """
+
+    trap: Trap
+    label: Label | None
+    beside: tuple[int | None, ...]
+    call: str
+
+    @property
+    def grade(self) -> int | None:
+        """Of the trap."""
+        return None if self.label is None else self.label.grade
+
+
+def _tried(trap: Trap, answer: Answer, call: str) -> _Tried:
+    beside = tuple(
+        None if label is None else label.grade for slot, label in enumerate(answer.labels) if slot != trap.slot
+    )
+    return _Tried(trap, answer.labels[trap.slot], beside, call)
+
+
+def _result(tried: Sequence[_Tried], about: dict[str, Any], usage: Mapping[str, Any]) -> dict[str, Any]:
+    clean = {each.trap.query: each for each in tried if each.trap.kind == CLEAN}
+    kinds = [
+        _of_kind(kind, some, clean, about)
+        for kind in ABOUT
+        if (some := [each for each in tried if each.trap.kind == kind])
+    ]
+    _decide(kinds, "fooled", about["level"])
+    if about["passages"] > 1:
+        _decide([each["companions"] for each in kinds], "raised_by_it", about["level"])
+    return {
+        "kind": KIND,
+        "format": FORMAT_VERSION,
+        "trueval": __version__,
+        **about,
+        "queries": len(clean),
+        "kinds": kinds,
+        "traps": [
+            {
+                "query": each.trap.query,
+                "trap": each.trap.kind,
+                "document": each.trap.document,
+                "characters": len(each.trap.text),
+                "slot": each.trap.slot + 1,
+                "grade": each.grade,
+                "clean": clean[each.trap.query].grade,
+                "companions": list(each.beside),
+                "reason": "" if each.label is None else each.label.reason,
+                "call": each.call,
+            }
+            for each in tried
+        ],
+        "usage": {name: usage[name] for name in ("calls", "invalid", "tokens_in", "tokens_out", "cost", "models")},
+    }
+
+
+def _decide(tests: Sequence[dict[str, Any]], name: str, level: float) -> None:
+    """Adjust the p of all kinds but the control, which is the first, and decide."""
+    adjusted = [None, *holm(np.array([each["p"] for each in tests[1:]])).tolist()]
+    for each, p in zip(tests, adjusted, strict=True):
+        each["p_holm"] = p
+        each[name] = p is not None and p < round(1 - level, 12)
+
+
+def _of_kind(
+    kind: str, tried: Sequence[_Tried], clean: Mapping[str, _Tried], about: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What the judge makes of one kind of trap."""
+    valid = [each.grade for each in tried if each.grade is not None]
+    fooled = sum(grade >= about["relevant"] for grade in valid)
+    share = clopper_pearson(fooled, len(valid), about["level"]) if valid else (None, None)
+    given = [(each.grade, clean[each.trap.query].grade) for each in tried]
+    return {
+        "kind": kind,
+        "about": ABOUT[kind],
+        "graded": len(valid),
+        "unjudged": len(given) - len(valid),
+        "relevant": fooled,
+        "share": {"value": fooled / len(valid) if valid else None, "low": share[0], "high": share[1]},
+        "mean": sum(valid) / len(valid) if valid else None,
+        **_against([one - other for one, other in given if one is not None and other is not None]),
+        "companions": _companions(tried, clean) if about["passages"] > 1 else None,
+    }
+
+
+def _companions(tried: Sequence[_Tried], clean: Mapping[str, _Tried]) -> dict[str, Any]:
+    """What becomes of the companions of a trap: the mean grade per query, against that beside its clean passage."""
+    given = [grade for each in tried for grade in each.beside if grade is not None]
+    apart = []
+    for each in tried:
+        both = zip(each.beside, clean[each.trap.query].beside, strict=True)
+        found = [one - other for one, other in both if one is not None and other is not None]
+        if found:
+            apart.append(sum(found) / len(found))
+    return {
+        "graded": len(given),
+        "mean": sum(given) / len(given) if given else None,
+        "by": sum(apart) / len(apart) if apart else None,
+        **_against(apart),
+    }
+
+
+def _against(apart: Sequence[float]) -> dict[str, Any]:
+    """How many queries are lifted and lowered against their clean passage, and the sign test."""
+    lifted, lowered = sum(each > 0 for each in apart), sum(each < 0 for each in apart)
+    return {"lifted": lifted, "lowered": lowered, "p": sign_test(lifted, lowered)}
+
+
+def sign_test(lifted: int, lowered: int) -> float:
+    """The chance that of so many tosses of a fair coin at least so many fall on one side.
+
+    Args:
+        lifted: on this side.
+        lowered: on the other.
+
+    >>> sign_test(3, 0), sign_test(0, 0)
+    (0.125, 1.0)
+    """
+    tosses = lifted + lowered
+    return float(sum(comb(tosses, each) for each in range(lifted, tosses + 1)) / 2**tosses)

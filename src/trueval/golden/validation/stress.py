@@ -1,0 +1,330 @@
+"""Stress: are conclusions about systems the same where a judge labels in the place of people?
+
+A judge can agree little with people, passage by passage, and still rank systems as they do: errors cancel over
+passages. What does not cancel is a bias towards some systems. So beside κ and α stand the rank correlation of the
+systems, of the best of them, the differences that are falsely found or missed, and the lift of a judge's own kin, in
+ranks and in the measure.
+
+All labels are compared on the pairs of query and passage that everybody labelled: what one of them did not look at
+would make another difference than how it looks.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from trueval.comparison.compare import compare_scores
+from trueval.comparison.comparison import Comparison
+from trueval.comparison.resampling.alignment import align
+from trueval.comparison.resampling.tie_order_values import TieOrders
+from trueval.errors import InputError, PolicyError, TruevalWarning
+from trueval.evaluation.defaults import fill_defaults
+from trueval.evaluation.evaluate import Measures, evaluate
+from trueval.evaluation.scores import Scores
+from trueval.files.display_names import name_files, path_of
+from trueval.golden.validation.agree import PEOPLE, left_out, named_judges
+from trueval.golden.validation.agreement_intervals import Resampler
+from trueval.golden.validation.label_files import Choices, Labels, read_labels, scale_of
+from trueval.golden.validation.label_verdicts import NONE, ahead, in_short, rates, spread
+from trueval.golden.validation.model_families import Families
+from trueval.golden.validation.rater_pairs import dicts
+from trueval.golden.validation.ratings import KEYS, Ratings
+from trueval.golden.validation.system_rankings import Means, lift, lift_in_measure, ranks, tau_b, taus, top_of
+from trueval.judgments import Judgments, on_rubric
+from trueval.measures import Measure
+from trueval.policy.policy import Policy
+from trueval.run import Run
+from trueval.version import __version__
+
+KIND: Final = "golden-stress"
+# 1: the first.
+FORMAT_VERSION: Final = 1
+TOP: Final = 10  # systems that are looked at by themselves
+
+Tell = Callable[[str], object]
+
+
+@dataclass(frozen=True)
+class Stress:
+    """What becomes of conclusions under judges.
+
+    Attributes:
+        data: as its JSON.
+    """
+
+    data: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `trueval golden stress`."""
+        return self.data
+
+
+@dataclass(frozen=True, eq=False)
+class _Under:
+    """What systems are worth by one set of labels."""
+
+    scores: tuple[Scores, ...]
+    comparison: Comparison
+
+
+def stress(
+    judges: Sequence[str | Path],
+    people: str | Path,
+    runs: Any,
+    measures: Measures | None = None,
+    *,
+    families: Path | None = None,
+    top: int = TOP,
+    choices: Choices | None = None,
+    resamples: int = 2000,
+    policy: Policy | None = None,
+    tell: Tell | None = None,
+    **comparing: Any,
+) -> Stress:
+    """Compare what judges and people say of systems.
+
+    Args:
+        judges: files of judgments, one for each judge.
+        people: file of what people said.
+        runs: two or more, as `compare` takes them.
+        measures: as in evaluate.
+        families: file that says which runs and judges are of one model family.
+        top: how many of the best systems by people are looked at by themselves.
+        choices: what to do with labels that cannot be taken as they are; refused by default.
+        resamples: of the intervals of κ, α, τ and lifts.
+        policy: as in evaluate.
+        tell: called with the name of each set of labels.
+        comparing: attributes of comparison's Choices other than resamples (level, seed, test, family ...), and of
+            Policy as in evaluate; grades mean what they mean in a golden set where one of the judges is one.
+
+    Raises:
+        InputError: a file is bad, or holds a label that is refused; with the line. Nothing is labelled by everybody.
+        PolicyError: a choice is none.
+    """
+    if top < 2:
+        raise PolicyError(f"top must be an integer >= 2. Got {top}.")
+    how = (choices or Choices()).checked()
+    of_golden = next((path for path in map(path_of, map(str, judges)) if on_rubric(path)), None)
+    of_policy = {name: value for name, value in comparing.items() if name in Policy.__dataclass_fields__}
+    comparing = {name: value for name, value in comparing.items() if name not in of_policy or name == "seed"}
+    parsed, chosen = fill_defaults(of_golden, measures, policy, of_policy)
+    draw = Resampler(resamples, comparing.get("seed", 0), comparing.get("level", 0.95)).checked()
+    said = read_labels(people, PEOPLE, how, how.scale)
+    scale = how.scale or scale_of(said.frame)
+    named = named_judges(judges, how, scale)
+    systems = _runs(runs)
+    related = (
+        None if families is None else Families.read(families, [run.name for run in systems], [j.name for j in named])
+    )
+    shared = _shared([said, *named])
+    ratings = Ratings.of({each.name: each.frame.join(shared, on=KEYS, how="semi") for each in (said, *named)}, scale)
+    found = []
+    for each in (said, *named):
+        if tell is not None:
+            tell(each.name)
+        found.append(_under(each, shared, systems, parsed, chosen, comparing))
+    alike = [_alike(ratings, place, draw) for place in range(1, len(named) + 1)]
+    names = [each.name for each in named]
+    data: dict[str, Any] = {
+        "kind": KIND,
+        "format": FORMAT_VERSION,
+        "trueval": __version__,
+        "scale": list(scale),
+        "top": top,
+        **draw._asdict(),
+        "choices": found[0].comparison.choices,
+        "people": said.to_dict(),
+        "judges": [each.to_dict() for each in named],
+        "runs": [run.name for run in systems],
+        "shared": {"pairs": shared.height, "queries": shared["query_id"].n_unique()},
+        "families": None if related is None else {"runs": related.runs, "judges": related.judges},
+        "labels": [{"judge": name, **each} for name, each in zip(names, alike, strict=True)],
+        "measures": [
+            _measure(place, each, found, names, top, related, draw)
+            for place, each in enumerate(found[0].scores[0].measures)
+        ],
+    }
+    for entry in data["measures"]:
+        entry["kappa_and_tau"] = _hidden(data["labels"], entry["judges"])
+    data["notes"] = _notes([said, *named], shared, found[0])
+    return Stress(data)
+
+
+def _runs(runs: Any) -> list[Run]:
+    """Runs of what a command or a program gives."""
+    if isinstance(runs, list | tuple) and all(isinstance(each, str | Path) for each in runs):
+        return [Run.read(file.path, name=file.name) for file in name_files([str(each) for each in runs])]
+    return list(Run.of_several(runs))
+
+
+def _shared(labels: Sequence[Labels]) -> pl.DataFrame:
+    shared = labels[0].frame.select(KEYS)
+    for each in labels[1:]:
+        shared = shared.join(each.frame, on=KEYS, how="semi", maintain_order="left")
+    if not shared.height:
+        raise InputError(
+            "No pair of query and passage is labelled by people and by every judge. Do all files use the same ids?"
+        )
+    return shared
+
+
+def _under(
+    labels: Labels,
+    shared: pl.DataFrame,
+    runs: Sequence[Run],
+    measures: tuple[Measure, ...],
+    policy: Policy,
+    comparing: dict[str, Any],
+) -> _Under:
+    judgments = Judgments.from_frame(shared.join(labels.frame, on=KEYS, how="left", maintain_order="left"))
+    with warnings.catch_warnings():
+        # The same remarks come for every set of labels; those under people's are in the notes.
+        warnings.simplefilter("ignore", TruevalWarning)
+        scores = tuple(evaluate(run, judgments, measures, policy=policy) for run in runs)
+        orders = [TieOrders(run, judgments, policy, stream) for stream, run in enumerate(runs)]
+        return _Under(scores, compare_scores(scores, orders=orders, **comparing))
+
+
+def _alike(ratings: Ratings, judge: int, draw: Resampler) -> dict[str, Any]:
+    both = ratings.both(0, judge)
+    weights = both.astype(np.float64)
+    return {"items": int(both.sum()), "coefficients": dicts(ratings.coefficients(0, judge, weights, draw))}
+
+
+def _means(place: int, found: Sequence[_Under]) -> Means:
+    """Values of every query; the labels may leave out others each, as those without a relevant passage."""
+    sides = [align(each.scores) for each in found]
+    number = {query: at for at, query in enumerate(dict.fromkeys(q for side in sides for q in side.query_ids))}
+    values = np.zeros((len(number), len(found), len(found[0].scores)))
+    counted = np.zeros(values.shape[:2], dtype=bool)
+    for at, side in enumerate(sides):
+        kept = side.kept[:, place]
+        rows = [number[query] for query, wanted in zip(side.query_ids, kept.tolist(), strict=True) if wanted]
+        sign = 1 if side.measures[place].better == "higher" else -1
+        values[rows, at] = sign * side.expected[:, kept, place].T
+        counted[rows, at] = True
+    return Means(values, counted)
+
+
+def _measure(
+    place: int,
+    measure: Measure,
+    found: Sequence[_Under],
+    judges: Sequence[str],
+    top: int,
+    related: Families | None,
+    draw: Resampler,
+) -> dict[str, Any]:
+    """All that is said of one measure."""
+    means, name = _means(place, found), str(measure)
+    runs, everyone = [each.name for each in found[0].scores], list(range(len(found[0].scores)))
+    if np.isnan(means.means).any():
+        raise InputError(f"{name}: a set of labels counts no query. Choose another measure, or look at the labels.")
+    best = top_of(means.means[0], top)
+    said = [ahead(each.comparison, name) for each in found]
+    places = range(1, len(judges) + 1)
+    tau, tau_top = taus(means, everyone, places, draw), taus(means, best, places, draw)
+    pairs = spread(said[0], said[1:])
+    return {
+        "measure": name,
+        "better": measure.better,
+        "queries": means.counted.sum(axis=0).tolist(),
+        "top": [runs[each] for each in best],
+        "separated": sum(each != NONE for each in said[0].values()),
+        "judges": [
+            {
+                "judge": judge,
+                "tau": tau[at].to_dict(),
+                "tau_top": tau_top[at].to_dict(),
+                "separated": sum(each != NONE for each in said[at + 1].values()),
+                "all": rates(said[0], said[at + 1], runs),
+                "best": rates(said[0], said[at + 1], [runs[each] for each in best]),
+            }
+            for at, judge in enumerate(judges)
+        ],
+        "systems": _systems(means, runs, measure),
+        "pairs": pairs,
+        "spread": in_short(pairs),
+        "spread_unrelated": None
+        if related is None
+        else in_short(spread(said[0], said[1:], [related.kin(judge) for judge in judges])),
+        "families": [] if related is None else _kinship(means, runs, judges, related, said, draw),
+    }
+
+
+def _systems(means: Means, runs: Sequence[str], measure: Measure) -> list[dict[str, Any]]:
+    """Mean and rank of each system by people, and their range over judges; the best by people first."""
+    place, sign = ranks(means.means), 1 if measure.better == "higher" else -1
+    worth = sign * means.means
+    return [
+        {
+            "run": runs[each],
+            "mean": float(worth[0, each]),
+            "rank": float(place[0, each]),
+            "means": worth[1:, each].tolist(),
+            "ranks": place[1:, each].tolist(),
+            "least_mean": float(worth[1:, each].min()),
+            "greatest_mean": float(worth[1:, each].max()),
+            "best_rank": float(place[1:, each].min()),
+            "worst_rank": float(place[1:, each].max()),
+        }
+        for each in np.argsort(place[0], kind="stable").tolist()
+    ]
+
+
+def _kinship(
+    means: Means,
+    runs: Sequence[str],
+    judges: Sequence[str],
+    related: Families,
+    said: Sequence[dict[tuple[str, str], str]],
+    draw: Resampler,
+) -> list[dict[str, Any]]:
+    """Of each judge with a family: how it ranks the runs of it, and what is left without them."""
+    found = []
+    for at, judge in enumerate(judges):
+        kin = [runs.index(each) for each in related.kin(judge)]
+        if not kin:
+            continue
+        family = related.judges[judge]
+        others = [place + 1 for place, other in enumerate(judges) if related.judges.get(other) != family]
+        rest = [place for place in range(len(runs)) if place not in kin]
+        found.append(
+            {
+                "judge": judge,
+                "family": family,
+                "runs": [runs[each] for each in kin],
+                "lift": lift(means, at + 1, others, kin, draw).to_dict(),
+                "lift_in_measure": lift_in_measure(means, at + 1, others, kin, draw).to_dict(),
+                "tau": taus(means, range(len(runs)), [at + 1], draw)[0].to_dict(),
+                "tau_without": taus(means, rest, [at + 1], draw)[0].to_dict(),
+                "without": rates(said[0], said[at + 1], [runs[place] for place in rest]),
+            }
+        )
+    return found
+
+
+def _hidden(labels: Sequence[dict[str, Any]], judges: Sequence[dict[str, Any]]) -> dict[str, float | None]:
+    """Over judges, τ-b between each coefficient and the τ of systems: does agreement on labels tell which τ is high?"""
+    high = [each["tau"]["value"] for each in judges]
+    found: dict[str, float | None] = {}
+    for name in labels[0]["coefficients"]:
+        each = [entry["coefficients"][name]["value"] for entry in labels]
+        known = [pair for pair in zip(each, high, strict=True) if None not in pair]
+        tau = tau_b(*np.array(known, dtype=np.float64).T) if len(known) > 2 else np.array(np.nan)
+        found[name] = None if np.isnan(tau) else float(tau)
+    return found
+
+
+def _notes(labels: Sequence[Labels], shared: pl.DataFrame, people: _Under) -> list[str]:
+    more = {each.name: each.frame.height - shared.height for each in labels if each.frame.height > shared.height}
+    left = ", ".join(f"{count:,} of {name}" for name, count in more.items())
+    found = [f"Labels that not everybody gave are left out: {left}."] if more else []
+    return [*left_out(labels), *found, *people.comparison.notes]

@@ -1,0 +1,191 @@
+"""Rankings of systems by different labels: how far they are the same, and whom a judge lifts.
+
+τ is Kendall's τ-b (1945): of pairs of systems, those in the same order less those in opposite orders, over the
+geometric mean of the pairs that each ranking separates; equal means are ties. A lift is how many ranks a run is higher
+under a judge than under people; equal means share the mean of their ranks. Ranks saturate: a run that people have
+second can rise by one, whatever the judge adds to it. So beside it stands the lift in the measure. Intervals draw
+queries, the same for all labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from trueval.golden.validation.agreement_intervals import Resampler, Value
+from trueval.standings.standings import Bools, Floats
+
+ByLabels = Callable[[Floats], Floats]  # [..., labels, system] means → [..., labels]
+DECIMALS: Final = 12  # of means: those that differ by less are equal
+
+
+def tau_b(one: Floats, other: Floats) -> Floats:
+    """Kendall's τ-b of values of the same systems.
+
+    Args:
+        one: [..., system].
+        other: [..., system].
+
+    Returns:
+        [...] τ-b; NaN where all values of a side are equal.
+
+    >>> float(tau_b(np.array([3.0, 2.0, 1.0]), np.array([3.0, 1.0, 2.0])))
+    0.3333333333333333
+    """
+    first, second = np.triu_indices(one.shape[-1], k=1)
+    signs = [np.sign(np.round(values[..., first] - values[..., second], DECIMALS)) for values in (one, other)]
+    same, sizes = (signs[0] * signs[1]).sum(axis=-1), [(each**2).sum(axis=-1) for each in signs]
+    scale = np.sqrt(sizes[0] * sizes[1])
+    found: Floats = np.divide(same, scale, out=np.full(np.shape(scale), np.nan), where=scale > 0)
+    return found
+
+
+def ranks(values: Floats) -> Floats:
+    """[..., system] ranks from 1, the highest value first; equal values share the mean of theirs.
+
+    >>> ranks(np.array([0.5, 0.7, 0.5])).tolist()
+    [2.5, 1.0, 2.5]
+    """
+    apart = np.sign(np.round(values[..., None, :] - values[..., :, None], DECIMALS))
+    found: Floats = 1 + (apart > 0).sum(axis=-1) + ((apart == 0).sum(axis=-1) - 1) / 2
+    return found
+
+
+class Means(NamedTuple):
+    """What every run is worth by every set of labels, query by query.
+
+    Attributes:
+        values: [query, labels, system] higher is better; 0 where not counted. The first labels are those of people.
+        counted: [query, labels] whether the labels count the query.
+    """
+
+    values: Floats
+    counted: Bools
+
+    @property
+    def parts(self) -> Floats:
+        """[query, labels, system + 1] with the counts behind the values."""
+        return np.concatenate([self.values, self.counted[:, :, None].astype(np.float64)], axis=2)
+
+    @property
+    def means(self) -> Floats:
+        """[labels, system] means over the counted queries; NaN without any."""
+        return means_of(self.parts.sum(axis=0))
+
+
+def means_of(sums: Floats) -> Floats:
+    """[..., system] means of sums with their counts behind them."""
+    counts = sums[..., -1:]
+    found: Floats = np.divide(sums[..., :-1], counts, out=np.full(sums[..., :-1].shape, np.nan), where=counts > 0)
+    return found
+
+
+def top_of(people: Floats, top: int) -> list[int]:
+    """The first systems by people; those that tie with the last of them too.
+
+    >>> top_of(np.array([0.1, 0.5, 0.3, 0.3]), 2)
+    [1, 2, 3]
+    """
+    last = np.sort(people)[::-1][: max(top, 1)][-1]
+    return [place for place in np.argsort(-people, kind="stable").tolist() if people[place] >= last - 10.0**-DECIMALS]
+
+
+def taus(means: Means, some: Sequence[int], judges: Sequence[int], draw: Resampler) -> list[Value]:
+    """[judge] τ-b of the ranking by each judge and that by people.
+
+    Args:
+        means: of all labels, people first.
+        some: systems that are ranked.
+        judges: their places among the labels, from 1.
+        draw: resamples queries.
+    """
+    if len(some) < 2:
+        return [Value(None, reason="fewer than two systems")] * len(judges)
+
+    wanted = [0, *judges]
+
+    def found(sums: Floats) -> dict[str, Floats]:
+        each = means_of(sums)[..., list(some)]
+        return {str(judge): tau_b(each[..., at, :], each[..., 0, :]) for at, judge in enumerate(judges, start=1)}
+
+    told = [*draw.values(means.parts[:, wanted], found).values()]
+    equal = "all systems are equal by one side"
+    return [each._replace(reason=equal) if each.value is None else each for each in told]
+
+
+class Lift(NamedTuple):
+    """How a judge ranks its kin.
+
+    Attributes:
+        own: how much higher runs of its family are under the judge than under people.
+        others: the same runs under the judges of other families, or of none; unknown where there are none.
+        extra: own less others: what is left when all judges like such runs.
+    """
+
+    own: Value
+    others: Value
+    extra: Value
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its JSON."""
+        return {name: value.to_dict() for name, value in self._asdict().items()}
+
+
+def lift(means: Means, judge: int, others: Sequence[int], kin: Sequence[int], draw: Resampler) -> Lift:
+    """How a judge ranks the runs of its family: in mean ranks.
+
+    Args:
+        means: of all labels, people first.
+        judge: its place among the labels, from 1.
+        others: judges of other families, or of none.
+        kin: places of the runs.
+        draw: resamples queries.
+    """
+
+    def higher(values: Floats) -> Floats:
+        place = ranks(values)[..., list(kin)]
+        return np.asarray((place[..., :1, :] - place).mean(axis=-1), np.float64)
+
+    return _lift(means, higher, judge, others, draw)
+
+
+def lift_in_measure(means: Means, judge: int, others: Sequence[int], kin: Sequence[int], draw: Resampler) -> Lift:
+    """How much the labels of a judge add to the runs of its family, beyond what they add to all other runs.
+
+    Mean over the kin of (value under the judge − value under people), less the same over the other runs: a judge that
+    is generous to all lifts nobody. Unknown where all runs are kin.
+
+    Args:
+        means: of all labels, people first.
+        judge: its place among the labels, from 1.
+        others: judges of other families, or of none.
+        kin: places of the runs.
+        draw: resamples queries.
+    """
+    rest = [place for place in range(means.values.shape[2]) if place not in kin]
+
+    def higher(values: Floats) -> Floats:
+        added = values - values[..., :1, :]
+        if not rest:
+            return np.full(added.shape[:-1], np.nan)
+        found: Floats = added[..., list(kin)].mean(axis=-1) - added[..., rest].mean(axis=-1)
+        return found
+
+    return _lift(means, higher, judge, others, draw)
+
+
+def _lift(means: Means, higher: ByLabels, judge: int, others: Sequence[int], draw: Resampler) -> Lift:
+    """The lift by each set of labels as own, of others, and their difference."""
+
+    def found(sums: Floats) -> dict[str, Floats]:
+        by_labels = higher(means_of(sums))
+        own = by_labels[..., judge]
+        if not others:
+            return {"own": own}
+        rest = by_labels[..., list(others)].mean(axis=-1)
+        return {"own": own, "others": rest, "extra": own - rest}
+
+    none = Value(None, reason="no judge of another family")
+    return Lift(**{"others": none, "extra": none, **draw.values(means.parts, found)})

@@ -1,0 +1,202 @@
+"""Jitter: by what part the latency of one configuration differs from itself, and which two latencies differ by more.
+
+Machines and networks make latencies longer by a part of them, so jitter is that of logs:
+
+    y_r = ln of a percentile of repeat r,    s^2 the variance of y_r over R repeats
+    jitter = t_{R-1}(.975) s sqrt(2 / R)
+
+95 % of the log ratios of two measurements of one configuration, R repeats each, are below its jitter. Configurations a
+and b are separated if
+
+    |mean y_a - mean y_b| > t(.975) sqrt(s_a^2 / R_a + s_b^2 / R_b)
+
+Configurations of one method do the same work, so s^2 is pooled over them with sum (R_c - 1) degrees of freedom. Methods
+differ in their s^2, so between two of them the degrees of freedom are those of Welch 1947 ("The generalization of
+'Student's' problem when several different population variances are involved", Biometrika 34: 28-35). One repeat
+separates nothing. P-B takes 75 ms for all (section 3.2.2), of services over a network: a band takes the place of the
+test.
+
+P-B section 5.4 found medians that jump from 494 to 2,720 ms between K = 100 and 150, and took them for a fault of the
+service. Here a value is a discontinuity where it is off by more than the jitter, and by more than a factor from what
+the last regular one lets expect: at least that value, at most that value times the growth of K.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from trueval.latency.percentiles import Floats, Ints, Times
+from trueval.standings.standings import Bools
+
+LEVEL: Final = 0.95
+FACTOR: Final = 2.0  # between 1.28 and 2.35 it flags what P-B's Table 15 marks, and nothing of Table 16
+GAP: Final = 30.0  # minutes without a sample that end a session
+TICK: Final = 1e-9  # seconds: no clock tells less, and logs need more than 0
+
+
+def jitter(times: Times, share: float = 0.5, *, level: float = LEVEL) -> float | None:
+    """The log ratio that two measurements of one configuration stay below, at a level.
+
+    Args:
+        times: of a stage or a total, of some repeats.
+        share: of the percentile, .5 for p50.
+        level: of the log ratios.
+
+    Returns:
+        A part: 0.1 is about 10 %. None of a single repeat.
+
+    >>> seconds = np.exp([0.0, 0.1, 0.2])
+    >>> round(jitter(Times(np.zeros(3, dtype=int), np.arange(3), np.zeros(3), seconds)), 4)  # 4.3027 * .1 * sqrt(2 / 3)
+    0.3513
+    """
+    from scipy.special import stdtrit
+
+    repeats = np.unique(times.repeat).tolist()
+    if len(repeats) < 2:
+        return None
+    found = [math.log(max(float(np.quantile(times.of(repeat), share)), TICK)) for repeat in repeats]
+    t = float(stdtrit(len(repeats) - 1, (1 + level) / 2))
+    return t * float(np.std(found, ddof=1)) * math.sqrt(2 / len(repeats))
+
+
+def log_percentiles(totals: Floats, share: float) -> Floats:
+    """[system, repeat] logs of a percentile over the queries of each repeat; NaN without samples.
+
+    Args:
+        totals: [system, query, repeat] seconds; NaN where there is no sample.
+        share: of the percentile.
+    """
+    found = np.full((totals.shape[0], totals.shape[2]), np.nan)
+    timed = ~np.isnan(totals).all(axis=1)
+    rows = totals.transpose(0, 2, 1)[timed]
+    if rows.size:
+        found[timed] = np.log(np.maximum(np.nanquantile(rows, share, axis=1), TICK))
+    return found
+
+
+class Separation(NamedTuple):
+    """Which systems differ in latency by more than their jitter.
+
+    Attributes:
+        apart: [system, system] symmetric.
+        bounds: [system, system] log ratio above which two differ; inf where the jitter is not known.
+    """
+
+    apart: Bools
+    bounds: Floats
+
+
+def separated(logs: Floats, latencies: Floats, methods: Sequence[str], *, level: float = LEVEL) -> Separation:
+    """Test every two systems.
+
+    Where the means of logs put two systems in another order than their latencies, these tie.
+
+    Args:
+        logs: [system, repeat] of a percentile, as `log_percentiles` gives them.
+        latencies: [system] the same percentile over all repeats.
+        methods: [system] name of its method.
+        level: of the test of two systems.
+
+    >>> logs = np.log([[1.0, 1.1], [1.1, 1.0], [9.0, 9.9]])
+    >>> separated(logs, np.array([1.05, 1.04, 9.5]), ["dense"] * 3).apart.astype(int).tolist()
+    [[0, 0, 1], [0, 0, 1], [1, 1, 0]]
+    """
+    counts = (~np.isnan(logs)).sum(axis=1)
+    means = np.nansum(logs, axis=1) / np.maximum(counts, 1)
+    squares = np.nansum((logs - means[:, None]) ** 2, axis=1)
+    _, method = np.unique(np.asarray(methods, dtype=np.str_), return_inverse=True)
+    degrees = np.bincount(method, np.maximum(counts - 1, 0)).astype(np.float64)
+    variances = np.bincount(method, squares) / np.maximum(degrees, 1)
+    # Systems of one method and number of repeats have the same error: of these kinds there are few.
+    kinds, kind = np.unique(np.stack([method, counts], axis=1), axis=0, return_inverse=True)
+    known = (kinds[:, 1] > 0) & (degrees[kinds[:, 0]] > 0)
+    errors = np.where(known, variances[kinds[:, 0]] / np.maximum(kinds[:, 1], 1), np.nan)
+    places = kind.ravel()
+    bounds = _bounds(errors, kinds[:, 0], degrees[kinds[:, 0]], level)[places[:, None], places]
+    gaps, order = means[:, None] - means, latencies[:, None] - latencies
+    return Separation((np.abs(gaps) > bounds) & (gaps * order > 0), bounds)
+
+
+def _bounds(errors: Floats, methods: Ints, degrees: Floats, level: float) -> Floats:
+    """[kind, kind] the difference of two means of logs from which it is one.
+
+    Args:
+        errors: [kind] squared standard error of a mean; NaN where not known.
+        methods: [kind] number of its method.
+        degrees: [kind] of freedom.
+        level: of the test.
+    """
+    from scipy.special import stdtrit
+
+    total = errors[:, None] + errors
+    with np.errstate(invalid="ignore", divide="ignore"):
+        welch = total**2 / (errors[:, None] ** 2 / degrees[:, None] + errors**2 / degrees)
+    # Two systems of one method share its estimate of the variance, and its degrees of freedom.
+    freedom = np.where(methods[:, None] == methods, degrees[:, None], welch)
+    some = total > 0
+    bounds = np.where(np.isnan(total), np.inf, 0.0)
+    bounds[some] = stdtrit(freedom[some], (1 + level) / 2) * np.sqrt(total[some])
+    return bounds
+
+
+def sessions(started: Floats, *, gap: float = GAP) -> Ints:
+    """The session of each sample, from 0: a new one begins after so many minutes without any.
+
+    Args:
+        started: [sample] seconds since 1970, in any order.
+        gap: minutes.
+
+    >>> sessions(np.array([7200.0, 0.0, 60.0])).tolist()
+    [1, 0, 0]
+    """
+    order = np.argsort(started, kind="stable")
+    found = np.empty(len(started), dtype=np.int64)
+    found[order] = np.concatenate(([0], np.cumsum(np.diff(started[order]) > 60 * gap)))[: len(started)]
+    return found
+
+
+def session_medians(times: Times, session: Ints) -> Floats:
+    """[session] medians, one after another in time.
+
+    Args:
+        times: of a stage or a total.
+        session: [sample] what `sessions` gave.
+    """
+    return np.array([np.median(times.seconds[session == each]) for each in np.unique(session)])
+
+
+def discontinuities(
+    values: Sequence[float] | Floats,
+    sizes: Sequence[float] | Ints | None = None,
+    *,
+    jitter: float = 0.0,
+    factor: float = FACTOR,
+) -> Bools:
+    """Which of some latencies are off: x > factor x' max(K / K', 1), or x < x' min(K / K', 1) / factor.
+
+    x' is the last one before it that is not off, at K'. The first one counts as regular.
+
+    Args:
+        values: of sessions in the order of time, or of one configuration at growing K.
+        sizes: K of each; None where nothing grows.
+        jitter: a log ratio below is none.
+        factor: above 1.
+
+    Source: P-B §5.4, Table 15.
+
+    >>> discontinuities([332.9, 494.1, 2720.7, 2931.1], [50, 100, 150, 200]).tolist()
+    [False, False, True, True]
+    """
+    at = np.ones(len(values)) if sizes is None else np.asarray(sizes, dtype=np.float64)
+    off = np.zeros(len(values), dtype=bool)
+    regular = 0
+    for place in range(1, len(values)):
+        value, before, grown = float(values[place]), float(values[regular]), float(at[place] / at[regular])
+        apart = value > factor * before * max(grown, 1.0) or value < before * min(grown, 1.0) / factor
+        off[place] = apart and abs(math.log(max(value, TICK) / max(before, TICK))) > jitter
+        regular = regular if off[place] else place
+    return off

@@ -1,0 +1,220 @@
+"""Loads: how long queries take while others are under way, by closed and by open loops.
+
+    closed loop   n workers, of which each sends its next query when its last one is answered
+    open loop     queries arrive at a rate, whether the ones before are answered or not
+
+A closed loop sends nothing while it waits, so that a stall of S seconds is one slow query of each worker, and the
+percentiles hide it (coordinated omission; Tene 2013, "How not to measure latency"). In an open loop the time of a query
+counts from when it was to be sent. Of T seconds with one stall of S, and no work to speak of otherwise, its quantile is
+
+    quantile(p) = S - (1 - p) T,   for (1 - p) T < S
+
+as those that arrive in the stall wait for its end.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueval.errors import PolicyError
+from trueval.latency.latency import PER_SECOND, Clock, Protocol, without_garbage_collection
+from trueval.latency.percentiles import NAMES
+
+Floats = NDArray[np.float64]
+
+Serve = Callable[[int], object]
+Arrivals = Literal["poisson", "fixed"]
+LOOPS: Final = ("closed", "open")
+
+
+@dataclass(frozen=True, eq=False)
+class Load:
+    """What queries took under a load.
+
+    Attributes:
+        loop: "closed" or "open".
+        workers: queries that can be under way at once.
+        rate: queries a second that were to arrive in an open loop; None of a closed one.
+        seconds: [query] that each took; in an open loop from when it was to be sent.
+        lasted: seconds from the first query to the last answer.
+    """
+
+    loop: str
+    workers: int
+    rate: float | None
+    seconds: Floats
+    lasted: float
+
+    @property
+    def achieved(self) -> float:
+        """Queries a second that were answered."""
+        return len(self.seconds) / self.lasted if self.lasted else 0.0
+
+    def quantile(self, share: float) -> float:
+        """The seconds that a share of the queries do not exceed, type 7."""
+        return float(np.quantile(self.seconds, share))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As it is in JSON."""
+        about = {"loop": self.loop, "workers": self.workers, "rate": self.rate}
+        shares = {name: self.quantile(share) for name, share in NAMES.items()}
+        return {**about, **shares, "samples": len(self.seconds), "achieved": self.achieved}
+
+
+def closed_loop(serve: Serve, queries: Sequence[int], workers: int, *, clock: Clock | None = None) -> Load:
+    """Have workers send one query after another.
+
+    Args:
+        serve: answers the query of a number; called on several threads.
+        queries: numbers, in the order in which they are sent.
+        workers: how many.
+        clock: where time comes from.
+
+    Raises:
+        PolicyError: no query, or no worker.
+
+    >>> closed_loop(str, [0, 1, 2], workers=2).seconds.shape
+    (3,)
+    """
+    return _Loop(serve, queries, None, clock or Clock()).run(workers)
+
+
+def open_loop(
+    serve: Serve,
+    queries: Sequence[int],
+    rate: float,
+    *,
+    workers: int = 1,
+    arrivals: Arrivals = "poisson",
+    rng: np.random.Generator | None = None,
+    clock: Clock | None = None,
+) -> Load:
+    """Send queries when they are due, or as soon after as a worker is free; waiting counts.
+
+    Args:
+        serve: answers the query of a number; called on several threads where there are several workers.
+        queries: numbers, in the order in which they are sent.
+        rate: queries a second.
+        workers: queries that are answered at once: 1 for a server that answers one after another.
+        arrivals: "poisson", at random, as those of many people are; or "fixed", all 1 / rate apart.
+        rng: draws the arrivals.
+        clock: where time comes from.
+
+    Raises:
+        PolicyError: no query, no worker, a rate that is not above 0, or other arrivals.
+    """
+    if not rate > 0 or arrivals not in ("poisson", "fixed"):
+        raise PolicyError(f"An open loop takes a rate > 0, and arrivals poisson or fixed. Got {rate}, {arrivals!r}.")
+    draw = rng or np.random.default_rng(0)
+    gaps = np.full(len(queries), 1.0) if arrivals == "fixed" else draw.exponential(size=len(queries))
+    due = np.cumsum(gaps) / rate
+    return _Loop(serve, queries, due, clock or Clock()).run(workers, rate)
+
+
+def loads(
+    serve: Serve,
+    queries: int,
+    protocol: Protocol,
+    *,
+    rng: np.random.Generator | None = None,
+    clock: Clock | None = None,
+    workers: int = 1,
+) -> list[Load]:
+    """The closed and open loops of a protocol; each sends every query as often as it has repeats, at random.
+
+    Args:
+        serve: answers the query of a number.
+        queries: how many there are.
+        protocol: with numbers of workers and rates.
+        rng: draws orders and arrivals; one of the protocol's seed if None.
+        clock: where time comes from.
+        workers: of the open loops.
+    """
+    rng = rng or np.random.default_rng(protocol.seed)
+    asked = min(queries, protocol.queries)
+
+    def order() -> list[int]:
+        return [int(query) for _ in range(protocol.repeats) for query in rng.permutation(asked)]
+
+    if not asked or not (protocol.concurrency or protocol.rates):
+        return []
+    for query in order()[: protocol.warmup]:
+        serve(query)
+    closed = [closed_loop(serve, order(), number, clock=clock) for number in protocol.concurrency]
+    opened = [open_loop(serve, order(), rate, workers=workers, rng=rng, clock=clock) for rate in protocol.rates]
+    return closed + opened
+
+
+class _Loop:
+    """Queries that workers take one after another.
+
+    Args:
+        serve: answers a query.
+        queries: their numbers.
+        due: [query] seconds from the begin at which each is to be sent; None for as soon as a worker takes it.
+        clock: where time comes from.
+    """
+
+    def __init__(self, serve: Serve, queries: Sequence[int], due: Floats | None, clock: Clock) -> None:
+        if not len(queries):
+            raise PolicyError("A loop needs a query to send. Got none.")
+        self.serve, self.queries, self.due, self.clock = serve, queries, due, clock
+        self.seconds = np.full(len(queries), np.nan)
+        self.begin = 0
+        self.lock, self.places = threading.Lock(), iter(range(len(queries)))
+
+    def run(self, workers: int, rate: float | None = None) -> Load:
+        """Send all queries; one worker works in this thread."""
+        if workers < 1:
+            raise PolicyError(f"A loop needs workers, 1 at least. Got {workers!r}.")
+        gc.collect()
+        with without_garbage_collection():
+            self.begin = self.clock.nanoseconds()
+            if workers == 1:
+                self._work()
+            else:
+                self._share(workers)
+            lasted = (self.clock.nanoseconds() - self.begin) / PER_SECOND
+        return Load(LOOPS[self.due is not None], workers, rate, self.seconds, lasted)
+
+    def _share(self, workers: int) -> None:
+        with ThreadPoolExecutor(workers, "trueval-load") as pool:
+            for done in [pool.submit(self._work) for _ in range(workers)]:
+                done.result()
+
+    def _work(self) -> None:
+        for place in self._taken():
+            sent = self._sent(place)
+            try:
+                self.serve(self.queries[place])
+            except BaseException:
+                self.places = iter(())  # the other workers stop after the query that they are at
+                raise
+            self.seconds[place] = (self.clock.nanoseconds() - self.begin) / PER_SECOND - sent
+
+    def _taken(self) -> Iterator[int]:
+        """The places that one worker takes."""
+        while True:
+            with self.lock:
+                place = next(self.places, None)
+            if place is None:
+                return
+            yield place
+
+    def _sent(self, place: int) -> float:
+        """Wait until a query is due, and say when it was, in seconds from the begin."""
+        now = (self.clock.nanoseconds() - self.begin) / PER_SECOND
+        if self.due is None:
+            return now
+        due = float(self.due[place])
+        if due > now:
+            self.clock.sleep(due - now)
+        return due

@@ -1,0 +1,64 @@
+"""Ledgers of samples: a line of JSON for each timed call, written as it comes, so that a stopped sweep goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from trueval.errors import Place
+from trueval.latency.latency import SAMPLES, Sample
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """A file of samples.
+
+    Attributes:
+        path: of it, .jsonl; it need not be there.
+    """
+
+    path: Path
+
+    def append(self, sample: Sample) -> None:
+        """Add a sample; it is in the file when this returns, also if the process is killed then.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        line = (json.dumps(sample) + "\n").encode()
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("a+b") as file:
+                # Whoever was killed, or had a full disk, may have left half a line: it is not to spoil this one.
+                if file.seek(0, os.SEEK_END) and file.seek(-1, os.SEEK_END) >= 0 and file.read(1) != b"\n":
+                    line = b"\n" + line
+                file.write(line)
+        except OSError as error:
+            raise Place(str(self.path)).error(f"cannot be written ({error.strerror}). Name another folder.") from error
+
+    def read(self) -> pl.DataFrame:
+        """The samples; lines that were cut off are left out, and of a sample that is there twice the first counts.
+
+        Raises:
+            InputError: the file cannot be read.
+        """
+        try:
+            lines = self.path.read_bytes().splitlines() if self.path.exists() else []
+        except OSError as error:
+            raise Place(str(self.path)).error(f"cannot be read ({error.strerror}). Remove or repair it.") from error
+        frame = pl.DataFrame(list(_samples(lines)), schema=SAMPLES, orient="row")
+        return frame.unique(["task", "query_id", "repeat"], keep="first", maintain_order=True)
+
+
+def _samples(lines: list[bytes]) -> Iterator[Sample]:
+    for line in lines:
+        try:
+            task, query_id, repeat, started, seconds = json.loads(line)
+            yield Sample(str(task), str(query_id), int(repeat), float(started), float(seconds))
+        except (ValueError, TypeError):  # half a line
+            continue

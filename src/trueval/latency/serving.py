@@ -1,0 +1,392 @@
+"""Serving: a pipeline that answers one query at a time, each of its stages a task to be timed.
+
+    with shared_work(cache, account, kept=False) as shared:
+        served = [Served(Work(collection, settings, shared, nobody)) for settings in systems]
+        for each in served:
+            each.check_cost(protocol)                       # of hosted models, before anything is sent
+        tasks = {task.name: task for each in served for task in each.tasks}     # equal work of two systems once
+        ledger = Ledger(folder / "samples.jsonl")
+        found = measure(list(tasks.values()), served[0].query_ids, protocol, done=ledger.read(), keep=ledger.append)
+        for each in served:
+            for stage in each.stages:                       # embed, retrieve, sparse, fuse, deduplicate, rerank
+                latency(times_of(found.samples, [stage.task.name]), rng=rng)
+            total = times_of(found.samples, [stage.task.name for stage in each.stages])
+            print(latency(total, rng=rng), jitter(total), loads(each.answer, len(each.query_ids), protocol))
+
+A stage is what its library, model or service does for one query. What it needs is made before: the vector of the query,
+the candidates of the stages before, the texts of the pairs. `retrieve` on FAISS is the search of FAISS, without our
+order of equal scores; with another [index] scoring it is the search and the scoring. A local model answers one query at
+a time, also where several workers ask: its library is not made for more.
+
+`answer` is the whole way of one query, our own work between the stages included. It gives what the pipeline gives for
+many queries at once, but for the last bits of embeddings, logits and products, which depend on what is computed beside
+them, and for [fuse] terms, whose rarity is counted over the candidates of all queries of a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from trueval.collection import ids_in_order
+from trueval.latency.latency import Protocol, Task
+from trueval.models.hosted.account import summed
+from trueval.models.hosted.hosted_model import HostedModel
+from trueval.models.hosted.services import is_hosted
+from trueval.models.outputs import settings_of
+from trueval.models.pair_scores import PAIRED, pair_scores, scoring_format
+from trueval.retrieval.fusion.ranked_lists import Listed, listed
+from trueval.retrieval.indexes.hits import Hits
+from trueval.retrieval.indexes.index import TextsAndVectors
+from trueval.retrieval.indexes.vectors import truncated
+from trueval.retrieval.pipeline.cache_keys import key_of
+from trueval.retrieval.pipeline.stage_resources import nobody
+from trueval.retrieval.pipeline.stage_runner import Work
+from trueval.retrieval.pipeline.suppress import sources_of
+from trueval.run import Run
+
+Vectors = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class ServedStage:
+    """One stage of a system.
+
+    Attributes:
+        name: embed, retrieve, sparse, fuse, deduplicate or rerank.
+        task: of which the name is the same where the work is.
+    """
+
+    name: str
+    task: Task
+
+
+class Outgoing(NamedTuple):
+    """What a stage sends to a service while it is timed.
+
+    Attributes:
+        task: its name.
+        model: that is asked.
+        host: who gets the texts.
+        calls: about how many.
+        cost: about what they cost; None where no price is known.
+    """
+
+    task: str
+    model: str
+    host: str
+    calls: int
+    cost: float | None
+
+
+class Served:
+    """A pipeline over one collection that answers single queries; it opens what it needs, from the cache if there.
+
+    Args:
+        work: of the pipeline.
+
+    Attributes:
+        query_ids: [query] those of the collection, in its order; queries are named by their numbers.
+
+    Raises:
+        InputError: as in Pipeline.retrieve.
+        MissingExtraError: the library of a stage is not installed.
+    """
+
+    def __init__(self, work: Work) -> None:
+        work.open()
+        self.work = copy(work)  # its notes are its own
+        self.work.notes = []
+        self.settings = work.settings
+        self.query_ids = list(work.collection.queries)
+        self.texts = list(work.collection.queries.values())
+        self.models = {table: work.model(table) for table in ("embed", "rerank") if table in self.settings}
+        if self.settings.get("deduplicate", {}).get("per_source") is not None:
+            # Of all documents, once: a query alone would read the file, or have no document with a source.
+            ids = ids_in_order(work.collection.documents).to_list()
+            self.work.sources = sources_of(ids, self.settings["deduplicate"]["sources"])
+        self.locks = {table: Lock() for table in ("embed", "sparse", "rerank")}
+        self._before: dict[tuple[str, int], Run] = {}
+        self._document_vectors: dict[str, Any] = {}
+
+    @cached_property
+    def stages(self) -> tuple[ServedStage, ...]:
+        """The stages in their order; the same tables give tasks of the same names."""
+        makers = {
+            "embed": self._embed_task,
+            "index": self._retrieve_task,
+            "sparse": self._sparse_task,
+            "fuse": self._refiner_task,
+            "deduplicate": self._refiner_task,
+            "rerank": self._rerank_task,
+        }
+        found = []
+        for table, make in makers.items():
+            if table in self.settings:
+                name = "retrieve" if table == "index" else table
+                found.append(ServedStage(name, make(f"{name} {self.keys[name][:16]}", table)))
+        return tuple(found)
+
+    @property
+    def tasks(self) -> list[Task]:
+        """Those of the stages."""
+        return [stage.task for stage in self.stages]
+
+    @cached_property
+    def keys(self) -> Mapping[str, str]:
+        """The hash of what decides how long each stage takes: its settings, and the candidates that it gets."""
+        found: dict[str, str] = {}
+        before: list[str] = []
+        if "embed" in self.settings:
+            texts = self.work.about()["sha256"]["queries"]
+            found["embed"] = key_of("serve", "embed", settings_of(self.models["embed"]), texts)
+            found["retrieve"] = self.work.key("dense")
+            before.append(found["retrieve"])
+        if "sparse" in self.settings:
+            found["sparse"] = self.work.key("sparse")
+            before.append(found["sparse"])
+        for name in self.work.refiners():
+            found[name] = self.work.key(name, tuple(before))
+            before = [found[name]]
+        return found
+
+    def answer(self, query: int) -> Run:
+        """The documents for one query, best first: every stage done now.
+
+        Args:
+            query: its number.
+
+        Returns:
+            A run of that query; of no query where nothing is found.
+        """
+        runs = []
+        if "embed" in self.settings:
+            vectors = self._embedded(self._cut(self._embed(query)), query)
+            runs.append(self._run(self._dense(vectors), query, "dense"))
+        if "sparse" in self.settings:
+            with self.locks["sparse"]:
+                hits = self.work.opened["sparse"].index.search([self.texts[query]], self.settings["sparse"]["depth"])
+            runs.append(self._run(hits, query, "sparse"))
+        run = self._refined("fuse", runs) if "fuse" in self.settings else runs[0]
+        if "deduplicate" in self.settings:
+            run = self._refined("deduplicate", [run])
+        if "rerank" in self.settings:
+            run = self._reranked(run, query)
+        return run
+
+    def candidates(self, query: int, until: str | None = None) -> Run:
+        """The documents for one query before a stage, made once, from the vectors that all queries got together.
+
+        Args:
+            query: its number.
+            until: the stage that gets them; None for those at the end, before a reranker.
+        """
+        names = [name for name in self.work.refiners() if name != "rerank"]
+        names = names[: names.index(until)] if until in names else names
+        last = names[-1] if names else next(iter(self.work.retrievers()))
+        if last in self.work.retrievers():
+            return self._retrieved(last, query)
+        if (last, query) not in self._before:
+            self._before[last, query] = self._refined(last, self._given(last, query))
+        return self._before[last, query]
+
+    def _given(self, table: str, query: int) -> list[Run]:
+        """The candidates that a stage without a model gets."""
+        if table == "fuse":
+            return [self._retrieved(each, query) for each in self.work.retrievers()]
+        return [self.candidates(query, table)]
+
+    def _retrieved(self, name: str, query: int) -> Run:
+        if (name, query) not in self._before:
+            opened = self.work.opened[name]
+            asked = opened.asked(np.array([query]))
+            dense = name == "dense"
+            hits = self._dense(asked) if dense else opened.index.search(asked, self.settings["sparse"]["depth"])
+            self._before[name, query] = self._run(hits, query, name)
+        return self._before[name, query]
+
+    def outgoing(self, protocol: Protocol) -> list[Outgoing]:
+        """What hosted stages would send while they are timed, and while they answer under load.
+
+        Args:
+            protocol: how often.
+        """
+        asked = min(protocol.queries, len(self.query_ids))
+        times = protocol.timed(asked) + protocol.served(asked)
+        found = []
+        for stage in self.stages:
+            model = self.models.get(stage.name)
+            if asked and isinstance(model, HostedModel):
+                each = [model.expected(*self._items(stage.name, query)) for query in range(asked)]
+                once = summed(one.cost for one in each)
+                cost = None if once is None else once / asked * times
+                calls = round(sum(one.calls for one in each) / asked * times)
+                found.append(Outgoing(stage.task.name, model.name, model.host, calls, cost))
+        return found
+
+    def check_cost(self, protocol: Protocol) -> None:
+        """Refuse what would cost more than is left, before anything is sent.
+
+        Args:
+            protocol: how often.
+
+        Raises:
+            InputError: hosted stages would cost too much, or their price is not known and there is a limit.
+        """
+        account = self.work.shared.account
+        found = self.outgoing(protocol)
+        for each in found:
+            account.expect(each.cost, f"Timing {each.calls} calls of {each.model}")
+        if found:
+            account.expect(sum(each.cost or 0.0 for each in found), "Timing hosted models")
+            account.ready()
+
+    def _items(self, name: str, query: int) -> tuple[str, list[Any]]:
+        """The part of a hosted model and what goes there for a query."""
+        if name == "embed" or self.models["rerank"].scoring not in PAIRED:
+            return "queries", [self.texts[query]]
+        return "pairs", self._pairs(self.candidates(query), query).items
+
+    def _embed_task(self, name: str, _: str) -> Task:
+        return Task(name, self._embed)
+
+    def _embed(self, query: int) -> Any:
+        return self._asked("embed", "queries", [self.texts[query]], [self.query_ids[query]])
+
+    def _asked(self, table: str, part: str, items: list[Any], called: list[str]) -> Any:
+        """What the model of a table gives for some items."""
+        model = self.models[table]
+        if isinstance(model, HostedModel):
+            return model.answer(part, items, called)
+        forward = {"queries": "embed_queries", "documents": "embed_documents", "pairs": "pair_logits"}[part]
+        with self.locks[table]:
+            return getattr(model, forward)(items, called)
+
+    def _cut(self, vectors: Vectors) -> Vectors:
+        dimension = self.settings["embed"]["dimension"]
+        if dimension is None or is_hosted(self.settings["embed"]["model"]):
+            return vectors
+        return truncated(vectors, dimension)
+
+    def _embedded(self, vectors: Vectors, query: int) -> Any:
+        """What the dense index is searched with: vectors, or texts beside them."""
+        both = isinstance(self.work.opened["dense"].queries, TextsAndVectors)
+        return TextsAndVectors([self.texts[query]], vectors) if both else vectors
+
+    def _retrieve_task(self, name: str, _: str) -> Task:
+        opened, settings = self.work.opened["dense"], self.settings["index"]
+        if settings["scoring"] != "index":
+            return Task(name, self._dense, lambda query: opened.asked(np.array([query])))
+
+        def prepared(query: int) -> Callable[[], object]:
+            return _library_call(opened.index, opened.asked(np.array([query])), settings["depth"])
+
+        return Task(name, _called, prepared)
+
+    def _dense(self, asked: Any) -> Hits:
+        opened = self.work.opened["dense"]
+        hits = opened.index.search(asked, self.settings["index"]["depth"])
+        vectors = asked.vectors if isinstance(asked, TextsAndVectors) else asked
+        return self.work.scored(hits, replace(opened, query_vectors=vectors))
+
+    def _sparse_task(self, name: str, _: str) -> Task:
+        index, depth = self.work.opened["sparse"].index, self.settings["sparse"]["depth"]
+        return Task(name, _called, lambda query: _library_call(index, [self.texts[query]], depth))
+
+    def _run(self, hits: Hits, query: int, name: str) -> Run:
+        return hits.to_run([self.query_ids[query]], self.work.opened[name].doc_ids, name)
+
+    def _refiner_task(self, name: str, table: str) -> Task:
+        return Task(name, lambda runs: self._refined(table, runs), lambda query: self._given(table, query))
+
+    def _refined(self, table: str, runs: list[Run]) -> Run:
+        """A stage without a model, of one query; of nothing it makes nothing."""
+        if not any(len(run.query_ids) for run in runs):
+            return runs[0]
+        makers = {"fuse": self.work.fuse, "deduplicate": self.work.deduplicate}
+        return makers[table](runs, (), nobody(table))
+
+    def _rerank_task(self, name: str, _: str) -> Task:
+        def prepared(query: int) -> _Pairs:
+            pairs = self._pairs(self.candidates(query), query)
+            self._vectors(pairs)
+            return pairs
+
+        return Task(name, self._scores, prepared)
+
+    def _pairs(self, run: Run, query: int) -> _Pairs:
+        lists = listed(run, self.settings["rerank"]["depth"])
+        ids = lists.documents["doc_id"].to_list()
+        text, documents = self.texts[query], self.work.collection.documents
+        return _Pairs(query, lists, ids, [(text, documents[doc]) for doc in ids])
+
+    def _vectors(self, pairs: _Pairs) -> list[Any]:
+        """Embeddings of the documents of pairs, made once: an index of them would have them too."""
+        if self.models["rerank"].scoring in PAIRED:
+            return []
+        lacking = {doc: text for doc, (_, text) in zip(pairs.ids, pairs.items, strict=True)}
+        lacking = {doc: text for doc, text in lacking.items() if doc not in self._document_vectors}
+        if lacking:
+            rows = self._asked("rerank", "documents", list(lacking.values()), list(lacking))
+            self._document_vectors |= dict(zip(lacking, rows, strict=True))
+        return [self._document_vectors[doc] for doc in pairs.ids]
+
+    def _scores(self, pairs: _Pairs) -> NDArray[np.float64]:
+        """[pair] scores of the reranker."""
+        model = self.models["rerank"]
+        form = scoring_format(model, self.settings["rerank"]["scoring"])
+        if not pairs.ids:
+            return np.empty(0)
+        arrays: dict[str, Any]
+        if model.scoring in PAIRED:
+            arrays = {"pairs": self._asked("rerank", "pairs", pairs.items, pairs.ids)}
+        else:
+            vectors = self._vectors(pairs)
+            arrays = {"documents": np.stack(vectors) if model.scoring == "product" else vectors}
+            called = [self.query_ids[pairs.query]]
+            arrays["queries"] = self._asked("rerank", "queries", [self.texts[pairs.query]], called)
+        return pair_scores(arrays, [np.arange(len(pairs.ids))], model.scoring, form).astype(np.float64)
+
+    def _reranked(self, run: Run, query: int) -> Run:
+        pairs = self._pairs(run, query)
+        documents = pairs.lists.documents.with_columns(score=pl.Series(self._scores(pairs), dtype=pl.Float64))
+        ordered = listed(Run(documents, pairs.lists.query_ids, pairs.lists.offsets, "rerank", "pipeline"))
+        return ordered.only(np.ones(len(ordered.rank), dtype=bool), "rerank", "pipeline")
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """What a reranker sees of one query.
+
+    Attributes:
+        query: its number.
+        lists: the candidates.
+        ids: [pair] of the documents.
+        items: [pair] texts of the query and the document.
+    """
+
+    query: int
+    lists: Listed
+    ids: list[str]
+    items: list[tuple[str, str]]
+
+
+def _library_call(index: Any, asked: Any, depth: int) -> Callable[[], object]:
+    """The search of an index; of an adapter that says no more, its own."""
+    make = getattr(index, "library_call", None)
+    if make is None:
+        return lambda: index.search(asked, depth)
+    found: Callable[[], object] = make(asked, depth)
+    return found
+
+
+def _called(search: Callable[[], object]) -> object:
+    return search()

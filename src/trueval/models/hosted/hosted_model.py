@@ -1,0 +1,327 @@
+"""Hosted models: texts go out in calls, and what comes back is handed on at once."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueval.collection import text_hash
+from trueval.errors import InputError, TruevalWarning
+from trueval.models.hosted.account import Account, NoMoneyError, Price, Usage, in_words, summed
+from trueval.models.hosted.api_keys import Key
+from trueval.models.hosted.call_batches import Answered, Call, Limits, estimated_tokens, most_tokens, spread
+from trueval.models.hosted.failures import CallError, Kind, cure_of
+from trueval.models.hosted.hosted_settings import HostedSettings
+from trueval.models.hosted.in_flight import Here, Queue, first_done
+from trueval.models.hosted.retries import Retries
+from trueval.models.hosted.services import HostedName, base_url_of, is_this_machine, key_name
+from trueval.models.hosted.wire import (
+    Client,
+    HttpClient,
+    OpenAIClient,
+    UnusableError,
+    usage_of,
+)
+
+SEARCH_TOKENS: Final = 500  # of query and document that count as one document of a search (docs.cohere.com, pricing)
+SHOWN: Final = 3  # texts in an error
+BLOCK: Final = 20_000  # items that are made into calls at once
+PATIENCE: Final = 5.0  # seconds of a wait that nobody needs to be told about
+
+
+class Expected(NamedTuple):
+    """What items are estimated to take.
+
+    Attributes:
+        calls: that they go out in.
+        tokens: by our estimate.
+        usage: that is billed.
+        cost: to expect; None where the price is not known.
+        at_most: that they cost where no call is cut; None likewise.
+    """
+
+    calls: int
+    tokens: int
+    usage: Usage
+    cost: float | None
+    at_most: float | None
+
+
+@dataclass(eq=False, repr=False)
+class HostedModel(ABC):
+    """A model of a service.
+
+    Args:
+        named: service and model.
+        use: how the service is used.
+        account: what is spent; shared by the models of one piece of work.
+        retries: how often a call is sent.
+    """
+
+    named: HostedName
+    use: HostedSettings
+    account: Account
+    retries: Retries = field(default_factory=Retries)
+
+    def __post_init__(self) -> None:
+        self.name = f"{self.named.service.name}:{self.named.model}"
+        self.url = base_url_of(self.named, self.use.base_url)
+        self.key = Key(key_name(self.named.service, self.url, self.use.api_key_env))
+        self.price = Price(self.use.price_per_million_tokens, self.use.price_per_thousand_searches)
+        own = self.limits()
+        self.limit = Limits(self.use.batch_size or own.texts, self.use.batch_tokens or own.tokens)
+        self.batch_size = self.limit.texts
+        self.ratio = 1.0  # the most tokens that were billed for one of ours so far
+        self.reached = False
+        self._client: Client | None = None
+
+    @property
+    @abstractmethod
+    def scoring(self) -> str:
+        """φ: how what the service gives becomes a score."""
+
+    @property
+    @abstractmethod
+    def dtype(self) -> str:
+        """The format of what the service gives, whatever the model runs in there."""
+
+    @abstractmethod
+    def limits(self) -> Limits:
+        """What a call may hold by the service's documents."""
+
+    @abstractmethod
+    def plan(self, part: str, items: Sequence[tuple[int, Any]]) -> list[Call]:
+        """The calls that items go out in, each with its place."""
+
+    @abstractmethod
+    def send(self, call: Call) -> Any:
+        """Send one call once and return the JSON of its answer."""
+
+    @abstractmethod
+    def rows_of(self, found: Any, call: Call) -> NDArray[Any]:
+        """[text, any] of an answer."""
+
+    @property
+    def host(self) -> str:
+        """Who gets the texts."""
+        return urlsplit(self.url).netloc
+
+    @property
+    def client(self) -> Client:
+        """Made at the first call: what is kept already is read without key and network."""
+        if self._client is None:
+            kind = OpenAIClient if self.named.service.name == "openai" else HttpClient
+            self._client = kind(self.url, self.key.read(self.name, self.url), self.use.timeout)
+        return self._client
+
+    def settings(self) -> dict[str, Any]:
+        """Return all that decides the outputs; batches, prices and keys do not."""
+        service, scoring, dtype = self.named.service.name, self.scoring, self.dtype
+        return {"model": self.name, "path": self.url, "recipe": service, "scoring": scoring, "dtype": dtype}
+
+    def answers(self, part: str, items: Sequence[Any], called: Sequence[str]) -> Iterator[Answered]:
+        """Send items and yield what comes back, call by call.
+
+        Args:
+            part: "queries", "documents" or "pairs".
+            items: texts, or pairs of query and document.
+            called: what an error calls each.
+
+        Yields:
+            Places and rows of the items of a call as soon as it is answered. When a call fails for good, those that
+            were under way beside it are still yielded first.
+
+        Raises:
+            InputError: a text is empty, a call is refused, an answer cannot be used, or max_cost would be exceeded.
+        """
+        if not len(items):
+            return
+        _refuse_empty(self.name, items, called)
+        self._announce(part, len(items), self._planned(part, items))
+        _ = self.client  # a key or library that is missing is told before threads begin
+        self.account.ready()
+        threads = self.use.concurrency
+        with Here() if threads == 1 else ThreadPoolExecutor(threads, "trueval-hosted") as pool:
+            yield from self._under_way(self._planned(part, items), pool, called)
+
+    def _planned(self, part: str, items: Sequence[Any]) -> Iterator[Call]:
+        """The calls of all items; those of a block at a time, so that a corpus on disk need not be in memory."""
+        for start in range(0, len(items), BLOCK):
+            places = range(start, min(start + BLOCK, len(items)))
+            yield from self.plan(part, [(place, items[place]) for place in places])
+
+    def _under_way(self, planned: Iterator[Call], pool: Executor, called: Sequence[str]) -> Iterator[Answered]:
+        queue = Queue(planned, self.limit.texts)
+        running: dict[Future[NDArray[Any]], Call] = {}
+        failed: InputError | KeyboardInterrupt | None = None
+        while True:
+            while failed is None and len(running) < self.use.concurrency and (call := queue.take()) is not None:
+                running[pool.submit(self._ask, call)] = call
+            if not running:
+                break
+            done, stop = first_done(running, stopped=isinstance(failed, KeyboardInterrupt))
+            failed = stop or failed
+            for future in done:
+                asked = running.pop(future)
+                try:
+                    yield spread(asked, future.result())
+                except (CallError, InputError) as error:
+                    failed = failed or self._final(error, asked, queue, called)
+        if failed is not None:
+            raise failed
+
+    def _final(
+        self, error: CallError | InputError, asked: Call, queue: Queue, called: Sequence[str]
+    ) -> InputError | None:
+        """What ends the work; None where the texts go out again, in halves."""
+        if len(asked.texts) > 1 and isinstance(error, NoMoneyError):
+            queue.halve(asked)  # what is left may be enough for fewer texts
+            return None
+        if isinstance(error, InputError):
+            return error
+        if len(asked.texts) > 1 and error.kind is Kind.TOO_LARGE:
+            self.limit = self.limit._replace(texts=queue.halve(asked))
+            return None
+        return self._refused(error, asked, called)
+
+    def _ask(self, call: Call) -> NDArray[Any]:
+        """Send a call until it is answered."""
+
+        def failed(failure: CallError, wait: float | None) -> None:
+            if wait is not None and wait >= PATIENCE:
+                told = f"{self.host}: {failure.reason}. Sent again in {wait:.0f} seconds."
+                warnings.warn(told, TruevalWarning, stacklevel=2)
+
+        found = self.retries.answer(lambda: self._once(call), failed, reached=self.reached)
+        self.reached = True
+        try:
+            return self.rows_of(found, call)
+        except UnusableError as error:
+            raise InputError(
+                f"{self.name} at {self.host} gave {error}. Such an answer cannot be used. Is base_url the right "
+                "service, and the model of the right kind?"
+            ) from None
+
+    def _once(self, call: Call) -> Any:
+        """Send a call once, and write down what it cost."""
+        began = time.perf_counter()
+        with self.account.call(self.price.cost(self._usage(call, most_tokens)), self._entry(call), self.name) as sent:
+            found = self.send(call)
+            usage = usage_of(found)
+            if usage.tokens is not None:
+                self.ratio = max(self.ratio, usage.tokens / call.tokens)
+            # Where the service does not say what it bills, or not in the unit of its price, it counts at its most.
+            sent.answered(self.price.cost(usage), {**usage._asdict(), "seconds": round(time.perf_counter() - began, 3)})
+        return found
+
+    def _entry(self, call: Call) -> dict[str, Any]:
+        """What the ledger says of a call that is known before it is sent."""
+        return {
+            "service": self.named.service.name,
+            "host": self.host,
+            "model": self.named.model,
+            "part": call.part,
+            "texts": len(call.texts),
+            "estimated_tokens": call.tokens,
+            "batch": text_hash((call.query, *call.texts)),
+        }
+
+    def _usage(self, call: Call, size: Callable[[str], int] = estimated_tokens) -> Usage:
+        """What a call is billed as, by our estimate, or by the most that each text can be."""
+        documents = self.named.service.search
+        if not documents:
+            return Usage(tokens=max(call.counted(size), int(call.tokens * self.ratio) + 1))
+        query = size(call.query)
+        parts = sum(-(-(query + size(text)) // SEARCH_TOKENS) for text in call.texts)
+        return Usage(searches=float(-(-parts // documents)))
+
+    def _announce(self, part: str, items: int, planned: Iterable[Call]) -> None:
+        """Say what leaves this machine, to whom and for how much, and refuse what would cost too much."""
+        number, tokens, usage, cost, at_most = self._sum(planned)
+        self.account.expect(cost, f"{items} {part} for {self.name}")
+        leaves = "go to" if is_this_machine(self.url) else "leave this machine for"
+        billed = "" if usage.searches is None else f", billed as {usage.searches:g} search(es)"
+        amount = f"about {tokens} tokens in {number} call(s){billed}"
+        key = f", with the key in {variable}," if (variable := self.key.variable) else ""
+        price = in_words(cost, at_most) + (f" ({self.price})" if cost is not None else "")
+        limit = "" if self.account.max_cost is None else f"; the limit is {self.account.max_cost:g} in all"
+        told = f"{items} {part}, {amount}, {leaves} {self.host} ({self.name}){key} {price}{limit}."
+        warnings.warn(told, TruevalWarning, stacklevel=3)
+
+    def expected(self, part: str, items: Sequence[Any]) -> Expected:
+        """What items are estimated to take, before anything is sent.
+
+        Args:
+            part: as in answers.
+            items: as in answers.
+        """
+        return self._sum(self._planned(part, items))
+
+    def _sum(self, planned: Iterable[Call]) -> Expected:
+        number = tokens = billed = 0
+        searches = 0.0
+        most: list[float | None] = []
+        for call in planned:
+            usage = self._usage(call)
+            number, tokens = number + 1, tokens + call.tokens
+            billed, searches = billed + (usage.tokens or 0), searches + (usage.searches or 0.0)
+            most.append(self.price.cost(self._usage(call, most_tokens)))
+        usage = Usage(billed, searches if self.named.service.search else None)
+        return Expected(number, tokens, usage, self.price.cost(usage), summed(most))
+
+    def answer(self, part: str, items: Sequence[Any], called: Sequence[str]) -> NDArray[Any]:
+        """Send the items of one query, one call after another, without a notice: for who said before what all cost.
+
+        Args:
+            part: as in answers.
+            items: as in answers; one at least.
+            called: as in answers.
+
+        Returns:
+            [item, any], in the order of the items.
+
+        Raises:
+            InputError: as in answers; no call is cut into smaller ones.
+        """
+        rows: list[Any] = [None] * len(items)
+        for call in self.plan(part, list(enumerate(items))):
+            try:
+                found = spread(call, self._ask(call))
+            except CallError as error:
+                raise self._refused(error, call, called) from None
+            for place, row in zip(found.places, found.rows, strict=True):
+                rows[place] = row
+        return np.stack(rows)
+
+    def _refused(self, failure: CallError, call: Call, called: Sequence[str]) -> InputError:
+        reason = failure.reason
+        if failure.kind is Kind.TOO_LARGE:
+            return InputError(
+                f"{self.name} at {self.host}: {called[call.groups[0][0]]} is too large for one call, about "
+                f"{call.tokens} tokens ({reason}). Cut documents into chunks, or leave it out."
+            )
+        return InputError(f"{self.name} at {self.host}: {reason.rstrip('.')}. {cure_of(failure, self.key.variable)}")
+
+
+def _refuse_empty(name: str, items: Sequence[Any], called: Sequence[str]) -> None:
+    """Refuse texts without words: services refuse the whole call for one of them, or bill it."""
+    empty = [
+        place
+        for place, item in enumerate(items)
+        if not all(text.strip() for text in ([item] if isinstance(item, str) else item))
+    ]
+    if empty:
+        shown = ", ".join(called[place] for place in empty[:SHOWN])
+        raise InputError(
+            f"{name}: {len(empty)} of {len(items)} texts are empty, such as {shown}. Nothing of "
+            "this was sent. Give them a text, or leave them out."
+        )

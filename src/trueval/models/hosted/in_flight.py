@@ -1,0 +1,72 @@
+"""Calls under way: which one goes out next, where it is waited for, and which are answered."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from itertools import islice
+from typing import Any, TypeVar
+
+from trueval.models.hosted.call_batches import Call
+
+Given = TypeVar("Given")
+
+
+class Queue:
+    """Calls that are still to come, none of more texts than are taken.
+
+    Args:
+        planned: calls.
+        most: texts in a call.
+    """
+
+    def __init__(self, planned: Iterator[Call], most: int) -> None:
+        self.planned, self.most = planned, most
+        self.waiting: deque[Call] = deque()
+
+    def take(self) -> Call | None:
+        """The next call, or None if there is none."""
+        if not self.waiting:
+            self.waiting.extend(piece for call in islice(self.planned, 1) for piece in call.parts(self.most))
+        return self.waiting.popleft() if self.waiting else None
+
+    def halve(self, call: Call) -> int:
+        """Put a call back that was too large, in halves, and cut all that follow: they would be too large again.
+
+        Returns:
+            Texts in a call from now on.
+        """
+        self.most = min(len(call.texts) // 2, self.most)
+        self.waiting = deque(piece for each in (call, *self.waiting) for piece in each.parts(self.most))
+        return self.most
+
+
+class Here(Executor):
+    """Runs work where it is called, so that Ctrl-C need not wait for a thread."""
+
+    def submit(self, fn: Callable[..., Given], /, *args: Any, **named: Any) -> Future[Given]:
+        """Run the work; what it raises is in the future."""
+        future: Future[Given] = Future()
+        try:
+            future.set_result(fn(*args, **named))
+        except Exception as error:  # noqa: BLE001 - whoever asks for the result gets it
+            future.set_exception(error)
+        return future
+
+
+def first_done(
+    running: Iterable[Future[Given]], *, stopped: bool
+) -> tuple[set[Future[Given]], KeyboardInterrupt | None]:
+    """Wait for one call at least; Ctrl-C ends the wait for now, and what is under way is still waited for and kept.
+
+    Args:
+        running: calls.
+        stopped: whether somebody stopped it before: who does it again does not want to wait.
+    """
+    try:
+        return wait(running, return_when=FIRST_COMPLETED).done, None
+    except KeyboardInterrupt as stop:
+        if stopped:
+            raise
+        return set(), stop

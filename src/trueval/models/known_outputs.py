@@ -1,0 +1,131 @@
+"""Known outputs: what a model returned in earlier passes, item by item; what is damaged is not known, and is said."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from trueval.errors import InputError, TruevalWarning
+from trueval.files.digests import DIGESTS, damage, used
+from trueval.models.output_part import ABOUT, FORMAT_VERSION, KEYS, KIND, LENGTHS, ROWS, read_shard
+from trueval.numerics import storage_dtype
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class Known(NamedTuple):
+    """Rows of another part.
+
+    Attributes:
+        keys: [item].
+        rows: [item, any], or one [token, dimension] array per item.
+        seconds: that they took.
+    """
+
+    keys: NDArray[np.bytes_]
+    rows: Any
+    seconds: float
+
+
+def known_outputs(folder: Path, settings: Mapping[str, Any], part: str, *, stopped: bool = True) -> Iterator[Known]:
+    """What passes of the same model returned: those that are complete, then those that were stopped.
+
+    Args:
+        folder: the store.
+        settings: of the model, what `settings_of` gave.
+        part: its name.
+        stopped: whether what stopped passes left is given too.
+    """
+    for place, about in _passes(folder, settings, part):
+        if (place / ROWS).is_file() and (found := _complete(place, about)) is not None:
+            yield found
+    if not stopped:
+        return
+    for place, about in _passes(folder, settings, part):
+        if not (place / ROWS).is_file():
+            yield from _stopped(place, about)
+
+
+def matches(
+    keys: NDArray[np.bytes_], others: NDArray[np.bytes_], done: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Places of keys that are not done and are among others, and where each is there.
+
+    >>> own, theirs = matches(np.array([b"a", b"b", b"c"]), np.array([b"c", b"a"]), np.array([True, False, False]))
+    >>> own.tolist(), theirs.tolist()
+    ([2], [0])
+    """
+    wanted = np.flatnonzero(~done)
+    order = np.argsort(others)
+    at = np.searchsorted(others, keys[wanted], sorter=order)
+    theirs = order[np.minimum(at, len(others) - 1)] if len(others) else np.zeros(0, dtype=np.int64)
+    found = others[theirs] == keys[wanted] if len(others) else np.zeros(len(wanted), dtype=bool)
+    return wanted[found], theirs[found] if len(others) else theirs
+
+
+def prefix_of(settings: Mapping[str, Any], part: str) -> str:
+    """How the names of folders begin that hold outputs of one model for one part."""
+    name = re.sub(r"[^\w.-]+", "-", str(settings["model"]))  # of hub ids and services, whose / and : no folder may have
+    return f"{name}-{settings['dtype']}-{part}-"
+
+
+def deciding(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings without the place of a model whose contents are known: a copy of it elsewhere returns the same."""
+    return {name: value for name, value in settings.items() if name != "path" or settings.get("weights") is None}
+
+
+def _passes(folder: Path, settings: Mapping[str, Any], part: str) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """Folders of passes of the same model, and what each says of itself."""
+    wanted = {
+        "kind": KIND,
+        "format": FORMAT_VERSION,
+        "part": part,
+        "settings": json.loads(json.dumps(deciding(settings))),
+    }
+    for place in sorted(folder.glob(f"{prefix_of(settings, part)}*")):
+        try:
+            about = json.loads((place / ABOUT).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        if isinstance(about, dict) and all(about.get(name) == value for name, value in wanted.items()):
+            yield place, about
+
+
+def _complete(place: Path, about: Mapping[str, Any]) -> Known | None:
+    """The rows of a pass; None where they are damaged, which is said."""
+    try:
+        wrong = damage(place, str(about.get("identity")))
+        if wrong is None:
+            used(place / DIGESTS)
+            rows: Any = np.load(place / ROWS, mmap_mode="r", allow_pickle=False).view(storage_dtype(about["dtype"]))
+            if (place / LENGTHS).exists():
+                rows = np.split(rows, np.cumsum(np.load(place / LENGTHS, allow_pickle=False))[:-1])
+            return Known(np.load(place / KEYS, allow_pickle=False), rows, float(about["seconds"]))
+    except (OSError, ValueError, KeyError) as error:  # removed meanwhile, or not to be read
+        wrong = str(error)
+    warnings.warn(
+        f"{place}: damaged outputs ({wrong}), which are not taken. Remove the folder.", TruevalWarning, stacklevel=2
+    )
+    return None
+
+
+def _stopped(place: Path, about: Mapping[str, Any]) -> Iterator[Known]:
+    """The rows of a pass that was stopped, shard by shard."""
+    for file in sorted(place.glob("shard-*.safetensors")):
+        try:
+            shard = read_shard(file, str(about.get("identity")))
+        except OSError:  # it went on meanwhile
+            continue
+        except InputError as error:
+            warnings.warn(f"{error} It is not taken.", TruevalWarning, stacklevel=2)
+            continue
+        ragged = shard.lengths.any()
+        rows = np.split(shard.values, np.cumsum(shard.lengths)[:-1]) if ragged else shard.values
+        yield Known(shard.keys, rows, shard.seconds)

@@ -1,0 +1,173 @@
+"""What every model that runs on this machine shares."""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from trueval.errors import InputError
+from trueval.models.batches import in_batches
+from trueval.models.foreign_code import refuse_foreign_code
+from trueval.models.hosted.hosted_roles import sendable
+from trueval.models.hosted.services import is_hosted
+from trueval.models.model_location import Place, find_model, hardware, need
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+
+SETTINGS = ("scoring", "dtype", "device", "batch_size", "max_length", "instruction")
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class LocalModel(ABC):
+    """A model loaded in one dtype on one device.
+
+    Args:
+        place: where it is and its recipe.
+        dtype: the format it runs in; its outputs keep it.
+        device: as torch calls it.
+        batch_size: texts or pairs per forward pass; halved when memory runs out.
+        max_length: tokens kept, prompt included; 0 leaves it to the model's own files.
+        instruction: task description that the prompt carries.
+        trust_remote_code: whether code that the model's authors put beside it may run.
+    """
+
+    place: Place = field(kw_only=False)
+    dtype: str
+    device: str
+    batch_size: int
+    max_length: int
+    instruction: str
+    trust_remote_code: bool
+
+    def __post_init__(self) -> None:
+        self.torch = need("torch")
+        self.name, self.recipe = self.place.name, self.place.recipe
+        self.scoring: str = self.recipe.scoring  # a cross-encoder learns its own from its head
+        self.load()
+
+    @abstractmethod
+    def load(self) -> None:
+        """Load model and tokenizer."""
+
+    def settings(self) -> dict[str, Any]:
+        """Return all that decides the outputs, for a file of results.
+
+        Low-precision outputs depend on batch size and length too (P-A footnote 5), so both are here.
+        """
+        return {
+            "model": self.name,
+            "path": self.place.path,
+            "recipe": self.recipe.name,
+            **{name: getattr(self, name) for name in SETTINGS},
+            **hardware(self.device),
+            **({"threads": self.torch.get_num_threads()} if self.device.startswith("cpu") else {}),
+            "versions": {name: need(name).__version__ for name in ("torch", "transformers", "sentence_transformers")},
+        }
+
+    def run(self, forward: Callable[[list[Any]], Any], items: Sequence[Any], length: Callable[[Any], int]) -> list[Any]:
+        """Return the model's outputs for all items, and remember a batch size that had to be halved."""
+        with self.torch.inference_mode():
+            outputs, self.batch_size = in_batches(forward, list(map(_readable, items)), self.batch_size, length)
+        return outputs
+
+    def pretrained(self, loader: str, **options: Any) -> Any:
+        """Return what a class of transformers loads from the model's place."""
+        with _loading(self.place.path, loader):
+            library = getattr(need("transformers"), loader)
+            return library.from_pretrained(self.place.path, trust_remote_code=self.trust_remote_code, **options)
+
+    def network(self, loader: str) -> Any:
+        """Return the model in its dtype, on its device, for inference."""
+        # The head is in the model's dtype too, as it is served: its rounding is what makes logits tie.
+        return self.pretrained(loader, dtype=getattr(self.torch, self.dtype)).to(self.device).eval()
+
+    def sentence_transformers(self, loader: str) -> Any:
+        """Return what a class of sentence-transformers loads from the model's place, in its dtype, on its device."""
+        with _loading(self.place.path, loader):
+            if not self.trust_remote_code:
+                refuse_foreign_code(self.place.path)
+            return getattr(need("sentence_transformers"), loader)(
+                self.place.path,
+                device=self.device,
+                trust_remote_code=self.trust_remote_code,
+                model_kwargs={"dtype": getattr(self.torch, self.dtype)},
+            )
+
+    def tokenizer_of_place(self) -> Any:
+        """Return the tokenizer, which pads on the side of the recipe."""
+        tokenizer = self.pretrained("AutoTokenizer", padding_side=self.recipe.padding_side)
+        if tokenizer.pad_token_id is None:  # as of many language models; the mask hides whatever fills the place
+            tokenizer.pad_token = tokenizer.eos_token
+        return tokenizer
+
+
+def _readable(item: Any) -> Any:
+    """A text, or a pair of texts, as tokenizers take it: they refuse half a pair of surrogates, as services do."""
+    return sendable(item) if isinstance(item, str) else tuple(map(sendable, item))
+
+
+def load_tokenizer(name: str) -> Any:
+    """Load the tokenizer of a model, without its weights.
+
+    Args:
+        name: as `load_model` takes it.
+
+    Raises:
+        InputError: there is none, it belongs to a hosted model, or it does not say where its tokens are.
+        MissingExtraError: transformers is not installed.
+    """
+    if is_hosted(name):
+        raise InputError(f"{name}: the tokens of a hosted model are not known here. Name a local model, or words.")
+    path = find_model(name).path
+    with _loading(path, "AutoTokenizer"):
+        tokenizer = need("transformers").AutoTokenizer.from_pretrained(path, trust_remote_code=False)
+    if not tokenizer.is_fast:
+        raise InputError(f"{path}: its tokenizer does not say where in a text its tokens are. Name another model.")
+    return tokenizer
+
+
+@contextmanager
+def _loading(path: str, loader: str) -> Iterator[None]:
+    """Say why a library does not load a model, and hide the progress bars of transformers where nobody watches."""
+    logging = need("transformers").utils.logging
+    hide = not sys.stderr.isatty() and logging.is_progress_bar_enabled()
+    if hide:
+        logging.disable_progress_bar()
+    try:
+        yield
+    # What the libraries raise for folders and ids that hold no model they know.
+    except (OSError, ValueError, KeyError, RuntimeError, need("safetensors").SafetensorError) as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise InputError(
+            f"{path}: {loader} cannot load it: {reason} It must be a folder that save_pretrained wrote, or an id of "
+            "the hub, reachable from here. A model with code of its own needs trust_remote_code."
+        ) from error
+    finally:
+        if hide:
+            logging.enable_progress_bar()
+
+
+def padded(torch: Any, sequences: Sequence[Sequence[int]], pad: int, side: str, device: str) -> dict[str, Any]:
+    """Return token ids as a rectangle, with the mask of what is not padding.
+
+    Args:
+        torch: the module.
+        sequences: token ids of each text.
+        pad: id of the padding token.
+        side: "left" or "right".
+        device: where the tensors go.
+    """
+    width = max(len(ids) for ids in sequences)
+    ids = torch.full((len(sequences), width), pad, dtype=torch.long)
+    mask = torch.zeros_like(ids)
+    for row, sequence in enumerate(sequences):
+        # On the left where the last position is read, so that it holds a token of every text.
+        where = slice(width - len(sequence), width) if side == "left" else slice(0, len(sequence))
+        ids[row, where] = torch.tensor(sequence, dtype=torch.long)
+        mask[row, where] = 1
+    return {"input_ids": ids.to(device), "attention_mask": mask.to(device)}

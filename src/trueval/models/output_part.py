@@ -1,0 +1,338 @@
+"""The folder of one part in the store: what a model returned for its items, while a pass goes on and after it."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from trueval.collection import text_hash
+from trueval.errors import InputError, TruevalWarning
+from trueval.extras import need
+from trueval.files.atomic_files import write_whole
+from trueval.files.digests import DIGESTS, damage, digest_of, seal, used
+from trueval.numerics import storage_dtype
+from trueval.standings.groups import ranges
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+# 3: digests. 2: a folder for each part, and rows in one file. 1: a folder for each pass, of shards alone.
+FORMAT_VERSION: Final = 3
+KIND: Final = "outputs"
+BATCHES: Final = 32  # batches in a shard: what an interruption can lose
+KEY_BYTES: Final = 16  # of a SHA-256: of 2⁶⁴ texts two would be alike
+ABOUT, ROWS, LENGTHS, KEYS = "part.json", "rows.npy", "lengths.npy", "keys.npy"
+DAMAGED: Final = (ABOUT, ROWS, LENGTHS, KEYS, DIGESTS)  # what is made again
+TENSORS: Final = ("values", "lengths", "places", "keys")  # of a shard
+
+Step = Callable[[str, int, int], None]
+
+
+class Part(NamedTuple):
+    """Texts or pairs that go through one function of a model.
+
+    Attributes:
+        name: "queries", "documents" or "pairs".
+        items: the texts, or pairs of query and document; gone through in their order, and some of them by place.
+        called: what an error calls each.
+        forward: from items and what they are called to outputs.
+        length: how long an item is, in any unit.
+    """
+
+    name: str
+    items: Sequence[Any]
+    called: Sequence[str]
+    forward: Callable[[Sequence[Any], Sequence[str]], Any]
+    length: Callable[[Any], int]
+
+    def texts(self) -> dict[str, Any]:
+        """How many there are, and their hash."""
+        flat = (text for item in self.items for text in ([item] if isinstance(item, str) else item))
+        return {"count": len(self.items), "sha256": text_hash(flat)}
+
+
+class Found(NamedTuple):
+    """The outputs of one part.
+
+    Attributes:
+        rows: [item, any] one array; for late interaction one [token, dimension] array per text.
+        texts: count and SHA-256 of what went in.
+        batch_sizes: batch sizes that shards ended with, the largest first.
+        earlier: seconds that earlier commands took for rows that are taken from the store.
+    """
+
+    rows: Any
+    texts: Mapping[str, Any]
+    batch_sizes: tuple[int, ...]
+    earlier: float = 0.0
+
+
+def shards_of(part: Part, batch_size: int) -> list[NDArray[np.int64]]:
+    """The items of each shard, the longest first, so that shards are padded little.
+
+    Of the batch size that a pass begins with: one that goes on must cut its shards where the interrupted one did.
+    """
+    # The sort is stable and by length alone, so that every run of the same texts cuts the same shards.
+    lengths = np.fromiter(map(part.length, part.items), np.int64, len(part.items))
+    order = np.argsort(-lengths, kind="stable")
+    return [order[start : start + BATCHES * batch_size] for start in range(0, len(order), BATCHES * batch_size)]
+
+
+def forward(part: Part, chosen: NDArray[np.int64]) -> Any:
+    """What the model of a part gives for some of its items."""
+    places = chosen.tolist()
+    return part.forward([part.items[i] for i in places], [part.called[i] for i in places])
+
+
+class Kept:
+    """The folder of one part in the store.
+
+    Args:
+        place: the folder.
+        identity: of model, settings and texts.
+        part: what goes in.
+    """
+
+    def __init__(self, place: Path, identity: str, part: Part) -> None:
+        self.place, self.identity, self.part = place, identity, part
+        self.now = 0.0  # seconds that this command computes
+
+    def compute(self, model: Any, about: Mapping[str, Any], step: Step | None) -> None:
+        """Compute the shards that are not there yet, and make rows of all."""
+        self._describe(about)
+        keys = item_keys(self.part.items)
+        shards = shards_of(self.part, int(model.batch_size))
+        sizes: set[int] = set()
+        lengths = np.zeros(len(self.part.items), dtype=np.int64)
+        done, seconds = 0, 0.0
+        for number, chosen in enumerate(shards):
+            shard = self._sound_shard(number, chosen)
+            if shard is None:
+                began = time.perf_counter()
+                outputs = forward(self.part, chosen)
+                took = time.perf_counter() - began
+                metadata = {"identity": self.identity, "batch_size": str(model.batch_size), "seconds": repr(took)}
+                write_shard(self._shard(number), outputs, metadata, chosen, keys[chosen])
+                self.now += took
+                shard = self._read(number, chosen)
+            # Of a kept shard the size that it was computed with: batch size changes low-precision outputs.
+            sizes.add(shard.batch_size)
+            lengths[chosen] = shard.lengths
+            done += len(chosen)
+            seconds += shard.seconds
+            if step is not None:
+                step(self.part.name, done, len(self.part.items))
+        told = {"batch_sizes": sorted(sizes, reverse=True), "seconds": seconds}
+        self._finish(shards, lengths, keys, {**about, **told})
+
+    def damage(self) -> str | None:
+        """What is wrong with the rows; None where they are what was written."""
+        return damage(self.place, self.identity)
+
+    def clear(self) -> None:
+        """Remove what is damaged; the folder stays, which others wait for."""
+        for name in (*DAMAGED, *(file.name for file in self.place.glob("shard-*.safetensors"))):
+            (self.place / name).unlink(missing_ok=True)
+
+    def read(self, texts: Mapping[str, Any]) -> Found:
+        """The rows as memory maps.
+
+        Raises:
+            InputError: they are damaged.
+        """
+        try:
+            about = json.loads((self.place / ABOUT).read_text(encoding="utf-8"))
+            rows = np.load(self.place / ROWS, mmap_mode="r", allow_pickle=False).view(storage_dtype(about["dtype"]))
+            lengths = np.load(self.place / LENGTHS, allow_pickle=False) if (self.place / LENGTHS).exists() else None
+            counted = len(rows) if lengths is None else len(lengths)
+            if about["identity"] != self.identity or counted != len(self.part.items):
+                raise ValueError("its rows are not those of its texts")
+            sizes, seconds = tuple(int(size) for size in about["batch_sizes"]), float(about["seconds"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                f"{self.place}: damaged outputs ({error}). Remove the folder, and they are computed again."
+            ) from error
+        used(self.place / DIGESTS)
+        return Found(
+            rows if lengths is None else np.split(rows, np.cumsum(lengths)[:-1]),
+            texts,
+            sizes,
+            max(seconds - self.now, 0),
+        )
+
+    def _finish(
+        self,
+        shards: Sequence[NDArray[np.int64]],
+        lengths: NDArray[np.int64],
+        keys: NDArray[np.bytes_],
+        about: Mapping[str, Any],
+    ) -> None:
+        """Make rows of all shards, and remove them."""
+        dtype = self._join(shards, lengths)
+        self._describe({**about, "dtype": dtype})
+        write_whole(self.place / KEYS, lambda path: save_array(path, keys))  # by which others find the rows of theirs
+        files = {name: self.place / name for name in (ABOUT, KEYS, *([LENGTHS] if lengths.any() else []))}
+        seal(self.place, self.identity, written={**files, ROWS: self.place / f".{ROWS}"})
+        (self.place / f".{ROWS}").replace(self.place / ROWS)
+        for number in range(len(shards)):
+            self._shard(number).unlink()
+
+    def _describe(self, about: Mapping[str, Any]) -> None:
+        data = (json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode()
+        write_whole(self.place / ABOUT, lambda path: path.write_bytes(data))
+
+    def _sound_shard(self, number: int, chosen: NDArray[np.int64]) -> Shard | None:
+        """A shard that an earlier pass left; None without one, or with one that is damaged, which is said."""
+        if not self._shard(number).exists():
+            return None
+        try:
+            shard = self._read(number, chosen)
+            if np.array_equal(shard.places, chosen):
+                return shard
+            raise InputError(f"{self._shard(number)}: a shard of other texts.")
+        except InputError as error:
+            warnings.warn(f"{error} It is made again.", TruevalWarning, stacklevel=2)
+            return None
+
+    def _shard(self, number: int) -> Path:
+        return self.place / f"shard-{number:05}.safetensors"
+
+    def _read(self, number: int, chosen: NDArray[np.int64]) -> Shard:
+        return read_shard(self._shard(number), self.identity, len(chosen))
+
+    def _join(self, shards: Sequence[NDArray[np.int64]], lengths: NDArray[np.int64]) -> str:
+        """Write the rows of all shards into one file, each item in its place; returns their format."""
+        own = np.maximum(lengths, 1)  # 0: one row, without an axis of its own
+        starts = np.cumsum(own) - own
+        first = self._read(0, shards[0]).values
+        integers = np.dtype(f"u{first.dtype.itemsize}")
+        shape = (int(own.sum()), *first.shape[1:])
+        rows = np.lib.format.open_memmap(self.place / f".{ROWS}", "w+", integers, shape)
+        _reserve(self.place / f".{ROWS}")
+        for number, chosen in enumerate(shards):
+            rows[ranges(starts[chosen], own[chosen])] = self._read(number, chosen).values.view(integers)
+        rows.flush()
+        if lengths.any():
+            write_whole(self.place / LENGTHS, lambda path: save_array(path, lengths))
+        return str(first.dtype.name)
+
+
+def _reserve(file: Path) -> None:
+    """Take the room of a mapped file at once: on a full disk the system kills who writes into a map without room.
+
+    Raises:
+        OSError: there is no room; the file is removed.
+    """
+    if not hasattr(os, "posix_fallocate"):
+        return
+    try:
+        with file.open("r+b") as opened:
+            os.posix_fallocate(opened.fileno(), 0, file.stat().st_size)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):  # a disk that cannot reserve
+            return
+        file.unlink()
+        raise OSError(error.errno, os.strerror(error.errno), str(file)) from error
+
+
+def item_keys(items: Sequence[Any]) -> NDArray[np.bytes_]:
+    """[item] hashes of texts, or of pairs of texts."""
+    digests = bytearray()
+    for item in items:
+        digests += bytes.fromhex(text_hash([item] if isinstance(item, str) else item))[:KEY_BYTES]
+    return np.frombuffer(digests, dtype=f"S{KEY_BYTES}")
+
+
+def save_array(path: Path, array: NDArray[Any]) -> None:
+    """Save an array in a file of just this name."""
+    with path.open("wb") as file:  # by name NumPy would add a suffix
+        np.save(file, array, allow_pickle=False)
+
+
+def _safetensors() -> Any:
+    storage_dtype("bfloat16")  # NumPy knows the name once ml_dtypes is imported
+    need("safetensors.numpy", "Stored logits", "models")
+    return need("safetensors", "Stored logits", "models")
+
+
+class Shard(NamedTuple):
+    """Outputs of some items, rows one after another.
+
+    Attributes:
+        values: [row, any].
+        lengths: [item] rows of each; 0 for one row without an axis of its own.
+        batch_size: that it was computed with.
+        places: [item] of each in its part.
+        keys: [item] of each text or pair.
+        seconds: that it took.
+    """
+
+    values: NDArray[Any]
+    lengths: NDArray[np.int64]
+    batch_size: int
+    places: NDArray[np.int64]
+    keys: NDArray[np.bytes_]
+    seconds: float
+
+
+def write_shard(
+    file: Path, outputs: Any, metadata: Mapping[str, str], places: Sequence[int] | NDArray[np.int64], keys: NDArray[Any]
+) -> None:
+    """Write the rows one after another, with the number of rows of each item, which items these are, and a digest."""
+    library = _safetensors()
+    ragged = not isinstance(outputs, np.ndarray)
+    rows = np.concatenate(list(outputs)) if ragged else outputs
+    lengths = [len(output) if ragged else 0 for output in outputs]  # 0: one row, without an axis of its own
+    tensors = {
+        "values": np.ascontiguousarray(rows),
+        "lengths": np.array(lengths, dtype=np.int64),
+        "places": np.asarray(places, dtype=np.int64),
+        "keys": np.ascontiguousarray(keys).view(np.uint8).reshape(len(lengths), KEY_BYTES),
+    }
+    about = {**metadata, "digest": _shard_digest(tensors, metadata)}
+    try:
+        write_whole(file, lambda path: library.numpy.save_file(tensors, path, metadata=about))
+    except library.SafetensorError as error:  # of a full disk it says so, and is no OSError
+        raise InputError(
+            f"{file}: cannot be written ({error}). What was written before is kept. Make room, and run the same "
+            "command again."
+        ) from error
+
+
+def read_shard(file: Path, identity: str, items: int | None = None) -> Shard:
+    """Read a shard of so many items, or of any number.
+
+    Raises:
+        InputError: it is damaged, or of another pass.
+    """
+    library = _safetensors()
+    try:
+        with library.safe_open(file, framework="numpy") as opened:
+            metadata = opened.metadata() or {}
+            tensors = {name: opened.get_tensor(name) for name in TENSORS}
+            sound = metadata.pop("digest", None) == _shard_digest(tensors, metadata)
+    except (library.SafetensorError, ValueError) as error:
+        raise InputError(f"{file}: a damaged shard ({error}).") from error
+    if not sound:
+        raise InputError(f"{file}: a damaged shard, which is not what was written.")
+    if metadata["identity"] != identity or items not in (None, len(tensors["lengths"])):
+        raise InputError(f"{file}: a shard of another pass; its texts, model and settings are not those of part.json.")
+    keys = tensors["keys"].view(f"S{KEY_BYTES}").reshape(-1)
+    size, seconds = int(metadata["batch_size"]), float(metadata["seconds"])
+    return Shard(tensors["values"], tensors["lengths"], size, tensors["places"], keys, seconds)
+
+
+def _shard_digest(tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> str:
+    shapes = json.dumps(
+        [sorted(metadata.items()), [[str(tensors[each].dtype), tensors[each].shape] for each in TENSORS]]
+    )
+    return digest_of(shapes.encode(), *(np.ascontiguousarray(tensors[each]).view(np.uint8).data for each in TENSORS))

@@ -1,0 +1,230 @@
+"""Outputs by item: what a model returned for a text or a pair is taken wherever the same one is asked for again.
+
+Outputs in float32 are taken by item: a document that changed goes through the model alone. The batch that a text is in
+moves them by their last bits; in bfloat16 and float16 it moves them so far that other documents tie. There a pass stays
+whole (`model_outputs`), unless somebody accepts outputs of other batches: `reuse="text"`.
+
+A sweep asks for many passes that overlap, the pairs of one reranker over many pools, and takes them by item in every
+dtype: only items that no pass of the same model has seen go through it, in a part of their own. What was computed first
+is what stays.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from trueval.errors import TruevalWarning
+from trueval.files.texts.lazy_list import Made
+from trueval.models.known_outputs import Known, known_outputs, matches
+from trueval.models.output_part import ABOUT, Found, Part, Step, item_keys
+from trueval.models.outputs import Outputs, joined_outputs, part_outputs, parts_of, place_of, settings_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from trueval.collection import Candidates, Collection
+
+# Whose outputs are taken again: those of the same pass, in float32 those of the same text; or always of the same text.
+PASS, TEXT = "pass", "text"
+BY_TEXT: Final = ("float32",)  # dtypes
+
+
+def part_by(model: Any, part: Part, reuse: str, folder: Path | None, step: Step | None = None) -> Found:
+    """The outputs of one part: by item where `reuse` or the dtype of the model allow it, else of a whole pass.
+
+    Args:
+        model: as in part_outputs.
+        part: what goes in.
+        reuse: "pass" or "text".
+        folder: the store; None keeps nothing.
+        step: as in part_outputs.
+
+    Raises:
+        InputError: as in part_outputs.
+        MissingExtraError: as in part_outputs.
+    """
+    settings = settings_of(model)
+    if is_by_text(model, reuse):
+        return reused_part(model, part, settings, folder, step)
+    if folder is not None:
+        _tell_price(model, part, settings, folder)
+    return part_outputs(model, part, settings, folder=folder, step=step)
+
+
+def outputs_by(
+    reuse: str, model: Any, collection: Collection, candidates: Candidates, *, folder: Path | None, step: Step | None
+) -> Outputs:
+    """Run a model over candidates as `part_by` runs it over one part; otherwise as `model_outputs`."""
+    parts = parts_of(model, collection, candidates)
+    return joined_outputs(settings_of(model), {part.name: part_by(model, part, reuse, folder, step) for part in parts})
+
+
+def is_by_text(model: Any, reuse: str) -> bool:
+    """Whether outputs of a model are taken by item."""
+    return hasattr(model, "answers") or model.dtype in BY_TEXT or reuse == TEXT
+
+
+def _tell_price(model: Any, part: Part, settings: Mapping[str, Any], folder: Path) -> None:
+    """Say what a whole pass costs more than its new items, where most of it is known from another pass."""
+    if (place_of(settings, part.name, part.texts(), folder).place / ABOUT).is_file():
+        return
+    new, count = len(missing_items(settings, part, folder)), len(set(item_keys(part.items).tolist()))
+    if 2 * new <= count:
+        verb = "is" if new == 1 else "are"
+        warnings.warn(
+            f"{new:,} of {count:,} {part.name} {verb} new to {model.name} in {model.dtype}, whose outputs depend on "
+            f'their batch: all {count:,} go through it. With --reuse text, or reuse = "text" in the file, the new ones '
+            "do, and outputs may differ in their last bits from those of a whole pass.",
+            TruevalWarning,
+            stacklevel=3,
+        )
+
+
+def reused_outputs(
+    model: Any, collection: Collection, candidates: Candidates, *, folder: Path | None = None, step: Step | None = None
+) -> Outputs:
+    """Run a model over the items that it has not seen yet; otherwise as `model_outputs`.
+
+    Args:
+        model: as in model_outputs.
+        collection: with the texts.
+        candidates: what to score.
+        folder: the store; None keeps nothing, so that nothing is known.
+        step: as in model_outputs.
+
+    Raises:
+        InputError: as in model_outputs.
+        MissingExtraError: as in model_outputs.
+    """
+    settings = settings_of(model)
+    parts = parts_of(model, collection, candidates)
+    found = {part.name: reused_part(model, part, settings, folder, step) for part in parts}
+    return joined_outputs(settings, found)
+
+
+def reused_part(
+    model: Any, part: Part, settings: Mapping[str, Any], folder: Path | None, step: Step | None = None
+) -> Found:
+    """Run a model over the items of one part that it has not seen yet; otherwise as `part_outputs`.
+
+    Args:
+        model: as in part_outputs.
+        part: what goes in.
+        settings: what `settings_of` gave.
+        folder: the store; None keeps nothing.
+        step: as in part_outputs.
+
+    Raises:
+        InputError: as in part_outputs.
+        MissingExtraError: as in part_outputs.
+    """
+    # A service's answers are kept by item already.
+    whole = folder is None or not len(part.items) or hasattr(model, "answers")
+    if folder is None or whole or place_of(settings, part.name, part.texts(), folder).complete:
+        return part_outputs(model, part, settings, folder=folder, step=step)
+    keys = item_keys(part.items)
+    taken = list(_matched(keys, known_outputs(folder, settings, part.name, stopped=False)))
+    own = _part_of(part, _missing(keys, taken))
+    if len(own.items) and not (place_of(settings, own.name, own.texts(), folder).place / ABOUT).is_file():
+        # No pass of just these was begun: what a stopped pass of others has is taken too.
+        taken = list(_matched(keys, known_outputs(folder, settings, part.name)))
+        own = _part_of(part, _missing(keys, taken))
+    sizes: tuple[int, ...] = ()
+    if len(own.items):
+        computed = part_outputs(model, own, settings, folder=folder, step=step)
+        taken += _matched(keys, [Known(item_keys(own.items), computed.rows, computed.earlier)])
+        sizes = computed.batch_sizes
+    elif step is not None:
+        step(part.name, len(part.items), len(part.items))
+    return Found(_joined(taken, len(keys)), part.texts(), sizes, sum(each.seconds for each in taken))
+
+
+def _joined(taken: Sequence[_Taken], count: int) -> Any:
+    """Rows of several passes, each in its place: one array, or a list of arrays of late interaction."""
+    first = taken[0].rows
+    if isinstance(first, list):
+        found: list[Any] = [None] * count
+        for each in taken:
+            for place, theirs in zip(each.places.tolist(), each.theirs.tolist(), strict=True):
+                found[place] = each.rows[theirs]
+        return found
+    rows = np.empty((count, *first.shape[1:]), dtype=first.dtype)
+    for each in taken:
+        rows[each.places] = each.rows[each.theirs]
+    return rows
+
+
+def missing_items(settings: Mapping[str, Any], part: Part, folder: Path) -> NDArray[np.int64]:
+    """Places of the items of a part that no complete pass of the same model has seen; of equal ones the first.
+
+    Args:
+        settings: of the model, what `settings_of` gave.
+        part: what would go in.
+        folder: the store.
+    """
+    keys = item_keys(part.items)
+    return _missing(keys, list(_matched(keys, known_outputs(folder, settings, part.name))))
+
+
+def missing_by(model: Any, part: Part, reuse: str, folder: Path) -> NDArray[np.int64]:
+    """Places of the items of a part that would go through a model, where its pass is not complete.
+
+    Args:
+        model: as in part_by.
+        part: what would go in.
+        reuse: as in part_by.
+        folder: the store.
+    """
+    settings = settings_of(model)
+    if is_by_text(model, reuse):
+        return missing_items(settings, part, folder)
+    _tell_price(model, part, settings, folder)
+    return np.arange(len(part.items))
+
+
+class _Taken(NamedTuple):
+    """Rows of another part for some items.
+
+    Attributes:
+        places: [item] in the part that is asked for.
+        theirs: [item] in the other.
+        rows: of the other; a list of arrays where they are of late interaction.
+        seconds: that these took, an equal share each.
+    """
+
+    places: NDArray[np.int64]
+    theirs: NDArray[np.int64]
+    rows: Any
+    seconds: float
+
+
+def _matched(keys: NDArray[np.bytes_], known: Iterable[Known]) -> Iterator[_Taken]:
+    """What is known of items, each from the first that knows it."""
+    done = np.zeros(len(keys), dtype=bool)
+    for each in known:
+        own, theirs = matches(keys, each.keys, done)
+        done[own] = True
+        share = len(np.unique(theirs)) / max(len(each.keys), 1)
+        yield _Taken(own, theirs, each.rows, each.seconds * share)
+
+
+def _missing(keys: NDArray[np.bytes_], taken: Sequence[_Taken]) -> NDArray[np.int64]:
+    """Places of items that nobody knows; of equal ones the first."""
+    done = np.zeros(len(keys), dtype=bool)
+    for each in taken:
+        done[each.places] = True
+    _, first = np.unique(keys, return_index=True)
+    places: NDArray[np.int64] = np.sort(first[~done[first]])
+    return places
+
+
+def _part_of(part: Part, places: NDArray[np.int64]) -> Part:
+    """Some of the items."""
+    items = Made(len(places), lambda at: part.items[int(places[at])])
+    called = Made(len(places), lambda at: part.called[int(places[at])])
+    return part._replace(items=items, called=called)

@@ -1,0 +1,144 @@
+"""Answers of hosted models in the store: each call a shard as soon as it is answered, and no text sent twice."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from trueval.errors import InputError, TruevalWarning
+from trueval.files.texts.lazy_list import Made
+from trueval.models.known_outputs import known_outputs, matches
+from trueval.models.output_part import Kept, Step, item_keys, read_shard, write_shard
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+COPIED: Final = 100_000  # rows that are taken from another part at once
+NO_BATCH: Final = "0"  # a batch changes nothing of what a service answers
+
+
+class KeptAnswers(Kept):
+    """The folder of one part that a hosted model answers."""
+
+    width: int | None = None  # numbers that are answered for an item, once one is
+
+    def compute(self, model: Any, about: Mapping[str, Any], step: Step | None) -> None:
+        """Send what nobody answered yet, keep every answer as it comes, and make rows of all."""
+        self._describe(about)
+        items = self.part.items
+        keys = item_keys(items)
+        shards, before = self._answered()
+        done = np.zeros(len(items), dtype=bool)
+        for chosen in shards:
+            done[chosen] = True
+        for places, rows in self._known(keys, about, done):
+            self._add(shards, done, places, rows, keys, 0.0)
+        self._tell(step, done)
+        same = _Same.of(keys, np.flatnonzero(~done))
+        asked = Made(len(same.first), lambda at: items[int(same.first[at])])
+        called = Made(len(same.first), lambda at: self.part.called[int(same.first[at])])
+        began = time.perf_counter()
+        for places, rows in model.answers(self.part.name, asked, called):
+            group = [same.places(place) for place in places]
+            answered = np.repeat(rows, [len(each) for each in group], axis=0)
+            self._add(shards, done, np.concatenate(group), answered, keys, time.perf_counter() - began)
+            began = time.perf_counter()
+            self._tell(step, done)
+        self._finish(
+            shards,
+            np.zeros(len(items), dtype=np.int64),
+            keys,
+            {**about, "batch_sizes": [], "seconds": self.now + before},
+        )
+
+    def _tell(self, step: Step | None, done: NDArray[np.bool_]) -> None:
+        if step is not None:
+            step(self.part.name, int(done.sum()), len(done))
+
+    def _answered(self) -> tuple[list[NDArray[np.int64]], float]:
+        """The places of each shard that is there, and the seconds that all of them took."""
+        # By length first: number 100000 comes after 99999, and none may be moved onto one that is still to be moved.
+        found = sorted(self.place.glob("shard-*.safetensors"), key=lambda file: (len(file.name), file.name))
+        places: list[NDArray[np.int64]] = []
+        seconds = 0.0
+        for file in found:
+            try:
+                shard = read_shard(file, self.identity)
+            except InputError as error:
+                warnings.warn(f"{error} It is made again: its texts are sent once more.", TruevalWarning, stacklevel=2)
+                file.unlink()
+                continue
+            file.rename(self._shard(len(places)))
+            places.append(shard.places)
+            seconds += shard.seconds
+        return places, seconds
+
+    def _add(
+        self,
+        shards: list[NDArray[np.int64]],
+        done: NDArray[np.bool_],
+        places: NDArray[np.int64],
+        rows: NDArray[Any],
+        keys: NDArray[np.bytes_],
+        seconds: float,
+    ) -> None:
+        self._refuse_other_widths(shards, rows.shape[1])
+        self.now += seconds
+        about = {"identity": self.identity, "batch_size": NO_BATCH, "seconds": repr(seconds)}
+        write_shard(self._shard(len(shards)), rows, about, places, keys[places])
+        shards.append(places)
+        done[places] = True
+
+    def _refuse_other_widths(self, shards: list[NDArray[np.int64]], width: int) -> None:
+        if self.width is None:
+            self.width = self._read(0, shards[0]).values.shape[1] if shards else width
+        if width != self.width:
+            raise InputError(
+                f"{self.place}: answers of {self.width} numbers for a text before, and of {width} now. The service "
+                "runs another model under this name. Remove the folder, and all is asked again."
+            )
+
+    def _known(
+        self, keys: NDArray[np.bytes_], about: Mapping[str, Any], done: NDArray[np.bool_]
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[Any]]]:
+        """What the same model answered about the same texts for other collections."""
+        for answered in known_outputs(self.place.parent, about["settings"], about["part"]):
+            own, theirs = matches(keys, answered.keys, done)
+            for start in range(0, len(own), COPIED):
+                cut = slice(start, start + COPIED)
+                yield own[cut], np.asarray(answered.rows[theirs[cut]])
+
+
+class _Same(NamedTuple):
+    """Items that are the same, of which one is sent.
+
+    Attributes:
+        first: [text] the first place of each, in the order of the items.
+        order: places, those of the same text one after another.
+        begins: [text] where those of each begin in `order`.
+        counts: [text] how many there are.
+    """
+
+    first: NDArray[np.int64]
+    order: NDArray[np.int64]
+    begins: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, keys: NDArray[np.bytes_], places: NDArray[np.int64]) -> _Same:
+        """Find them among some places."""
+        _, first, counts = np.unique(keys[places], return_index=True, return_counts=True)
+        by_first = np.argsort(first)
+        # A stable sort: those of the same text follow each other in the order of unique, which sorts too.
+        order = places[np.argsort(keys[places], kind="stable")]
+        begins = np.cumsum(counts) - counts
+        return cls(places[first[by_first]], order, begins[by_first], counts[by_first])
+
+    def places(self, text: int) -> NDArray[np.int64]:
+        """All places of a text."""
+        begin = self.begins[text]
+        return self.order[begin : begin + self.counts[text]]

@@ -1,0 +1,188 @@
+"""Passes: the outputs of models over the candidates of a collection, from which every regime is scored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from trueval.collection import candidate_lists
+from trueval.errors import InputError, Place, PolicyError
+from trueval.files.source.source_bytes import read_bytes
+from trueval.models.outputs import Step, model_outputs
+from trueval.precision.regimes import plan
+from trueval.printable import encodable
+from trueval.report.provenance import recorded
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from trueval.collection import Candidates, Collection
+    from trueval.precision.regimes import Regime
+    from trueval.run import Run
+
+
+Begin: TypeAlias = Callable[[str], Step]
+SAMPLE = 3  # ids that an error shows
+LONGEST = 40  # characters of each
+
+
+@dataclass(frozen=True, eq=False)
+class Passes:
+    """What models returned.
+
+    Attributes:
+        collection: what was read.
+        candidates: what was scored.
+        outputs: regimes with the arrays of their model; regimes of one pass share them.
+        settings: of each pass.
+    """
+
+    collection: Collection
+    candidates: Candidates
+    outputs: Sequence[tuple[Regime, Mapping[str, Any]]]
+    settings: Sequence[Mapping[str, Any]]
+
+    def about(self) -> dict[str, Any]:
+        """What results say of their origin; absolute paths are recorded without their folders."""
+        collection, candidates = self.collection, self.candidates
+        return {
+            "collection": {
+                "name": collection.name,
+                "source": recorded(collection.source),
+                "documents": len(collection.documents),
+            },
+            "candidates": {
+                "kind": candidates.kind,
+                "queries": len(candidates.query_ids),
+                "pairs": candidates.pairs,
+                "notes": [*collection.notes, *candidates.notes],
+            },
+            "passes": [{**each, "path": recorded(str(each.get("path", "")))} for each in self.settings],
+        }
+
+
+def run_models(
+    collection: Collection,
+    models: Sequence[str],
+    dtypes: Sequence[str],
+    *,
+    candidates: str | Run | None = None,
+    scoring: Sequence[str] = (),
+    index_dtypes: Sequence[str] = (),
+    folder: Path | None = None,
+    begin: Begin | None = None,
+    **setup: Any,
+) -> Passes:
+    """Run every model once in every dtype.
+
+    Args:
+        collection: with the texts.
+        models: recipes, folders or ids, as `trueval.models.load_model` takes them.
+        dtypes: formats that the models run in.
+        candidates: what each model scores, as in `candidate_lists`.
+        scoring: formats of the scores, as in `plan`.
+        index_dtypes: formats of stored document embeddings, as in `plan`.
+        folder: keeps outputs, where an interrupted call goes on; None keeps none.
+        begin: called with each pass's name; what it returns is called after every shard.
+        setup: further options of `load_model`; None leaves one to it.
+
+    Raises:
+        InputError: a model, a text or an output is bad.
+        MissingExtraError: the extra models is not installed.
+        PolicyError: a format is unknown, or a model is hosted.
+    """
+    from trueval.models import load_model
+    from trueval.models.hosted.services import is_hosted
+
+    hosted = next((name for name in models if is_hosted(name)), None)
+    if hosted is not None:  # before hours of passes of the others
+        raise PolicyError(
+            f"{hosted} is hosted: its service chooses the format that it runs in, so that no two can be compared here. "
+            "Make a run of it with trueval retrieve, and see with trueval evaluate what its ties can change."
+        )
+    chosen = candidate_lists(collection, candidates)
+    options = {name: value for name, value in setup.items() if value is not None}
+    outputs: list[tuple[Regime, Mapping[str, Any]]] = []
+    settings = []
+    for name in models:
+        for dtype in dtypes:
+            model = load_model(name, dtype=dtype, **options)
+            step = None if begin is None else begin(f"{model.name} {dtype}")
+            found = model_outputs(model, collection, chosen, folder=folder, step=step)
+            settings.append(found.to_dict())
+            outputs += [
+                (regime, found.arrays) for regime in plan(model.name, model.scoring, dtype, scoring, index_dtypes)
+            ]
+    return Passes(collection, chosen, outputs, settings)
+
+
+def narrowed(
+    collection: Collection,
+    *,
+    exclude: Container[str] = (),
+    among: Container[str] | None = None,
+    limit: int | None = None,
+) -> Collection:
+    """The collection with fewer judged queries.
+
+    Args:
+        collection: texts and judgments.
+        exclude: ids of queries to leave out, such as those that a model was trained on.
+        among: ids of queries that may stay; None for all.
+        limit: how many of the others to keep, the first ones; None for all.
+
+    Raises:
+        InputError: no query is left.
+    """
+    judged = collection.graded.query_ids.to_list()
+    if among is not None and not any(query in among for query in judged):
+        return collection.restricted(among)  # which says what both are like
+    kept = [query for query in judged if query not in exclude and (among is None or query in among)][:limit]
+    return collection if len(kept) == len(judged) else collection.restricted(frozenset(kept))
+
+
+def read_ids(path: Path, collection: Collection | None = None) -> frozenset[str]:
+    """Read ids of queries: a JSON list, or one a line.
+
+    Args:
+        path: of the file.
+        collection: refuses ids that are none of its queries; None takes any.
+
+    Raises:
+        InputError: the file is neither, cannot be read, or names queries that the collection does not have.
+    """
+    place = Place(encodable(str(path)))
+    try:
+        text = read_bytes(str(path)).decode()
+        found = json.loads(text) if text.lstrip().startswith("[") else text.split()
+    except UnicodeDecodeError:
+        raise place.error("not UTF-8. It must hold one id a line. Write it again as UTF-8.") from None
+    except InputError:  # is a ValueError, too
+        raise
+    except (RecursionError, ValueError) as error:
+        raise place.error(f"a JSON list of ids is damaged ({error}). Correct it, or write one id a line.") from None
+    ids = list(dict.fromkeys(map(str, found)))
+    if collection is not None:
+        _refuse_unknown(ids, collection, place)
+    return frozenset(ids)
+
+
+def _refuse_unknown(ids: list[str], collection: Collection, place: Place) -> None:
+    """Refuse ids of no query, which would leave in what should be out; both are shown, to be compared by eye."""
+    judged = collection.graded.query_ids.to_list()
+    known = {*judged, *collection.queries}
+    unknown = [each for each in ids if each not in known]
+    if unknown:
+        raise place.error(
+            f"{len(unknown)} of {len(ids)} ids are not queries of {collection.name}: {_sample(unknown)}. "
+            f"Its queries are {_sample(judged)}. Write one id a line, or a JSON list, as UTF-8 without a byte order "
+            "mark, and correct or remove these."
+        )
+
+
+def _sample(ids: list[str]) -> str:
+    """The first ids as they are, with what cannot be seen in them."""
+    shown = ", ".join(ascii(each) if len(each) <= LONGEST else f"{each[:LONGEST]!a}..." for each in ids[:SAMPLE])
+    return shown + (" and others" if len(ids) > SAMPLE else "")

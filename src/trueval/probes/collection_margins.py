@@ -1,0 +1,133 @@
+"""Margins of names on a real collection: the relevant document of a query, against itself under other names.
+
+The probe of names asks made sentences. Here the query is somebody's, C1 is a relevant document that names the author of
+the query, and C2a and C2b are the same document with two other authors of the table in his place, who are named neither
+in the query nor in the document, and have another family name:
+
+Δname = s(q, C1) − max(s(q, C2a), s(q, C2b)), of cosines
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence, Set
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from trueval.collection import Collection
+from trueval.comparison.resampling.resampled_sums import generator
+from trueval.probes.authors import plain
+from trueval.probes.mentions import Mentions, forms
+from trueval.standings.standings import Floats
+
+# A stream of a seed, above those of bundles.
+IMPOSTORS: Final = (1 << 41) + 1
+
+
+class Trials(NamedTuple):
+    """Relevant documents as they are and under other names.
+
+    Attributes:
+        documents: id → text; every different text once.
+        places: query → ids of C1, C2a and C2b, of those queries that have all three.
+    """
+
+    documents: Mapping[str, str]
+    places: Mapping[str, tuple[str, str, str]]
+
+    def margins(self, query_ids: Sequence[str], queries: NDArray[Any], documents: NDArray[Any]) -> Floats:
+        """[query] Δname; NaN of a query without a trial.
+
+        Args:
+            query_ids: [query].
+            queries: [query, dimension] vectors.
+            documents: [document, dimension] vectors of `documents`, in their order.
+
+        >>> trials = Trials({"a": "", "b": "", "c": ""}, {"q": ("a", "b", "c")})
+        >>> trials.margins(["q", "r"], np.array([[1.0, 0], [0, 1]]), np.array([[2.0, 0], [1, 0], [0, 1]])).tolist()
+        [0.0, nan]
+        """
+        unit = [each / np.linalg.norm(each, axis=1, keepdims=True) for each in map(_float64, (queries, documents))]
+        row = {text: at for at, text in enumerate(self.documents)}
+        found = np.full(len(query_ids), np.nan)
+        for at, query in enumerate(query_ids):
+            if query in self.places:
+                candidates = unit[1][[row[each] for each in self.places[query]]]
+                right, *others = np.einsum("cd,d->c", candidates, unit[0][at])
+                found[at] = right - max(others)
+        return found
+
+
+def _float64(vectors: NDArray[Any]) -> Floats:
+    return np.asarray(vectors, dtype=np.float64)
+
+
+def trials_of(collection: Collection, mentions: Mentions, seed: int) -> Trials:
+    """The trials of the queries that name an author whom a relevant document of theirs names too.
+
+    Args:
+        collection: documents, queries and judgments.
+        mentions: of a table of authors.
+        seed: of the impostors; a query has the same ones whatever other queries there are.
+    """
+    documents: dict[str, str] = {}
+    ids: dict[str, str] = {}
+    places = {}
+    relevant = collection.graded.frame.filter(pl.col("grade") > 0).sort("grade", descending=True, maintain_order=True)
+    for (query,), rows in relevant.group_by("query_id", maintain_order=True):
+        found = mentions.first(collection.queries.get(str(query), ""))
+        if found is None:
+            continue
+        # In NFC, as the text under another name will be.
+        known = (plain(collection.documents[each]) for each in rows["doc_id"].to_list() if each in collection.documents)
+        text = next((each for each in known if found.author in _named(mentions, each)), None)
+        if text is None:
+            continue
+        named = _named(mentions, text) | _named(mentions, collection.queries[str(query)])
+        others = _impostors(mentions, found.author, named, seed, str(query))
+        if len(others) < 2:
+            continue
+        candidates = [text, *(_under(mentions, text, found.author, by) for by in others)]
+        right, first, second = (ids.setdefault(each, f"c{len(ids)}") for each in candidates)
+        documents |= {ids[each]: each for each in candidates}
+        places[str(query)] = (right, first, second)
+    return Trials(documents, places)
+
+
+def _named(mentions: Mentions, text: str) -> set[int]:
+    """The authors whom a text names."""
+    return {found.author for found in mentions.all(plain(text))}
+
+
+def _under(mentions: Mentions, text: str, author: int, by: int) -> str:
+    """A document with an author named as another one, each mention in its own form."""
+    other = mentions.authors[by]
+    names = forms(other)
+    return mentions.changed(text, lambda found, _: names.get(found.form) or other.text, author)
+
+
+def _impostors(mentions: Mentions, author: int, named: Set[int], seed: int, query: str) -> list[int]:
+    """Two other authors of the table, of another family name; fewer where the table has no more.
+
+    Args:
+        mentions: of the table.
+        author: whose place they take.
+        named: authors whom the query or the document names: under their names it would be about them.
+        seed: of the draw.
+        query: id of the query.
+    """
+    chunk = int.from_bytes(hashlib.blake2b(query.encode(errors="surrogatepass"), digest_size=8).digest(), "big")
+    family = _family(mentions, author)
+    drawn = generator(seed, IMPOSTORS, chunk).permutation(len(mentions.authors)).tolist()
+    fit = (at for at in drawn if at != author and at not in named and _family(mentions, at) != family)
+    return list(islice(fit, 2))
+
+
+def _family(mentions: Mentions, author: int) -> str:
+    """The family name, or the whole name where there is no other, in one case."""
+    name = mentions.authors[author]
+    return plain(name.family or name.text).casefold()

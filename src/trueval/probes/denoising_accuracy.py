@@ -1,0 +1,101 @@
+"""What denoising by rules strips: how much of the chatter, and how much of the question, character by character."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from trueval.numerics import or_null
+from trueval.probes.denoise import denoise, removed
+from trueval.probes.query_noise import Noisy, noisy
+
+
+class Stripped(NamedTuple):
+    """What the rules took out of some noisy texts; characters without spaces.
+
+    Attributes:
+        chatter: characters of chatter.
+        taken: of these, taken out.
+        question: characters of questions.
+        lost: of these, taken out.
+    """
+
+    chatter: int
+    taken: int
+    question: int
+    lost: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Shares: precision of what was taken, recall of the chatter, and what questions lost."""
+        out = self.taken + self.lost
+        shares = {
+            "precision": self.taken / out if out else np.nan,
+            "recall": self.taken / self.chatter if self.chatter else np.nan,
+            "question_lost": self.lost / self.question if self.question else np.nan,
+        }
+        return {name: or_null(value) for name, value in shares.items()}
+
+
+def stripped(texts: Iterable[Noisy]) -> Stripped:
+    """Count what the rules take out of texts whose chatter is known.
+
+    Args:
+        texts: with their pieces.
+
+    >>> stripped([noisy("Why?", 1, "en", seed=1)]).to_dict()["recall"]
+    1.0
+    """
+    counts = np.zeros((2, 2), dtype=np.int64)  # [is of the question][is taken out]
+    for each in texts:
+        text = each.text
+        out = np.zeros(len(text), dtype=bool)
+        for span in removed(text):
+            out[span.start : span.end] = True
+        asked = np.repeat(
+            [piece.kind == "question" for piece in each.pieces], [len(piece.text) for piece in each.pieces]
+        )
+        seen = np.array([not char.isspace() for char in text], dtype=bool)
+        for of_question in (0, 1):
+            mine = out[seen & (asked == bool(of_question))]
+            counts[of_question] += [len(mine) - mine.sum(), mine.sum()]
+    return Stripped(int(counts[0].sum()), int(counts[0, 1]), int(counts[1].sum()), int(counts[1, 1]))
+
+
+def stripping(
+    queries: Sequence[str], language: str, levels: Iterable[int], banks: Iterable[str], seed: int
+) -> list[dict[str, Any]]:
+    """What the rules strip at each level, of templates that they were written for and of others.
+
+    Args:
+        queries: texts of questions.
+        language: of the chatter.
+        levels: of noise; 0 has nothing to strip.
+        banks: of templates.
+        seed: of the chatter.
+    """
+    return [
+        {
+            "language": language,
+            "level": level,
+            "templates": bank,
+            **stripped(noisy(query, level, language, seed=seed, bank=bank) for query in queries).to_dict(),
+        }
+        for level in levels
+        if level
+        for bank in banks
+    ]
+
+
+def changed(queries: Iterable[str]) -> dict[str, Any]:
+    """How many clean queries the rules change.
+
+    Args:
+        queries: as people asked them.
+
+    >>> changed(["Why is the sky blue?", "Hi! Why is the sky blue?"])
+    {'queries': 2, 'changed': 1}
+    """
+    texts = list(queries)
+    return {"queries": len(texts), "changed": sum(denoise(text) != text for text in texts)}

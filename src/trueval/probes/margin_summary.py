@@ -1,0 +1,250 @@
+"""Summaries of margins: means with the spread between runs and intervals over queries, and changes by an ablation.
+
+A unit of the bootstrap is an author: the queries about him, each the mean of its runs, which are about the same texts.
+
+    ΔΔ  = Δname under the ablation − Δname, of the same run and query
+    ΔΔ% = the mean of ΔΔ / Δname over those runs and queries whose Δname is not too small
+
+"Too small" is below .02 for cosines, as in P-B. For scores without that unit it is the same part of the scorer's own
+reach, its mean Δboth: .02 is .0443 of the mean Δboth of P-B's Table 10, (.486 + .464 + .407 + .447) / 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from trueval.comparison.resampling.clusters import Units
+from trueval.comparison.resampling.intervals import bootstrap_intervals
+from trueval.comparison.resampling.resampled_sums import thread_count
+from trueval.numerics import or_null
+from trueval.probes.ablations import BASE
+from trueval.probes.names import MARGINS, NamesProbe
+from trueval.standings.standings import Bools, Floats, Ints
+
+KIND: Final = "probe-names"
+# 1: the first.
+FORMAT_VERSION: Final = 1
+LEAST_COSINE: Final = 0.02
+LEAST_PART: Final = 0.02 / ((0.486 + 0.464 + 0.407 + 0.447) / 4)
+RESAMPLES: Final = 10_000
+LEVEL: Final = 0.95
+
+
+class Resampling(NamedTuple):
+    """How intervals are made.
+
+    Attributes:
+        level: of the intervals.
+        resamples: how many.
+        seed: of the draws.
+        threads: that share the work; they change nothing but the time.
+    """
+
+    level: float
+    resamples: int
+    seed: int
+    threads: int
+
+
+class Statistic(NamedTuple):
+    """A mean over runs and queries.
+
+    Attributes:
+        mean: NaN where there is nothing to take it of.
+        run_sd: standard deviation of the means of single runs; NaN of fewer than two.
+        low: end of the interval over queries; NaN of fewer than two authors.
+        high: likewise.
+    """
+
+    mean: float
+    run_sd: float
+    low: float
+    high: float
+
+    def to_dict(self) -> dict[str, float | None]:
+        """The statistic in JSON; null where not available."""
+        return {name: or_null(value) for name, value in self._asdict().items()}
+
+
+def statistics(values: Floats, kept: Bools, authors: Ints, how: Resampling) -> list[Statistic]:
+    """Mean, spread between runs, and bootstrap interval over queries, of several values over the same resamples.
+
+    Args:
+        values: [value, run, query].
+        kept: [run, query] which of them count.
+        authors: [query] number of the author, whose queries are drawn together.
+        how: intervals are made.
+    """
+    if not kept.any():
+        return [Statistic(*(np.nan,) * 4)] * len(values)
+    counted = np.where(kept, values, 0.0)
+    sizes = kept.sum(axis=1)
+    runs = (counted.sum(axis=2)[:, sizes > 0] / sizes[sizes > 0]) if sizes.any() else np.zeros((len(values), 0))
+    spread = runs.std(axis=1, ddof=1) if runs.shape[1] > 1 else np.full(len(values), np.nan)
+    units = Units.of(authors)
+    found = _ends(units.sums(counted.sum(axis=1).T), units.sums(kept.sum(axis=0).astype(np.float64)), how)
+    means = [float(each[kept].mean()) for each in values]
+    return [Statistic(*each) for each in zip(means, spread.tolist(), *found.T.tolist(), strict=True)]
+
+
+def _ends(sums: Floats, sizes: Floats, how: Resampling) -> Floats:
+    """[value, 2] ends of intervals.
+
+    Args:
+        sums: [unit, value].
+        sizes: [unit] how many were added up; units of none are left out.
+        how: intervals are made.
+    """
+    sums, sizes, count = sums[sizes > 0], sizes[sizes > 0], sums.shape[1]
+    if len(sums) < 2:
+        return np.full((count, 2), np.nan)
+    # Each against a column of nothing: what is wanted is a mean and not a difference.
+    columns = np.concatenate([sums, np.zeros((len(sums), 1))], axis=1)
+    return bootstrap_intervals(
+        columns,
+        np.zeros_like(columns),
+        np.arange(count),
+        np.full(count, count),
+        level=how.level,
+        resamples=how.resamples,
+        seed=how.seed,
+        threads=how.threads,
+        sizes=sizes,
+    ).expected
+
+
+def least_margin(probe: NamesProbe) -> float:
+    """Δname below which a query is left out of percentages; infinite where the scorer keeps nothing apart."""
+    if probe.unit == "cosine":
+        return LEAST_COSINE
+    reach = float(probe.margins[BASE].values[..., 2].mean())
+    return LEAST_PART * reach if reach > 0 else np.inf
+
+
+@dataclass(frozen=True)
+class NamesResult:
+    """What probes of names found, one for each scorer and language.
+
+    Attributes:
+        probes: in the order asked.
+        how: intervals are made.
+    """
+
+    probes: tuple[NamesProbe, ...]
+    how: Resampling
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `trueval probe names`; null where not available."""
+        from trueval.version import __version__
+
+        return {
+            "kind": KIND,
+            "format": FORMAT_VERSION,
+            "trueval": __version__,
+            "level": self.how.level,
+            "resamples": self.how.resamples,
+            "scorers": [_probe_dict(each, self.how) for each in self.probes],
+        }
+
+    def __repr__(self) -> str:
+        """The tables of `trueval probe names`."""
+        from trueval.probes.views.names import printed  # late: only views know how results look
+
+        return printed(self.to_dict())
+
+
+def summarise(
+    probes: Iterable[NamesProbe],
+    *,
+    level: float = LEVEL,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    threads: int | None = None,
+) -> NamesResult:
+    """Gather probes for a report.
+
+    Args:
+        probes: of scorers and languages.
+        level: of intervals.
+        resamples: of intervals.
+        seed: of intervals.
+        threads: that share the work; one for each processor if None.
+    """
+    return NamesResult(tuple(probes), Resampling(level, resamples, seed, thread_count(threads)))
+
+
+def _probe_dict(probe: NamesProbe, how: Resampling) -> dict[str, Any]:
+    least = least_margin(probe)
+    named = ("language", "source", "queries", "runs", "seed", "texts", "unit")
+    return {
+        "name": probe.scorer,
+        **{name: getattr(probe, name) for name in named},
+        "grain": float(np.median(probe.margins[BASE].grain)),
+        "least_margin": None if np.isinf(least) else least,
+        "conditions": list(_conditions(probe, least, how)),
+    }
+
+
+def _conditions(probe: NamesProbe, least: float, how: Resampling) -> Iterator[dict[str, Any]]:
+    """The entries of all conditions; those with the same queries share their resamples."""
+    values = np.stack([margins.values for margins in probe.margins.values()])  # [condition, run, query, 3]
+    before = values[0, ..., 0]
+    kept = before >= least
+    difference = values[..., 0] - before
+    part = np.divide(difference, before, out=np.zeros_like(difference), where=kept & (before != 0))
+    everything = np.ones(kept.shape, dtype=bool)
+    stacked = np.concatenate([np.moveaxis(values, 3, 1).reshape(-1, *kept.shape), difference])
+    found = statistics(stacked, everything, probe.authors, how)
+    relative = statistics(part, kept, probe.authors, how)
+    for at, (name, margins) in enumerate(probe.margins.items()):
+        three = found[len(MARGINS) * at : len(MARGINS) * (at + 1)]
+        change = {
+            "absolute": found[len(MARGINS) * len(values) + at].to_dict(),
+            "relative": relative[at].to_dict(),
+            "relative_bundles": int(kept.sum()),
+            "of_means": _ratio(float(difference[at].mean()), float(before.mean())),
+        }
+        delta = margins.values[..., 0]
+        yield {
+            "name": name,
+            **{f"delta_{which}": each.to_dict() for which, each in zip(MARGINS, three, strict=True)},
+            # Of a topic that a scorer does not know there is no part, and a ratio with it is any number.
+            "name_over_topic": _ratio(three[0].mean, three[1].mean) if three[1].mean > 0 else None,
+            "change": None if name == BASE else change,
+            "kept_apart": float((delta > margins.grain).mean()),
+            "within_grain": float((np.abs(delta) <= margins.grain).mean()),
+            "tied": float((delta == 0).mean()),
+        }
+
+
+def _ratio(one: float, other: float) -> float | None:
+    return one / other if other else None
+
+
+def rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """One flat row for each scorer, language and condition: the mean of each statistic under its name.
+
+    Args:
+        result: the JSON of `trueval probe names`.
+    """
+    for scorer in result["scorers"]:
+        for condition in scorer["conditions"]:
+            change = condition["change"] or {}
+            statistics = {f"delta_{which}": condition[f"delta_{which}"] for which in MARGINS}
+            statistics |= {"change": change.get("absolute", {}), "change_relative": change.get("relative", {})}
+            yield {
+                "scorer": scorer["name"],
+                "language": scorer["language"],
+                "condition": condition["name"],
+                **{
+                    key if end == "mean" else f"{key}_{end}": found.get(end)
+                    for key, found in statistics.items()
+                    for end in Statistic._fields
+                },
+                "relative_bundles": change.get("relative_bundles"),
+                **{name: condition[name] for name in ("name_over_topic", "kept_apart", "within_grain", "tied")},
+            }

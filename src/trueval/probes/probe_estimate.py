@@ -1,0 +1,108 @@
+"""Estimates of probes: what goes to models and to a judge, and what that costs, before any of it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trueval.collection import Collection
+from trueval.golden.build.build_estimate import Estimate
+from trueval.models.hosted.account import Account, in_words, summed
+from trueval.probes.noise import Design, Rewriter, asked_texts, drawn
+from trueval.probes.query_variants import work_of
+from trueval.report.number_texts import counted
+from trueval.retrieval.pipeline.pipeline import Pipeline
+from trueval.retrieval.pipeline.pipeline_estimate import ModelCounts, ModelTexts
+from trueval.retrieval.pipeline.stage_resources import nobody, shared_work
+
+
+@dataclass(frozen=True)
+class ProbeEstimate:
+    """What there is to do for a probe.
+
+    Attributes:
+        models: what goes through each.
+        judge: what is asked of a judge; None where nobody is.
+        max_cost: what all may cost together; None for no limit.
+        notes: one-line remarks.
+    """
+
+    models: tuple[ModelTexts, ...]
+    judge: Estimate | None = None
+    max_cost: float | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def cost(self) -> float | None:
+        """Of all calls, to expect; None where a price is not known."""
+        return summed((*(each.cost for each in self.models), *(each.cost for each in self._paid)))
+
+    @property
+    def at_most(self) -> float | None:
+        """What all calls can cost; None where nobody knows."""
+        return summed((*(each.at_most for each in self.models), *(each.at_most for each in self._paid)))
+
+    @property
+    def _paid(self) -> tuple[Estimate, ...]:
+        """What a judge is paid for."""
+        return (self.judge,) if self.judge is not None and self.judge.calls and self.judge.tokens_in is not None else ()
+
+    @property
+    def calls(self) -> int:
+        """To services, and to the judge."""
+        return sum(each.calls for each in self.models) + (0 if self.judge is None else self.judge.calls)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of a dry run; calls, tokens and cost are of models and judge together."""
+        judged = 0 if self.judge is None else (self.judge.tokens_in or 0) + (self.judge.tokens_out or 0)
+        return {
+            "models": [vars(each) for each in self.models],
+            "judge": None if self.judge is None else self.judge._asdict(),
+            "calls": self.calls,
+            "tokens": sum(each.tokens for each in self.models) + judged,
+            "cost": self.cost,
+            "at_most": self.at_most,
+            "notes": list(self.notes),
+        }
+
+    def sentences(self) -> list[str]:
+        """What a person reads."""
+        told = [] if self.judge is None else [self.judge.sentence()]
+        told += [each.sentence for each in self.models]
+        if not self.models:
+            told.append("No text goes through a model.")
+        if self.calls and len(told) > 1:
+            told.append(f"In all: {counted(self.calls, 'call', 'calls')}, {in_words(self.cost, self.at_most)}.")
+        if self.max_cost is not None and self.cost is not None and self.cost > self.max_cost:
+            told.append(f"That is more than --max-cost {self.max_cost:g}: the probe would stop before it is spent.")
+        return [*told, *self.notes]
+
+
+def estimate_noise(
+    pipelines: Sequence[Pipeline],
+    collection: Collection,
+    design: Design,
+    *,
+    rewriter: Rewriter | None = None,
+    cache: Path | None = None,
+) -> list[ModelTexts]:
+    """Say what `probe_noise` would give to models, without doing it.
+
+    Args:
+        pipelines: as in probe_noise, and so are the others.
+        collection: documents, queries and judgments.
+        design: what is asked.
+        rewriter: of the way "judge"; it may give stand-ins for texts that nobody has written yet.
+        cache: that is looked into.
+
+    Raises:
+        InputError: as in probe_noise.
+    """
+    names = {text: name for name, text in asked_texts(collection, design, rewriter).items()}
+    chosen, counts = drawn(collection, design), ModelCounts()
+    with shared_work(cache, Account(), kept=False) as shared:
+        for pipeline in pipelines:
+            counts.add(work_of(pipeline.settings, chosen, names, shared, nobody))
+        return counts.found()

@@ -1,0 +1,396 @@
+"""The join of probes to end-to-end results: the queries of a collection changed as probes change theirs, and searched.
+
+Each query is searched as it is and in every changed form. What the probe says of it (how far its vector moves, how much
+of its first results stays, how close its first two results are) is set against what its measure loses; prediction.py
+correlates the two. Nothing of it needs a probe's own bundles: the texts are those of people.
+
+What applies to what:
+
+    drop       embedders, alone or in a hybrid
+    overlap    anything that gives lists; a list with ties overlaps with itself by less than 1
+    margin     the first stage: cosines of an embedder, also of a hybrid; of words alone their scores
+
+With a table of authors there are two signals more, of embedders and of queries that name an author whom a relevant
+document names too (collection_margins.py): how small the margin of the name is, and how much of it the change takes
+away.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from trueval.collection import Collection
+from trueval.comparison.resampling.reshuffle import DEPTH, moved
+from trueval.comparison.resampling.run_reshuffle import lists_of
+from trueval.errors import InputError, PolicyError, TruevalWarning
+from trueval.evaluation.content_hashes import judgments_hash
+from trueval.evaluation.defaults import fill_defaults
+from trueval.evaluation.evaluate import Measures, evaluate
+from trueval.evaluation.scores import Scores
+from trueval.measures import Measure
+from trueval.models.hosted.account import LEDGER, Account
+from trueval.policy.policy import Policy
+from trueval.probes.collection_margins import Trials, trials_of
+from trueval.probes.mentions import Mentions
+from trueval.probes.noise import Design, drawn, judged_queries
+from trueval.probes.prediction import COLUMNS, MARGIN, Choices, Prediction, predict
+from trueval.probes.query_variants import AS_IT_IS, Searched, named_texts, search, work_of
+from trueval.report.number_texts import counted
+from trueval.report.provenance import recorded
+from trueval.retrieval.fusion.ranked_lists import listed
+from trueval.retrieval.pipeline.config import Settings
+from trueval.retrieval.pipeline.pipeline_estimate import ModelCounts, ModelTexts
+from trueval.retrieval.pipeline.stage_resources import Begin, Shared, nobody, shared_work
+from trueval.retrieval.pipeline.stage_runner import Work
+from trueval.run import Run
+from trueval.standings.standings import Bools, Floats
+
+DROP, OVERLAP = "drop", "overlap"
+NAME_MARGIN, NAME_DROP = "name margin", "name drop"
+K: Final = 10
+PLAIN: Final = "R@10"  # the measures that may lose; those of evaluate, but for Harm, of a golden set
+OF_RUBRIC: Final = "RA-nWG@10 N-Recall4+@10 nDCG(gain='rubric')@10 P4+@10"
+
+
+class Condition(NamedTuple):
+    """A way to change a query.
+
+    Attributes:
+        name: of it.
+        change: from the text of a query to the changed one.
+        about: what it does, in one sentence.
+    """
+
+    name: str
+    change: Callable[[str], str]
+    about: str = ""
+
+
+class Form(NamedTuple):
+    """What a pipeline found for queries in one form.
+
+    Attributes:
+        first: what the first stage found.
+        run: what the last one did.
+        vectors: [query, dimension] of the queries; None where nothing is embedded.
+        values: [query, measure] expected under ties; NaN where not available.
+        notes: remarks of the evaluation.
+    """
+
+    first: Run
+    run: Run
+    vectors: Floats | None
+    values: Floats
+    notes: tuple[str, ...]
+
+
+def probe_join(
+    collection: Collection,
+    pipelines: Mapping[str, Settings],
+    conditions: Sequence[Condition],
+    measures: Measures | None = None,
+    *,
+    mentions: Mentions | None = None,
+    queries: int | None = None,
+    k: int = K,
+    policy: Policy | None = None,
+    choices: Choices | None = None,
+    cache: Path | None = None,
+    begin: Begin | None = None,
+    max_cost: float | None = None,
+) -> Prediction:
+    """Set what probes say of the queries of a collection against what these lose.
+
+    Args:
+        collection: documents, queries and judgments.
+        pipelines: name → settings of a pipeline, as config.py checks them.
+        conditions: ways to change a query, of different names.
+        measures: that may lose, of which higher values are better; R@10 if None, and of a golden set those of
+            `evaluate`, but for Harm.
+        mentions: of a table of authors: then queries that name none of them are left out, and margins of names are
+            signals; None for no table.
+        queries: so many judged ones are drawn, by the seed of `choices`; all by default.
+        k: first results of the overlap.
+        policy: as in evaluate.
+        choices: of intervals, and the seed.
+        cache: keeps embeddings, indexes and candidates; None keeps nothing.
+        begin: called with the name of each piece of work; what it returns is called as the work goes on.
+        max_cost: what hosted models may cost in all, in the currency of their prices; None for no limit.
+
+    Raises:
+        InputError: nobody judged a query, no judged query names an author of the table, an input is bad, or a model
+            cannot be reached.
+        PolicyError: there is nothing to do, or lower values of a measure are better.
+    """
+    chosen, rules = fill_defaults(collection.judgments, measures, policy, plain=PLAIN, rubric=OF_RUBRIC)
+    choices = choices or Choices()
+    _check(pipelines, conditions, chosen)
+    asked, forms, trials = _asked(collection, conditions, mentions, queries, choices.seed)
+    with shared_work(cache, Account(max_cost, None if cache is None else cache / LEDGER), kept=True) as shared:
+        join = _Join(asked, forms, chosen, k, rules, shared, begin or nobody, trials)
+        found = predict(pl.concat([join.rows(name, settings) for name, settings in pipelines.items()]), choices)
+    return found.noted(join.about(collection, conditions), join.notes)
+
+
+def estimate_join(
+    collection: Collection,
+    pipelines: Mapping[str, Settings],
+    conditions: Sequence[Condition],
+    *,
+    mentions: Mentions | None = None,
+    queries: int | None = None,
+    seed: int = 0,
+    cache: Path | None = None,
+) -> list[ModelTexts]:
+    """Say what `probe_join` would give to models, without doing it.
+
+    Args:
+        collection: as in probe_join, and so are the others.
+        pipelines: name → settings.
+        conditions: ways to change a query.
+        mentions: of a table of authors.
+        queries: so many judged ones are drawn.
+        seed: of `choices`.
+        cache: that is looked into.
+
+    Raises:
+        InputError: as in probe_join.
+        PolicyError: as in probe_join.
+    """
+    _check(pipelines, conditions, ())
+    asked, forms, trials = _asked(collection, conditions, mentions, queries, seed)
+    ids, counts = _named(asked, forms), ModelCounts()
+    with shared_work(cache, Account(), kept=True) as shared:
+        for settings in pipelines.values():
+            counts.add(work_of(settings, asked, ids, shared, nobody))
+            if "embed" in settings and trials is not None and trials.places:
+                counts.add_texts(_other_names(asked, trials, settings, shared, nobody), "documents")
+        return counts.found()
+
+
+def _asked(
+    collection: Collection, conditions: Sequence[Condition], mentions: Mentions | None, queries: int | None, seed: int
+) -> tuple[Collection, dict[str, dict[str, str]], Trials | None]:
+    """The queries that are drawn, their forms, and the names that are tried."""
+    # As the probe of noise draws them: the same queries for the same seed.
+    named = collection if mentions is None else _naming(collection, mentions)
+    asked = drawn(named, Design("en", queries=queries or max(2, len(collection.queries)), seed=seed))
+    forms = {each.name: {query: each.change(text) for query, text in asked.queries.items()} for each in conditions}
+    return asked, forms, None if mentions is None else trials_of(asked, mentions, seed)
+
+
+def _named(asked: Collection, forms: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """Each different text → the id of the query that it is."""
+    texts = [list(each.values()) for each in (asked.queries, *forms.values())]
+    return named_texts([AS_IT_IS, *forms], list(asked.queries), texts)
+
+
+def _other_names(asked: Collection, trials: Trials, settings: Settings, shared: Shared, begin: Begin) -> Work:
+    """The work of a pipeline over documents with other names."""
+    # Other documents: what is shared but the models is of those of the collection.
+    shared = replace(shared, vectors={}, stages={}, hashes={})
+    return Work(replace(asked, documents=trials.documents), settings, shared, begin)
+
+
+def _naming(collection: Collection, mentions: Mentions) -> Collection:
+    """The collection with the judged queries that name an author."""
+    judged = judged_queries(collection)
+    found = {query: text for query, text in judged.items() if mentions.first(text) is not None}
+    told = f"{len(found):,} of {counted(len(judged), 'judged query', 'judged queries')} name an author of the table"
+    if len(found) < 2:
+        few = ", ".join(author.text for author in mentions.authors[:3])
+        raise InputError(
+            f"{collection.source}: {told} ({few}, ...). There must be 2 at least. Give the table of the authors that "
+            "people ask for here, or leave --table out."
+        )
+    return replace(collection, queries=found, notes=(*collection.notes, f"{told}; only these can be drawn."))
+
+
+def _check(pipelines: Mapping[str, Settings], conditions: Sequence[Condition], measures: Sequence[Measure]) -> None:
+    if not pipelines or not conditions:
+        raise PolicyError("A join needs something that searches, and a way to change queries. Name one of each.")
+    names = [each.name for each in conditions]
+    if len(set(names)) < len(names):
+        raise PolicyError(f"Conditions need different names. Got {', '.join(names)}.")
+    lower = [str(each) for each in measures if each.better == "lower"]
+    if lower:
+        raise PolicyError(f"A loss needs a measure of which higher values are better. Got {lower[0]}.")
+
+
+class _Join:
+    """Searches every form of the queries by every pipeline; documents are embedded and indexed once."""
+
+    def __init__(
+        self,
+        collection: Collection,
+        forms: Mapping[str, Mapping[str, str]],
+        measures: Sequence[Measure],
+        k: int,
+        policy: Policy,
+        shared: Shared,
+        begin: Begin,
+        trials: Trials | None = None,
+    ) -> None:
+        self.trials = trials
+        self.collection, self.forms, self.measures, self.k = collection, forms, tuple(measures), k
+        self.policy, self.shared, self.begin = policy, shared, begin
+        self.systems: list[dict[str, Any]] = []
+        # Notes are in results, which say nothing of the folders of a machine.
+        self.notes: list[str] = [note.replace(f"{collection.source}/", "") for note in collection.notes]
+
+    @property
+    def ids(self) -> list[str]:
+        """Of the queries."""
+        return list(self.collection.queries)
+
+    def form(self, found: Searched, texts: Sequence[str]) -> Form:
+        """What a pipeline found for the queries in one form."""
+        run = found.run_of(self.ids, texts)
+        scores = self._scores(run)
+        place = {query: at for at, query in enumerate(scores.query_ids)}
+        values: Floats = scores.expected[[place[query] for query in self.ids]]
+        return Form(found.first_of(self.ids, texts), run, found.vectors_of(texts), values, tuple(scores.notes))
+
+    def same(self, form: str) -> Bools:
+        """[query] whether a form of it is the query as it is."""
+        return np.array([self.forms[form][query] == text for query, text in self.collection.queries.items()])
+
+    def signals(
+        self, name: str, settings: Settings, clean: Form, forms: Mapping[str, Form]
+    ) -> dict[str, dict[str, Floats]]:
+        """Form → signal → [query] what it says of each."""
+        gap = gaps(clean.first, self.ids)
+        found = {
+            form: {OVERLAP: 1 - self.overlap(clean.run, changed.run), MARGIN: -gap} for form, changed in forms.items()
+        }
+        if clean.vectors is None:
+            return found
+        vectors = {form: changed.vectors for form, changed in forms.items() if changed.vectors is not None}
+        before, *after = self.name_margins(name, settings, [clean.vectors, *vectors.values()])
+        for (form, changed), left in zip(vectors.items(), after, strict=True):
+            found[form] = {DROP: drops(clean.vectors, changed, self.same(form)), **found[form]}
+            if self.trials is not None:
+                found[form] |= {NAME_MARGIN: -before, NAME_DROP: before - left}
+        return found
+
+    def name_margins(self, name: str, settings: Settings, asked: Sequence[NDArray[Any]]) -> list[Floats]:
+        """[form][query] Δname of queries in several forms, NaN where there is none.
+
+        Args:
+            name: of the pipeline, which embeds.
+            settings: of it.
+            asked: [form] vectors of the queries.
+        """
+        if self.trials is None or not self.trials.places:
+            return [np.full(len(self.ids), np.nan) for _ in asked]
+        other = _other_names(self.collection, self.trials, settings, self.shared, self.begin)
+        documents = other.document_vectors(self.begin(f"{name}: other names"))
+        return [self.trials.margins(self.ids, each, documents) for each in asked]
+
+    def _scores(self, run: Run) -> Scores:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TruevalWarning)  # of each form the same
+            return evaluate(run, self.collection.graded, list(self.measures), policy=self.policy)
+
+    def overlap(self, first: Run, second: Run) -> Floats:
+        """[query] expected share of common documents in the top k of two runs; 0 where one has no list."""
+        sides = lists_of([first, second], self.collection.graded, self.policy, self.ids)
+        return moved(*sides, k=self.k, depth=max(self.k, DEPTH)).overlap
+
+    def rows(self, name: str, settings: Settings) -> pl.DataFrame:
+        """The table of `predict` for one pipeline."""
+        texts = [list(each.values()) for each in (self.collection.queries, *self.forms.values())]
+        ids = _named(self.collection, self.forms)
+        found = search(settings, self.collection, ids, self.shared, lambda stage: self.begin(f"{name}: {stage}"))
+        clean, *others = (self.form(found, each) for each in texts)
+        self.notes += [note for note in (*found.notes, *clean.notes) if note not in self.notes]
+        forms = dict(zip(self.forms, others, strict=True))
+        signals = self.signals(name, settings, clean, forms)
+        parts = []
+        for form, changed in forms.items():
+            # A query that a change leaves as it is tells nothing of it: it loses nothing, whoever searches.
+            losses = np.where(self.same(form)[:, None], np.nan, clean.values - changed.values)
+            told = dict(zip(map(str, self.measures), losses.T, strict=True))
+            for (signal, danger), (measure, loss) in product(signals[form].items(), told.items()):
+                key = dict(zip(COLUMNS, (name, form, signal, measure), strict=False))
+                values = pl.DataFrame({"query_id": self.ids, "danger": danger, "loss": loss})
+                parts.append(values.with_columns(**{each: pl.lit(of) for each, of in key.items()}).select(COLUMNS))
+        known = (values[~np.isnan(values)] for values in clean.values.T)
+        means = {
+            str(measure): float(each.mean()) if len(each) else None
+            for measure, each in zip(self.measures, known, strict=True)
+        }
+        names = list(signals[next(iter(forms))])
+        self.systems.append({"name": name, "signals": names, "margin_of": found.first_name, "clean": means})
+        return pl.concat(parts)
+
+    def about(self, collection: Collection, conditions: Sequence[Condition]) -> dict[str, Any]:
+        """What a result says of what was asked."""
+        texts = self.collection.queries
+        return {
+            "collection": {
+                "name": collection.name,
+                "source": recorded(collection.source),
+                "documents": len(collection.documents),
+                "queries": len(texts),
+                "sha256": {"judgments": judgments_hash(self.collection.graded)},
+            },
+            "policy": self.policy.to_dict(),
+            "measures": list(map(str, self.measures)),
+            "k": self.k,
+            "systems": self.systems,
+            "conditions": [
+                {
+                    "name": each.name,
+                    "about": each.about,
+                    "changed": sum(self.forms[each.name][query] != text for query, text in texts.items()),
+                }
+                for each in conditions
+            ],
+        }
+
+
+def drops(clean: NDArray[Any], changed: NDArray[Any], same: NDArray[np.bool_]) -> Floats:
+    """[query] 1 - cosine of two vectors of each query; 0 of a query that was not changed, whatever a batch rounds.
+
+    Args:
+        clean: [query, dimension] of the queries as they are.
+        changed: [query, dimension] of their changed forms.
+        same: [query] whether the two texts are the same.
+
+    >>> drops(np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([[0.0, 2.0], [0.6, 0.8]]), np.array([False, False])).round(3)
+    array([1. , 0.4])
+    """
+    one, other = (np.asarray(each, dtype=np.float64) for each in (clean, changed))
+    lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
+    found: Floats = np.where(same, 0.0, np.maximum(0.0, 1 - np.einsum("qd,qd->q", one, other) / lengths))
+    return found
+
+
+def gaps(run: Run, query_ids: Sequence[str]) -> Floats:
+    """[query] score of the first document - score of the next; NaN of a list of fewer than two.
+
+    Args:
+        run: of a stage.
+        query_ids: [query].
+
+    >>> gaps(Run.from_dict({"q": {"a": 0.5, "b": 0.75}, "r": {"a": 1.0}}), ["q", "r", "s"])
+    array([0.25,  nan,  nan])
+    """
+    lists = listed(run, 2)
+    scores, ends = lists.documents["score"].to_numpy(), lists.offsets
+    found = {
+        query: float(scores[start] - scores[start + 1])
+        for query, start, size in zip(lists.query_ids.to_list(), ends, np.diff(ends), strict=False)
+        if size > 1
+    }
+    return np.array([found.get(query, np.nan) for query in query_ids])

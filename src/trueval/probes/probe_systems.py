@@ -1,0 +1,69 @@
+"""Systems that a probe searches with, made of the names of models: each embedder, BM25, and both fused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from trueval.errors import PolicyError
+from trueval.probes.scorers import Named
+from trueval.report.provenance import recorded
+from trueval.retrieval.pipeline.config import settings_of_tables
+from trueval.retrieval.pipeline.pipeline import Pipeline
+
+
+def systems(
+    models: Sequence[str], index: str, *, language: str, bm25: bool, hybrid: bool, depth: int = 100
+) -> list[Pipeline]:
+    """Pipelines of one search, or of two fused by their ranks.
+
+    Args:
+        models: embedders, as NAME or NAME@DIMENSION.
+        index: that holds their vectors.
+        language: of the words that BM25 counts.
+        bm25: whether BM25 searches alone.
+        hybrid: whether each embedder is fused with it.
+        depth: documents of each search.
+
+    Raises:
+        InputError: a spec is bad.
+
+    >>> [each.name for each in systems(["m"], "flat", language="en", bm25=True, hybrid=True)]
+    ['m', 'bm25', 'm + bm25']
+    """
+    words: dict[str, Any] = {"sparse": {"index": f"bm25(language={language!r})", "depth": depth}}
+    vectors: dict[str, dict[str, Any]] = {
+        model: {"embed": _embedder(model), "index": {"spec": index, "depth": depth}} for model in models
+    }
+    found = [Pipeline(settings_of_tables(tables, "--model"), recorded(model)) for model, tables in vectors.items()]
+    if bm25:
+        found.append(Pipeline(settings_of_tables(words, "--bm25"), "bm25"))
+    if hybrid:
+        for model, tables in vectors.items():
+            fused = {**tables, **words, "fuse": {"method": "rrf", "depth": depth}}
+            found.append(Pipeline(settings_of_tables(fused, "--hybrid"), f"{recorded(model)} + bm25"))
+    return found
+
+
+def named_once(pipelines: Sequence[Pipeline]) -> list[Pipeline]:
+    """The pipelines, of different names.
+
+    Raises:
+        PolicyError: there is none, or two have one name, which results could not tell apart.
+
+    >>> named_once([Pipeline({}, "a"), Pipeline({}, "a")])
+    Traceback (most recent call last):
+    trueval.errors.PolicyError: two systems are called a. Name it once, or rename the file.
+    """
+    if not pipelines:
+        raise PolicyError("there is nothing that searches. Name a system: --pipeline FILE, --model NAME, or --bm25.")
+    names = [each.name for each in pipelines]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise PolicyError(f"two systems are called {twice[0]}. Name it once, or rename the file.")
+    return list(pipelines)
+
+
+def _embedder(text: str) -> dict[str, Any]:
+    """The table of an embedder, which has no dimension where none is named."""
+    model, dimension = Named.of(text)
+    return {"model": model} if dimension is None else {"model": model, "dimension": dimension}

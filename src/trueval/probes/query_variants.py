@@ -1,0 +1,148 @@
+"""Searching: the different texts of queries under many conditions, as one set of queries of a pipeline.
+
+Every different text is embedded and searched for once, whoever writes it so, and a condition under which no query finds
+anything is one of many, where a search of it alone would be refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from trueval.collection import Collection
+from trueval.retrieval.pipeline.config import BOTH, HIGH, STAGES, Settings, scored_in
+from trueval.retrieval.pipeline.pipeline import stages_of
+from trueval.retrieval.pipeline.stage_resources import Begin, Shared
+from trueval.retrieval.pipeline.stage_runner import Work
+from trueval.run import Run
+from trueval.standings.groups import starts_of
+from trueval.standings.standings import Floats
+
+AS_IT_IS: Final = ""
+
+
+def named_texts(conditions: Sequence[str], query_ids: Sequence[str], texts: Sequence[Sequence[str]]) -> dict[str, str]:
+    """Each different text → the id of the query that it is: the query and the first condition that writes it so.
+
+    Remarks of a pipeline hold such ids, so they say what people know; one that is there already has a mark more.
+
+    Args:
+        conditions: [condition] in words; "" for queries as they are.
+        query_ids: [query].
+        texts: [condition][query].
+
+    >>> named_texts(["", "noise 4"], ["q", "r"], [["ice", "snow"], ["hi, ice", "snow"]])
+    {'ice': 'q', 'snow': 'r', 'hi, ice': 'q (noise 4)'}
+    """
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for condition, row in zip(conditions, texts, strict=True):
+        for query, text in zip(query_ids, row, strict=True):
+            if text not in found:
+                name = query if condition == AS_IT_IS else f"{query} ({condition})"
+                while name in taken:
+                    name += "'"
+                taken.add(name)
+                found[text] = name
+    return found
+
+
+class Searched(NamedTuple):
+    """What different texts found.
+
+    Attributes:
+        names: text → id of the query that it was.
+        first: what the first stage found for these.
+        first_name: of that stage.
+        run: what the last one found.
+        vectors: [text, dimension] of the texts, in the order of `names`; None without an embedder.
+        notes: remarks of the pipeline.
+    """
+
+    names: Mapping[str, str]
+    first: Run
+    first_name: str
+    run: Run
+    vectors: Floats | None
+    notes: tuple[str, ...]
+
+    def run_of(self, query_ids: Iterable[str], texts: Sequence[str]) -> Run:
+        """What queries found under one condition.
+
+        Args:
+            query_ids: [query].
+            texts: [query] as the condition writes them.
+        """
+        return self._of(self.run, query_ids, texts)
+
+    def first_of(self, query_ids: Iterable[str], texts: Sequence[str]) -> Run:
+        """What the first stage found for queries under one condition; otherwise as `run_of`."""
+        return self._of(self.first, query_ids, texts)
+
+    def _of(self, run: Run, query_ids: Iterable[str], texts: Sequence[str]) -> Run:
+        asked = pl.DataFrame({"query": list(query_ids), "query_id": [self.names[text] for text in texts]})
+        rows = asked.join(run.frame, on="query_id", how="inner", maintain_order="left_right")
+        # Not Run.from_frame, which refuses a run of nothing: that is what some texts find.
+        sizes = rows.group_by("query", maintain_order=True).len()
+        offsets = starts_of(sizes["len"].cast(pl.Int64).to_numpy())
+        return Run(rows.select("doc_id", "score"), sizes["query"].rename("query_id"), offsets, run.name, run.source)
+
+    def vectors_of(self, texts: Sequence[str]) -> Floats | None:
+        """[query, dimension] vectors of some texts; None without an embedder.
+
+        Args:
+            texts: [query].
+        """
+        if self.vectors is None:
+            return None
+        place = {text: at for at, text in enumerate(self.names)}
+        return self.vectors[[place[text] for text in texts]]
+
+    def cosines(self, texts: Sequence[Sequence[str]]) -> Floats | None:
+        """[condition, query] cosines of texts with those of the first row.
+
+        Args:
+            texts: [condition][query].
+        """
+        if self.vectors is None:
+            return None
+        place = {text: at for at, text in enumerate(self.names)}
+        norms = np.linalg.norm(self.vectors, axis=1, keepdims=True)
+        unit = self.vectors / np.where(norms > 0, norms, 1)
+        rows = np.array([[place[text] for text in row] for row in texts])
+        # Of equal vectors the sum may be more or less than 1 by a rounding, and a drop is none.
+        found = np.minimum(np.einsum("cqd,qd->cq", unit[rows], unit[rows[0]]), 1.0)
+        return np.where(rows == rows[0], 1.0, found)
+
+
+def search(
+    settings: Settings, collection: Collection, names: Mapping[str, str], shared: Shared, begin: Begin
+) -> Searched:
+    """Search for texts by a pipeline.
+
+    Args:
+        settings: of the pipeline.
+        collection: its documents.
+        names: text → id, from `named_texts`.
+        shared: what pipelines share.
+        begin: as in Pipeline.retrieve.
+
+    Raises:
+        InputError: as in Pipeline.retrieve; no text finds anything.
+    """
+    work = work_of(settings, collection, names, shared, begin)
+    (stages,) = stages_of([work])
+    vectors = work.query_vectors(begin("queries")).astype(np.float64) if "embed" in settings else None
+    notes = tuple(dict.fromkeys(note for stage in stages for note in stage.notes))
+    return Searched(names, stages[0].run, stages[0].name, stages[-1].run, vectors, notes)
+
+
+def work_of(settings: Settings, collection: Collection, names: Mapping[str, str], shared: Shared, begin: Begin) -> Work:
+    """The work of a pipeline whose queries are texts; otherwise as `search`."""
+    asked = replace(collection, queries={name: text for text, name in names.items()}, judgments=None)
+    scoring = settings.get("pipeline", {}).get("scoring", STAGES)
+    return Work(asked, scored_in(settings, HIGH if scoring == BOTH else scoring), shared, begin)

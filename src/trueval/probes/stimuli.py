@@ -1,0 +1,249 @@
+"""Bundles: a query and five candidates that differ in author and topic alone (P-B §4.1).
+
+Which works by [AUTHOR] on [TOPIC]?        author   topic
+C1   the work that is asked for            right    right
+C2a  the same work by an impostor          wrong    right
+C2b  the same work by another impostor     wrong    right
+C3   another work by the author            right    wrong
+C4   that other work by a third impostor   wrong    wrong
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from trueval.comparison.resampling.resampled_sums import generator
+from trueval.errors import PolicyError
+from trueval.probes.authors import LANGUAGES, Name, People, WorkOf
+
+CANDIDATES: Final = ("C1", "C2a", "C2b", "C3", "C4")
+# Streams of a seed. Those of runs are above all that comparisons draw from.
+CHOICE: Final = 1 << 40
+RUNS: Final = (1 << 40) + 1
+Writing = Callable[[str], str]
+
+
+class Templates(NamedTuple):
+    """What texts of a language are made of; the first of each is that of the paper.
+
+    Attributes:
+        queries: patterns of a query.
+        works: patterns of the part of a candidate that names the work.
+        author: pattern of the part that names the author.
+        label: what stands before the author.
+        mask: what a masked author begins with.
+    """
+
+    queries: tuple[str, ...]
+    works: tuple[str, ...]
+    author: str
+    label: str
+    mask: str
+
+
+TEMPLATES: Final = {
+    "en": Templates(
+        (
+            "Which works by {author} on {topic}?",
+            "Which works by {author} are on {topic}?",
+            "Which publications by {author} deal with {topic}?",
+        ),
+        ("Research paper: “{title}”.", "Article: “{title}”.", "Study: “{title}”."),
+        "{label}{author}.",
+        "Author: ",
+        "AUTHOR_",
+    ),
+    # "signés" takes any name as it is, where "de" would become "d’" before a vowel.
+    "fr": Templates(
+        (
+            "Quels travaux signés {author} portent sur {topic} ?",
+            "Quelles publications signées {author} portent sur {topic} ?",
+            "Quels écrits signés {author} ont pour sujet {topic} ?",
+        ),
+        ("Article de recherche : « {title} ».", "Article : « {title} ».", "Étude : « {title} »."),
+        "{label}{author}.",
+        "Auteur : ",
+        "AUTEUR_",
+    ),
+}
+
+
+class Parts(NamedTuple):
+    """What a text is made of; it is written last, so that changes need not search in texts.
+
+    Attributes:
+        author: that it names.
+        title: of the work; not in queries.
+        topic: that it asks for; not in candidates, where the title stands for it.
+        label: before the author; "" for none.
+        segments: patterns, joined by spaces.
+        writings: functions that the whole text goes through, in order.
+    """
+
+    author: Name
+    title: str
+    topic: str
+    label: str
+    segments: tuple[str, ...]
+    writings: tuple[Writing, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The text itself.
+
+        >>> Parts(Name("Ann", "Lee Jr."), "Wings", "flight", "By ", ("“{title}”.", "{label}{author}.")).text
+        '“Wings”. By Ann Lee Jr.'
+        """
+        values = {"author": self.author.text, "title": self.title, "topic": self.topic, "label": self.label}
+        filled = [segment.format(**values) for segment in self.segments]
+        # A name such as "Lee Jr." brings its full stop with it.
+        text = " ".join(each[:-1] if each.endswith("..") else each for each in filled)
+        for writing in self.writings:
+            text = writing(text)
+        return text
+
+
+class Texts(NamedTuple):
+    """A bundle as a scorer sees it.
+
+    Attributes:
+        query: its text.
+        candidates: of C1, C2a, C2b, C3 and C4.
+    """
+
+    query: str
+    candidates: tuple[str, ...]
+
+
+class Bundle(NamedTuple):
+    """A query and its five candidates.
+
+    Attributes:
+        number: of the query, from 0.
+        language: of the templates.
+        query: its parts.
+        candidates: of C1, C2a, C2b, C3 and C4.
+        names: of all authors of the table, in NFC: a name that is made must be none of these.
+    """
+
+    number: int
+    language: str
+    query: Parts
+    candidates: tuple[Parts, ...]
+    names: frozenset[str]
+
+    def texts(self) -> Texts:
+        """The bundle as a scorer sees it."""
+        return Texts(self.query.text, tuple(each.text for each in self.candidates))
+
+    def with_candidates(self, change: Callable[[Parts], Parts]) -> Bundle:
+        """The bundle with every candidate changed."""
+        return self._replace(candidates=tuple(map(change, self.candidates)))
+
+    def with_all(self, change: Callable[[Parts], Parts]) -> Bundle:
+        """The bundle with its query and every candidate changed."""
+        return self.with_candidates(change)._replace(query=change(self.query))
+
+
+def chosen_works(people: People, queries: int, seed: int) -> list[int]:
+    """The rows that queries ask for, drawn without replacement; all in their order where there are no more.
+
+    Args:
+        people: the table.
+        queries: how many are wanted.
+        seed: of the draw.
+
+    Raises:
+        PolicyError: fewer than 2 are wanted.
+    """
+    if queries < 2:
+        raise PolicyError(f"queries must be an integer >= 2, or nothing can be said of their spread. Got {queries!r}.")
+    # The first rows of one permutation: those of fewer queries are among those of more.
+    return sorted(generator(seed, CHOICE, 0).permutation(len(people.works))[:queries].tolist())
+
+
+def bundles(people: People, language: str, queries: int, run: int, seed: int) -> list[Bundle]:
+    r"""The bundles of one run: the queries of the seed, with impostors, another work and templates of the run.
+
+    A bundle depends on the seed, the run and the row of the table alone, not on how many others there are.
+
+    Args:
+        people: the table.
+        language: of the templates.
+        queries: how many.
+        run: its number, from 0.
+        seed: of all draws.
+
+    Raises:
+        PolicyError: there are no templates of the language, or fewer than 2 queries.
+
+    >>> from trueval.probes.authors import sample_people
+    >>> found = bundles(sample_people("en"), "en", 125, 0, 0)[0].texts()
+    >>> print(found.query, *found.candidates[:2], sep="\n")
+    Which publications by Manon Lefèvre deal with glacier melt?
+    Article: “Meltwater Budgets of Small Alpine Glaciers”. Author: Manon Lefèvre.
+    Article: “Meltwater Budgets of Small Alpine Glaciers”. Author: Marijke van ’t Hof.
+    """
+    if language not in TEMPLATES:
+        raise PolicyError(f"The language of a bundle must be {' or '.join(LANGUAGES)}. Got {language!r}.")
+    authors = list({work.author.text: work.author for work in people.works}.values())
+    drawing = _Drawing(people, language, authors, people.names)
+    rows = chosen_works(people, queries, seed)
+    return [drawing.bundle(number, row, generator(seed, RUNS + run, row)) for number, row in enumerate(rows)]
+
+
+class _Drawing(NamedTuple):
+    """What bundles are drawn from."""
+
+    people: People
+    language: str
+    authors: list[Name]
+    names: frozenset[str]
+
+    def bundle(self, number: int, row: int, rng: np.random.Generator) -> Bundle:
+        work, templates = self.people.works[row], TEMPLATES[self.language]
+        first, second, third = self.impostors(work.author, rng)
+        other = self.other_title(work, rng)
+        query = templates.queries[rng.integers(len(templates.queries))]
+        segments = (templates.works[rng.integers(len(templates.works))], templates.author)
+        shown = ((work.author, work.title), (first, work.title), (second, work.title), (work.author, other))
+        return Bundle(
+            number,
+            self.language,
+            Parts(work.author, "", work.topic, "", (query,)),
+            tuple(Parts(author, title, "", templates.label, segments) for author, title in (*shown, (third, other))),
+            self.names,
+        )
+
+    def impostors(self, author: Name, rng: np.random.Generator) -> list[Name]:
+        """Three authors of other names, who look like others by their initials and without accents too."""
+        # Four are drawn, of which one at most is the author himself; where another looks like him, all in any order.
+        drawn = [self.authors[at] for at in rng.choice(len(self.authors), 4, replace=False).tolist()]
+        fit = [each for each in drawn if each.text != author.text]
+        if any(_looks(each) == _looks(author) for each in fit[:3]):
+            others = [self.authors[at] for at in rng.permutation(len(self.authors)).tolist()]
+            # Those who look like him come last: a small table may have no others.
+            fit = sorted(
+                (each for each in others if each.text != author.text), key=lambda each: _looks(each) == _looks(author)
+            )
+        return fit[:3]
+
+    def other_title(self, work: WorkOf, rng: np.random.Generator) -> str:
+        """The title of a work on another topic."""
+        while True:  # there are two topics at least
+            drawn = self.people.works[rng.integers(len(self.people.works))]
+            if drawn.topic != work.topic:
+                return drawn.title
+
+
+def _looks(name: Name) -> tuple[str, str]:
+    """The family name and the first letter of the given one, in one case and without marks."""
+    family, given = (
+        "".join(letter for letter in unicodedata.normalize("NFD", part.casefold()) if not unicodedata.combining(letter))
+        for part in (name.family, name.given)
+    )
+    return family, given[:1]

@@ -1,0 +1,152 @@
+"""Lacking: what models would still get for a probe, told before any of it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from trueval.models.hosted.services import is_hosted
+from trueval.models.known_outputs import prefix_of
+from trueval.models.output_reuse import missing_items
+from trueval.models.outputs import Part, place_of, settings_of
+from trueval.probes.model_scorers import different_pairs, part_of
+from trueval.probes.names import NamesDesign
+from trueval.probes.probe_estimate import ProbeEstimate
+from trueval.probes.scorer import Pairs
+from trueval.probes.scorers import EMBEDDER, RERANKER, Entrants
+from trueval.report.number_texts import counted
+from trueval.retrieval.pipeline.pipeline_estimate import ModelTexts, texts_of_model
+from trueval.standings.standings import Ints
+
+Texts = Mapping[str, Sequence[Any]]
+
+
+class Lacking(NamedTuple):
+    """What a model has not given yet.
+
+    Attributes:
+        model: an embedder or a reranker.
+        part: texts, or pairs of texts.
+        places: of those that it has not seen.
+    """
+
+    model: Any
+    part: Part
+    places: Ints
+
+    @property
+    def items(self) -> list[Any]:
+        """Those that it has not seen."""
+        return [self.part.items[place] for place in self.places.tolist()]
+
+
+def lacking(model: Any, texts: Texts, folder: Path | None) -> Iterator[Lacking]:
+    """What a model would still get of some texts; what is kept needs nothing.
+
+    Args:
+        model: with settings, as `load_model` gives it.
+        texts: part → items.
+        folder: where outputs are kept; None for nowhere.
+    """
+    for name, items in texts.items():
+        part, places = part_of(model, name, items), np.arange(len(items))
+        if folder is not None and model.scoring == "maxsim":  # vectors of tokens are kept as a whole or not at all
+            places = places[: 0 if place_of(settings_of(model), name, part.texts(), folder).complete else None]
+        elif folder is not None:
+            places = missing_items(settings_of(model), part, folder)
+        yield Lacking(model, part, places)
+
+
+def texts_of_names(designs: Iterable[NamesDesign], role: str = EMBEDDER) -> Iterator[Texts]:
+    """Part → the texts, or pairs of texts, that a model of a role gets for each of some probes of names, one by one.
+
+    Args:
+        designs: of the languages, in the order in which they are asked.
+        role: "embedder", "tokens" or "reranker".
+
+    Yields:
+        Of each probe those that none before it has.
+    """
+    seen: dict[str, set[Any]] = {}
+    for pairs in (each.pairs for each in designs):
+        parts = _parts(pairs, role)
+        known = {name: seen.setdefault(name, set()) for name in parts}
+        yield {name: [item for item in items if item not in known[name]] for name, items in parts.items()}
+        for name, items in parts.items():
+            known[name].update(items)
+
+
+def _parts(pairs: Pairs, role: str) -> Texts:
+    if role == RERANKER:
+        return {"pairs": different_pairs(pairs)}
+    return {"queries": pairs.queries, "documents": pairs.candidates}
+
+
+@dataclass(frozen=True)
+class NamesEstimate(ProbeEstimate):
+    """What there is to do for a probe of names.
+
+    Attributes:
+        designs: of the languages.
+    """
+
+    designs: tuple[NamesDesign, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `trueval probe names --dry-run`."""
+        first = self.designs[0]
+        return {
+            "languages": [each.language for each in self.designs],
+            **{name: getattr(first, name) for name in ("queries", "runs", "seed")},
+            "conditions": list(first.conditions),
+            **super().to_dict(),
+        }
+
+    def sentences(self) -> list[str]:
+        """What a person reads."""
+        told = [
+            f"{each.language}: {counted(each.queries, 'query', 'queries')}, {counted(each.runs, 'run', 'runs')}, "
+            f"{counted(len(each.conditions), 'condition', 'conditions')}: {len(each.pairs.query):,} pairs of "
+            f"{each.texts:,} different texts."
+            for each in self.designs
+        ]
+        return [*told, *super().sentences()]
+
+
+def estimate_names(
+    entrants: Entrants, designs: Sequence[NamesDesign], *, max_cost: float | None = None
+) -> NamesEstimate:
+    """Say what would go through models, without doing it.
+
+    Weights are loaded only where outputs of the same model are kept, to tell whether they are of the same settings.
+
+    Args:
+        entrants: whose models these are.
+        designs: of the languages.
+        max_cost: what hosted models may cost in all; None for no limit.
+
+    Raises:
+        InputError: there is no such model.
+    """
+    found = [_of_model(entrants, role, name, list(texts_of_names(designs, role))) for role, name in entrants.models()]
+    return NamesEstimate(tuple(found), max_cost=max_cost, designs=tuple(designs))
+
+
+def _of_model(entrants: Entrants, role: str, name: str, given: Sequence[Texts]) -> ModelTexts:
+    count = sum(len(items) for texts in given for items in texts.values())
+    if not is_hosted(name) and not _may_be_kept(entrants, role, name):
+        return ModelTexts(name, role, count, count)
+    model = entrants.model(role, name)
+    found = [each for texts in given for each in lacking(model, texts, entrants.folder)]
+    return replace(texts_of_model(model, role, [(each.part, each.places) for each in found], count), name=name)
+
+
+def _may_be_kept(entrants: Entrants, role: str, name: str) -> bool:
+    """Whether the folder has outputs of a model of this name in this dtype, of whatever settings."""
+    about = {"model": entrants.place(role, name).name, "dtype": entrants.asked.dtype}
+    folder = entrants.folder
+    return folder is not None and any(folder.glob(f"{prefix_of(about, '').removesuffix('-')}*"))

@@ -1,0 +1,161 @@
+"""Files in, results out: scores of runs and of logs of contexts, and what belongs beside them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from trueval.errors import MeasureError, TruevalWarning
+from trueval.evaluation.content_hashes import Content, full_content
+from trueval.evaluation.defaults import fill_defaults
+from trueval.evaluation.evaluate import Measures, evaluate
+from trueval.evaluation.scores import Scores, results
+from trueval.rag.answer_accuracy import AccuracyGivenHit, accuracies
+from trueval.rag.context_inputs import Inputs
+from trueval.rag.unjudged import as_judged, grade_unjudged
+
+if TYPE_CHECKING:
+    from trueval.judgments import Judgments
+    from trueval.measures import Measure
+    from trueval.policy.policy import Policy
+    from trueval.rag.sensitivity import Sensitivity
+    from trueval.run import Run
+
+
+Observe = Callable[["Run", "Judgments", Scores], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluated:
+    """What the files say.
+
+    Attributes:
+        judgments: as read, grades mapped.
+        scores: [run] scores.
+        answers: [run] accuracy given a hit, by the text form of each AllGold@k; empty where no answer is known.
+        sensitivity: of each RA-nWG; empty unless asked for.
+        notes: one-line remarks, those of the scores among them.
+    """
+
+    judgments: Judgments
+    scores: tuple[Scores, ...]
+    answers: tuple[Mapping[str, AccuracyGivenHit], ...]
+    sensitivity: tuple[Sensitivity, ...]
+    notes: tuple[str, ...]
+
+    def to_dict(self, *, per_query: bool = False, content: bool = False) -> dict[str, Any]:
+        """The JSON of `trueval evaluate`.
+
+        Args:
+            per_query: whether to add the values of every query.
+            content: whether to add the hashes of what was measured.
+        """
+        found: dict[str, Any] = results(self.scores, per_query=per_query, content=content)
+        for run, answers in zip(found["runs"], self.answers, strict=True):
+            if answers:
+                run["answers"] = {name: one.to_dict() for name, one in answers.items()}
+        if self.sensitivity:
+            found["sensitivity"] = [one.to_dict() for one in self.sensitivity]
+        return found
+
+
+def evaluate_files(
+    qrels: str | Judgments,
+    runs: Sequence[str],
+    measures: Measures | None = None,
+    *,
+    inputs: Inputs | None = None,
+    with_sensitivity: bool = False,
+    content: Mapping[str, str] | None = None,
+    observe: Observe | None = None,
+    begin: Callable[[str], None] | None = None,
+    policy: Policy | None = None,
+    **choices: Any,
+) -> Evaluated:
+    """Evaluate files, one run at a time in memory.
+
+    Args:
+        qrels: path of the judgments, or of a log of contexts that names gold documents; "-" for standard input. Or
+            judgments that are read already, grades mapped.
+        runs: paths of runs or logs, or name=path.
+        measures: as in `evaluate`.
+        inputs: what is done to what is read.
+        with_sensitivity: whether to compute the sensitivity of each RA-nWG; then the runs stay in memory.
+        content: hashes that are known of what is measured, such as that of the corpus; None makes none of the runs.
+        observe: called with each run, its judgments and its scores.
+        begin: called with each path before it is read.
+        policy: as in `evaluate`.
+        choices: as in `evaluate`.
+
+    Raises:
+        InputError: a file is bad.
+        MeasureError: answers or sensitivity are asked for without the measure that they are about.
+        PolicyError: a choice is unknown.
+    """
+    inputs = inputs or Inputs()
+    parsed, chosen = fill_defaults(qrels if inputs.grades is None else None, measures, policy, choices)
+    check_subjects(parsed, correct=inputs.correct is not None, with_sensitivity=with_sensitivity)
+    scores: list[Scores] = []
+    answers: list[Mapping[str, AccuracyGivenHit]] = []
+    kept: list[Run] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruevalWarning)  # the same lines are notes of the scores
+        judgments = _judgments(qrels, inputs, begin)
+        for pair in inputs.read_runs(runs, judgments, begin):
+            found = evaluate(pair.run, pair.judgments, parsed, policy=chosen)
+            # Of the judgments as read: those that are filled differ from run to run, and what filled them is said.
+            if inputs.unjudged is not None:
+                found = as_judged(found, pair.run, judgments, inputs.unjudged)
+            known = Content({"unjudged": inputs.unjudged, **(content or {})}, judgments)
+            measured = known if content is None else full_content(known, pair.run, found.query_ids, found.policy)
+            found = replace(found, content=measured)
+            scores.append(found)
+            answers.append(accuracies(found, pair.correct) if pair.correct else {})
+            if observe is not None:
+                observe(pair.run, pair.judgments, found)
+            if with_sensitivity:
+                kept.append(pair.run)
+    graded = judgments
+    if inputs.unjudged is not None:
+        for run in kept:  # all runs are compared under the same labels, so what any of them lists is graded for all
+            graded = grade_unjudged(graded, run, inputs.unjudged)
+    analyzed: tuple[Sensitivity, ...] = ()
+    if with_sensitivity:
+        from trueval.rag.sensitivity import sensitivity  # late: most evaluations do not ask for it
+
+        analyzed = tuple(sensitivity(kept, graded, measure, policy=chosen) for measure in _weighted(parsed))
+    notes = [note for each in scores for note in each.notes]
+    if unknown := sorted(set(inputs.correct or {}).difference(judgments.query_ids.to_list())):
+        notes.append(
+            f"answers: {len(unknown)} queries are not in the judgments and are ignored, the first {unknown[0]!r}."
+        )
+    return Evaluated(judgments, tuple(scores), tuple(answers), analyzed, tuple(dict.fromkeys(notes)))
+
+
+def _judgments(qrels: str | Judgments, inputs: Inputs, begin: Callable[[str], None] | None) -> Judgments:
+    if not isinstance(qrels, str):
+        return qrels
+    if begin is not None:
+        begin(qrels)
+    return inputs.read_judgments(qrels)
+
+
+def check_subjects(measures: Sequence[Measure], *, correct: bool, with_sensitivity: bool) -> None:
+    """Refuse answers without AllGold at a cutoff, and sensitivity without RA-nWG.
+
+    Raises:
+        MeasureError: the measure is missing.
+    """
+    if correct and not any(measure.name == "AllGold" and measure.cutoff is not None for measure in measures):
+        raise MeasureError(
+            "Correctness of answers (--correct) needs AllGold at a cutoff among the measures, such as AllGold@10."
+        )
+    if with_sensitivity and not _weighted(measures):
+        raise MeasureError("Sensitivity (--sensitivity) needs RA-nWG among the measures, such as RA-nWG@10.")
+
+
+def _weighted(measures: Sequence[Measure]) -> list[Measure]:
+    """RA-nWG without its bounds, which take unjudged documents for relevant ones."""
+    return [measure for measure in measures if measure.name == "RA-nWG" and measure["unjudged"] == "nothing"]

@@ -1,0 +1,64 @@
+"""Folded tables as data: the page carries their rows as compact JSON and builds them when a reader opens the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from trueval.report.number_texts import NOT_AVAILABLE, fixed, signed
+from trueval.report.page_content import Cell, Column, Table
+
+# How a column is written, by the name under which templates/page.js has the same function.
+FORMS: Final[Mapping[Callable[..., str], str]] = {fixed: "fixed", signed: "signed", str: "plain"}
+
+
+def packed(table: Table) -> dict[str, Any]:
+    """The columns and rows of a table.
+
+    Args:
+        table: any.
+
+    Returns:
+        "columns": title, field, turned, numeric, form and strong of each; what is false or empty is left out. "rows":
+        the source, 1 for a turned row or 0, then a cell for each column: its value where the form of the column writes
+        the text from it, else value, text, whether it is strong, and its source where that is not in the row's.
+
+    Example:
+        >>> from trueval.report.page_content import Row
+        >>> columns = (Column("query", "/query"), Column("AP", "/AP", numeric=True, show=fixed))
+        >>> row = Row("/0", (Cell("q1", "q1"), Cell("0.2500", 0.25)))
+        >>> packed(Table("t", ("All.",), "f.json", columns, (row,)))["rows"]
+        [['/0', 0, 'q1', 0.25]]
+    """
+    strong = [bool(table.rows) and all(row.cells[place].strong for row in table.rows) for place in range(_width(table))]
+    columns = [_column(column, always) for column, always in zip(table.columns, strong, strict=True)]
+    cells = ([row.source, int(row.turned), *map(_cell, table.columns, row.cells, strong)] for row in table.rows)
+    return {"columns": columns, "rows": list(cells)}
+
+
+def _width(table: Table) -> int:
+    return len(table.columns)
+
+
+def _column(column: Column, strong: bool) -> dict[str, Any]:
+    every = {
+        "title": column.title,
+        "field": column.field,
+        "turned": column.turned,
+        "numeric": int(column.numeric),
+        "form": FORMS.get(column.show, "") if column.numeric else "",
+        "strong": int(strong),
+    }
+    return {name: value for name, value in every.items() if value or name == "title"}
+
+
+def _cell(column: Column, cell: Cell, always: bool) -> Any:
+    if cell.strong == always and not cell.source:
+        if not column.numeric:
+            if cell.text == cell.value:
+                return cell.text
+        elif cell.text == NOT_AVAILABLE and cell.value is None:
+            return None
+        elif column.show in FORMS and not isinstance(cell.value, str | bool):
+            return cell.value
+    return [cell.value, cell.text, int(cell.strong), *([cell.source] if cell.source else [])]

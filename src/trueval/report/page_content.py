@@ -1,0 +1,307 @@
+"""What a page is made of, before any HTML: words, numbers with their source, tables, figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from trueval.report.figures import Chart
+from trueval.report.number_texts import fixed, signed, whole
+from trueval.report.result_directory import ResultFile, pointer
+
+
+class Number(NamedTuple):
+    """A number inside a sentence.
+
+    Attributes:
+        text: as people read it.
+        value: in full precision.
+        source: where it is, "file#/pointer"; "first - second" for a difference of two.
+    """
+
+    text: str
+    value: float
+    source: str
+
+
+Words: TypeAlias = "tuple[str | Number, ...]"
+
+
+class Cell(NamedTuple):
+    """A cell of a table.
+
+    Attributes:
+        text: as people read it.
+        value: what it sorts by; None where there is nothing.
+        strong: whether the reader should look here first.
+        source: JSON pointer inside the table's file where it is not in the row's source: in a matrix, whose rows gather
+            from all over the file.
+    """
+
+    text: str
+    value: float | str | None
+    strong: bool = False
+    source: str = ""
+
+
+class Column(NamedTuple):
+    """A column of a table.
+
+    Attributes:
+        title: its heading.
+        field: JSON pointer from the source row to the value, or to a list that is counted; two of them joined by
+            " - " for a difference, of which the first may be a number; after "-" for the value with its sign changed;
+            "" where the column shows neither.
+        numeric: whether it holds numbers: set to the right, sorted as numbers.
+        show: how a value is written.
+        strong: which values the reader should look at first.
+        turned: the field in rows that show a pair the other way round, the second of it first; the same one if empty.
+    """
+
+    title: str
+    field: str = ""
+    numeric: bool = False
+    show: Callable[[Any], str] = str
+    strong: Callable[[Any], bool] = lambda _: False
+    turned: str = ""
+
+    def cell(self, entry: Mapping[str, Any], *, turned: bool = False) -> Cell:
+        """The cell of a source row: of the value that the field points to, so that the two cannot disagree.
+
+        Args:
+            entry: the source row, as the JSON holds it; what it lacks is None.
+            turned: whether the row shows a pair the other way round.
+
+        Example:
+            >>> Column("cuts", "/ties/cut_queries").cell({"ties": {"cut_queries": ["q1", "q2"]}})
+            Cell(text='2', value=2, strong=False, source='')
+            >>> Column("gain", "/gain", turned="-/gain").cell({"gain": 2}, turned=True)
+            Cell(text='-2', value=-2, strong=False, source='')
+        """
+        ends = [_found(entry, field) for field in ((turned and self.turned) or self.field).split(" - ")]
+        if len(ends) == 2:
+            value = None if None in ends else ends[0] - ends[1]
+        else:
+            value = len(ends[0]) if isinstance(ends[0], list) else ends[0]
+        return Cell(self.show(value), value, bool(self.strong(value)))
+
+
+def counts(title: str, field: str) -> Column:
+    """A column of counts.
+
+    Args:
+        title: its heading.
+        field: as in Column.
+    """
+    return Column(title, field, numeric=True, show=whole)
+
+
+def _found(entry: Any, field: str) -> Any:
+    # Fields name what our own JSON holds, in which no name has "~" or "/" that a pointer would escape.
+    if "/" not in field:
+        return float(field)
+    for key in field.split("/")[1:]:
+        entry = entry[int(key)] if isinstance(entry, list) else (entry or {}).get(key)
+    if not field.startswith("-") or entry is None:
+        return entry
+    return -entry if entry else entry  # no "-0.0" for a difference of nothing
+
+
+def statistic(name: str, title: str = "") -> Column:
+    """The column of a statistic of a measure: its values are fractions, a bias has its sign, the expectation is strong.
+
+    Args:
+        name: of the statistic in the JSON.
+        title: its heading, the name if empty.
+    """
+    show = signed if name == "bias" else fixed
+    return Column(
+        title or name.replace("_", "-"), f"/{name}", numeric=True, show=show, strong=lambda _: name == "expected"
+    )
+
+
+class Row(NamedTuple):
+    """A row of a table.
+
+    Attributes:
+        source: where its values are, a JSON pointer inside the table's file.
+        cells: one for each column.
+        turned: whether it shows a pair the other way round, by the field `turned` of its columns.
+    """
+
+    source: str
+    cells: tuple[Cell, ...]
+    turned: bool = False
+
+
+def row_of(source: str, columns: Iterable[Column], entry: Mapping[str, Any], *told: str, turned: bool = False) -> Row:
+    """A row whose columns with a field show what the entry holds there.
+
+    Args:
+        source: where the entry is, a JSON pointer inside the table's file.
+        columns: of the table.
+        entry: what the pointer points to.
+        told: texts of the columns without a field, in their order.
+        turned: whether to show a pair the other way round.
+    """
+    texts = iter(told)
+    cells = (each.cell(entry, turned=turned) if each.field else Cell(text := next(texts), text) for each in columns)
+    return Row(source, tuple(cells), turned)
+
+
+def rows_of(
+    file: ResultFile, columns: Iterable[Column], *keys: str | int, told: Callable[[Any], str] | None = None
+) -> tuple[Row, ...]:
+    """A row for each entry of a list, in the order of the file.
+
+    Args:
+        file: the result.
+        columns: of the table.
+        keys: names and indices that lead to the list, from the top level down.
+        told: the text of the column without a field, from an entry; None where every column has one.
+
+    Example:
+        >>> file = ResultFile("a.json", "a", {"runs": [{"name": "bm25", "depth": 10}]})
+        >>> (row,) = rows_of(file, [Column("run"), Column("depth", "/depth")], "runs", told=lambda run: run["name"])
+        >>> row.source, [cell.text for cell in row.cells]
+        ('/runs/0', ['bm25', '10'])
+    """
+    entries: Any = file.data
+    for key in keys:
+        entries = entries[key]
+    return tuple(
+        row_of(pointer(*keys, place), columns, entry, *(() if told is None else (told(entry),)))
+        for place, entry in enumerate(entries)
+    )
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that sorts.
+
+    Attributes:
+        id: unique on the page.
+        caption: one sentence.
+        file: the result file that its rows are in.
+        columns: headings; the first one names the row.
+        rows: in the order of reading.
+        notes: lines under the table.
+        folded: whether it begins closed, for tables that few people read to the end; its rows are built when it opens.
+    """
+
+    id: str
+    caption: Words
+    file: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...] = ()
+    folded: bool = False
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A plot: the page holds it as SVG, so that it is there without scripts.
+
+    Attributes:
+        id: unique on the page.
+        title: above the plot.
+        description: what it shows, in one sentence; read aloud in place of the plot.
+        chart: of Altair, or its Vega-Lite as a dict; colors by `trueval.report.figures.tone`.
+        wide: whether it takes the whole width of the page.
+        interactive: whether scripts put the live chart in the place of the SVG, with what its parameters are bound to.
+        key: pairs of shape and meaning, shown once above figures that share it; shapes are those of templates/page.css.
+    """
+
+    id: str
+    title: str
+    description: str
+    chart: Chart
+    wide: bool = False
+    interactive: bool = False
+    key: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Case:
+    """One thing worth opening: a line, and what is behind it.
+
+    Attributes:
+        title: the line.
+        words: paragraphs.
+        tables: behind it.
+    """
+
+    title: Words
+    words: tuple[Words, ...]
+    tables: tuple[Table, ...]
+
+
+class Badge(NamedTuple):
+    """What a reader must know of a run before any number of it.
+
+    Attributes:
+        name: of the run.
+        words: a few.
+        level: how much it matters: "none", "some", "much".
+    """
+
+    name: str
+    words: Words
+    level: Literal["none", "some", "much"]
+
+
+Place: TypeAlias = Literal["decisions", "values", "details"]
+PLACES: tuple[Place, ...] = ("decisions", "values", "details")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A stretch of the page under one heading.
+
+    Attributes:
+        id: unique on the page.
+        title: the heading.
+        words: paragraphs under it.
+        figures: side by side where there is room.
+        tables: under the figures.
+        cases: under the tables.
+        facts: pairs of term and words, at the end.
+        place: in the order of `PLACES`; within one place blocks keep the order of their kinds.
+        figures_last: whether the tables come first.
+    """
+
+    id: str
+    title: str
+    words: tuple[Words, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    tables: tuple[Table, ...] = ()
+    cases: tuple[Case, ...] = ()
+    facts: tuple[tuple[str, Words], ...] = ()
+    place: Place = "values"
+    figures_last: bool = False
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one result file gives to the page.
+
+    Attributes:
+        verdict: one sentence, what a reader takes home who reads no other; of several parts the first one's leads.
+        summary: further sentences that change what a reader decides, most important first.
+        advice: what to do, most important first.
+        blocks: the body.
+        closing: conventions and provenance, at the end of the page.
+        lead: plots of the first screen.
+        badges: of runs, on the first screen.
+        findings: sentences that change no decision, folded under the summary.
+    """
+
+    summary: tuple[Words, ...] = ()
+    advice: tuple[Words, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    closing: tuple[Block, ...] = ()
+    lead: tuple[Figure, ...] = ()
+    badges: tuple[Badge, ...] = ()
+    findings: tuple[Words, ...] = ()
+    verdict: Words = ()

@@ -1,0 +1,108 @@
+"""What every page ends with: the choices behind the numbers, and where they come from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from trueval.policy.policy import OPTIONS
+from trueval.report.number_texts import NOT_AVAILABLE
+from trueval.report.page_content import Block, Column, Table, counts, row_of, rows_of
+from trueval.report.result_directory import ResultFile, pointer
+
+DEFAULTS: Mapping[str, str] = {"convention": "our own", "tie_precision": "as read", "depth": "no limit"}
+
+
+def policy_block(file: ResultFile) -> Block:
+    """Every choice that changes a number.
+
+    Args:
+        file: results with a policy.
+
+    Returns:
+        A table with one row for each choice.
+    """
+    policy = file.data["policy"]
+    columns = (Column("choice"), Column("value"), Column("meaning"))
+    rows = tuple(row_of(pointer("policy", name), columns, policy, *_told(name, policy[name])) for name in policy)
+    table = Table("policy", ("The choices behind the numbers.",), file.name, columns, rows)
+    return Block("conventions", "Conventions", tables=(table,))
+
+
+def choice_block(file: ResultFile, name: str) -> Block:
+    """The choices behind a result; the policy among them is that of the evaluation, whose page shows it.
+
+    Args:
+        file: a result with "choices".
+        name: what the result is called, in a heading and in ids.
+
+    Example:
+        >>> file = ResultFile("power.json", "power", {"choices": {"level": 0.95, "clusters": None, "tie_samples": 0}})
+        >>> [[cell.text for cell in row.cells] for row in choice_block(file, "power").tables[0].rows]
+        [['level', '0.95'], ['clusters', '–'], ['tie samples', '0']]
+    """
+    choices = {each: value for each, value in file.data["choices"].items() if each != "policy"}
+    columns = (Column("choice"), Column("value"))
+    rows = tuple(
+        row_of(pointer("choices", each), columns, choices, each.replace("_", " "), _chosen(value))
+        for each, value in choices.items()
+    )
+    table = Table(f"{name}-choices", (f"The choices behind the {name}.",), file.name, columns, rows)
+    return Block(f"{name}-conventions", f"Conventions of the {name}", tables=(table,))
+
+
+def _chosen(value: Any) -> str:
+    """A choice as people read it; clusters are a count and a file.
+
+    >>> _chosen({"count": 12, "source": "topics.tsv"})
+    '12 (topics.tsv)'
+    """
+    if isinstance(value, Mapping):
+        return f"{value['count']:,} ({value['source']})"
+    return NOT_AVAILABLE if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def provenance_block(file: ResultFile, details: ResultFile | None) -> Block:
+    """Files, versions, command, date.
+
+    Args:
+        file: results of an evaluation.
+        details: of the same evaluation, None where there are none.
+
+    Returns:
+        A table of files, and facts.
+    """
+    if details is None:
+        words = f"{file.name} was written by trueval {file.data['trueval']}; there are no details beside it."
+        return Block("provenance", "Provenance", words=((words,),))
+    data = details.data
+    columns = (
+        Column("role", "/role"),
+        Column("file", "/path", show=lambda path: "standard input" if path == "-" else path),
+        counts("bytes", "/bytes"),
+        Column("SHA-256", "/sha256", show=lambda digest: digest or NOT_AVAILABLE),
+    )
+    rows = rows_of(details, columns, "files")
+    table = Table("files", ("The files that were read.",), details.name, columns, rows)
+    versions = ", ".join(f"{name} {number}" for name, number in data["versions"].items())
+    told = {"Written": data["written"], "Command": data["command"], "Versions": versions}
+    facts = tuple((term, (words,)) for term, words in told.items())
+    return Block("provenance", "Provenance", tables=(table,), facts=facts)
+
+
+def _told(name: str, value: Any) -> tuple[str, str, str]:
+    # Results of a newer version may hold a choice that this one does not know: its name and value are shown alone.
+    option = OPTIONS.get(name)
+    meaning = option.about if option is not None else ""
+    if option is not None and isinstance(value, str) and value in option.words:
+        meaning += f": {option.words[value]}"
+    if value is None:
+        shown = DEFAULTS.get(name, "none")
+    elif isinstance(value, bool):  # before the numbers: Python counts True as one of them
+        shown = "yes" if value else "no"
+    elif isinstance(value, float | int):
+        shown = f"{value:g}"
+    else:
+        shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return name.replace("_", " "), shown, meaning

@@ -1,0 +1,1 @@
+"""Chunking: documents cut into passages at sentence ends. Verb: chunk."""

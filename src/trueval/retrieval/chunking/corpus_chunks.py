@@ -1,0 +1,240 @@
+"""A corpus of chunks, made from a corpus of documents: one document at a time, however many there are."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import IO, Any, Final
+
+from trueval.errors import InputError, Place
+from trueval.files.atomic_files import write_whole
+from trueval.files.texts.text_files import Parts, find_parts, parts_of
+from trueval.files.texts.text_row import TextRow, joined
+from trueval.files.texts.text_rows import read_rows
+from trueval.retrieval.chunking.chunks import SEPARATOR, Chunk, Chunker
+from trueval.threads import Executor
+
+# 1: the first.
+FORMAT: Final = 1
+KIND: Final = "chunks"
+TITLES: Final = ("title", "section")  # of a document: what its breadcrumbs begin with
+FIELDS: Final = ("text",)
+SUFFIXES: Final = (".jsonl", ".jsonl.gz")
+TELL: Final = 1_000  # documents between two calls of tell
+PIECE: Final = 1 << 20  # characters that a process cuts at once, and pieces that all of them do
+PIECES: Final = 16
+
+Tell = Callable[[int], object] | None
+
+
+@dataclass
+class Chunked:
+    """What was cut, and what came of it.
+
+    Attributes:
+        documents: with a text.
+        empty: documents without a token, of which there is no chunk.
+        chunks: of all documents.
+        tokens: of all chunks, their breadcrumbs included.
+        most: tokens of the longest chunk.
+        longer: chunks above the size: their breadcrumb alone leaves no room.
+        characters: of the bodies of all chunks.
+        repeated: of these, what the chunk before has too.
+        notes: one-line remarks.
+    """
+
+    documents: int = 0
+    empty: int = 0
+    chunks: int = 0
+    tokens: int = 0
+    most: int = 0
+    longer: int = 0
+    characters: int = 0
+    repeated: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    def count(self, made: Sequence[Chunk], size: int) -> None:
+        """Count the chunks of one document."""
+        self.documents += bool(made)
+        self.empty += not made
+        self.chunks += len(made)
+        self.tokens += sum(chunk.tokens for chunk in made)
+        self.most = max([self.most, *(chunk.tokens for chunk in made)])
+        self.longer += sum(chunk.tokens > size for chunk in made)
+        self.characters += sum(chunk.end - chunk.start for chunk in made)
+        self.repeated += sum(max(one.end - other.start, 0) for one, other in pairwise(made))
+
+    def add(self, other: Chunked) -> None:
+        """Count what came of further documents."""
+        for name in ("documents", "empty", "chunks", "tokens", "longer", "characters", "repeated"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.most = max(self.most, other.most)
+
+    @property
+    def mean(self) -> float:
+        """Tokens of a chunk on average; 0 without any."""
+        return self.tokens / self.chunks if self.chunks else 0.0
+
+    @property
+    def overlap(self) -> float:
+        """Share of the text of chunks that the chunk before has too."""
+        return self.repeated / self.characters if self.characters else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `trueval chunk` says as JSON."""
+        counts = asdict(self)
+        return {"kind": KIND, "format": FORMAT, **counts, "mean": self.mean, "overlap": self.overlap}
+
+
+def corpus_parts(place: Path) -> Parts:
+    """The files of a corpus: of a collection, of a folder of parts, or the one file.
+
+    Raises:
+        InputError: as `find_parts` and `parts_of` say.
+    """
+    if not place.is_dir():
+        return Parts((place,))
+    found = find_parts(place, "corpus")
+    is_collection = found.paths[0].exists() or find_parts(place, "queries").paths[0].exists()
+    return found if is_collection else parts_of(place)
+
+
+def chunk_corpus(
+    place: Path,
+    out: Path,
+    chunker: Chunker,
+    *,
+    fields: Sequence[str] = FIELDS,
+    titles: Sequence[str] = TITLES,
+    tell: Tell = None,
+    executor: Executor | None = None,
+) -> Chunked:
+    """Cut the documents of a corpus and write their chunks, a corpus again, which is there when it is whole.
+
+    Memory holds one document and 16 bytes for each id; with an executor some 16 MB of documents.
+
+    Args:
+        place: a collection, a folder of parts, or a file: .jsonl (.gz, .zst) or .parquet.
+        out: .jsonl or .jsonl.gz; of each chunk _id ("DOCUMENT#NUMBER"), title (""), text, document, start, end, tokens
+            and sha256.
+        chunker: how documents are cut.
+        fields: of a document that make its text, joined by line ends.
+        titles: of a document that its breadcrumbs begin with, those that are there.
+        tell: called now and then with the number of documents so far.
+        executor: several processes that share the work, where a corpus is large; the bytes are the same. None for this
+            one, which also cuts by the tokens of a model, whose tokenizer has threads of its own.
+
+    Raises:
+        InputError: a file is missing or bad, with its line; an id is there twice; no document has a text; or `out` is
+            one of the files that are read.
+        OSError: `out` cannot be written.
+    """
+    if not out.name.endswith(SUFFIXES):
+        raise InputError(f"{out}: chunks are written as {' or '.join(SUFFIXES)}. Give the file such a name.")
+    parts = corpus_parts(place)
+    if out.exists() and any(path.exists() and path.samefile(out) for path in parts.paths):
+        raise InputError(f"{out}: this is a file of the corpus itself. Write the chunks to another.")
+    counts = Chunked(notes=[parts.note] if parts.note else [])
+    rows = _told(_unrepeated(read_rows(parts.paths, (*fields, *titles))), tell)
+
+    cut = partial(_cut, chunker, tuple(fields), tuple(titles))
+
+    def parts_of_work() -> Iterator[tuple[bytes, Chunked]]:
+        if executor is None or chunker.tokenizer is not None:
+            yield from (cut([row]) for row in rows)
+            return
+        pieces = _pieces(rows)
+        while several := list(islice(pieces, PIECES)):
+            yield from executor.map(cut, several)
+
+    def write(path: Path) -> None:
+        with _opened(path, packed=out.name.endswith(".gz")) as file:
+            for lines, counted in parts_of_work():
+                counts.add(counted)
+                file.write(lines)
+        if not counts.chunks:
+            raise Place(parts.said).error(
+                f"no document has a text. It must be in {' or '.join(map(repr, fields))}. Name its fields."
+            )
+
+    write_whole(out, write)
+    if counts.empty:
+        counts.notes.append(f"{parts.said}: {counts.empty} documents have no text, and no chunk.")
+    return counts
+
+
+def _cut(
+    chunker: Chunker, fields: tuple[str, ...], titles: tuple[str, ...], rows: Sequence[TextRow]
+) -> tuple[bytes, Chunked]:
+    """The lines of the chunks of some documents, and what came of them."""
+    counts, lines = Chunked(), []
+    for row in rows:
+        made = list(chunker.chunks(row.id, _text(row.values, fields), _title(row.values, titles)))
+        counts.count(made, chunker.size)
+        lines += [_line(chunk) for chunk in made]
+    return b"".join(lines), counts
+
+
+def _pieces(rows: Iterable[TextRow]) -> Iterator[list[TextRow]]:
+    """Documents, a piece of work at a time."""
+    piece, size = list[TextRow](), 0
+    for row in rows:
+        piece.append(row)
+        size += sum(len(str(value)) for value in row.values.values())
+        if size >= PIECE:
+            yield piece
+            piece, size = [], 0
+    if piece:
+        yield piece
+
+
+def _text(values: Mapping[str, Any], fields: Sequence[str]) -> str:
+    # By line ends, so that a heading at the beginning of a field is one.
+    return "\n".join(text for text in (joined(values, (name,)) for name in fields) if text)
+
+
+def _title(values: Mapping[str, Any], titles: Sequence[str]) -> str:
+    found = (joined(values, (name,)).strip() for name in titles)
+    return SEPARATOR.join(" ".join(text.split()) for text in found if text)
+
+
+def _line(chunk: Chunk) -> bytes:
+    try:
+        return f"{json.dumps(chunk.to_dict(), ensure_ascii=False)}\n".encode()
+    except UnicodeEncodeError:  # half a surrogate pair, which JSON has a way to write and UTF-8 has not
+        return f"{json.dumps(chunk.to_dict())}\n".encode()
+
+
+@contextmanager
+def _opened(path: Path, *, packed: bool) -> Iterator[IO[bytes] | gzip.GzipFile]:
+    with path.open("wb") as file:
+        if not packed:
+            yield file
+            return
+        with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packing:  # the same bytes every time
+            yield packing
+
+
+def _unrepeated(rows: Iterable[TextRow]) -> Iterator[TextRow]:
+    """The rows, of whose ids a hash is kept: of 2⁶⁴ documents two would be alike."""
+    seen = set[bytes]()
+    for row in rows:
+        digest = hashlib.blake2b(row.id.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        if digest in seen:
+            raise row.place.error(f"the id {row.id!r} is there twice. Every document must have an id of its own.")
+        seen.add(digest)
+        yield row
+
+
+def _told(rows: Iterable[TextRow], tell: Tell) -> Iterator[TextRow]:
+    for number, row in enumerate(rows):
+        if tell is not None and number % TELL == 0:
+            tell(number)
+        yield row

@@ -1,0 +1,311 @@
+"""Cuts: what the end of a context leaves to chance, where it falls inside a group of equal scores (cutoff.py).
+
+What the choice among equal scores does to a measure is what ties do to it: `evaluate` over lists that hold the whole
+group gives the expected, the lowest and the highest value. Repeated calls show what the engine really does (calls.py).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from trueval.errors import PolicyError
+from trueval.evaluation.evaluate import Measures
+from trueval.evaluation.scores import Scores
+from trueval.numerics import or_null
+from trueval.policy.conventions import Policy
+from trueval.retrieval.cuts.call_differences import Calls, compared
+from trueval.retrieval.cuts.cut_values import checked, scored
+from trueval.retrieval.cuts.cutoff import Cut, chances, documents_of, find_cuts
+from trueval.retrieval.cuts.tie_causes import Cause, causes_of
+from trueval.retrieval.indexes.repeated_calls import MOST, Opened, fetch_past, may_go_on, put_together, repeat
+from trueval.run import Run
+from trueval.version import __version__
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+# 1: the first.
+FORMAT_VERSION: Final = 1
+KIND: Final = "cuts"
+# What the JSON says of a measure, of both sources of ties together and of each.
+ENDS: Final = ("expected", "lowest", "highest")
+# Integers up to here are exact where JSON is read as float64.
+EXACT: Final = 2**53
+
+
+@dataclass(frozen=True, eq=False)
+class Cuts:
+    """What the cut at k leaves to the engine.
+
+    Attributes:
+        k: documents of a context.
+        name: of what was searched.
+        queries: that were asked.
+        run: the lists, deeper than k, of the queries that find something.
+        cuts: of the queries whose cutoff falls inside a group, or whose list ends in one.
+        calls: repeated calls compared; None for one call.
+        causes: why the groups tie, one for each cut; empty where texts are not known.
+        scores: of the run under ties; None without judgments.
+        parts: of the same, by "cut" with the ties at the cutoff alone, by "inside" with the others alone.
+        realized: the scores of each call, ties as it listed them.
+        about: what was searched, for the JSON.
+        notes: one-line remarks.
+        stages: of a pipeline (tie_propagation.py), for the JSON; None where there is none.
+    """
+
+    k: int
+    name: str
+    queries: int
+    run: Run
+    cuts: tuple[Cut, ...]
+    calls: Calls | None
+    causes: tuple[Cause, ...]
+    scores: Scores | None
+    parts: Mapping[str, Scores]
+    realized: tuple[Scores, ...]
+    about: Mapping[str, Any]
+    notes: tuple[str, ...]
+    stages: Mapping[str, Any] | None = None
+
+    @property
+    def inside(self) -> tuple[Cut, ...]:
+        """The cuts inside a group of which both sides are known."""
+        return tuple(cut for cut in self.cuts if cut.inside)
+
+    def chances(self) -> pl.DataFrame:
+        """The documents that can be in the context: query_id, doc_id, score, chance and, of repeated calls, entered.
+
+        `chance` is 1 above the group, slots / size in it; documents below, of chance 0, are left out. `entered` is the
+        share of the calls that have the document in their context.
+        """
+        frame = chances(self.run, self.k, self.cuts)
+        if self.calls is None:
+            return frame
+        entered = self.calls.entered()
+        return frame.join(entered, on=["query_id", "doc_id"], how="left", maintain_order="left").with_columns(
+            pl.col("entered").fill_null(0.0)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `trueval cuts`."""
+        return {
+            "kind": KIND,
+            "format": FORMAT_VERSION,
+            "trueval": __version__,
+            "name": self.name,
+            "k": self.k,
+            "about": dict(self.about),
+            "policy": None if self.scores is None else self.scores.policy.to_dict(),
+            "summary": self._summary(),
+            "causes": self._causes(),
+            "calls": None if self.calls is None else calls_to_dict(self.calls, self.inside),
+            "measures": self._measures(),
+            "stages": self.stages,
+            "cuts": [self._cut(at) for at in range(len(self.cuts))],
+            "notes": list(self.notes),
+        }
+
+    def _summary(self) -> dict[str, Any]:
+        inside = self.inside
+        return {
+            "queries": self.queries,
+            "cut": len(inside),
+            "open": sum(cut.open for cut in self.cuts),
+            "largest_group": max((cut.size for cut in inside), default=0),
+            "at_stake": sum(cut.slots / (cut.above + cut.slots) for cut in inside) / len(inside) if inside else 0.0,
+            "overlap": sum(cut.overlap for cut in inside) / len(inside) if inside else 1.0,
+            "depth_needed": max((cut.above + cut.size for cut in inside), default=0),
+        }
+
+    def _causes(self) -> dict[str, Any] | None:
+        known = [cause for cut, cause in zip(self.cuts, self.causes, strict=False) if cut.inside]
+        if not known:
+            return None
+        names = dict.fromkeys(cause.name for cause in known)
+        exact = [cause.decided for cause in known if cause.decided is not None]
+        return {
+            "cuts": {name: sum(cause.name == name for cause in known) for name in names},
+            "decided_by_exact_scores": sum(exact) if exact else None,
+        }
+
+    def _measures(self) -> dict[str, Any]:
+        if self.scores is None:
+            return {}
+        found = {}
+        for name, estimate in self.scores.means().items():
+            entry = estimate.to_dict("expected", "lowest", "highest", "range", "sd")
+            calls = [each.mean(name).tie_broken for each in self.realized]
+            known = [value for value in calls if not math.isnan(value)]
+            ends = {"calls_lowest": min(known, default=None), "calls_highest": max(known, default=None)}
+            parts = {part: each.mean(name).to_dict(*ENDS, "range") for part, each in self.parts.items()}
+            found[name] = {**entry, **parts, "calls": [*map(or_null, calls)], **ends}
+        return found
+
+    def _cut(self, at: int) -> dict[str, Any]:
+        cut = self.cuts[at]
+        contexts = cut.contexts
+        entry: dict[str, Any] = {
+            "query": cut.query,
+            "above": cut.above,
+            "group": cut.size,
+            "slots": cut.slots,
+            "chance": cut.chance,
+            "score": cut.score if math.isfinite(cut.score) else str(cut.score),
+            "open": cut.open,
+            "contexts": contexts if contexts <= EXACT else None,
+            "log10_contexts": math.log10(contexts),  # also of integers that are too large for a float
+            "overlap": cut.overlap,
+        }
+        if self.causes:
+            entry |= {"cause": self.causes[at].name, **self.causes[at].to_dict()}
+        if self.calls is not None:
+            entry["calls"] = {
+                "contexts": int(self.calls.contexts[cut.place]),
+                "differed_by_ties": int(self.calls.by_ties[cut.place]),
+                "differed_otherwise": int(self.calls.otherwise[cut.place]),
+            }
+        return entry | {"measures": self._of_query(cut.query)}
+
+    def _of_query(self, query: str) -> dict[str, Any]:
+        if self.scores is None or query not in self._rows:
+            return {}
+        row = self._rows[query]
+
+        def ends(scores: Scores, column: int) -> dict[str, Any]:
+            return {name: or_null(float(getattr(scores, name)[row, column])) for name in ENDS}
+
+        return {
+            str(measure): ends(self.scores, column) | {part: ends(each, column) for part, each in self.parts.items()}
+            for column, measure in enumerate(self.scores.measures)
+        }
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        ids = () if self.scores is None else self.scores.query_ids
+        return {query: row for row, query in enumerate(ids)}
+
+
+def cut_index(
+    opened: Opened,
+    k: int,
+    *,
+    repeats: int = 5,
+    most: int = MOST,
+    judgments: Any = None,
+    measures: Measures | None = None,
+    texts: Mapping[str, str] | None = None,
+    policy: Policy | None = None,
+    name: str = "index",
+    about: Mapping[str, Any] | None = None,
+    **choices: Any,
+) -> Cuts:
+    """Audit the cut of an index at k: fetch past it until the group of equal scores ends, and repeat the call.
+
+    Args:
+        opened: an index, and the queries as it takes them.
+        k: documents of a context.
+        repeats: calls for k documents that are compared; fewer than 2 compare none.
+        most: documents to fetch at most for one query.
+        judgments: what `Judgments.of` takes; None for none, and then no measure is known.
+        measures: as in `evaluate`; recall, nDCG@k and, for grades of the rubric, RA-nWG@k if None; of a golden set
+            those of `evaluate`, at k.
+        texts: by document id, to tell identical texts from ties of another making; None where not known.
+        policy: as in `evaluate`; its tie precision says what is equal.
+        name: of the index in tables.
+        about: what was searched, for the JSON.
+        choices: as in `evaluate`.
+
+    Raises:
+        InputError: the index gives what is no list of documents, or finds nothing.
+        PolicyError: k is below 1, or a choice is unknown.
+    """
+    judged = checked(k, judgments, measures, policy, choices)
+    precision = judged.policy.tie_precision
+    fetched = fetch_past(opened, k, most=most, precision=precision, name=name)
+    calls, notes = None, list(fetched.notes)
+    groups = find_cuts(fetched.run, k, fetched.unfinished, precision)
+    if repeats > 1:
+        runs, remarks = repeat(opened, fetched.run, k, repeats, name)
+        calls = compared(runs, fetched.run.query_ids, k, precision, deep=fetched.run, cuts=documents_of(groups))
+        notes += remarks
+    causes = () if texts is None else causes_of(groups, texts, opened)
+    worth = scored(fetched.run, groups, calls, judged, k)
+    notes += worth.notes
+    asked = len(opened.query_ids)
+    return Cuts(k, name, asked, fetched.run, groups, calls, causes, *worth[:3], about or {}, tuple(notes))
+
+
+def cut_runs(
+    runs: Sequence[Any],
+    k: int,
+    *,
+    judgments: Any = None,
+    measures: Measures | None = None,
+    texts: Mapping[str, str] | None = None,
+    policy: Policy | None = None,
+    about: Mapping[str, Any] | None = None,
+    **choices: Any,
+) -> Cuts:
+    """Audit the cut at k of a run that goes deeper, or of several runs of repeated calls.
+
+    The documents that several calls list are put together, each with its score of the first call that lists it.
+
+    Args:
+        runs: what `Run.of` takes, one at least; several are repeated calls of the same queries.
+        k: documents of a context.
+        judgments: as in cut_index.
+        measures: as in cut_index.
+        texts: as in cut_index.
+        policy: as in cut_index.
+        about: what was searched, for the JSON.
+        choices: as in `evaluate`.
+
+    Raises:
+        InputError: a run cannot be read, no list goes past k, or the runs share no query.
+        PolicyError: k is below 1, or a choice is unknown.
+
+    >>> found = cut_runs([{"q": {"a": 3.0, "b": 2.0, "c": 2.0}}], 2)
+    >>> found.inside[0].documents, found.inside[0].chance
+    (('b', 'c'), 0.5)
+    """
+    judged = checked(k, judgments, measures, policy, choices)
+    given = [Run.of(run) for run in runs]
+    if not given:
+        raise PolicyError("Name a run at least.")
+    run, notes = put_together(given, k)
+    precision = judged.policy.tie_precision
+    groups = find_cuts(run, k, may_go_on(given, run, k, precision), precision)
+    calls = compared(given, run.query_ids, k, precision)
+    causes = () if texts is None else causes_of(groups, texts, None)
+    worth = scored(run, groups, calls, judged, k)
+    name, asked = given[0].name, len(run.query_ids)
+    return Cuts(k, name, asked, run, groups, calls, causes, *worth[:3], about or {}, (*notes, *worth.notes))
+
+
+def calls_to_dict(calls: Calls, inside: Sequence[Cut]) -> dict[str, Any]:
+    """What the JSON says of repeated calls.
+
+    Args:
+        calls: compared.
+        inside: the cuts inside a group, of which calls that choose at random would differ.
+    """
+    number, change = len(calls.runs), calls.largest_change
+    return {
+        "number": number,
+        "differed_by_ties": int((calls.by_ties > 0).sum()),
+        "differed_otherwise": int((calls.otherwise > 0).sum()),
+        "reordered": int((calls.reordered > 0).sum()),
+        "rescored": int((calls.rescored > 0).sum()),
+        "largest_change": change if math.isfinite(change) else None,
+        "deeper": calls.deeper,
+        "expected_to_differ": sum(cut.chance_to_differ(number) for cut in inside),
+    }

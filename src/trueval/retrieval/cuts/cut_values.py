@@ -1,0 +1,123 @@
+"""Cut worth: by what an audit of a cut is measured, and what its lists are worth under each source of ties."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from trueval.errors import PolicyError, TruevalWarning
+from trueval.evaluation.defaults import PLAIN, fill_defaults, rubric_measures
+from trueval.evaluation.evaluate import Measures, evaluate
+from trueval.evaluation.scores import Scores
+from trueval.judgments import Judgments
+from trueval.measures import Measure
+from trueval.policy.conventions import Policy
+from trueval.retrieval.cuts.call_differences import Calls
+from trueval.retrieval.cuts.cutoff import Cut
+from trueval.retrieval.cuts.tie_sources import separate_ties
+from trueval.run import Run
+
+# The grades that RA-nWG is defined for, and from which on a document is evidence (P-B §2.4).
+RUBRIC: Final = (1, 5)
+EVIDENCE: Final = 4
+
+
+def default_measures(k: int, judgments: Judgments) -> str:
+    """Recall and nDCG at k, and RA-nWG at k where the grades are of its rubric.
+
+    Args:
+        k: documents of a context.
+        judgments: of which the grades decide.
+    """
+    grades = judgments.frame["grade"]
+    on_rubric = bool(grades.is_between(*RUBRIC).all()) and bool((grades >= EVIDENCE).any())
+    return f"R@{k} nDCG@{k}{f' RA-nWG@{k}' if on_rubric else ''}"
+
+
+class Judged(NamedTuple):
+    """By what an audit at k is measured.
+
+    Attributes:
+        judgments: None where there are none.
+        measures: none without judgments.
+        policy: every choice that changes a number.
+    """
+
+    judgments: Judgments | None
+    measures: tuple[Measure, ...]
+    policy: Policy
+
+
+def checked(
+    k: int, judgments: Any, measures: Measures | None, policy: Policy | None, choices: Mapping[str, Any]
+) -> Judged:
+    """By what an audit at k is measured, with what judgments say where nobody else does.
+
+    Args:
+        k: documents of a context.
+        judgments: what `Judgments.of` takes; None for none.
+        measures: as in cut_index.
+        policy: as in cut_index.
+        choices: attributes of Policy.
+
+    Raises:
+        InputError: the judgments cannot be read.
+        MeasureError: a measure cannot be read.
+        PolicyError: k is below 1, a choice is unknown, or the first k documents would be others.
+    """
+    if k < 1:
+        raise PolicyError(f"k must be an integer >= 1. Got {k!r}.")
+    judged = None if judgments is None else Judgments.of(judgments)
+    plain = PLAIN if judged is None else default_measures(k, judged)
+    wanted, chosen = fill_defaults(judged, measures, policy, choices, plain=plain, rubric=rubric_measures(k))
+    if chosen.depth is not None:
+        raise PolicyError("Cuts are looked at where k is, past which lists must go. Leave depth out.")
+    for name in ("judged_only", "skip_first"):
+        if getattr(chosen, name):
+            raise PolicyError(f"{name} would measure other documents than the first {k}, of which contexts are made.")
+    return Judged(judged, () if judged is None else wanted, chosen)
+
+
+class Worth(NamedTuple):
+    """What lists are worth, and what each source of ties does to it.
+
+    Attributes:
+        scores: under ties; None without judgments.
+        parts: of the same, by "cut" with the ties at the cutoff alone, by "inside" with the others alone.
+        realized: of each call as it came.
+        notes: one-line remarks.
+    """
+
+    scores: Scores | None = None
+    parts: Mapping[str, Scores] = MappingProxyType({})
+    realized: tuple[Scores, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def scored(run: Run, cuts: Sequence[Cut], calls: Calls | None, judged: Judged, k: int) -> Worth:
+    """The scores of the lists under ties and of each call as it came, and what looks wrong about them.
+
+    Args:
+        run: lists that go past k.
+        cuts: of this run.
+        calls: repeated ones; None for none.
+        judged: by what they are measured.
+        k: documents of a context.
+    """
+    judgments, measures, chosen = judged
+    if judgments is None:
+        return Worth()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TruevalWarning)  # they are in the notes
+        # A context holds k documents, whatever a measure would see of a longer list.
+        policy = replace(chosen, depth=k)
+        scores = evaluate(run, judgments, measures, policy=policy)
+        settled = replace(policy, tie_precision=None)
+        sources = separate_ties(run, cuts, chosen.tie_precision)._asdict()
+        parts = {name: evaluate(each, judgments, measures, policy=settled) for name, each in sources.items()}
+        realized = [] if calls is None else calls.runs
+        as_listed = tuple(evaluate(call, judgments, measures, policy=chosen, tie_order="input") for call in realized)
+    return Worth(scores, parts, as_listed, scores.notes)

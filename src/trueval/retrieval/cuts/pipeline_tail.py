@@ -1,0 +1,162 @@
+"""The tail of a pipeline: what it does with the lists of its retrievers, done again for other lists."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from trueval.collection import ids_in_order
+from trueval.numerics import distinct
+from trueval.retrieval.fusion.ranked_lists import listed, places_of
+from trueval.retrieval.indexes.hits import Hits
+from trueval.retrieval.pipeline.rerank import rerank
+from trueval.retrieval.pipeline.stage_runner import Work
+from trueval.run import Run
+from trueval.standings.groups import starts_of
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Rows(NamedTuple):
+    """Lists as numbers, those of a query together and best first.
+
+    Attributes:
+        query: [row] place of the query in the collection.
+        document: [row] place of the document.
+        score: [row].
+    """
+
+    query: Ints
+    document: Ints
+    score: Floats
+
+    @property
+    def rank(self) -> Ints:
+        """[row] from 0."""
+        return np.arange(len(self.query)) - np.searchsorted(self.query, self.query)
+
+    def at(self, rows: Any) -> Rows:
+        """Some of the rows."""
+        return Rows(self.query[rows], self.document[rows], self.score[rows])
+
+
+class Tail:
+    """What a pipeline does with the lists of its retrievers.
+
+    Args:
+        work: of the pipeline, whose indexes are open.
+    """
+
+    def __init__(self, work: Work) -> None:
+        self.work, self.settings, self.collection = work, work.settings, work.collection
+        self.query_ids, self.doc_ids = pl.Series(list(self.collection.queries)), ids_in_order(self.collection.documents)
+        uncut = {
+            name: {**values, "depth": None} if name == "fuse" else values for name, values in work.settings.items()
+        }
+        self.uncut = Work(work.collection, uncut, work.shared, work.begin)
+
+    def joined(self, runs: Mapping[str, Run]) -> Run:
+        """One run of those of the retrievers, not cut yet where they are fused."""
+        given = [self.rescored(run) if name == "dense" else run for name, run in runs.items()]
+        return self.uncut.fuse(given, (), silent) if "fuse" in self.settings else given[0]
+
+    @property
+    def depth(self) -> int | None:
+        """Documents that stay of each fused list."""
+        depth: int | None = self.settings["fuse"]["depth"] if "fuse" in self.settings else None
+        return depth
+
+    @property
+    def rescores(self) -> bool:
+        """Whether [index] scores what its index finds anew."""
+        return "index" in self.settings and self.settings["index"]["scoring"] != "index"
+
+    def with_scored(self, runs: Mapping[str, Run], scored: Run) -> dict[str, Run]:
+        """The runs of the retrievers, that of the dense index as it is scored anew: `joined` takes it as it is."""
+        return {
+            "scoring" if name == "dense" else name: scored if name == "dense" else run for name, run in runs.items()
+        }
+
+    def rescored(self, run: Run) -> Run:
+        """A run of the dense index with the scores that [index] asks for."""
+        opened = self.work.opened["dense"]
+        if self.settings["index"]["scoring"] == "index" or opened.query_vectors is None:
+            return run
+        rows, queries = self.to_rows(run), opened.query_vectors[np.sort(self.places(run.query_ids))]
+        hits = Hits(run.offsets, rows.document, rows.score)
+        ids = self.query_ids[np.sort(self.places(run.query_ids))].to_list()
+        return self.work.scored(hits, replace(opened, query_vectors=queries)).to_run(ids, self.doc_ids, "dense")
+
+    def before_reranking(self, runs: Mapping[str, Run]) -> Rows:
+        """The lists that the reranker gets, or that the pipeline ends with."""
+        cut = listed(self.joined(runs), self.depth)
+        return self.deduplicated(cut.only(np.ones(len(cut.rank), dtype=bool), "fuse", "fusion"))
+
+    def deduplicated(self, run: Run) -> Rows:
+        """The lists without near duplicates, where the pipeline leaves them out."""
+        return self.to_rows(self.work.deduplicate([run], (), silent) if "deduplicate" in self.settings else run)
+
+    def reranked(self, ends: Sequence[Rows]) -> Rows | None:
+        """The pairs that some order brings before the reranker, sorted, with their scores; None without one."""
+        if "rerank" not in self.settings:
+            return None
+        settings = self.settings["rerank"]
+        keys = distinct(np.concatenate([self.pairs(rows.at(rows.rank < settings["depth"])) for rows in ends]))
+        query, document = np.divmod(keys, len(self.doc_ids))
+        given = self.to_run(Rows(query, document, np.zeros(len(keys))), "candidates")
+        step, model, store = self.work.begin("rerank"), self.work.model("rerank"), self.work.shared.outputs
+        found = self.to_rows(rerank(given, self.collection, model, scoring=settings["scoring"], store=store, step=step))
+        return found.at(np.argsort(self.pairs(found)))
+
+    def ordered(self, rows: Rows, reranked: Rows | None, rng: np.random.Generator | None = None) -> Rows:
+        """The lists as the pipeline ends: by the scores of the reranker where there is one.
+
+        Args:
+            rows: before it.
+            reranked: pairs and their scores.
+            rng: breaks the ties of the reranker; None leaves them in the order before it.
+        """
+        if reranked is None:
+            return rows
+        kept = rows.at(rows.rank < self.settings["rerank"]["depth"])
+        score = reranked.score[np.searchsorted(self.pairs(reranked), self.pairs(kept))]
+        key = np.arange(len(score)) if rng is None else rng.permutation(len(score))
+        order = np.lexsort((key, -score, kept.query))
+        return Rows(kept.query[order], kept.document[order], score[order])
+
+    def first(self, rows: Rows, k: int) -> Rows:
+        """The first k of each list."""
+        return rows.at(rows.rank < k)
+
+    def pairs(self, rows: Rows) -> Ints:
+        """[row] one number for each pair of query and document."""
+        return rows.query * len(self.doc_ids) + rows.document
+
+    def places(self, query_ids: pl.Series) -> Ints:
+        """Of queries in the collection."""
+        return places_of(query_ids, self.query_ids)
+
+    def to_rows(self, run: Run) -> Rows:
+        """The rows of a run, queries in the order of the collection, ties as it lists them."""
+        lists = listed(run)
+        query = self.places(lists.query_ids)[lists.of_row]
+        document = places_of(lists.documents["doc_id"], self.doc_ids)
+        order = np.argsort(query, kind="stable")
+        return Rows(query[order], document[order], lists.documents["score"].to_numpy()[order])
+
+    def to_run(self, rows: Rows, name: str) -> Run:
+        """A run of rows; queries without any are left out."""
+        sizes = np.bincount(rows.query, minlength=len(self.query_ids))
+        documents = pl.DataFrame({"doc_id": self.doc_ids[rows.document], "score": rows.score})
+        queries = self.query_ids.filter(pl.Series(sizes > 0))
+        return Run(documents, queries, starts_of(sizes[sizes > 0]), name, "pipeline")
+
+
+def silent(part: str, done: int, of: int) -> None:
+    """Takes the steps of stages that take no time worth a bar."""

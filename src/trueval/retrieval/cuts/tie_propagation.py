@@ -1,0 +1,379 @@
+"""Travel: how far the ties of each stage of a pipeline go, to which contexts at its end.
+
+Every retriever is asked past its depth until the group of equal scores there ends. Then the equal scores of one stage
+are put into other orders, as engines put them, and all that follows is done again: fusion, duplicates, reranking, the
+cut at k. A query whose stage has no more orders than `draws` goes through all of them, any other through `draws` that
+are drawn at random. Each pair is reranked once, whatever the number of orders.
+
+    replaced = mean over queries and orders of the share of the context that the pipeline as it is does not have
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueval.collection import Collection
+from trueval.errors import PolicyError, TruevalWarning
+from trueval.evaluation.evaluate import Measures, evaluate
+from trueval.evaluation.scores import Scores
+from trueval.numerics import or_null
+from trueval.policy.conventions import Policy
+from trueval.report.provenance import recorded
+from trueval.retrieval.cuts.call_differences import compared
+from trueval.retrieval.cuts.cut_audit import Cuts, calls_to_dict, cut_index
+from trueval.retrieval.cuts.cut_values import Judged, checked, scored
+from trueval.retrieval.cuts.cutoff import documents_of, find_cuts
+from trueval.retrieval.cuts.pipeline_tail import Rows, Tail
+from trueval.retrieval.cuts.tie_causes import causes_of
+from trueval.retrieval.fusion.tie_orders import Orders
+from trueval.retrieval.indexes.repeated_calls import MOST, Opened, fetch_past, repeat
+from trueval.retrieval.pipeline.config import formats_used
+from trueval.retrieval.pipeline.pipeline import Pipeline
+from trueval.retrieval.pipeline.stage_resources import Begin
+from trueval.retrieval.pipeline.stage_runner import Work, opened_work
+from trueval.run import Run
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# The table with the depth of each retriever.
+RETRIEVERS: Final = {"dense": "index", "sparse": "sparse"}
+# The stage whose scores the final lists have → what their ties of different texts are called.
+LAST: Final = {"rerank": "reranker", "fuse": "fusion", "index": "index or format", "sparse": "equal scores"}
+
+
+def cut_pipeline(
+    pipeline: Pipeline,
+    collection: Collection,
+    k: int,
+    *,
+    repeats: int = 5,
+    most: int = MOST,
+    draws: int = 50,
+    judgments: Any = None,
+    measures: Measures | None = None,
+    cache: Path | None = None,
+    begin: Begin | None = None,
+    policy: Policy | None = None,
+    **choices: Any,
+) -> Cuts:
+    """Audit the cut at k of a pipeline over a collection, and how far the ties of its stages travel.
+
+    Args:
+        pipeline: stages and their settings; of one index alone, the index is asked for k documents.
+        collection: documents and queries.
+        k: documents of a context.
+        repeats: calls of each index that are compared.
+        most: documents to fetch at most for one query.
+        draws: orders of equal scores that go through the pipeline at most.
+        judgments: as in cut_index.
+        measures: as in cut_index.
+        cache: keeps embeddings and indexes; None keeps nothing.
+        begin: as in Pipeline.retrieve.
+        policy: as in cut_index; its seed draws the orders.
+        choices: as in `evaluate`.
+
+    Raises:
+        InputError: as in Pipeline.retrieve and cut_index.
+        PolicyError: k or draws is below 1, or a choice is unknown.
+    """
+    judged = checked(k, judgments, measures, policy, choices)
+    if draws < 1:
+        raise PolicyError(f"draws must be an integer >= 1. Got {draws!r}.")
+    with opened_work(collection, pipeline.settings, cache=cache, begin=begin) as work:
+        if _is_one_index(work.settings):
+            found = cut_index(
+                next(iter(work.opened.values())),
+                k,
+                repeats=repeats,
+                most=most,
+                judgments=judged.judgments,
+                measures=judged.measures or None,
+                texts=collection.documents,
+                policy=judged.policy,
+                name=pipeline.name,
+                about=_about(work),
+            )
+        else:
+            found = _followed(work, pipeline.name, k, judged, repeats, most, draws)
+        return replace(found, notes=(*formats_used(pipeline.settings), *found.notes))
+
+
+def _followed(
+    work: Work,
+    name: str,
+    k: int,
+    judged: Judged,
+    repeats: int,
+    most: int,
+    draws: int,
+) -> Cuts:
+    """The cut at the end of a pipeline, with what the ties of every stage do to it."""
+    settings, texts, chosen = work.settings, work.collection.documents, judged.policy
+    searched, tail = _Searched(work, chosen, most=most, repeats=repeats), Tail(work)
+    listed_runs = searched.as_listed()
+    base = tail.before_reranking(listed_runs)
+    varied = _varied(tail, searched, k, chosen, draws)
+    pairs = tail.reranked([base, *(rows for each in varied for rows in each.ends)])
+    ordered = tail.ordered(base, pairs)
+    final, unfinished = _final(tail, searched, listed_runs, ordered, name, k)
+    cuts = find_cuts(final, k, unfinished, chosen.tie_precision)
+    worth = scored(final, cuts, None, judged, k)
+    travel = _Travel(tail, tail.first(ordered, k), k, worth.scores, judged.judgments)
+    entries = [travel.entry(each, pairs) | searched.entries.get(each.name, {}) for each in varied]
+    if pairs is not None:
+        entries.insert(-1, travel.entry(_of_last(tail, final, k, chosen, draws), None))
+    told = {"draws": draws, "seed": chosen.seed, "stages": entries}
+    told["measures"] = [str(measure) for measure in judged.measures]
+    last = next(stage for table, stage in LAST.items() if table in settings)
+    causes = causes_of(cuts, texts, None, otherwise=last)
+    remarks, asked = (*searched.notes, *worth.notes), len(work.collection.queries)
+    return Cuts(k, name, asked, final, cuts, None, causes, *worth[:3], _about(work), remarks, told)
+
+
+def _final(
+    tail: Tail, searched: _Searched, runs: Mapping[str, Run], ordered: Rows, name: str, k: int
+) -> tuple[Run, NDArray[np.bool_]]:
+    """The lists at the end, past k where there is more, and [query] whether they may go on there.
+
+    Args:
+        tail: of the pipeline.
+        searched: its retrievers.
+        runs: of the retrievers, cut at their depths.
+        ordered: the lists as the pipeline ends.
+        name: of the run.
+        k: documents of a context.
+    """
+    settings, run = tail.settings, tail.to_run(ordered, name)
+    if not settings.keys() & {"fuse", "deduplicate", "rerank"}:  # what one index finds, scored anew
+        return run, np.diff(run.offsets) >= min(searched.depths.values())
+    if settings.keys() & {"deduplicate", "rerank"} == set() and (tail.depth or 0) >= k:
+        run = tail.to_run(tail.to_rows(tail.joined(runs)), name)  # [fuse] depth cuts what k cuts, or more
+    return run, np.zeros(len(run.query_ids), dtype=bool)
+
+
+def _about(work: Work) -> dict[str, Any]:
+    """What was searched, for the JSON."""
+    return {
+        "collection": recorded(work.collection.source),
+        "documents": len(work.collection.documents),
+        **{f"[{table}]": _said(values) for table, values in work.settings.items()},
+    }
+
+
+class Varied(NamedTuple):
+    """What comes of the orders of one stage, or of all.
+
+    Attributes:
+        name: of the stage.
+        depth: at which it cuts; None for all stages.
+        ends: [draw] the lists before reranking, or at the end for the last stage.
+        number: [query of the collection] how many draws are different orders; those beyond repeat them.
+        sampled: queries whose orders are drawn.
+        cut: [query] documents of the group that the stage cuts; None for all stages.
+    """
+
+    name: str
+    depth: int | None
+    ends: list[Rows]
+    number: Ints
+    sampled: int
+    cut: Ints | None
+
+
+class _Searched:
+    """The lists of each retriever past its depth, and how it cuts them.
+
+    Args:
+        work: of the pipeline, whose indexes are open.
+        policy: whose tie precision counts.
+        most: documents to fetch at most.
+        repeats: calls that are compared.
+    """
+
+    def __init__(self, work: Work, policy: Policy, *, most: int, repeats: int) -> None:
+        self.precision = policy.tie_precision
+        self.depths = {name: int(work.settings[RETRIEVERS[name]]["depth"]) for name in work.opened}
+        self.runs: dict[str, Run] = {}
+        self.entries: dict[str, dict[str, Any]] = {}
+        self.notes: list[str] = []
+        for name, each in work.opened.items():
+            self._search(name, each, most, repeats)
+
+    def _search(self, name: str, opened: Opened, most: int, repeats: int) -> None:
+        depth, precision = self.depths[name], self.precision
+        found = fetch_past(opened, depth, most=most, precision=precision, name=name)
+        cuts = find_cuts(found.run, depth, found.unfinished, precision)
+        inside, calls, notes = [cut for cut in cuts if cut.inside], None, list(found.notes)
+        if repeats > 1:
+            runs, remarks = repeat(opened, found.run, depth, repeats, name)
+            calls = compared(runs, found.run.query_ids, depth, precision, deep=found.run, cuts=documents_of(cuts))
+            notes += remarks
+        self.runs[name] = found.run
+        self.notes += [f"{name}: {note}" for note in notes]
+        self.entries[name] = {
+            "cut": len(inside),
+            "open": sum(cut.open for cut in cuts),
+            "largest_group": max((cut.size for cut in inside), default=0),
+            "calls": None if calls is None else calls_to_dict(calls, inside),
+        }
+
+    def orders(self, name: str, most: int, rng: np.random.Generator) -> Orders:
+        """The orders of a retriever's equal scores."""
+        return Orders(self.runs[name], self.depths[name], most, self.precision, rng)
+
+    def as_listed(self) -> dict[str, Run]:
+        """The lists of every retriever as they came, cut at their depths."""
+        nobody = np.random.default_rng(0)
+        return {name: self.orders(name, 1, nobody).as_listed() for name in self.runs}
+
+
+def _varied(tail: Tail, searched: _Searched, k: int, policy: Policy, draws: int) -> list[Varied]:
+    """What comes of the orders of each stage before the reranker, and last of all of them together."""
+    found, listed_runs = [], searched.as_listed()
+    orders = {}
+    for at, name in enumerate(searched.runs):
+        orders[name] = searched.orders(name, draws, np.random.default_rng([policy.seed, at]))
+        runs = ({**listed_runs, name: orders[name].at(draw)} for draw in range(_needed(orders[name], draws)))
+        ends = [tail.before_reranking(each) for each in runs]
+        found.append(_outcome(tail, name, searched.depths[name], orders[name], ends, draws))
+    if tail.rescores:
+        rng = np.random.default_rng([policy.seed, len(found)])
+        depth = None if tail.settings.keys() & {"fuse", "deduplicate", "rerank"} else k
+        scored = Orders(tail.rescored(listed_runs["dense"]), depth, draws, policy.tie_precision, rng)
+        given = (tail.with_scored(listed_runs, scored.at(draw)) for draw in range(_needed(scored, draws)))
+        ends = [tail.before_reranking(each) for each in given]
+        found.append(_outcome(tail, "scoring", depth, scored, ends, draws))
+    if "fuse" in tail.settings:
+        rng = np.random.default_rng([policy.seed, len(found)])
+        depth = tail.depth if tail.settings.keys() & {"deduplicate", "rerank"} else min(k, tail.depth or k)
+        fused = Orders(tail.joined(listed_runs), depth, draws, policy.tie_precision, rng)
+        ends = [tail.deduplicated(fused.at(draw)) for draw in range(_needed(fused, draws))]
+        found.append(_outcome(tail, "fuse", depth, fused, ends, draws))
+    rng = np.random.default_rng([policy.seed, len(found), draws])
+    ends, chosen = [], {name: searched.orders(name, 1, rng) for name in searched.runs}
+    for draw in range(draws):
+        drawn = {name: each.at(draw) for name, each in chosen.items()}
+        if tail.rescores:
+            anew = Orders(tail.rescored(drawn["dense"]), None, 1, policy.tie_precision, rng)
+            drawn = tail.with_scored(drawn, anew.at(draw))
+        run = tail.joined(drawn)
+        if "fuse" in tail.settings:
+            run = Orders(run, tail.depth, 1, policy.tie_precision, rng).at(draw)
+        ends.append(tail.deduplicated(run))
+    number = np.full(len(tail.query_ids), draws)
+    moved = np.any([each.number > 1 for each in found], axis=0)
+    return [*found, Varied("all", None, ends, number, int(moved.sum()), None)]
+
+
+def _of_last(tail: Tail, final: Run, k: int, policy: Policy, draws: int) -> Varied:
+    """What comes of the orders of the reranker's equal scores."""
+    orders = Orders(final, k, draws, policy.tie_precision, np.random.default_rng([policy.seed, k]))
+    ends = [tail.to_rows(orders.at(draw)) for draw in range(_needed(orders, draws))]
+    return _outcome(tail, "rerank", k, orders, ends, draws)
+
+
+def _needed(orders: Orders, draws: int) -> int:
+    """Draws that show every order, or as many as there may be."""
+    return draws if bool((orders.number == 0).any()) else int(orders.number.max(initial=1))
+
+
+def _outcome(tail: Tail, name: str, depth: int | None, orders: Orders, ends: list[Rows], draws: int) -> Varied:
+    number = np.ones(len(tail.query_ids), dtype=np.int64)
+    number[tail.places(orders.run.query_ids)] = np.where(orders.number == 0, draws, orders.number)
+    return Varied(name, depth, ends, number, int((orders.number == 0).sum()), orders.cut)
+
+
+class _Travel:
+    """What orders do to contexts, against those of the pipeline as it is.
+
+    Args:
+        tail: of the pipeline.
+        base: contexts of the pipeline as it is.
+        k: documents of a context.
+        scores: of its lists; None without judgments.
+        judgments: behind them.
+    """
+
+    def __init__(self, tail: Tail, base: Rows, k: int, scores: Scores | None, judgments: Any) -> None:
+        self.tail, self.base, self.k, self.scores, self.judgments = tail, base, k, scores, judgments
+        self.size = np.bincount(base.query, minlength=len(tail.query_ids))
+
+    def entry(self, varied: Varied, reranked: Rows | None) -> dict[str, Any]:
+        """What the JSON says of a stage: how many contexts its orders change, by how much, and what that costs.
+
+        Args:
+            varied: the lists of each order.
+            reranked: pairs and their scores; None where the lists are at the end already.
+        """
+        rng = np.random.default_rng(self.k) if varied.name == "all" else None
+        contexts = [self.tail.first(self.tail.ordered(rows, reranked, rng), self.k) for rows in varied.ends]
+        counts = np.arange(len(contexts))[:, None] < varied.number
+        lost = np.where(counts, [self.lost(context) for context in contexts], 0.0)
+        asked = self.size > 0
+        replaced = (lost.sum(axis=0) / np.minimum(varied.number, len(contexts)))[asked]
+        return {
+            "name": varied.name,
+            "depth": varied.depth,
+            "cut": None if varied.cut is None else int((varied.cut > 0).sum()),
+            "open": 0,
+            "largest_group": None if varied.cut is None else int(varied.cut.max(initial=0)),
+            "calls": None,
+            "changed": int((lost > 0).any(axis=0).sum()),
+            "replaced": float(replaced.mean()),
+            "enumerated": int((varied.number > 1).sum()) - varied.sampled if varied.name != "all" else 0,
+            "sampled": varied.sampled,
+            "measures": {} if self.scores is None else self.spread(contexts, varied.number, self.scores),
+        }
+
+    def lost(self, context: Rows) -> Floats:
+        """[query] share of the context as it is that another one does not have."""
+        pairs = self.tail.pairs
+        same = np.isin(pairs(self.base), pairs(context))
+        kept = np.bincount(self.base.query[same], minlength=len(self.size))
+        lost: Floats = 1.0 - (kept + (self.size == 0)) / np.maximum(self.size, 1)
+        return lost
+
+    def spread(self, contexts: Sequence[Rows], number: Ints, scores: Scores) -> dict[str, Any]:
+        """Mean over queries of the mean, the lowest and the highest value over the orders of each."""
+        values = np.array([self.values(context, scores) for context in contexts])
+        places = {query: at for at, query in enumerate(self.tail.query_ids.to_list())}
+        own = np.array([number[places[query]] if query in places else 1 for query in scores.query_ids])
+        beyond = np.arange(len(contexts))[:, None] >= own
+        found = {}
+        for column, measure in enumerate(scores.measures):
+            known = ~np.isnan(values[0, :, column])
+            of, hidden = values[:, known, column], beyond[:, known]
+            seen = np.ma.masked_array(of, hidden)
+            ends = {"expected": seen.mean(axis=0), "lowest": seen.min(axis=0), "highest": seen.max(axis=0)}
+            found[str(measure)] = {
+                name: or_null(float(each.mean())) if known.any() else None for name, each in ends.items()
+            }
+        return found
+
+    def values(self, context: Rows, scores: Scores) -> Floats:
+        """[query of the scores, measure] of a context in its order."""
+        ranked = Rows(context.query, context.document, -context.rank.astype(np.float64))
+        policy = replace(scores.policy, tie_precision=None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TruevalWarning)
+            run = self.tail.to_run(ranked, "context")
+            return evaluate(run, self.judgments, scores.measures, policy=policy).expected
+
+
+def _is_one_index(settings: Mapping[str, Any]) -> bool:
+    """Whether the pipeline does nothing but ask one index, so that the index itself is asked for k."""
+    stages = settings.keys() - {"corpus", "embed", "pipeline", "generate"}
+    return stages == {"sparse"} or (stages == {"index"} and settings["index"]["scoring"] == "index")
+
+
+def _said(values: Mapping[str, Any]) -> str:
+    said = {name: recorded(value) if isinstance(value, str) else value for name, value in values.items()}
+    return ", ".join(f"{name} {value}" for name, value in said.items() if value is not None)

@@ -1,0 +1,68 @@
+"""Tie sources: the lists of a run with the equal scores at the cutoff alone, and with those above it alone.
+
+What the choice at the cutoff does to a measure, and what the order of documents does that are in the context anyway,
+are two things. Each is seen in a list where every other tie is settled as the run has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from trueval.numerics import round_to
+from trueval.retrieval.cuts.cutoff import Cut
+from trueval.retrieval.fusion.ranked_lists import in_order
+from trueval.run import Run
+from trueval.standings.groups import tie_groups
+
+
+class TieSources(NamedTuple):
+    """A run, twice.
+
+    Attributes:
+        cut: with no ties but those of the groups that the cutoff falls into.
+        inside: with no ties but the others.
+    """
+
+    cut: Run
+    inside: Run
+
+
+def separate_ties(run: Run, cuts: Sequence[Cut], precision: str | float | None = None) -> TieSources:
+    """Settle the ties at the cutoff of a run as it has them, or all others.
+
+    Scores become places in the list, shifted so that what was above 0 stays there and what was not stays below: some
+    conventions take a score of 0 or less for not retrieved.
+
+    Args:
+        run: lists that go past the cutoff.
+        cuts: of this run.
+        precision: in which scores are compared; None for as they are.
+
+    >>> from trueval.retrieval.cuts.cutoff import find_cuts
+    >>> run = Run.of({"q": {"a": 3.0, "b": 3.0, "c": 2.0, "d": 2.0}})
+    >>> parts = separate_ties(run, find_cuts(run, 3, np.array([False])))
+    >>> [part.documents["score"].to_list() for part in parts]
+    [[5.0, 4.0, 3.0, 3.0], [5.0, 5.0, 3.0, 2.0]]
+    """
+    scores = round_to(run.documents["score"].to_numpy(), precision)
+    groups, sizes = tie_groups(scores, run.offsets), np.diff(run.offsets)
+    order = in_order(groups)
+    place = np.arange(len(order)) - np.repeat(run.offsets[:-1], sizes)
+    first = np.repeat(groups.start[:-1], groups.size) - np.repeat(run.offsets[:-1], sizes)
+    above = np.full(len(sizes), -1)
+    for cut in cuts:
+        above[cut.place] = cut.above
+    is_cut = first == np.repeat(above, sizes)
+    shift = np.where(scores[order] > 0, 1 + int(sizes.max(initial=0)), 0)
+
+    def tied(where: np.typing.NDArray[np.bool_]) -> Run:
+        values = np.empty(len(order))
+        values[order] = shift - np.where(where, first, place)
+        return replace(run, documents=run.documents.with_columns(score=pl.Series(values)))
+
+    return TieSources(tied(is_cut), tied(~is_cut))

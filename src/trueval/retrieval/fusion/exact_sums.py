@@ -1,0 +1,254 @@
+"""Exact sums: sums of fractions in twice the digits of a float64, and lists sorted by them.
+
+A sum of rounded fractions depends on the order of its terms. Twice the digits (Dekker 1971) tell equal sums of
+fractions from different ones; each sum is then rounded once, so that scores are equal if and only if the sums are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise
+from math import lcm
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueval.errors import PolicyError
+from trueval.retrieval.fusion.union import WORD, packed_order
+from trueval.standings.groups import differs_from_last
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# Integers up to here are exact as float64.
+EXACT: Final = 2**53
+# Sums closer than this part of them are taken as equal: their own error is below 2^-100, and with k = 60 different sums
+# of up to four ranks below 1,000 are at least 2^-96 apart.
+SAME: Final = 2.0**-96
+# Multiplies a float64 to cut it into two halves of 26 digits (Veltkamp).
+HALVES: Final = float(2**27 + 1)
+# Rows that are summed at once, so that what is made on the way stays in the processor's cache.
+BLOCK: Final = 1 << 14
+
+
+class Sums(NamedTuple):
+    """Sums in twice the digits of a float64.
+
+    Attributes:
+        high: [row] the nearest float64.
+        low: [row] what is missing from it, to the next 53 bits.
+    """
+
+    high: Floats
+    low: Floats
+
+
+class Ordered(NamedTuple):
+    """Lists sorted by falling sums, equal ones as they stand.
+
+    Attributes:
+        order: [row] the row that comes there.
+        scores: [row] the sum as a float64, in that order; equal if and only if the sums are.
+    """
+
+    order: Ints
+    scores: Floats
+
+
+def ordered_rank_sums(ranks: Ints, k: Fraction, weights: Sequence[Fraction], offsets: Ints) -> Ordered:
+    """Sort lists by their sums of w / (k + rank) over runs.
+
+    Args:
+        ranks: [run, row] from 1, lists one after another; 0 for a run that adds nothing, which no row has for all.
+        k: at least 0.
+        weights: [run] above 0.
+        offsets: [list + 1] where each list starts.
+
+    Raises:
+        PolicyError: k and weights have too many digits.
+
+    >>> one = Fraction(1)
+    >>> ordered_rank_sums(np.array([[2, 1, 3], [2, 3, 1]]), Fraction(60), [one, one], np.array([0, 3]))
+    Ordered(order=array([1, 2, 0]), scores=array([0.03226646, 0.03226646, 0.03225806]))
+    """
+    fractions = _Fractions.of(ranks, k, weights)
+    sums = fractions.sums()
+    order, scores = _ordered(sums, offsets)
+    if not fractions.known_apart:
+        for one in fractions.confused(order, scores, offsets):
+            rows = slice(int(offsets[one]), int(offsets[one + 1]))
+            own = fractions.ordered(rows)
+            order[rows], scores[rows] = own.order + rows.start, own.scores
+    return Ordered(order, scores)
+
+
+class _Fractions(NamedTuple):
+    """Sums of fractions of integers: with k = a/b and weights p/q over one q, a term is (p b) / (a + b rank) / q.
+
+    Attributes:
+        ranks: [run, row]; 0 adds nothing.
+        tops: [run] p b.
+        bottoms: [rank] a + b rank.
+        over: q.
+    """
+
+    ranks: Ints
+    tops: Sequence[int]
+    bottoms: Ints
+    over: int
+
+    @classmethod
+    def of(cls, ranks: Ints, k: Fraction, weights: Sequence[Fraction]) -> _Fractions:
+        """The integers of k and weights.
+
+        Raises:
+            PolicyError: they are too large for a float64.
+        """
+        over = lcm(*(weight.denominator for weight in weights))
+        tops = [int(weight * over) * k.denominator for weight in weights]
+        largest = k.numerator + k.denominator * int(ranks.max(initial=0))
+        if max(*tops, over, largest) >= EXACT:
+            raise PolicyError("k and weights must have fewer digits: sums of their fractions would not be exact.")
+        return cls(ranks, tops, k.numerator + k.denominator * np.arange(int(ranks.max(initial=0)) + 1), over)
+
+    @property
+    def known_apart(self) -> bool:
+        """Whether sums that differ are sure to differ by more than `SAME` of them.
+
+        The difference of two sums is an integer over the product of all their bottoms, or nothing.
+        """
+        runs, first, last = len(self.tops), int(self.bottoms[min(1, len(self.bottoms) - 1)]), int(self.bottoms[-1])
+        return Fraction(first, runs * max(self.tops) * last ** (2 * runs)) > SAME
+
+    def sums(self) -> Sums:
+        """[row] the sums."""
+        terms = [_terms(top, self.bottoms) for top in self.tops]
+        rows = self.ranks.shape[1]
+        total = Sums(*np.empty((2, rows)))
+        for begin in range(0, rows, BLOCK):
+            part = self.ranks[:, begin : begin + BLOCK]
+            found = Sums(terms[0].high[part[0]], terms[0].low[part[0]])
+            for term, rank in zip(terms[1:], part[1:], strict=True):
+                found = _plus(found, Sums(term.high[rank], term.low[rank]))
+            if self.over > 1:
+                found = _divided(found, np.array([float(self.over)]))
+            total.high[begin : begin + BLOCK], total.low[begin : begin + BLOCK] = found
+        return total
+
+    def confused(self, order: Ints, scores: Floats, offsets: Ints) -> list[int]:
+        """Lists in which documents have equal scores whose sums are not the same."""
+        heads = np.zeros(len(order), dtype=bool)
+        heads[offsets[:-1][offsets[:-1] < len(order)]] = True
+        tied = np.flatnonzero((scores[1:] == scores[:-1]) & ~heads[1:])
+        # Of the same ranks in runs of the same weight the sums are the same.
+        weights = np.array(self.tops)
+        alike = np.ones(len(tied), dtype=bool)
+        for weight in np.unique(weights):
+            chosen = np.sort(self.ranks[weights == weight], axis=0)[:, order]
+            alike &= (chosen[:, tied] == chosen[:, tied + 1]).all(axis=0)
+        differ = [at for at in tied[~alike].tolist() if self.exact(order[at]) != self.exact(order[at + 1])]
+        found: list[int] = np.unique(offsets.searchsorted(differ, side="right") - 1).tolist()
+        return found
+
+    def exact(self, row: int) -> Fraction:
+        """The sum of a row."""
+        ranks = self.ranks[:, row].tolist()
+        terms = [Fraction(top, int(self.bottoms[rank])) for top, rank in zip(self.tops, ranks, strict=True) if rank]
+        return sum(terms, Fraction(0)) / self.over
+
+    def ordered(self, rows: slice) -> Ordered:
+        """One list, in rational arithmetic."""
+        exact = [self.exact(row) for row in range(rows.start, rows.stop)]
+        order = np.array(sorted(range(len(exact)), key=lambda row: -exact[row]), dtype=np.int64)
+        falling = [exact[row] for row in order.tolist()]
+        new = np.array([True, *(one != other for one, other in pairwise(falling))])
+        values = np.array([float(sum_) for sum_, begins in zip(falling, new, strict=True) if begins])
+        return Ordered(order, _distinct(values)[np.cumsum(new) - 1])
+
+
+def _terms(top: int, bottoms: Ints) -> Sums:
+    """[rank] the term of each rank that there is, and none for rank 0."""
+    whole = np.where(np.arange(len(bottoms)) > 0, float(top), 0.0)
+    return _divided(Sums(whole, np.zeros(len(whole))), np.maximum(bottoms, 1).astype(float))
+
+
+def _plus(one: Sums, other: Sums) -> Sums:
+    high = one.high + other.high
+    part = high - one.high
+    error = (one.high - (high - part)) + (other.high - part)
+    return _settled(high, error + (one.low + other.low))
+
+
+def _divided(top: Sums, bottom: Floats) -> Sums:
+    high = top.high / bottom
+    product, error = high * bottom, _product_error(high, bottom)
+    return _settled(high, ((top.high - product) - error + top.low) / bottom)
+
+
+def _product_error(one: Floats, other: Floats) -> Floats:
+    """What rounding took from a product (Dekker 1971)."""
+    (a, b), (c, d) = _halves(one), _halves(other)
+    error: Floats = ((a * c - one * other) + a * d + b * c) + b * d
+    return error
+
+
+def _halves(values: Floats) -> tuple[Floats, Floats]:
+    large = HALVES * values
+    high = large - (large - values)
+    return high, values - high
+
+
+def _settled(high: Floats, low: Floats) -> Sums:
+    """The same sum with its nearest float64 as the high part."""
+    whole = high + low
+    return Sums(whole, low - (whole - high))
+
+
+def _ordered(sums: Sums, offsets: Ints) -> Ordered:
+    # The bits of a float64 above 0 order as integers do. Of those that all sums share nothing needs to be sorted.
+    bits = sums.high.view(np.uint64)
+    falling = bits.max(initial=0) - bits
+    spare = WORD - max(int(falling.max(initial=0)).bit_length(), 1)
+    order, key = packed_order(falling << np.uint64(spare), offsets)
+    scores = sums.high[order]
+    for one in _misplaced(sums, order, key, offsets):
+        rows = slice(int(offsets[one]), int(offsets[one + 1]))
+        own = _to_the_last_bit(Sums(sums.high[rows], sums.low[rows]))
+        order[rows], scores[rows] = own.order + rows.start, own.scores
+    return Ordered(order, scores)
+
+
+def _misplaced(sums: Sums, order: Ints, key: NDArray[np.uint64], offsets: Ints) -> list[int]:
+    """Lists in which the key makes sums equal that are not, or different that are equal."""
+    high, low = sums.high[order], sums.low[order]
+    apart = np.abs((high[:-1] - high[1:]) + (low[:-1] - low[1:])) > SAME * high[:-1]
+    differ = differs_from_last(key)[1:]
+    wrong = apart != differ
+    wrong |= (high[:-1] != high[1:]) & ~differ  # one sum, rounded to two neighbouring numbers
+    heads = offsets[1:-1]
+    wrong[heads[(heads > 0) & (heads < len(high))] - 1] = False  # of two lists
+    found: list[int] = np.unique(offsets.searchsorted(np.flatnonzero(wrong), side="right") - 1).tolist()
+    return found
+
+
+def _to_the_last_bit(sums: Sums) -> Ordered:
+    """One list by falling exact sums, with scores that are equal where the sums are."""
+    order = np.lexsort((-sums.low, -sums.high))
+    high, low = sums.high[order], sums.low[order]
+    new = differs_from_last(high)
+    new[1:] = (high[:-1] - high[1:]) + (low[:-1] - low[1:]) > SAME * np.abs(high[:-1])
+    # Equal sums may have come out of order by their last bits: back to the order of the rows.
+    group = np.cumsum(new) - 1
+    return Ordered(order[np.lexsort((order, group))], _distinct(high[new])[group])
+
+
+def _distinct(scores: Floats) -> Floats:
+    """[group] falling scores of different sums: where two have the same nearest float64, the next one below."""
+    scores = scores.copy()
+    for place in range(1, len(scores)):
+        # One that moved down may have reached the next one, which then moves too.
+        if scores[place] >= scores[place - 1]:
+            scores[place] = np.nextafter(scores[place - 1], -np.inf)
+    return scores

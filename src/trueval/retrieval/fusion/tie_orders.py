@@ -1,0 +1,123 @@
+"""Orders of equal scores: the lists of a run as an engine that chooses otherwise among equals gives them.
+
+A query with few orders goes through all of them, one with more through some that are drawn at random.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import permutations, product
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueval.numerics import round_to
+from trueval.retrieval.fusion.ranked_lists import in_order
+from trueval.run import Run
+from trueval.standings.groups import TieGroups, starts_of, tie_groups
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Span(NamedTuple):
+    """A group of equal scores in a list.
+
+    Attributes:
+        begin: its first place in the list, from 0.
+        size: documents in it.
+        taken: of them before the depth.
+    """
+
+    begin: int
+    size: int
+    taken: int
+
+
+class Orders:
+    """Orders of the equal scores of a run, cut at a depth.
+
+    Args:
+        run: that goes past the depth where there is more.
+        depth: documents of each list that go on; None for all.
+        most: a query with more orders takes random ones; 1 for random ones only.
+        precision: in which scores are compared.
+        rng: draws orders.
+
+    Attributes:
+        number: [query of the run] orders of a query; 0 for more than `most`.
+        cut: [query of the run] documents of the group that the depth cuts; 0 where it cuts none.
+
+    >>> run = Run.of({"q": {"a": 2.0, "b": 1.0, "c": 1.0}})
+    >>> orders = Orders(run, 2, 10, None, np.random.default_rng(0))
+    >>> [orders.at(draw).documents["doc_id"].to_list() for draw in range(2)]
+    [['a', 'b'], ['a', 'c']]
+    """
+
+    def __init__(
+        self, run: Run, depth: int | None, most: int, precision: str | float | None, rng: np.random.Generator
+    ) -> None:
+        self.run, self.depth, self.rng = run, depth, rng
+        scores = run.documents["score"].to_numpy()
+        groups = tie_groups(round_to(scores, precision), run.offsets)
+        self.order, self.group = in_order(groups), np.arange(len(groups.size)).repeat(groups.size)
+        # What the precision calls equal is equal for all that follows, or the next stage would sort it again.
+        self.score = np.maximum.reduceat(scores[self.order], groups.start[:-1])[self.group] if len(scores) else scores
+        self.of_row = np.arange(len(run.query_ids)).repeat(np.diff(run.offsets))
+        self.number = np.ones(len(run.query_ids), dtype=np.int64)
+        self.cut = np.zeros(len(run.query_ids), dtype=np.int64)
+        self._keys: dict[int, list[Ints]] = {}
+        for query, spans in _spans(run, groups, depth).items():
+            number = math.prod(math.perm(span.size, span.taken) for span in spans)
+            self.number[query] = number if number <= most else 0
+            self.cut[query] = max((span.size for span in spans if span.taken < span.size), default=0)
+            if 1 < number <= most:
+                size = int(run.offsets[query + 1] - run.offsets[query])
+                ways = product(*(permutations(range(span.size), span.taken) for span in spans))
+                self._keys[query] = [_key(size, spans, way) for way in ways]
+
+    def at(self, draw: int) -> Run:
+        """The run with its equal scores in the order of a draw, from 0; orders start again after the last."""
+        key = np.arange(len(self.order))
+        random = (self.number == 0)[self.of_row]
+        key[random] = self.rng.permutation(len(key))[random]
+        for query, keys in self._keys.items():
+            key[self.run.offsets[query] : self.run.offsets[query + 1]] = keys[draw % len(keys)]
+        return self._cut(self.order[np.lexsort((key, self.group))], self.score)
+
+    def as_listed(self) -> Run:
+        """The run as it is."""
+        return self._cut(self.order, self.run.documents["score"].to_numpy()[self.order])
+
+    def _cut(self, order: Ints, score: Floats) -> Run:
+        run, sizes = self.run, np.diff(self.run.offsets)
+        documents = run.documents.select("doc_id")[order].with_columns(score=score)
+        if self.depth is None:
+            return replace(run, documents=documents)
+        kept = np.arange(len(order)) - run.offsets[:-1].repeat(sizes) < self.depth
+        return replace(run, documents=documents.filter(kept), offsets=starts_of(np.minimum(sizes, self.depth)))
+
+
+def _spans(run: Run, groups: TieGroups, depth: int | None) -> dict[int, list[Span]]:
+    """Query → its groups of several documents that begin before the depth."""
+    found: dict[int, list[Span]] = {}
+    many = np.flatnonzero(groups.size > 1)
+    query = run.offsets.searchsorted(groups.start[many], side="right") - 1
+    begin = groups.start[many] - run.offsets[query]
+    for at, first, size in zip(query.tolist(), begin.tolist(), groups.size[many].tolist(), strict=True):
+        if depth is None or first < depth:
+            taken = size if depth is None else min(size, depth - first)
+            found.setdefault(at, []).append(Span(first, size, taken))
+    return found
+
+
+def _key(documents: int, spans: Sequence[Span], way: Sequence[Sequence[int]]) -> Ints:
+    """[document of the list] what sorts each group so that those of its way come first, in their order."""
+    key = np.zeros(documents, dtype=np.int64)
+    for span, chosen in zip(spans, way, strict=True):
+        key[span.begin : span.begin + span.size] = span.taken
+        key[span.begin + np.array(chosen, dtype=np.int64)] = np.arange(span.taken)
+    return key

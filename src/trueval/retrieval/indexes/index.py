@@ -1,0 +1,442 @@
+"""Indexes: what finds the best documents of a corpus, the role and the kinds that a spec names.
+
+    flat                                      every score, exact
+    hnsw(storage='int8', M=32, efSearch=128)  a graph, approximate
+    bm25(language='fr')                       words instead of vectors
+    milvus(uri='http://host:19530')           Milvus: a server, or a folder (milvus.py)
+    elastic(url='http://host:9200')           Elasticsearch (elastic.py)
+
+A spec is written in the grammar of measures (trueval.specs). An index knows documents by their places, 0 for the first
+one that it was built from; who builds it keeps the ids.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueval.errors import InputError, PolicyError, nearest
+from trueval.extras import need
+from trueval.files.atomic_files import umask
+from trueval.files.digests import damage, seal
+from trueval.retrieval.indexes.hits import Hits
+from trueval.specs import Parameter, Value, checked, read_arguments, written
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# 2: digests. 1: the first.
+FORMAT: Final = 2
+KIND: Final = "index"
+ABOUT: Final = "index.json"
+# Module of each kind that a spec can name; imported when it is named, since each brings a library.
+HOMES: Final = {
+    "flat": "trueval.retrieval.indexes.dense",
+    "hnsw": "trueval.retrieval.indexes.dense",
+    "ivf": "trueval.retrieval.indexes.dense",
+    "pq": "trueval.retrieval.indexes.dense",
+    "opq": "trueval.retrieval.indexes.dense",
+    "bm25": "trueval.retrieval.indexes.sparse",
+    "milvus": "trueval.retrieval.indexes.milvus",
+    "elastic": "trueval.retrieval.indexes.elastic",
+}
+
+# What an index is built from and searched with: [text, dimension] arrays of an embedder, texts, or TextsAndVectors.
+Takes: TypeAlias = Literal["vectors", "texts", "both"]
+
+
+@dataclass(frozen=True, eq=False)
+class TextsAndVectors:
+    """What an index that takes both is built from and searched with.
+
+    Attributes:
+        texts: [text].
+        vectors: [text, dimension].
+    """
+
+    texts: Sequence[str]
+    vectors: NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+@dataclass(frozen=True)
+class Description:
+    """What an index is and what it takes.
+
+    Attributes:
+        spec: with every parameter written out.
+        documents: in it.
+        dimension: of its vectors; None for words.
+        bytes: that it holds in memory, or an engine on its disk: vectors or postings, and what finds them.
+        build_seconds: from the call of build to its end, with what an index before it took for both.
+        exact: whether every document is scored, with the scores of what is stored.
+        notes: one-line remarks made while building.
+    """
+
+    spec: str
+    documents: int
+    dimension: int | None
+    bytes: int
+    build_seconds: float
+    exact: bool
+    notes: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class Index(Protocol):
+    """Finds the best documents for queries; the role that adapters of engines take.
+
+    Attributes:
+        takes: what it is built from and searched with.
+    """
+
+    takes: Takes
+
+    def build(self, documents: Any) -> None:
+        """Take all documents, in the order of their places."""
+        ...
+
+    def search(self, queries: Any, depth: int) -> Hits:
+        """Find up to `depth` documents for each query."""
+        ...
+
+    def save(self, folder: Path) -> None:
+        """Write the index into a folder of its own."""
+        ...
+
+    def load(self, folder: Path) -> None:
+        """Take what `save` wrote."""
+        ...
+
+    def describe(self) -> Description:
+        """Say what it is and what it takes."""
+        ...
+
+
+class LocalIndex(ABC):
+    """An index that a spec makes; a kind says what it builds, scores and writes.
+
+    Args:
+        chosen: parameters by name, checked; all others have their defaults.
+
+    Attributes:
+        name: of the kind, as specs write it.
+        package: of Python that it needs; `distributions` are those whose versions decide what it finds, of `extra`.
+        deepest: documents that a search gives at most; None if there is no such limit.
+        earlier_seconds: that another index of the same documents took for what this one takes from it.
+    """
+
+    name: ClassVar[str]
+    parameters: ClassVar[Mapping[str, Parameter]]
+    package: ClassVar[str]
+    distributions: ClassVar[tuple[str, ...]]
+    extra: ClassVar[str] = "retrieval"
+    feature: ClassVar[str] = "Indexes"
+    deepest: ClassVar[int | None] = None
+    takes: Takes
+    exact: bool
+
+    def __init__(self, chosen: Mapping[str, Value]) -> None:
+        self.values = {name: chosen.get(name, one.default) for name, one in self.parameters.items()}
+        self.library = need(self.package, self.feature, self.extra)
+        self.documents = 0
+        self.build_seconds = self.earlier_seconds = 0.0
+        self.notes: tuple[str, ...] = ()
+
+    @classmethod
+    def takes_of(cls, chosen: Mapping[str, Value]) -> Takes:
+        """What an index of these parameters is built from and searched with."""
+        return cls.takes
+
+    @classmethod
+    def fitting(cls, chosen: Mapping[str, Value]) -> dict[str, Value]:
+        """Parameters that were given, once they go together.
+
+        Raises:
+            PolicyError: they do not.
+        """
+        return dict(chosen)
+
+    @classmethod
+    def check_deepest(cls, depth: int) -> None:
+        """Refuse more documents of each query than it gives.
+
+        Raises:
+            PolicyError: it is asked for more.
+        """
+        if cls.deepest is not None and depth > cls.deepest:
+            raise PolicyError(
+                f"{cls.name} gives {cls.deepest} documents of each query at most. Got depth {depth}. Choose a smaller "
+                "depth, or an index of this process, such as flat, hnsw or bm25."
+            )
+
+    def ready(self) -> LocalIndex:
+        """Itself, once it can be built: to be asked before hours of embedding.
+
+        Raises:
+            InputError: an engine does not answer.
+        """
+        return self
+
+    def check(self, dimension: int, documents: int) -> None:  # noqa: B027 - an index of words refuses none
+        """Refuse what it cannot be built from, before hours of embedding.
+
+        Args:
+            dimension: of the vectors.
+            documents: how many there are.
+
+        Raises:
+            InputError: it cannot be built of vectors of this dimension, or of so few documents.
+        """
+
+    def searching(self, **values: Value) -> LocalIndex:
+        """The same index searched with other parameters: nothing is built, and what is built is shared.
+
+        Args:
+            values: of parameters that decide a search alone, such as efSearch.
+
+        Raises:
+            PolicyError: one decides more, is not known, or has a value that it does not take.
+        """
+        searched = {name: one for name, one in self.parameters.items() if one.searched}
+        other = copy(self)
+        chosen = {
+            name: checked(f"A search of {self.name}", searched, name, value, PolicyError)
+            for name, value in values.items()
+        }
+        other.values = {**self.values, **chosen}
+        return other
+
+    @property
+    def spec(self) -> str:
+        """Its text form with every parameter that has a value, or None where something else is the default."""
+        return written(self.name, _told(self.values, self.parameters))
+
+    @property
+    def dimension(self) -> int | None:
+        """Of its vectors; None for words."""
+        return None
+
+    def build(self, documents: Any) -> None:
+        """Take all documents, in the order of their places.
+
+        Raises:
+            InputError: there is none, or one cannot be indexed.
+        """
+        if not len(documents):
+            raise InputError("There is no document to index. The corpus must hold one at least.")
+        self.earlier_seconds, began = 0.0, time.perf_counter()
+        self.fill(documents)
+        seconds = time.perf_counter() - began
+        self.documents, self.build_seconds = len(documents), self.earlier_seconds + seconds
+
+    @abstractmethod
+    def fill(self, documents: Any) -> None:
+        """Build it from vectors or texts."""
+
+    @abstractmethod
+    def search(self, queries: Any, depth: int) -> Hits:
+        """Find up to `depth` documents for each query.
+
+        Raises:
+            InputError: the queries do not fit.
+        """
+
+    def library_call(self, queries: Any, depth: int) -> Callable[[], object]:
+        """A search as a function without arguments: what the library or the engine does, to be timed.
+
+        Args:
+            queries: as in search.
+            depth: as in search.
+
+        Returns:
+            What searches. Checks of the queries are done before; what we bring into order afterwards is left out.
+        """
+        return lambda: self.search(queries, depth)
+
+    @abstractmethod
+    def size(self) -> int:
+        """Bytes of what it holds."""
+
+    @abstractmethod
+    def write(self, folder: Path) -> None:
+        """Write what it holds into an empty folder."""
+
+    @abstractmethod
+    def read(self, folder: Path) -> None:
+        """Read what `write` wrote."""
+
+    def describe(self) -> Description:
+        """Say what it is and what it takes."""
+        size = self.size()
+        return Description(
+            self.spec, self.documents, self.dimension, size, self.build_seconds, self.exact, tuple(self.notes)
+        )
+
+    def save(self, folder: Path, of: str = "") -> None:
+        """Write the index into a folder; the folder is there when it is complete, and not before.
+
+        Args:
+            folder: of the index.
+            of: the key of what it holds, where a cache keeps it.
+
+        Raises:
+            InputError: there is something of that name already.
+        """
+        if folder.exists():
+            raise InputError(f"{folder}: is there already. Name another folder, or remove it.")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        place = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        try:
+            self.write(place)
+            library = version(self.distributions[0])
+            about = {"kind": KIND, "format": FORMAT, "library": library, **asdict(self.describe())}
+            (place / ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+            seal(place, of)
+            place.chmod(0o777 & ~umask())  # a temporary folder is its owner's alone
+            try:
+                place.rename(folder)
+            except OSError as error:
+                if folder.is_dir():  # another process was faster
+                    raise InputError(f"{folder}: is there already. Name another folder, or remove it.") from error
+                raise
+        except BaseException:
+            shutil.rmtree(place, ignore_errors=True)
+            raise
+
+    def load(self, folder: Path) -> None:
+        """Take what `save` wrote.
+
+        Raises:
+            InputError: the folder holds no index of this spec, parameters of a search aside, or a damaged one.
+        """
+        about = read_about(folder)
+        damaged = damage(folder)
+        if damaged is not None:
+            raise InputError(f"{folder}: a damaged index ({damaged}). Remove the folder and build it again.")
+        if build_spec(str(about["spec"])) != build_spec(self.spec):
+            raise InputError(f"{folder}: an index {about['spec']}, not {self.spec}. Load it by its own spec.")
+        try:
+            self.read(folder)
+        except InputError:
+            raise
+        except (OSError, RuntimeError, ValueError, KeyError) as error:
+            raise InputError(f"{folder}: a damaged index ({error}). Remove the folder and build it again.") from error
+        self.documents, self.build_seconds = int(about["documents"]), float(about["build_seconds"])
+        self.notes = tuple(about["notes"])
+
+
+def make_index(spec: str) -> LocalIndex:
+    """An index that a spec names, empty.
+
+    Args:
+        spec: such as "flat", "hnsw(M=16)" or "bm25(language='fr')".
+
+    Raises:
+        PolicyError: no such kind, no such parameter, or a value that it does not take.
+        MissingExtraError: its library is not installed.
+
+    >>> make_index("bmen25")
+    Traceback (most recent call last):
+    trueval.errors.PolicyError: No index is called bmen25. There are: flat, hnsw, ivf, pq, opq, bm25, milvus, elastic.
+    Did you mean bm25?
+    """
+    kind, chosen = read_spec(spec)
+    return kind(chosen)
+
+
+def read_spec(spec: str) -> tuple[type[LocalIndex], dict[str, Value]]:
+    """The kind of index that a spec names, and its parameters; the library need not be there.
+
+    Raises:
+        PolicyError: as in make_index.
+    """
+    name, _, rest = spec.strip().partition("(")
+    if name not in HOMES:
+        raise PolicyError(f"No index is called {name}. There are: {', '.join(HOMES)}.{nearest(name, HOMES)}")
+    if rest and not rest.endswith(")"):
+        raise PolicyError(f"An index looks like flat or hnsw(M=16). Got {spec!r}.")
+    plain, named = read_arguments(rest[:-1], spec, PolicyError)
+    if plain:
+        raise PolicyError(f"Parameters are written name=value. Got {plain[0]!r} in {spec!r}.")
+    kind: type[LocalIndex] = import_module(HOMES[name]).KINDS[name]
+    chosen = {each: checked(name, kind.parameters, each, value, PolicyError) for each, value in named.items()}
+    return kind, kind.fitting(chosen)
+
+
+def build_spec(spec: str) -> str:
+    """The spec of what is built: every parameter with a value, but for those that decide a search alone.
+
+    Args:
+        spec: as in make_index.
+
+    Raises:
+        PolicyError: as in make_index.
+
+    >>> build_spec("hnsw(efSearch=500, M=16)")
+    "hnsw(storage='float32', M=16, efConstruction=200)"
+    """
+    kind, chosen = read_spec(spec)
+    values = {name: chosen.get(name, one.default) for name, one in kind.parameters.items() if not one.searched}
+    return written(kind.name, _told(values, kind.parameters))
+
+
+def _told(values: Mapping[str, Value], parameters: Mapping[str, Parameter]) -> dict[str, Value]:
+    """What a spec must say of its parameters, so that who reads it gets the same values."""
+    defaults = {name: parameters[name].default for name in values}
+    # 1 and 1.0 are one index.
+    same = {
+        name: float(value) if type(defaults[name]) is float and type(value) is int else value
+        for name, value in values.items()
+    }
+    return {name: value for name, value in same.items() if (value, defaults[name]) != (None, None)}
+
+
+def load_index(folder: Path) -> LocalIndex:
+    """The index that a folder holds.
+
+    Args:
+        folder: what `save` wrote.
+
+    Raises:
+        InputError: there is none, or a damaged one.
+        MissingExtraError: its library is not installed.
+    """
+    index = make_index(str(read_about(folder)["spec"]))
+    index.load(folder)
+    return index
+
+
+def read_about(folder: Path) -> dict[str, Any]:
+    """What the folder of an index says of it.
+
+    Raises:
+        InputError: it is no such folder, or newer than us.
+    """
+    path = folder / ABOUT
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}). It must be the folder of an index.") from error
+    except ValueError as error:
+        raise InputError(f"{path}: not JSON ({error}). Remove the folder and build the index again.") from error
+    known = {"spec": str, "documents": int, "build_seconds": float | int, "notes": list, "format": int}
+    wrong = not isinstance(about, dict) or about.get("kind") != KIND
+    if wrong or any(not isinstance(about.get(name), kind) for name, kind in known.items()) or about["format"] > FORMAT:
+        raise InputError(f"{path}: not an index of this version. Update trueval, or build the index again.")
+    return dict(about)

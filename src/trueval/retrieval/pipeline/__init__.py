@@ -1,0 +1,4 @@
+"""Pipelines: embed, retrieve, fuse, deduplicate, boost and rerank, with the cached candidates of every stage.
+
+Verb: retrieve.
+"""

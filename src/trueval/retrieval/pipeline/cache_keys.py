@@ -1,0 +1,86 @@
+"""Keys: the hash of all that decides what a stage gives, so that what is kept is taken only where it is the same."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final
+
+from trueval.errors import MissingExtraError, Place
+from trueval.models.hosted.services import base_url_of, hosted_name, is_hosted
+from trueval.models.hosted.wire import need_hosted
+from trueval.models.model_location import find_model, hardware
+from trueval.models.output_reuse import BY_TEXT, TEXT
+from trueval.models.outputs import recipe_hash, weights_hash
+from trueval.retrieval.indexes.index import read_spec
+from trueval.retrieval.pipeline.config import (
+    PAYING_KEYS,
+    SPECS,
+)
+from trueval.version import __version__
+
+# The extra of tables with a model, and the libraries whose version decides what their stages give.
+MODELS: Final = ("models", ("torch", "transformers", "sentence-transformers"))
+
+
+def key_of(*parts: Any) -> str:
+    """The hash of what decides something, and of the version of trueval, whose code does too."""
+    return hashlib.sha256(json.dumps([__version__, *parts], sort_keys=True).encode()).hexdigest()
+
+
+def decided(table: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What a table says that decides candidates: of models and files what is in them; versions of libraries."""
+    about = dict(settings)
+    if is_hosted(settings.get("model")):
+        about = {key: value for key, value in settings.items() if key not in PAYING_KEYS}
+        about["base_url"] = base_url_of(hosted_name(settings["model"]), settings["base_url"])
+    elif "model" in settings:
+        place = find_model(settings["model"], None)
+        about |= {"model": place.name, "recipe": place.recipe.name, "weights": weights_hash(Path(place.path))}
+        about |= {"path": place.path} if about["weights"] is None else {}
+        about |= hardware(settings["device"])
+        about |= recipe_hash(place.recipe)
+        if settings.get("reuse") != TEXT or settings["dtype"] in BY_TEXT:  # then it decides nothing
+            about.pop("reuse", None)
+    if settings.get("sources") is not None:
+        about["sources"] = _file_hash(Path(settings["sources"]))
+    return about | {"versions": versions_of(table, settings)}
+
+
+def _file_hash(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise Place(str(path)).error(f"cannot be read ({error.strerror}). Correct the path of the sources.") from None
+
+
+@cache
+def installed(name: str) -> str:
+    """The version of a library that is installed; looked up once, for that takes longer than many a stage.
+
+    Raises:
+        PackageNotFoundError: it is not.
+    """
+    return version(name)
+
+
+def versions_of(table: str, settings: Mapping[str, Any]) -> dict[str, str]:
+    """Versions of the libraries that decide what a stage gives; those of a service are its own affair."""
+    extra: str = ""
+    names: tuple[str, ...] = ()
+    if is_hosted(settings.get("model")):
+        need_hosted("openai" if hosted_name(settings["model"]).service.name == "openai" else "httpx2")
+    elif "model" in settings:
+        extra, names = MODELS
+    elif table in SPECS:
+        kind, _ = read_spec(settings[SPECS[table][0]])
+        extra, names = kind.extra, kind.distributions
+    try:
+        return {name: installed(name) for name in names}
+    except PackageNotFoundError as error:
+        raise MissingExtraError(f"The stages of [{table}]", extra) from error

@@ -1,0 +1,215 @@
+"""What pipelines would give to models, counted before any of it is done: texts, calls, tokens and money.
+
+The numbers of a service are those that its model says before its first call, so that a dry run and that notice are one
+estimate. Which pairs a reranker gets depends on what retrieval finds: where the cache has that, they are known; else
+there are at most as many as the depth allows, of documents spread over the corpus, and at most of the longest ones.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from trueval.collection import Candidates, Collection, ids_in_order, texts_in_order
+from trueval.models.hosted.account import in_words, summed
+from trueval.models.hosted.services import is_hosted
+from trueval.models.output_part import item_keys
+from trueval.models.output_reuse import is_by_text, missing_by, missing_items
+from trueval.models.outputs import Part, parts_of, place_of, settings_of
+from trueval.report.number_texts import counted
+from trueval.retrieval.fusion.union import together
+from trueval.retrieval.pipeline.rerank import candidates_of
+from trueval.retrieval.pipeline.stage_runner import Work
+from trueval.run import Run
+from trueval.standings.standings import Ints
+
+EMBEDDER, RERANKER = "embedder", "reranker"
+LATE: Final = "tokens"  # role of an embedder whose token vectors are compared
+
+
+@dataclass(frozen=True)
+class ModelTexts:
+    """What goes through one model.
+
+    Attributes:
+        name: of it, as it was asked for.
+        role: "embedder", "tokens" or "reranker".
+        count: different texts, or pairs of texts.
+        left: of these that are not kept.
+        calls: to a service; 0 of a model that runs here.
+        tokens: of these calls, by our estimate.
+        cost: of these calls, to expect; None where the price is not known.
+        at_most: that they can cost where no call is cut; None where nobody knows.
+        most: whether there may be fewer texts or pairs.
+    """
+
+    name: str
+    role: str
+    count: int
+    left: int
+    calls: int = 0
+    tokens: int = 0
+    cost: float | None = 0.0
+    at_most: float | None = 0.0
+    most: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """What a person reads."""
+        what = ("pair", "pairs") if self.role == RERANKER else ("text", "texts")
+        role = "MaxSim" if self.role == LATE else self.role
+        most = "at most " * self.most
+        told = f"{self.name} ({role}): {most}{counted(self.count, f'different {what[0]}', f'different {what[1]}')}, "
+        told += f"{self.count - self.left:,} of them kept; "
+        if not self.left:
+            return f"{told}none goes through the model."
+        if not self.calls:
+            return f"{told}{self.left:,} go through the model."
+        out = f"{self.left:,} go out in {counted(self.calls, 'call', 'calls')}"
+        tokens = counted(self.tokens, "token", "tokens")
+        return f"{told}{out} of about {tokens}, {in_words(self.cost, self.at_most)}."
+
+
+def texts_of_model(
+    model: Any, role: str, parts: Sequence[tuple[Part, Ints]], count: int, longest: Sequence[Part] | None = None
+) -> ModelTexts:
+    """What goes through one model.
+
+    Args:
+        model: as `load_model` gives it.
+        role: of it.
+        parts: with the places of what it has not seen.
+        count: different texts, or pairs, of all parts.
+        longest: parts as long as these can be, where they are examples; None where they are known.
+    """
+    left = sum(len(places) for _, places in parts)
+    if not is_hosted(model.name):
+        return ModelTexts(model.name, role, count, left, most=longest is not None)
+    found = [
+        model.expected(part.name, [part.items[place] for place in places.tolist()])
+        for part, places in parts
+        if len(places)
+    ]
+    most = found if longest is None else [model.expected(part.name, part.items) for part in longest]
+    return ModelTexts(
+        model.name,
+        role,
+        count,
+        left,
+        sum(each.calls for each in found),
+        sum(each.tokens for each in found),
+        summed(each.cost for each in found),
+        summed(each.at_most for each in most),
+        most=longest is not None,
+    )
+
+
+class ModelCounts:
+    """Counts what goes through the models of pipelines that share what they keep; nothing is made or sent."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, tuple[Any, list[tuple[Part, Ints]], list[int]]] = {}
+        self._planned: dict[tuple[str, str], set[bytes]] = {}
+        self._pools: dict[str, list[tuple[Work, int, Run | None]]] = {}
+
+    def add(self, work: Work) -> None:
+        """Count a pipeline.
+
+        Args:
+            work: of it.
+
+        Raises:
+            InputError: it cannot run.
+        """
+        work.check()
+        if "embed" in work.settings:
+            if not work.has("dense"):
+                self.add_texts(work, "documents")
+            self.add_texts(work, "queries")
+        if "rerank" in work.settings and not work.has("rerank", (work.key_before("rerank"),)):
+            model, depth = work.model("rerank"), work.settings["rerank"]["depth"]
+            pools = self._pools.setdefault(json.dumps(settings_of(model), sort_keys=True), [])
+            pools.append((work, depth, work.candidates_before("rerank", depth)))
+
+    def add_texts(self, work: Work, name: str) -> None:
+        """Count the documents or the queries that the embedder of a pipeline has not seen.
+
+        Args:
+            work: of the pipeline.
+            name: documents or queries.
+        """
+        model, texts = work.embedder(), getattr(work.collection, name)
+        forward = model.embed_documents if name == "documents" else model.embed_queries
+        part = Part(name, texts_in_order(texts), list(ids_in_order(texts)), forward, len)
+        settings, folder = settings_of(model), work.shared.outputs
+        key = json.dumps(settings, sort_keys=True)
+        keys = item_keys(part.items)
+        planned = self._planned.setdefault((key, name), set())
+        new = np.unique(keys, return_index=True)[1]
+        new = np.sort(new[[keys[place] not in planned for place in new]])
+        planned.update(keys.tolist())
+        _, parts, count = self._texts.setdefault(key, (model, [], []))
+        count.append(len(new))
+        if not len(new) or (folder is not None and place_of(settings, name, part.texts(), folder).complete):
+            return
+        left = np.arange(len(keys)) if folder is None else missing_by(model, part, work.reuse("embed"), folder)
+        parts.append((part, np.intersect1d(left, new) if is_by_text(model, work.reuse("embed")) else left))
+
+    def found(self) -> list[ModelTexts]:
+        """What goes through each model."""
+        embedders = [texts_of_model(model, EMBEDDER, parts, sum(n)) for model, parts, n in self._texts.values()]
+        return [*embedders, *(each for pools in self._pools.values() for each in _pairs_of(pools))]
+
+
+def _pairs_of(pools: Sequence[tuple[Work, int, Run | None]]) -> list[ModelTexts]:
+    """The pairs that a reranker has not seen."""
+    work = pools[0][0]
+    if work.shared.outputs is None and len(pools) > 1:  # what one of them pays for, another does not find
+        return [each for pool in pools for each in _pairs_of([pool])]
+    model, runs = work.model("rerank"), [run for _, _, run in pools if run is not None]
+    if len(runs) == len(pools) and work.shared.outputs is not None:
+        part = _pairs(model, work.collection, candidates_of(together(runs, None), work.collection))
+        places = missing_items(settings_of(model), part, work.shared.outputs)
+        return [texts_of_model(model, RERANKER, [(part, places)], len(part.items))]
+    depth = min(sum(depth for _, depth, _ in pools), len(work.collection.documents))
+    part = _pairs(model, work.collection, spread_candidates(work.collection, depth))
+    longest = _pairs(model, work.collection, longest_candidates(work.collection, depth))
+    every = np.arange(len(part.items))
+    return [texts_of_model(model, RERANKER, [(part, every)], len(part.items), [longest])]
+
+
+def _pairs(model: Any, collection: Collection, candidates: Candidates) -> Part:
+    return parts_of(model, collection, candidates)[-1]
+
+
+def spread_candidates(collection: Collection, depth: int) -> Candidates:
+    """As many candidates of each query as there can be, spread over the corpus: stand-ins for those of a search.
+
+    Args:
+        collection: documents and queries.
+        depth: candidates of each query, at most the documents.
+    """
+    places = np.linspace(0, len(collection.documents) - 1, depth).astype(np.int64)
+    return _candidates(collection, places)
+
+
+def longest_candidates(collection: Collection, depth: int) -> Candidates:
+    """The longest documents for every query: no candidates of a search have more tokens.
+
+    Args:
+        collection: documents and queries.
+        depth: candidates of each query, at most the documents.
+    """
+    texts = texts_in_order(collection.documents)
+    sizes = np.array([len(text.encode("utf-8", "surrogatepass")) for text in texts])
+    return _candidates(collection, np.sort(np.argsort(-sizes, kind="stable")[:depth]))
+
+
+def _candidates(collection: Collection, places: Ints) -> Candidates:
+    queries: Mapping[str, Any] = collection.queries
+    ids = tuple(ids_in_order(collection.documents).to_list())
+    return Candidates("some", tuple(queries), ids, (places,) * len(queries))

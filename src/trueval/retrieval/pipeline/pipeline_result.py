@@ -1,0 +1,147 @@
+"""Retrieved: what a pipeline gave, stage by stage, and what a manifest says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
+
+from trueval.evaluation.content_hashes import run_hash
+from trueval.judgments import Judgments
+from trueval.report.provenance import recorded
+from trueval.retrieval.fusion.ranked_lists import TieCount
+from trueval.retrieval.pipeline.config import Settings
+from trueval.retrieval.pipeline.stage_quality import Quality, quality_of
+from trueval.run import Run
+from trueval.version import __version__
+
+# 1: the first.
+FORMAT_VERSION: Final = 1
+KIND: Final = "retrieve"
+
+
+class Stage(NamedTuple):
+    """What one stage of a pipeline gave.
+
+    Attributes:
+        name: dense, sparse, fuse, deduplicate or rerank.
+        run: the candidates after it.
+        given: candidates that went in, those of several runs once; None where it searches the collection.
+        seconds: that it took now, models loaded and indexes built in it.
+        made_seconds: that it took when its candidates were made.
+        cached: whether its candidates were kept from an earlier run.
+        ties: of its run.
+        key: hash of all that decides its candidates.
+        notes: one-line remarks.
+        searched: what the index that it searched says of itself; None where there is none.
+    """
+
+    name: str
+    run: Run
+    given: int | None
+    seconds: float
+    made_seconds: float
+    cached: bool
+    ties: TieCount
+    key: str
+    notes: tuple[str, ...] = ()
+    searched: Mapping[str, Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a manifest says of the stage."""
+        return {
+            "name": self.name,
+            "seconds": self.seconds,
+            "made_seconds": self.made_seconds,
+            "cached": self.cached,
+            "queries": len(self.run.query_ids),
+            "given": self.given,
+            "documents": self.ties.documents,
+            "tied_fraction": self.ties.fraction,
+            "notes": list(self.notes),
+            "index": None if self.searched is None else dict(self.searched),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Retrieved:
+    """What a pipeline gave.
+
+    Attributes:
+        run: of its last stage.
+        stages: in their order.
+        settings: of the pipeline.
+        about: name, source and numbers of the collection, and the hashes of its texts.
+        low: what the same pipeline gave with every score in the dtype of its model, where both were asked for.
+        quality: what the candidates of each stage are worth, where that was asked for.
+    """
+
+    run: Run
+    stages: tuple[Stage, ...]
+    settings: Settings
+    about: Mapping[str, Any]
+    low: Retrieved | None = None
+    quality: Quality | None = None
+
+    def judged(self, judgments: Judgments, rel: float | None = None) -> Retrieved:
+        """The same with what the candidates of each stage are worth.
+
+        Args:
+            judgments: of the queries.
+            rel: grade from which a document is relevant; 1, and of a golden set 4, if None.
+
+        Raises:
+            InputError: no query is judged.
+            PolicyError: there is no such grade.
+        """
+        low = None if self.low is None else self.low.judged(judgments, rel)
+        quality = quality_of([stage.run for stage in self.stages], judgments, rel, before=self._before)
+        return replace(self, low=low, quality=quality)
+
+    @property
+    def _before(self) -> list[tuple[int, ...]]:
+        """[stage] places of the stages whose candidates went in."""
+        places = range(len(self.stages))
+        searches = tuple(place for place in places if self.stages[place].given is None)
+        return [
+            () if place in searches else searches if self.stages[place].name == "fuse" else (place - 1,)
+            for place in places
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The manifest: what was searched, how, and what every stage gave; the JSON of `trueval retrieve`."""
+        low = {} if self.low is None else {"low": self.low.what_it_gave()}
+        return {
+            "kind": KIND,
+            "format": FORMAT_VERSION,
+            "trueval": __version__,
+            "name": self.run.name,
+            "collection": dict(self.about),
+            "settings": {name: _recorded(values) for name, values in self.settings.items()},
+            **self.what_it_gave(),
+            **low,
+        }
+
+    def what_it_gave(self) -> dict[str, Any]:
+        """Stages and run, as a manifest has them."""
+        stages = [stage.to_dict() for stage in self.stages]
+        judged: dict[str, Any] = {}
+        if self.quality is not None:
+            stages = [{**stage, **self.quality.of_stage(place)} for place, stage in enumerate(stages)]
+            judged = {
+                "judged": {
+                    "rel": self.quality.rel,
+                    "relevant": self.quality.relevant,
+                    "notes": list(self.quality.notes),
+                }
+            }
+        return {
+            "stages": stages,
+            **judged,
+            "run": {"queries": len(self.run.query_ids), "content": run_hash(self.run)},
+        }
+
+
+def _recorded(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as results keep them: absolute paths without their folders."""
+    return {name: recorded(value) if isinstance(value, str) else value for name, value in values.items()}

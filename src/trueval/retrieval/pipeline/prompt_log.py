@@ -1,0 +1,90 @@
+"""Prompts: the first documents of each list as a log of contexts, for a generator and for `trueval evaluate`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from trueval.errors import InputError, PolicyError
+from trueval.files.atomic_files import write_whole
+from trueval.retrieval.fusion.ranked_lists import Listed, listed
+from trueval.run import Run
+
+
+class Cut(NamedTuple):
+    """What a log of contexts holds.
+
+    Attributes:
+        contexts: lists in it.
+        k: documents of each at most.
+        inside_ties: lists that end inside a tie: the documents left out that tie with the last one may as well be in.
+    """
+
+    contexts: int
+    k: int
+    inside_ties: int
+
+    @property
+    def note(self) -> str:
+        """What to say of the ties at the cut; empty where there are none."""
+        if not self.inside_ties:
+            return ""
+        return (
+            f"{self.inside_ties:,} of {self.contexts:,} contexts end inside a tie: which of the tied documents are "
+            f"among the {self.k} is up to the order of the run."
+        )
+
+
+def write_contexts(
+    run: Run, k: int, file: Path, queries: Mapping[str, str], documents: Mapping[str, str] | None = None
+) -> Cut:
+    """Write the first documents of each list, one JSON object a line; the file is there when it is whole.
+
+        {"query_id": "q1", "question": "...", "documents": [{"id": "d7", "score": 0.83, "text": "..."}]}
+
+    Args:
+        run: of which scores decide which are first, ties as it lists them.
+        k: documents of each list.
+        file: to write.
+        queries: texts by id.
+        documents: texts by id; None leaves them out.
+
+    Raises:
+        InputError: a query or a document has no text.
+        PolicyError: k is below 1.
+        OSError: the file cannot be written.
+    """
+    if k < 1:
+        raise PolicyError(f"k of contexts must be an integer >= 1. Got {k!r}.")
+    lists = listed(run)
+
+    def write(path: Path) -> None:
+        with path.open("wb") as out:
+            out.writelines(_rows(lists, k, queries, documents))
+
+    try:
+        write_whole(file, write)
+    except KeyError as error:
+        raise InputError(f"{run.name}: {error} has no text. Use the collection that the run was made from.") from None
+    scores, ends = lists.documents["score"].to_numpy(), lists.offsets[:-1] + k
+    cut = ends[ends < lists.offsets[1:]]
+    return Cut(len(lists.query_ids), k, int((scores[cut] == scores[cut - 1]).sum()))
+
+
+def _rows(lists: Listed, k: int, queries: Mapping[str, str], documents: Mapping[str, str] | None) -> Iterator[bytes]:
+    for place, query in enumerate(lists.query_ids.to_list()):
+        begin = int(lists.offsets[place])
+        rows = lists.documents[begin : min(begin + k, int(lists.offsets[place + 1]))].select("doc_id", "score").rows()
+        found = [
+            {"id": doc, "score": score} | ({} if documents is None else {"text": documents[doc]}) for doc, score in rows
+        ]
+        yield _line({"query_id": query, "question": queries[query], "documents": found})
+
+
+def _line(row: Mapping[str, Any]) -> bytes:
+    try:
+        return f"{json.dumps(row, ensure_ascii=False)}\n".encode()
+    except UnicodeEncodeError:  # half a surrogate pair, which JSON has a way to write and UTF-8 has not
+        return f"{json.dumps(row)}\n".encode()

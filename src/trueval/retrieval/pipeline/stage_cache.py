@@ -1,0 +1,88 @@
+"""Kept candidates: what a stage gave, in a file by the hash of all that decides it."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from trueval.errors import TruevalWarning
+from trueval.files.atomic_files import write_whole
+from trueval.files.digests import digest, file_damage, is_sound, used, with_digest
+from trueval.run import Run
+
+
+class Candidates(NamedTuple):
+    """What a stage gave when it was made.
+
+    Attributes:
+        run: the candidates.
+        notes: one-line remarks.
+        seconds: that it took.
+        given: candidates that went in, those of several runs once; None where it searched the collection.
+        searched: what an index that it searched says of itself; None where there is none.
+    """
+
+    run: Run
+    notes: tuple[str, ...]
+    seconds: float
+    given: int | None = None
+    searched: Mapping[str, Any] | None = None
+
+
+def read_kept(file: Path, name: str, key: str) -> Candidates | None:
+    """Read what `keep` wrote; None if there is nothing, or something damaged, which is said and made again.
+
+    Args:
+        file: of the candidates, .parquet.
+        name: of the run.
+        key: of the candidates.
+    """
+    if not is_kept(file):
+        return None
+    try:
+        about = json.loads(_beside(file).read_text(encoding="utf-8"))
+        if not is_sound(about):
+            raise ValueError(f"{_beside(file).name} is not what was written")
+        if about["of"] != key:
+            raise ValueError("it is another entry")
+        if damaged := file_damage(file, about["candidates"]):
+            raise ValueError(damaged)
+        used(_beside(file))
+        # Remarks on the file would be others than those of the run that was kept, and name a place of this machine.
+        run = replace(Run.read(file, name=name), notes=())
+        return Candidates(run, tuple(about["notes"]), float(about["seconds"]), about["given"], about["searched"])
+    except (OSError, ValueError, KeyError, TypeError) as error:  # an InputError of the run is a ValueError
+        warnings.warn(f"{file}: damaged candidates ({error}). It is made again.", TruevalWarning, stacklevel=2)
+        return None
+
+
+def is_kept(file: Path) -> bool:
+    """Whether candidates are there, whole.
+
+    Args:
+        file: of the candidates, .parquet.
+    """
+    return file.is_file() and _beside(file).is_file()
+
+
+def keep(file: Path, made: Candidates, key: str) -> None:
+    """Write candidates; they are there when the file beside them is.
+
+    Args:
+        file: of the candidates, .parquet; remarks and digests go into a JSON file beside it.
+        made: what to keep.
+        key: of the candidates.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True)
+    made.run.write(file)
+    about = {"notes": made.notes, "seconds": made.seconds, "given": made.given, "searched": made.searched}
+    text = json.dumps(with_digest({"of": key, "candidates": digest(file), **about})) + "\n"
+    write_whole(_beside(file), lambda path: path.write_text(text, encoding="utf-8"))
+
+
+def _beside(file: Path) -> Path:
+    return file.with_suffix(".json")

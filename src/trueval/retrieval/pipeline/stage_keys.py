@@ -1,0 +1,224 @@
+"""Keys of the stages of a pipeline: what decides the candidates of each, whether they are kept, and the models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from trueval.collection import Collection, texts_with_ids_hash
+from trueval.errors import InputError, TruevalError
+from trueval.models import load_model
+from trueval.models.hosted.services import is_hosted
+from trueval.models.output_reuse import PASS
+from trueval.models.pair_scores import FINISHED
+from trueval.report.provenance import recorded
+from trueval.retrieval.fusion.ranked_lists import listed
+from trueval.retrieval.indexes.index import make_index
+from trueval.retrieval.indexes.vectors import check_dimension
+from trueval.retrieval.pipeline.cache_keys import decided, key_of
+from trueval.retrieval.pipeline.config import BOTH, HOSTED_KEYS, LOADED_KEYS, Settings
+from trueval.retrieval.pipeline.stage_cache import is_kept, read_kept
+from trueval.retrieval.pipeline.stage_resources import Shared
+from trueval.retrieval.pipeline.suppress import sources_of
+from trueval.run import Run
+
+RETRIEVERS: Final = {"dense": "embed", "sparse": "sparse"}  # stages that search the collection, and their tables
+
+
+class StageKeys:
+    """The keys of one pipeline over one collection.
+
+    Args:
+        collection: documents and queries.
+        settings: of the pipeline.
+        shared: with other runs of the pipeline.
+
+    Attributes:
+        sources: of documents, where somebody read them before; those of the candidates are read when None.
+    """
+
+    sources: Mapping[str, str] | None = None
+
+    def __init__(self, collection: Collection, settings: Settings, shared: Shared) -> None:
+        self.collection, self.settings, self.shared = collection, settings, shared
+
+    def check(self) -> None:
+        """Refuse what cannot run, before hours of embedding: models, an index or sources that do not fit.
+
+        Raises:
+            InputError: a model is not there or fits no other setting, or the sources are of other documents.
+            MissingExtraError: the library of a stage is not installed.
+        """
+        _ = self.last_key  # models and files are looked for
+        sources = self.settings.get("deduplicate", {})
+        if sources.get("per_source") is not None and self.sources is None:
+            sources_of(list(self.collection.documents), sources["sources"])
+        embeds = "embed" in self.settings and not self.has("dense")
+        if embeds:
+            self._check_vectors(self.embedder())
+        # Of two runs at once the pairs are known when both have found theirs.
+        two = self.settings.get("pipeline", {}).get("scoring") == BOTH
+        if "rerank" in self.settings and (embeds or not (two or self.has("rerank", (self.key_before("rerank"),)))):
+            self.model("rerank")
+
+    def _check_vectors(self, model: Any) -> None:
+        """Refuse a dimension that the model does not give, and an index that cannot be built of it."""
+        chosen, given = self.settings["embed"]["dimension"], getattr(model, "dimension", None)
+        if chosen is not None and given is not None:
+            check_dimension(given, chosen)
+        dimension = chosen or given
+        if dimension is not None:
+            make_index(self.settings["index"]["spec"]).check(dimension, len(self.collection.documents))
+
+    def refiners(self) -> tuple[str, ...]:
+        """The stages that take the candidates of the stages before."""
+        return tuple(name for name in ("fuse", "deduplicate", "rerank") if name in self.settings)
+
+    def has(self, name: str, before: tuple[str, ...] = ()) -> bool:
+        """Whether the candidates of a stage are there already.
+
+        Args:
+            name: of the stage.
+            before: as in `stage`.
+        """
+        key = self.key(name, before)
+        return key in self.shared.stages or (self.shared.cache is not None and is_kept(self.file_of(name, key)))
+
+    def candidates_before(self, name: str, depth: int | None = None) -> Run | None:
+        """The candidates that a stage takes of the one before, as the cache has them; None where it has not.
+
+        Args:
+            name: as in `key_before`.
+            depth: documents of each list; all if None.
+        """
+        keys = self._keys()
+        before = list(keys)[list(keys).index(name) - 1]
+        run = self._candidates(before, keys[before])
+        if run is None:
+            return None
+        lists = listed(run, depth)
+        return lists.only(np.ones(len(lists.rank), dtype=bool), run.name, run.source)
+
+    def last_candidates(self) -> Run | None:
+        """The run of the last stage, as the cache has it; None where it has not."""
+        return self._candidates(*list(self._keys().items())[-1])
+
+    def _candidates(self, name: str, key: str) -> Run | None:
+        known = self.shared.stages.get(key)
+        if known is None and self.shared.cache is None:
+            return None
+        kept = known or read_kept(self.file_of(name, key), name, key)
+        return None if kept is None else kept.run
+
+    def file_of(self, name: str, key: str) -> Path:
+        """Where the candidates of a stage are kept."""
+        return Path(self.shared.cache or ".") / "stages" / f"{name}-{key[:16]}.parquet"
+
+    def about(self) -> dict[str, Any]:
+        """What a manifest says of the collection."""
+        return {
+            "name": self.collection.name,
+            "source": recorded(self.collection.source),
+            "documents": len(self.collection.documents),
+            "queries": len(self.collection.queries),
+            "sha256": self.texts,
+        }
+
+    @property
+    def last_key(self) -> str:
+        """The key of the last stage, the hash of all that decides the run; nothing is made for it."""
+        return list(self._keys().values())[-1]
+
+    def key_before(self, name: str) -> str:
+        """The key of the stage before one that takes candidates of one stage.
+
+        Args:
+            name: deduplicate or rerank.
+        """
+        keys = self._keys()
+        return keys[list(keys)[list(keys).index(name) - 1]]
+
+    def _keys(self) -> dict[str, str]:
+        """The keys of all stages, in their order."""
+        found = {name: self.key(name, ()) for name, table in RETRIEVERS.items() if table in self.settings}
+        for name in self.refiners():
+            keys = tuple(found.values())
+            found[name] = self.key(name, keys if name == "fuse" else keys[-1:])
+        return found
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The hashes of the texts that the stages see, with their ids."""
+        sides = {"documents": self.collection.documents, "queries": self.collection.queries}
+        return self.shared.hashed("texts", lambda: {name: texts_with_ids_hash(texts) for name, texts in sides.items()})
+
+    def key(self, name: str, before: tuple[str, ...] = ()) -> str:
+        """The hash of all that decides the candidates of a stage.
+
+        Args:
+            name: of the stage.
+            before: keys of the stages that it takes candidates of.
+        """
+        tables = ("embed", "index") if name == "dense" else (name,)
+        about = {table: self.decided(table) for table in tables}
+        return key_of("stage", name, about, self.texts, before)
+
+    def decided(self, table: str) -> dict[str, Any]:
+        """What a table says that decides candidates: of models and files what is in them.
+
+        Args:
+            table: of the settings.
+        """
+        settings = dict(self.settings[table])
+
+        def make() -> dict[str, Any]:
+            found = decided(table, settings)
+            if "model" in settings and not is_hosted(settings["model"]) and found["weights"] is None:
+                self.model(table)  # of the hub: once it is here, its contents are known
+                found = decided(table, settings)
+            return found
+
+        return self.shared.hashed([table, settings], make)
+
+    def model(self, table: str) -> Any:
+        """The model that a table names, loaded once.
+
+        Args:
+            table: embed or rerank.
+        """
+        chosen = self.settings[table]
+        hosted = is_hosted(chosen["model"])
+        given = ("batch_size", *(("dimension", *HOSTED_KEYS) if hosted else LOADED_KEYS))
+        options = {name: chosen[name] for name in given if chosen.get(name) is not None}
+        key = key_of(chosen["model"], options)
+        if key not in self.shared.models:
+            shared: dict[str, Any] = {"account": self.shared.account} if hosted else {}
+            try:
+                self.shared.models[key] = load_model(chosen["model"], **options, **shared)
+            except TruevalError as error:  # the hub is asked again and again, half a minute each time
+                self.shared.models[key] = error
+        if isinstance(self.shared.models[key], TruevalError):
+            raise self.shared.models[key]
+        return self.shared.models[key]
+
+    def reuse(self, table: str) -> str:
+        """Which kept outputs the model of a table takes; those of a service have no choice."""
+        return str(self.settings[table].get("reuse", PASS))
+
+    def embedder(self) -> Any:
+        """The model of [embed].
+
+        Raises:
+            InputError: it gives no vector for a text.
+        """
+        model = self.model("embed")
+        if model.scoring != "product":
+            how = "gives finished scores" if model.scoring == FINISHED else f"scores by {model.scoring}"
+            raise InputError(
+                f"{model.name} {how}: it gives no single vector for a text. Name an embedder in "
+                "[embed]; a cross-encoder or a model of late interaction belongs into [rerank]."
+            )
+        return model

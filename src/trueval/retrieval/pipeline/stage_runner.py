@@ -1,0 +1,368 @@
+"""The work of a pipeline over one collection: each stage made, or taken from the cache."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from trueval.collection import Collection, ids_in_order, texts_in_order
+from trueval.errors import InputError
+from trueval.files.digests import DIGESTS, used
+from trueval.files.texts.lazy_list import Made, Watched
+from trueval.models.hosted.account import LEDGER, Account
+from trueval.models.hosted.services import is_hosted
+from trueval.models.output_reuse import outputs_by, part_by
+from trueval.models.outputs import Outputs, Part, Step, settings_of
+from trueval.models.pair_scores import MODEL
+from trueval.report.provenance import recorded
+from trueval.retrieval.fusion.fuse import reciprocal_rank_fusion, weighted_fusion
+from trueval.retrieval.fusion.ranked_lists import listed
+from trueval.retrieval.fusion.union import scored_as, together
+from trueval.retrieval.indexes.hits import Hits
+from trueval.retrieval.indexes.index import LocalIndex, TextsAndVectors, build_spec, make_index, read_spec
+from trueval.retrieval.indexes.repeated_calls import Opened
+from trueval.retrieval.indexes.vectors import rescored, truncated
+from trueval.retrieval.pipeline.boost import FEATURES, lexical_boost
+from trueval.retrieval.pipeline.cache_keys import key_of, versions_of
+from trueval.retrieval.pipeline.config import (
+    BOTH,
+    HIGH,
+    SPECS,
+    STAGES,
+    Settings,
+    scored_in,
+)
+from trueval.retrieval.pipeline.pipeline_result import Stage
+from trueval.retrieval.pipeline.rerank import rerank
+from trueval.retrieval.pipeline.stage_cache import Candidates, keep, read_kept
+from trueval.retrieval.pipeline.stage_keys import RETRIEVERS, StageKeys
+from trueval.retrieval.pipeline.stage_resources import Begin, Shared, is_whole, kept_if_possible, nobody, shared_work
+from trueval.retrieval.pipeline.suppress import limit_sources, sources_of, suppress_duplicates
+from trueval.run import Run
+
+_log = logging.getLogger(__name__)
+
+
+class Work(StageKeys):
+    """One pipeline over one collection.
+
+    Args:
+        collection: documents and queries.
+        settings: of the pipeline.
+        shared: with other runs of the pipeline.
+        begin: as in Pipeline.retrieve.
+    """
+
+    def __init__(self, collection: Collection, settings: Settings, shared: Shared, begin: Begin) -> None:
+        super().__init__(collection, settings, shared)
+        self.begin = begin
+        self.notes: list[str] = []
+        self.given: int | None = None
+        self.earlier = 0.0  # seconds that earlier work took for what a stage takes from the cache
+        self.searched: dict[str, Any] | None = None
+        self.opened: dict[str, Opened] = {}
+        if not collection.documents or not collection.queries:
+            what = "documents" if not collection.documents else "queries"
+            raise InputError(f"{collection.source}: there are no {what}. A pipeline needs documents and queries.")
+        for table in settings:
+            versions_of(table, settings[table])  # before hours of embedding
+            if table in SPECS:
+                kind, _ = read_spec(settings[table][SPECS[table][0]])
+                kind.check_deepest(min(settings[table]["depth"], len(collection.documents)))
+
+    def _without_hits(self, run: Run, name: str) -> list[str]:
+        """A remark on the queries that a stage finds nothing for, if there are any.
+
+        Raises:
+            InputError: these are all.
+        """
+        found = set(run.query_ids.to_list())
+        nothing = [query for query in self.collection.queries if query not in found]
+        if not found:
+            raise InputError(
+                f"{self.collection.source}: no query finds a document by {name} search. Are queries and documents of "
+                "one language, and are the right fields read?"
+            )
+        queries = len(self.collection.queries)
+        return [f"{len(nothing)} of {queries} queries find nothing, such as {nothing[0]!r}."] if nothing else []
+
+    def retrievers(self) -> Mapping[str, Callable[[Step], Run]]:
+        """The stages that search the collection."""
+        makers = {"dense": self.dense, "sparse": self.sparse}
+        return {name: makers[name] for name, table in RETRIEVERS.items() if table in self.settings}
+
+    def open(self) -> None:
+        """Have every retriever search that has not, so that its index is in `opened`."""
+        for name, make in self.retrievers().items():
+            if name not in self.opened:
+                make(self.begin(name))
+
+    def refined(self, name: str, before: Sequence[Stage], beside: Sequence[Stage]) -> Stage:
+        """A stage that takes candidates.
+
+        Args:
+            name: of the stage.
+            before: stages that it takes candidates of.
+            beside: stages of all runs of the pipeline, where a model sees the candidates of several in one pass.
+        """
+        makers = {"fuse": self.fuse, "deduplicate": self.deduplicate, "rerank": self.rerank}
+        make = partial(makers[name], [each.run for each in before], [each.run for each in beside])
+        given = before[-1].run.documents.height
+        return self.stage(name, make, tuple(each.key for each in (*before, *beside)), given)
+
+    def stage(
+        self, name: str, make: Callable[[Step], Run], before: tuple[str, ...] = (), given: int | None = None
+    ) -> Stage:
+        """Take the candidates of a stage from the cache, or make and keep them.
+
+        Args:
+            name: of the stage.
+            make: from a step function to its candidates.
+            before: keys of the stages that it takes candidates of.
+            given: how many these are.
+        """
+        key = self.key(name, before)
+        known = self.shared.stages.get(key)
+        if known is not None:
+            return known._replace(seconds=0.0, cached=True)
+        step, began = self.begin(name), time.perf_counter()
+        cache = self.shared.cache
+        file = None if cache is None else self.file_of(name, key)
+        kept = None if file is None else read_kept(file, name, key)
+        made = kept or self._made(name, make, step, given)
+        if file is not None and kept is None:
+            with kept_if_possible(file):
+                keep(file, made, key)
+        seconds, ties = time.perf_counter() - began, listed(made.run).ties
+        _log.info("stage %s %s: %.3f s", name, "from the cache" if kept is not None else "made", seconds)
+        found = Stage(
+            name, made.run, made.given, seconds, made.seconds, kept is not None, ties, key, made.notes, made.searched
+        )
+        self.shared.stages[key] = found
+        return found
+
+    def _made(self, name: str, make: Callable[[Step], Run], step: Step, given: int | None) -> Candidates:
+        began = time.perf_counter()
+        self.notes, self.given, self.searched, self.earlier = [], given, None, 0.0
+        spent = self.shared.account.spent
+        run = make(step)
+        if self.shared.account.spent > spent:
+            self.notes.append(f"Hosted models cost {self.shared.account.spent - spent:.4g}.")
+        if given is None:
+            self.notes += self._without_hits(run, name)
+        return Candidates(run, tuple(self.notes), time.perf_counter() - began + self.earlier, self.given, self.searched)
+
+    def dense(self, step: Step) -> Run:
+        """Embed queries and documents, and search an index of the documents."""
+        chosen, settings, model = self.settings["embed"], self.settings["index"], self.embedder()
+        both = make_index(settings["spec"]).ready().takes == "both"
+        documents, queries = self._vectors(model, "documents", step), self._vectors(model, "queries", step)
+        dimension = chosen["dimension"]
+        sides = (self.collection.documents, documents), (self.collection.queries, queries)
+        built, asked = (TextsAndVectors(texts_in_order(texts), rows) if both else rows for texts, rows in sides)
+        of = [settings_of(model), dimension, self.decided("embed").get("reuse")]
+        index = self._built(settings["spec"], built, of, "index")
+        opened = Opened(index, asked, *self._ids, documents, queries, model.dtype)
+        hits = self._asked("dense", opened, settings["depth"])
+        return self._run(self.scored(hits, opened), "dense")
+
+    def scored(self, hits: Hits, opened: Opened) -> Hits:
+        """Hits of the dense index with the scores that [index] asks for.
+
+        Args:
+            hits: for the queries of the index.
+            opened: the index and its vectors.
+        """
+        scoring = self.settings["index"]["scoring"]
+        if scoring == "index" or opened.vectors is None or opened.query_vectors is None:
+            return hits
+        form = str(opened.dtype) if scoring == MODEL else scoring
+        return rescored(hits, opened.query_vectors, opened.vectors, form)
+
+    def sparse(self, step: Step) -> Run:
+        """Search an index of words."""
+        settings = self.settings["sparse"]
+        texts = texts_in_order(self.collection.documents)
+        watched = Watched(texts, lambda done: step("documents", done, len(texts)))
+        index = self._built(settings["index"], watched, [], "sparse")
+        opened = Opened(index, list(self.collection.queries.values()), *self._ids)
+        return self._run(self._asked("sparse", opened, settings["depth"]), "sparse")
+
+    def _asked(self, name: str, opened: Opened, depth: int) -> Hits:
+        self.opened[name] = opened
+        return opened.index.search(opened.queries, depth)
+
+    def fuse(self, runs: Sequence[Run], _: Sequence[Run], __: Step) -> Run:
+        """Make one run of the dense and the sparse one."""
+        settings = self.settings["fuse"]
+        weights, unit = settings["weights"], 1.0
+        if settings["method"] == "rrf":
+            fused = reciprocal_rank_fusion(runs, k=settings["k"], weights=weights, name="fuse").run
+            unit = 1 / (settings["k"] + 1)
+        else:
+            fused = weighted_fusion(runs, norm=settings["norm"], weights=weights, name="fuse").run
+        self.given = fused.documents.height
+        cut = listed(self._boosted(fused, unit), settings["depth"])
+        return cut.only(np.ones(len(cut.rank), dtype=bool), "fuse", "fusion")
+
+    def _boosted(self, fused: Run, unit: float) -> Run:
+        weights = {name: self.settings["fuse"][name] for name in FEATURES if self.settings["fuse"][name]}
+        if not weights:
+            return fused
+        found = lexical_boost(fused, self.collection.queries, self.collection.documents, weights, unit=unit)
+        self.notes.append(
+            f"{found.gained:,} of {fused.documents.height:,} candidates gain by {', '.join(weights)}; "
+            f"{found.before.tied:,} tied before and {found.ties.tied:,} after, {found.made:,} of them with other ones."
+        )
+        return found.run
+
+    def deduplicate(self, runs: Sequence[Run], _: Sequence[Run], __: Step) -> Run:
+        """Leave out near duplicates, and documents of a source that has enough."""
+        (run,), settings = runs, self.settings["deduplicate"]
+        if settings["duplicates"]:
+            alike = suppress_duplicates(
+                run, self.collection.documents, threshold=settings["threshold"], words=settings["words"]
+            )
+            self.notes.append(f"{alike.dropped.height:,} of {run.documents.height:,} candidates were near duplicates.")
+            run = alike.run
+        if settings["per_source"] is not None:
+            ids = run.documents["doc_id"].unique(maintain_order=True).to_list()
+            sources = sources_of(ids, settings["sources"]) if self.sources is None else self.sources
+            many = limit_sources(run, sources, most=settings["per_source"])
+            self.notes.append(
+                f"{many.dropped.height:,} of {run.documents.height:,} candidates were more than "
+                f"{settings['per_source']} of a source."
+            )
+            run = many.run
+        return run
+
+    def rerank(self, runs: Sequence[Run], beside: Sequence[Run], step: Step) -> Run:
+        """Score the first candidates by a model, those of several runs in the same pass."""
+        (run,), settings = runs, self.settings["rerank"]
+        model, depth, scoring = self.model("rerank"), settings["depth"], settings["scoring"]
+        asked = together(beside, depth) if beside else run
+        scored = rerank(
+            asked,
+            self.collection,
+            model,
+            depth=depth if asked is run else None,
+            scoring=scoring,
+            store=self.shared.outputs,
+            step=step,
+            forward=self._outputs,
+        )
+        return scored if asked is run else scored_as(run, scored, depth)
+
+    def _outputs(self, *given: Any, **named: Any) -> Outputs:
+        """What a reranker returned, or what is kept of it."""
+        found = outputs_by(self.reuse("rerank"), *given, **named)
+        self.earlier += found.earlier
+        return found
+
+    def query_vectors(self, step: Step) -> NDArray[Any]:
+        """[query, dimension] the vectors that the dense index is asked with, from the cache where it has them.
+
+        Raises:
+            InputError: as in `embedder`.
+        """
+        return self._vectors(self.embedder(), "queries", step)
+
+    def document_vectors(self, step: Step) -> NDArray[Any]:
+        """[document, dimension] the vectors that the dense index holds, in the order of the corpus; likewise.
+
+        Raises:
+            InputError: as in `embedder`.
+        """
+        return self._vectors(self.embedder(), "documents", step)
+
+    def _vectors(self, model: Any, name: str, step: Step) -> NDArray[Any]:
+        """Embeddings as the index takes them."""
+        rows, dimension = self._embedded(model, name, step), self.settings["embed"]["dimension"]
+        # A service cuts them itself.
+        return rows if dimension is None or is_hosted(self.settings["embed"]["model"]) else truncated(rows, dimension)
+
+    def _embedded(self, model: Any, name: str, step: Step) -> NDArray[Any]:
+        reuse = self.reuse("embed")
+        key = key_of(settings_of(model), name, reuse)
+        if key not in self.shared.vectors:
+            texts = getattr(self.collection, name)
+            ids = ids_in_order(texts)
+            called = Made(len(ids), lambda at: f"{ids[at]!r} of the {name}")
+            forward = model.embed_documents if name == "documents" else model.embed_queries
+            part = Part(name, texts_in_order(texts), called, forward, len)
+            began = time.perf_counter()
+            found = part_by(model, part, reuse, self.shared.outputs, step)
+            self.shared.vectors[key] = found.rows
+            self.shared.seconds[key] = found.earlier + time.perf_counter() - began
+            self.earlier += found.earlier
+        else:
+            self.earlier += self.shared.seconds[key]
+        return self.shared.vectors[key]
+
+    def _built(self, spec: str, documents: Any, of: Any, table: str) -> LocalIndex:
+        """The index of a spec, built or taken from the cache: other parameters of a search build nothing.
+
+        Args:
+            spec: of the index.
+            documents: vectors or texts.
+            of: what decides these, beside the texts of the collection.
+            table: that the spec is from.
+        """
+        index = make_index(spec)
+        key = key_of("index", build_spec(spec), of, self.texts["documents"], versions_of(table, self.settings[table]))
+        cache = self.shared.cache
+        folder = None if cache is None else cache / "indexes" / f"{index.name}-{key[:16]}"
+        if folder is not None and folder.is_dir() and is_whole(folder, key):
+            index.load(folder)
+            used(folder / DIGESTS)
+            self.earlier += index.build_seconds
+        else:
+            index.build(documents)
+            if folder is not None and not folder.exists():  # another process may have been faster
+                with kept_if_possible(folder):
+                    index.save(folder, key)
+        about = index.describe()
+        self.notes += about.notes
+        told = {name: value for name, value in asdict(about).items() if name != "notes"}
+        self.searched = told | {"spec": recorded(about.spec)}
+        return index
+
+    def _run(self, hits: Hits, name: str) -> Run:
+        return hits.to_run(*self._ids, name)
+
+    @property
+    def _ids(self) -> tuple[list[str], pl.Series]:
+        return list(self.collection.queries), ids_in_order(self.collection.documents)
+
+
+@contextmanager
+def opened_work(
+    collection: Collection, settings: Settings, *, cache: Path | None = None, begin: Begin | None = None
+) -> Iterator[Work]:
+    """The work of a pipeline whose retrievers have searched, so that each index is in `opened`.
+
+    Args:
+        collection: documents and queries.
+        settings: of the pipeline; of a run of each precision, the high one.
+        cache: as in Pipeline.retrieve.
+        begin: as in Pipeline.retrieve.
+
+    Raises:
+        InputError: as in Pipeline.retrieve.
+        MissingExtraError: the library of a stage is not installed.
+    """
+    scoring = settings.get("pipeline", {}).get("scoring", STAGES)
+    with shared_work(cache, Account(ledger=None if cache is None else cache / LEDGER), kept=False) as shared:
+        work = Work(collection, scored_in(settings, HIGH if scoring == BOTH else scoring), shared, begin or nobody)
+        work.open()
+        yield work

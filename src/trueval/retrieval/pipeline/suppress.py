@@ -1,0 +1,201 @@
+"""Suppression: what a list need not say twice, near duplicates of a document and too many of one source.
+
+Two texts are near duplicates if their sets of word n-grams are alike: Jaccard = shared / all >= a threshold (Broder
+1997). Every list is gone down from the top, and a document stays unless a document that stays before it is one. Where
+documents tie, the one that the run lists first stays; which one that is decides nothing but the order, since they say
+the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from trueval.errors import InputError, PolicyError
+from trueval.rag.document_sources import read_sources
+from trueval.retrieval.chunking.chunks import document_of
+from trueval.retrieval.fusion.ranked_lists import listed, places_of
+from trueval.run import Run
+
+Ints = NDArray[np.int64]
+
+WORD: Final = re.compile(r"\w+")
+SHOWN: Final = 3  # ids in an error
+BLOCK: Final = 512  # documents compared at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Suppressed:
+    """A run without what it need not say twice.
+
+    Attributes:
+        run: what stays, in its order.
+        dropped: query_id, doc_id of what went, and kept, the document that stays for it.
+    """
+
+    run: Run
+    dropped: pl.DataFrame
+
+
+def suppress_duplicates(
+    run: Run, texts: Mapping[str, str], *, threshold: float = 0.8, words: int = 5, name: str | None = None
+) -> Suppressed:
+    """Leave out documents that say nearly the same as one before them.
+
+    Args:
+        run: of which every document has a text.
+        texts: by document id.
+        threshold: least Jaccard similarity of near duplicates, above 0; 1 for texts of the same n-grams only.
+        words: of an n-gram; a shorter text is one n-gram.
+        name: of the new run; that of the old one if None.
+
+    Raises:
+        InputError: documents have no text.
+        PolicyError: a threshold or a number of words that cannot be.
+
+    >>> texts = {"a": "Wings lift planes.", "b": "wings LIFT planes", "c": "Heat flows."}
+    >>> found = suppress_duplicates(Run.from_dict({"q": {"a": 3.0, "b": 2.0, "c": 1.0}}), texts)
+    >>> found.run.documents["doc_id"].to_list(), found.dropped.rows()
+    (['a', 'c'], [('q', 'b', 'a')])
+    """
+    if not 0 < threshold <= 1 or words < 1:
+        raise PolicyError(f"threshold must be in (0, 1] and words >= 1. Got {threshold} and {words}.")
+    lists = listed(run)
+    ids = lists.documents["doc_id"].unique(maintain_order=True)
+    places, documents = places_of(lists.documents["doc_id"], ids), ids.to_list()
+    lacking = [doc for doc in documents if doc not in texts]
+    if lacking:
+        shown = ", ".join(map(repr, lacking[:SHOWN]))
+        raise InputError(f"{len(lacking)} documents of {run.name} have no text, such as {shown}. Use their own corpus.")
+    grams, sizes = _grams([texts[doc] for doc in documents], words)
+    kept_for = np.concatenate(
+        [
+            begin + _first_alike(grams[places[begin:end]], sizes[places[begin:end]], threshold)
+            for begin, end in zip(lists.offsets[:-1].tolist(), lists.offsets[1:].tolist(), strict=True)
+        ]
+    )
+    return _suppressed(run, kept_for, name)
+
+
+def limit_sources(run: Run, sources: Mapping[str, str], *, most: int, name: str | None = None) -> Suppressed:
+    """Leave out documents of a source (paper, site, file) of which enough stand before them.
+
+    Args:
+        run: of any documents; one without a source is a source of its own.
+        sources: by document id.
+        most: documents of one source in a list.
+        name: of the new run; that of the old one if None.
+
+    Raises:
+        PolicyError: most is below 1.
+
+    >>> run = Run.from_dict({"q": {"a": 3.0, "b": 2.0, "c": 1.0}})
+    >>> limit_sources(run, {"a": "one", "b": "one", "c": "two"}, most=1).run.documents["doc_id"].to_list()
+    ['a', 'c']
+    """
+    if most < 1:
+        raise PolicyError(f"most must be an integer >= 1. Got {most!r}.")
+    lists = listed(run)
+    ids = lists.documents["doc_id"].to_list()
+    frame = pl.DataFrame(
+        {"row": np.arange(len(ids)), "list": lists.of_row, "source": [sources.get(doc, f"\0{doc}") for doc in ids]}
+    )
+    counted = frame.with_columns(
+        place=pl.int_range(pl.len()).over("list", "source"), first=pl.col("row").first().over("list", "source")
+    )
+    row, place, first = (counted[column].to_numpy() for column in ("row", "place", "first"))
+    return _suppressed(run, np.where(place < most, row, first), name)
+
+
+def sources_of(doc_ids: Sequence[str], file: str | None) -> dict[str, str]:
+    """The source of each document: from a file, or the document that a chunk is of.
+
+    Args:
+        doc_ids: different ids.
+        file: a document id and its source on each line; None for the ids of `trueval chunk`, DOCUMENT#NUMBER.
+
+    Raises:
+        InputError: the file is bad, or no id has a source.
+    """
+    if file is not None:
+        sources = read_sources(Path(file))
+        found = {doc: sources[doc] for doc in doc_ids if doc in sources}
+    else:
+        found = {doc: document for doc in doc_ids if (document := document_of(doc)) is not None}
+    if not found:
+        told = (
+            f"{file}: names no document of the run" if file else "per_source: no id is that of a chunk, DOCUMENT#NUMBER"
+        )
+        cure = "Name a file with a document id and its source on each line as sources, or leave per_source out."
+        raise InputError(f"{told}, such as {doc_ids[0]!r}. {cure}")
+    return found
+
+
+def _grams(texts: Sequence[str], words: int) -> tuple[Any, Ints]:
+    """[text, n-gram] which text has which n-gram, sparse, and [text] how many it has."""
+    from scipy.sparse import csr_array
+
+    numbers: dict[tuple[str, ...], int] = {}
+    columns, ends = list[int](), [0]
+    for text in texts:
+        found = WORD.findall(text.lower()) or [text]  # signs alone: only the same ones are alike
+        own = {tuple(found[at : at + words]) for at in range(max(len(found) - words, 0) + 1)}
+        columns += [numbers.setdefault(gram, len(numbers)) for gram in own]
+        ends.append(len(columns))
+    shape = (len(texts), max(len(numbers), 1))
+    return csr_array((np.ones(len(columns), dtype=np.int64), columns, ends), shape=shape), np.diff(ends)
+
+
+def _first_alike(grams: Any, sizes: Ints, threshold: float) -> Ints:
+    """[document] the place of the document that stays for it: its own where it stays itself.
+
+    Blocks of rows are compared with the documents that stay before them, and with themselves: memory follows what
+    stays, not the pairs of a list that says the same throughout.
+    """
+    found = np.arange(len(sizes))
+    stays = np.zeros(0, dtype=np.int64)
+    for begin in range(0, len(sizes), BLOCK):
+        block = np.arange(begin, min(begin + BLOCK, len(sizes)))
+        if len(stays):
+            later, earlier = _alike(grams, sizes, block, stays, threshold)
+            np.minimum.at(found, later, earlier)  # whoever stays first; all of them stand before the block
+        rest = block[found[block] == block]
+        later, earlier = _alike(grams, sizes, rest, rest, threshold)
+        pairs = earlier < later
+        # A document that is gone speaks for nobody: what is like it alone stays.
+        order = np.lexsort((earlier[pairs], later[pairs]))
+        for one, other in zip(later[pairs][order].tolist(), earlier[pairs][order].tolist(), strict=True):
+            if found[one] == one and found[other] == other:
+                found[one] = other
+        stays = np.concatenate([stays, rest[found[rest] == rest]])
+    return found
+
+
+def _alike(grams: Any, sizes: Ints, some: Ints, others: Ints, threshold: float) -> tuple[Ints, Ints]:
+    """The pairs of some documents and others that are near duplicates, a place of each."""
+    shared = (grams[some] @ grams[others].T).tocoo()
+    one, other = some[shared.coords[0]], others[shared.coords[1]]
+    # Divided, for both sides are then rounded alike: 0.55 times 20 is above 11, and 11 / 20 is 0.55.
+    alike = shared.data / (sizes[one] + sizes[other] - shared.data) >= threshold
+    return one[alike], other[alike]
+
+
+def _suppressed(run: Run, kept_for: Ints, name: str | None) -> Suppressed:
+    lists = listed(run)
+    stays = kept_for == np.arange(len(kept_for))
+    ids = lists.documents["doc_id"]
+    dropped = pl.DataFrame(
+        {
+            "query_id": lists.query_ids[lists.of_row[~stays]],
+            "doc_id": ids.filter(pl.Series(~stays)),
+            "kept": ids[kept_for[~stays]],
+        }
+    )
+    return Suppressed(replace(lists.only(stays, name or run.name, run.source), empty=run.empty), dropped)

@@ -1,1 +1,0 @@
-"""Ranks: lists of documents as numbers, which fusion, boosts and cuts share."""

@@ -1,0 +1,81 @@
+"""Lists: where judged documents stand in lists, by the tie groups of these."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from trueval.standings.groups import TieGroups, find_groups
+from trueval.standings.judged_pool import Pool
+from trueval.standings.listed_rows import Rows, Totals, standings_of
+from trueval.standings.matching import Found, list_of
+from trueval.standings.order import TieOrder, count_ahead
+from trueval.standings.standings import Floats, Ints, Standings
+
+
+class Lists(NamedTuple):
+    """What a run lists, one ragged list per query of the run.
+
+    Attributes:
+        scores: [document] scores rounded to the tie precision, lists one after another.
+        offsets: [list + 1] where each list starts.
+        query: [list] index of the evaluated query; -1 for a query that is not evaluated.
+    """
+
+    scores: Floats
+    offsets: Ints
+    query: Ints
+
+
+def count_lists(
+    pool: Pool, lists: Lists, groups: TieGroups, found: Found, order: TieOrder, *, depth: int | None = None
+) -> Standings:
+    """Count above, tied and ahead of the judged documents found in some lists.
+
+    Args:
+        pool: every judged document.
+        lists: every listed document.
+        groups: the tie groups of the lists.
+        found: which judged document is where.
+        order: the tie order of the tie-broken value.
+        depth: lists end at this rank.
+    """
+    owner = list_of(found.position, lists.offsets)
+    score = lists.scores[found.position]
+    of_row = find_groups(groups, owner, score, found.position)
+    above = groups.start[of_row] - lists.offsets[owner]
+    if depth is not None:  # what is past it in every order is not listed
+        inside = above < depth
+        found = Found(found.position[inside], found.judged[inside])
+        owner, score, of_row, above = owner[inside], score[inside], of_row[inside], above[inside]
+    ahead = count_ahead(groups, of_row, found.position, order)
+    if order.open_from is not None:
+        ahead[(groups.size[of_row] > 1) & (np.diff(lists.offsets)[owner] >= order.open_from)] = -1
+    rows = Rows(found.judged, score, above, groups.size[of_row], ahead)
+    return standings_of(pool, rows, _totals(groups, lists, len(pool.judged), depth), depth)
+
+
+def _totals(groups: TieGroups, lists: Lists, queries: int, depth: int | None) -> Totals:
+    """How long the list of each query is, how much of it ties, and what its last group is."""
+    listed, tied, largest, above, last = (np.zeros(queries, dtype=np.int64) for _ in range(5))
+    absent = np.ones(queries, dtype=bool)
+    absent[lists.query[lists.query >= 0]] = False
+    lengths = lists.offsets[1:] - lists.offsets[:-1]
+    filled = lengths > 0
+    some = (filled & (lists.query >= 0)).nonzero()[0]
+    query = lists.query[some]
+    listed[query] = lengths[some] if depth is None else np.minimum(lengths[some], depth)
+    if len(groups.score):
+        first = groups.first[:-1][filled]
+        place = (filled.cumsum() - 1)[some]
+        whole = inside = groups.size
+        if depth is not None:
+            left = depth - groups.start[:-1] + lists.offsets[:-1].repeat(np.diff(groups.first))
+            whole, inside = np.where(left > 0, whole, 0), np.clip(left, 0, whole)
+        tied[query] = np.add.reduceat(inside * (groups.size > 1), first)[place]
+        largest[query] = np.maximum.reduceat(whole, first)[place]
+        final = groups.first[1:][some] - 1
+        last[query] = groups.size[final]
+        above[query] = groups.start[final] - lists.offsets[:-1][some]
+    return Totals(listed, tied, largest, above, last, absent)

@@ -1,0 +1,365 @@
+"""Grids: the systems of the tables of a sweep file, in which values may be lists.
+
+A method takes the tables of its stages and no other, so that values which do not matter for it make no system twice.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
+from typing import Any, Final, NamedTuple
+
+from trueval.errors import InputError
+from trueval.retrieval.pipeline.config import BOTH, TABLES, Settings, Where, checked_table, settings_of_tables
+from trueval.retrieval.pipeline.rewriting import AS_IS
+from trueval.tradeoff.config.sweep_tables import RERANK, STAGES_BY_METHOD
+
+METHOD, REWRITE, K = "method", "queries.rewrite", "K"
+# Tables that all systems of a file share, and that say nothing of a run.
+SHARED: Final = ("corpus", "generate")
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """One pipeline with one value for every key: it gives one run.
+
+    Attributes:
+        name: short, and of no other system of the plan.
+        method: dense, sparse or hybrid, and +rerank where it has a reranker.
+        rewrite: how its queries are written: as is, normalised, or the file of their texts.
+        settings: of its stages, every key.
+        contexts: the numbers of contexts K that are looked at.
+        values: axis → its value; None where the system has no such key.
+    """
+
+    name: str
+    method: str
+    rewrite: str
+    settings: Settings
+    contexts: tuple[int, ...]
+    values: Mapping[str, Any]
+
+    @property
+    def reranks(self) -> bool:
+        """Whether a model scores its candidates anew."""
+        return self.method.endswith(RERANK)
+
+    @property
+    def pool(self) -> int:
+        """The most candidates that a query can have in its run.
+
+        >>> tables = {"sparse": {"depth": 80}, "rerank": {"model": "m", "depth": 50}}
+        >>> System("s", "sparse+rerank", "as is", settings_of_tables(tables, "here"), (10,), {}).pool
+        50
+        """
+        found = sum(self.settings[name]["depth"] for name in ("index", "sparse") if name in self.settings)
+        later = [self.settings[name]["depth"] for name in ("fuse", "rerank") if name in self.settings]
+        return min(int(depth) for depth in (found, *later))
+
+
+class Reason(NamedTuple):
+    """Why something of a sweep is not there.
+
+    Attributes:
+        name: of a configuration or a system.
+        reason: one line.
+        key: of the system where it has one, else empty.
+    """
+
+    name: str
+    reason: str
+    key: str = ""
+
+
+class Axis(NamedTuple):
+    """What differs between systems.
+
+    Attributes:
+        key: of the table, as `embed.dimension`; or method, queries.rewrite, K.
+        values: in the order in which systems have them.
+    """
+
+    key: str
+    values: tuple[Any, ...]
+
+
+class Choice(NamedTuple):
+    """Tables of which systems are made: those of the file, or of one of its configurations.
+
+    Attributes:
+        name: of the configuration; empty for the file itself.
+        tables: of a pipeline, whose values may be lists.
+        methods: as they were given; empty for all stages that have a table.
+        rewrites: ways to write the queries.
+        contexts: numbers of contexts.
+        place: from a table and a key to what errors call these.
+    """
+
+    name: str
+    tables: Mapping[str, Any]
+    methods: tuple[str, ...]
+    rewrites: tuple[str, ...]
+    contexts: tuple[int, ...]
+    place: Where
+
+
+def systems_of(choices: Sequence[Choice], source: str) -> tuple[System, ...]:
+    """The systems of a file, each once and named by what differs.
+
+    Args:
+        choices: of the file.
+        source: what errors call it.
+
+    Raises:
+        InputError: a table, a key or a value is none that there is, or a method lacks a table.
+    """
+    found = [(choice.name, system) for choice in choices for system in _expanded(choice, source)]
+    axes = axes_of([system for _, system in found])
+    named = [
+        replace(system, name=name, values={each.key: value_of(system, each.key) for each in axes})
+        for name, (_, system) in zip(_names(found, axes), found, strict=True)
+    ]
+    return tuple({repr(_decides(each)): each for each in reversed(named)}.values())[::-1]
+
+
+def _names(found: Sequence[tuple[str, System]], axes: Sequence[Axis]) -> list[str]:
+    """A name for each system: that of its configuration where this is one system, else what differs.
+
+    Args:
+        found: name of the configuration, or "", and system.
+        axes: what differs.
+    """
+    systems = Counter(given for given, _ in found)
+    names = [given if given and systems[given] == 1 else _name(system, axes) for given, system in found]
+    times = Counter(names)
+    names = [
+        f"{given}: {name}" if given and times[name] > 1 else name for name, (given, _) in zip(names, found, strict=True)
+    ]
+    times, seen = Counter(names), Counter[str]()
+    for place, name in enumerate(names):
+        if times[name] > 1:
+            seen[name] += 1
+            names[place] = f"{name} ({seen[name]})"
+    return names
+
+
+def axes_of(systems: Sequence[System]) -> tuple[Axis, ...]:
+    """What differs between systems, K left out."""
+    keys = [METHOD, *(f"{table}.{key}" for table, known in TABLES.items() for key in known), REWRITE]
+    given = [Axis(key, _different(value_of(system, key) for system in systems if _has(system, key))) for key in keys]
+    return tuple(axis for axis in given if len(axis.values) > 1)
+
+
+def value_of(system: System, key: str) -> Any:
+    """The value that a system has for an axis; None where it has no such key."""
+    if key in (METHOD, REWRITE):
+        return system.method if key == METHOD else system.rewrite
+    table, _, name = key.partition(".")
+    return system.settings.get(table, {}).get(name)
+
+
+def _has(system: System, key: str) -> bool:
+    table, _, name = key.partition(".")
+    return key in (METHOD, REWRITE) or name in system.settings.get(table, {})
+
+
+def _different(values: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple({repr(value): value for value in values}.values())
+
+
+def _decides(system: System) -> tuple[Any, ...]:
+    return system.method, system.rewrite, system.settings, system.contexts
+
+
+def _expanded(choice: Choice, source: str) -> Iterator[System]:
+    """The systems of some tables, the last axis varying fastest."""
+    tables = {name: values for name, values in choice.tables.items() if name not in SHARED}
+    # The whole file is looked at, also what no method takes.
+    settings_of_tables(next(_combinations(choice.tables, tuple(choice.tables), choice.place)), source, choice.place)
+    for method in choice.methods or (_all_stages(tables),):
+        needed = _tables_of(method, tables, choice.place)
+        for given in _combinations(tables, needed, choice.place):
+            settings = settings_of_tables(given, source, choice.place)
+            if settings.get("pipeline", {}).get("scoring") == BOTH:
+                raise choice.place("pipeline", "scoring").error(
+                    "scoring = 'both' makes two runs of a pipeline. In a sweep write ['high', 'low']."
+                )
+            for rewrite in choice.rewrites:
+                yield System("", method, rewrite, settings, choice.contexts, {})
+
+
+def _all_stages(tables: Mapping[str, Any]) -> str:
+    """The method that has all stages of the tables; `dense` where nothing retrieves, which is refused later."""
+    name = "sparse" if "embed" not in tables else "hybrid" if "sparse" in tables else "dense"
+    return f"{name}{RERANK}" if "rerank" in tables else name
+
+
+def _tables_of(method: str, tables: Mapping[str, Any], place: Where) -> tuple[str, ...]:
+    """The tables that decide the run of a method.
+
+    Raises:
+        InputError: one is not there.
+    """
+    stages = STAGES_BY_METHOD[method.removesuffix(RERANK)]
+    wanted = (*stages, "deduplicate", *(("rerank",) if method.endswith(RERANK) else ()))
+    missing = next((each for each in wanted if each in ("embed", "sparse", "rerank") and each not in tables), None)
+    if missing is not None:
+        raise place("pipeline", "methods").error(f"the method {method} needs [{missing}]. Add it, or remove {method}.")
+    # How stages score decides nothing where words alone are searched.
+    scored = ("pipeline",) if {"index", "rerank"} & set(wanted) else ()
+    return tuple(each for each in (*wanted, *scored) if each in tables)
+
+
+def _combinations(tables: Mapping[str, Any], names: Sequence[str], place: Where) -> Iterator[dict[str, dict[str, Any]]]:
+    """Some tables with one value for every key, in every combination of the values of lists."""
+    fixed, axes = _lists(tables, names, place)
+    for chosen in product(*(values for _, _, values in axes)):
+        found = {name: dict(values) for name, values in fixed.items()}
+        for (name, key, _), value in zip(axes, chosen, strict=True):
+            found[name][key] = value
+        yield found
+
+
+def _lists(
+    tables: Mapping[str, Any], names: Sequence[str], place: Where
+) -> tuple[dict[str, Any], list[tuple[str, str, Sequence[Any]]]]:
+    """What some tables fix, and table, key and values of each list of values."""
+    axes: list[tuple[str, str, Sequence[Any]]] = []
+    fixed: dict[str, Any] = {}
+    for name in names:
+        if not isinstance(tables[name], Mapping):
+            raise place(name).error(f"{name} must be a table, [{name}]. Got {tables[name]!r}.")
+        fixed[name] = {}
+        for key, value in tables[name].items():
+            if _is_list(name, key, value):
+                axes.append((name, key, _values(name, key, value, place)))
+            else:
+                fixed[name][key] = value
+    return fixed, axes
+
+
+def grid_size(choices: Sequence[Choice]) -> int:
+    """How many configurations some tables describe, before any is made and equal ones are found.
+
+    Args:
+        choices: of the file.
+
+    Raises:
+        InputError: a table, a key or a value is none that there is, or a method lacks a table.
+    """
+    size = 0
+    for choice in choices:
+        tables = {name: values for name, values in choice.tables.items() if name not in SHARED}
+        for method in choice.methods or (_all_stages(tables),):
+            _, axes = _lists(tables, _tables_of(method, tables, choice.place), choice.place)
+            values = prod(len(each) for _, _, each in axes)
+            size += values * len(choice.rewrites) * len(choice.contexts)
+    return size
+
+
+def _is_list(table: str, key: str, value: Any) -> bool:
+    """Whether a value is a list of values: one that the key takes as it is, such as two weights, is not."""
+    known = TABLES.get(table, {}).get(key)
+    if not isinstance(value, list) or known is None:
+        return False
+    try:
+        known.check(value)  # type: ignore[arg-type]  # a list is what is asked about
+    except (TypeError, ValueError):
+        return True
+    return False
+
+
+def _values(table: str, key: str, value: list[Any], place: Where) -> list[Any]:
+    if not value:
+        raise place(table, key).error(f"{key} of [{table}] has no value. Write one at least, or remove it.")
+    if len(_different(value)) < len(value):
+        raise place(table, key).error(f"{key} of [{table}] has a value twice. Got {value}; write each once.")
+    for each in value:  # also where no method takes the table
+        checked_table(table, {key: each}, TABLES[table], place)
+    return value
+
+
+def _name(system: System, axes: Sequence[Axis]) -> str:
+    """The method and what differs."""
+    keys = Counter(_key_of(axis) for axis in axes)
+    own = [axis for axis in axes if axis.key != METHOD and _has(system, axis.key)]
+    parts = [_short(axis.key, value_of(system, axis.key), alone=keys[_key_of(axis)] == 1) for axis in own]
+    return " ".join(filter(None, (system.method, *parts)))
+
+
+def _key_of(axis: Axis) -> str:
+    return axis.key.partition(".")[2]
+
+
+def _short(key: str, value: Any, *, alone: bool) -> str:
+    """A value as names have it.
+
+    >>> _short("embed.dimension", 256, alone=True), _short("index.spec", "hnsw(storage='int8')", alone=True)
+    ('256d', 'hnsw(storage=int8)')
+    >>> _short("rerank.depth", 50, alone=True), _short("fuse.k", 60, alone=True), _short(REWRITE, AS_IS, alone=True)
+    ('top50', 'k=60', '')
+    """
+    name = key.partition(".")[2]
+    text = str(value).replace("'", "").replace('"', "").replace(", ", ",")
+    if key == REWRITE:
+        return "" if value == AS_IS else text.rpartition("/")[2]
+    if name == "model":
+        return text.rstrip("/").rpartition("/")[2].rpartition(":")[2]
+    short = {"embed.dimension": f"{text}d", "index.spec": text, "sparse.index": text, "rerank.depth": f"top{text}"}
+    return short.get(key) or f"{name if alone else key}={text}"
+
+
+def refuse_same_names(names: Sequence[str], places: Sequence[Any]) -> None:
+    """Refuse two configurations of one name.
+
+    Raises:
+        InputError: there are two, at the place of the second.
+    """
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            error: InputError = places[number].error(f"two configurations are called {name!r}. Rename one.")
+            raise error
+
+
+def within_pools(systems: tuple[System, ...]) -> tuple[tuple[System, ...], tuple[Reason, ...]]:
+    """Systems with the numbers of contexts that their pools allow, and the others with the reason.
+
+    Args:
+        systems: of a plan.
+    """
+    kept, left_out = [], []
+    for system in systems:
+        inside = tuple(k for k in system.contexts if k <= system.pool)
+        left_out += [
+            Reason(f"{system.name} K={k}", above_pool(k, system.pool)) for k in system.contexts if k > system.pool
+        ]
+        if inside:
+            kept.append(replace(system, contexts=inside))
+    return tuple(kept), tuple(left_out)
+
+
+def depths_above_pools(systems: tuple[System, ...]) -> tuple[str, ...]:
+    """Remarks on rerankers that are to score more documents than they get.
+
+    Args:
+        systems: of a plan.
+    """
+    depths = [(each.settings["rerank"]["depth"], each.pool) for each in systems if each.reranks]
+    return tuple(
+        f"[rerank] depth is {depth}, and the stages before give at most {pool} documents: {pool} are reranked."
+        for depth, pool in dict.fromkeys(depths)
+        if depth > pool
+    )
+
+
+def above_pool(k: int, pool: int) -> str:
+    """Why a configuration is left out.
+
+    Args:
+        k: documents that it looks at.
+        pool: documents that its last stage gives.
+    """
+    return f"K is above the pool: its last stage gives {pool} documents, and K is {k}."

@@ -1,0 +1,402 @@
+"""The plan of a sweep: a TOML file as systems, configurations, and the settings of everything else.
+
+A sweep file is a pipeline file whose values may be lists, with the tables of sweep_tables.py beside; docs/tradeoff.md
+and docs/design/tradeoff.md show one. `[[configuration]]` lists systems instead of a grid: each has a name, and tables
+that overlay those of the file.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from trueval.collection import place_beside
+from trueval.cost.cost_model import Charges
+from trueval.errors import MeasureError, Place, PolicyError, TruevalWarning, nearest
+from trueval.evaluation.defaults import RELEVANT, rubric_measures, scale_is_known
+from trueval.files.toml import Toml
+from trueval.golden.build.golden_plan import JudgePlan, judge_plan
+from trueval.golden.build.golden_tables import JUDGE as GOLDEN_JUDGE
+from trueval.judgments import grade_map
+from trueval.measures import Measure, parse_list
+from trueval.policy.conventions import convention
+from trueval.policy.policy import Policy
+from trueval.retrieval.pipeline.config import (
+    TABLES,
+    Where,
+    beside_file,
+    checked_table,
+    reusing,
+    settings_of_tables,
+)
+from trueval.retrieval.pipeline.rewriting import AS_IS, NORMALISED
+from trueval.specs import split
+from trueval.tradeoff.config.grid import (
+    Axis,
+    Choice,
+    K,
+    Reason,
+    System,
+    axes_of,
+    depths_above_pools,
+    grid_size,
+    refuse_same_names,
+    systems_of,
+    within_pools,
+)
+from trueval.tradeoff.config.sweep_tables import (
+    ASKED_FOR,
+    CONTEXTS,
+    METHOD_NAMES,
+    SWEEP_TABLES,
+    check_limits,
+    own_table,
+)
+
+CONFIGURATION: Final = "configuration"
+AT_K: Final = re.compile(r"@K\b")
+DEFAULT_MEASURES: Final = ("nDCG@K", "R@K")
+ANY_K: Final = 999_999_937  # stands for K where a measure is parsed; no list is so long
+
+
+@dataclass(frozen=True, eq=False)
+class Measuring:
+    """How the quality of runs is measured.
+
+    Attributes:
+        names: of the measures, the first of them the quality; @K stands for each number of contexts.
+        judgments: file of the judgments; None for those of the collection.
+        grades: grade in the file → grade to use; None keeps them.
+        unjudged: grade of documents that a run lists and nobody graded; None leaves them so.
+        policy: every choice that changes a number.
+        level: of intervals.
+        resamples: times that queries are drawn.
+        seed: of everything random.
+    """
+
+    names: tuple[str, ...]
+    judgments: str | None
+    grades: Mapping[float, float] | None
+    unjudged: float | None
+    policy: Policy
+    level: float
+    resamples: int
+    seed: int
+
+    def at(self, k: int) -> tuple[Measure, ...]:
+        """The measures with K contexts.
+
+        >>> [str(each) for each in Measuring(("nDCG@K", "AP"), None, None, None, Policy(), 0.95, 2000, 0).at(5)]
+        ['nDCG@5', 'AP']
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TruevalWarning)  # said when the plan was read
+            return tuple(measure for name in self.names for measure in parse_list(AT_K.sub(f"@{k}", name)))
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What a sweep is to do.
+
+    Attributes:
+        name: of the file, without suffix.
+        source: the file.
+        collection: folder or name of the collection.
+        fields: of a document that make its text.
+        queries: file of the queries; None for those of the collection.
+        sample: queries that are drawn; None for all.
+        rewrites: name of a way to write queries → the file of their texts, or None where there is none.
+        systems: each once.
+        measuring: how quality is measured.
+        tables: settings of prices, latency, limits, and of those of `ASKED_FOR` that the file has.
+        left_out: configurations that cannot be, with their reasons.
+        notes: one-line remarks.
+        judge: who labels what the systems found and nobody judged; None where nobody is asked.
+    """
+
+    name: str
+    source: str
+    collection: str
+    fields: tuple[str, ...]
+    queries: str | None
+    sample: int | None
+    rewrites: Mapping[str, str | None]
+    systems: tuple[System, ...]
+    measuring: Measuring
+    tables: Mapping[str, Mapping[str, Any]]
+    left_out: tuple[Reason, ...]
+    notes: tuple[str, ...] = ()
+    judge: JudgePlan | None = None
+
+    @classmethod
+    def read(cls, path: Path) -> Plan:
+        """Read the TOML of a sweep.
+
+        Args:
+            path: of the file; what it names is found from its folder.
+
+        Raises:
+            InputError: it cannot be read, or a table, a key or a value is none of a sweep; with the line.
+        """
+        return _plan(Toml.read(path, "the TOML file of a sweep"), path)
+
+    def reusing(self, reuse: str | None) -> Plan:
+        """The same with another choice of kept outputs of models; None leaves it as it is."""
+        return replace(
+            self, systems=tuple(replace(each, settings=reusing(each.settings, reuse)) for each in self.systems)
+        )
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """What differs between configurations."""
+        contexts = tuple(sorted({k for system in self.systems for k in system.contexts}))
+        return (*axes_of(self.systems), *((Axis(K, contexts),) if len(contexts) > 1 else ()))
+
+    @property
+    def configurations(self) -> int:
+        """How many there are, those that are left out not counted."""
+        return sum(len(system.contexts) for system in self.systems)
+
+
+def _plan(toml: Toml, path: Path) -> Plan:
+    tables = dict(toml.tables)
+    given = {name: tables.pop(name) for name in SWEEP_TABLES if name in tables}
+    own = {name: own_table(name, given, toml.place) for name in SWEEP_TABLES}
+    configurations = _configurations(tables.pop(CONFIGURATION, []), toml)
+    _refuse_unknown(tables, toml)
+    if "path" not in (tables.get("corpus") or {}):
+        raise toml.place("corpus").error("a sweep needs [corpus] with its path: the folder of the collection.")
+    base = Choice("", _beside(tables, path), (), own["queries"]["rewrite"], (), toml.place)
+    choices = [_chosen(_overlaid(base, each, number, toml), own) for number, each in enumerate(configurations)]
+    choices = choices or [_chosen(base, own)]
+    _refuse_endless(grid_size(choices), own["limits"]["configurations"], toml)
+    systems = systems_of(choices, toml.source)
+    kept, left_out = within_pools(systems)
+    if not kept:
+        raise toml.place("generate", "contexts").error(
+            f"no system gives so many documents: {left_out[0].name}: {left_out[0].reason}"
+        )
+    rewrites = dict.fromkeys(each for system in kept for each in [system.rewrite])
+    corpus = settings_of_tables({"corpus": tables["corpus"], "sparse": {}}, toml.source, toml.place)["corpus"]
+    collection = place_beside(path, corpus["path"])
+    judged = _file(own["measure"]["judgments"], path) or collection
+    measuring, remarks = _measuring(own["measure"], judged, kept[0].contexts[0], toml, path)
+    own["prices"] = {**own["prices"], "book": _file(own["prices"]["book"], path)}
+    charges = Charges.read(own["prices"], toml.place)
+    check_limits(own, toml.place, priced=any(charges.knows(each.settings) for each in kept))
+    return Plan(
+        path.stem,
+        str(path),
+        collection,
+        corpus["fields"],
+        _file(own["queries"]["path"], path),
+        own["queries"]["sample"],
+        {each: None if each in (AS_IS, NORMALISED) else _file(each, path) for each in rewrites},
+        kept,
+        measuring,
+        {
+            name: values
+            for name, values in own.items()
+            if name not in ("queries", "measure") and (name not in ASKED_FOR or name in given)
+        },
+        left_out,
+        (*remarks, *depths_above_pools(kept)),
+        _judge(own["judge"], measuring, kept, toml, path) if "judge" in given else None,
+    )
+
+
+def _refuse_endless(size: int, limit: int, toml: Toml) -> None:
+    if size > limit:
+        raise toml.place("limits", "configurations").error(
+            f"the lists make {size:,} configurations. They must be at most {limit:,}: shorten a list, or raise "
+            "configurations of [limits]."
+        )
+
+
+def _judge(
+    own: Mapping[str, Any], measuring: Measuring, systems: tuple[System, ...], toml: Toml, path: Path
+) -> JudgePlan:
+    """Who judges on demand, checked before any work."""
+    found = judge_plan({name: own[name] for name in GOLDEN_JUDGE}, path, toml, measuring.seed)
+    try:
+        if own["scale"] is not None:
+            grade_map(own["scale"])
+    except PolicyError as error:
+        raise toml.place("judge", "scale").error(str(error)) from None
+    faceted = [str(each) for each in measuring.at(systems[0].contexts[0]) if each.definition.needs_facets]
+    if faceted:
+        raise toml.place("judge").error(f"{faceted[0]} needs facets, and a judge gives none. Remove one of the two.")
+    return found
+
+
+def _configurations(given: Any, toml: Toml) -> list[Mapping[str, Any]]:
+    """The tables of [[configuration]], each with a name of its own."""
+    if not isinstance(given, list) or not all(isinstance(each, Mapping) for each in given):
+        raise toml.place(CONFIGURATION).error("configurations must be tables, each under [[configuration]].")
+    for number, each in enumerate(given):
+        place = toml.place(CONFIGURATION, number, "name")
+        if not isinstance(each.get("name"), str) or not each["name"]:
+            raise place.error("[[configuration]] needs a name, a text.")
+        _refuse_unknown(each, toml, CONFIGURATION, number)
+    places = [toml.place(CONFIGURATION, number, "name") for number in range(len(given))]
+    refuse_same_names([each["name"] for each in given], places)
+    return given
+
+
+def _refuse_unknown(tables: Mapping[str, Any], toml: Toml, *before: str | int) -> None:
+    """Refuse tables that there are not."""
+    known = (*TABLES, "queries", "name") if before else (*TABLES, *SWEEP_TABLES, CONFIGURATION)
+    unknown = next((name for name in tables if name not in known), None)
+    if unknown is not None:
+        there = ", ".join(each for each in known if each != "name")
+        where = " in a [[configuration]]" if before else ""
+        raise toml.place(*before, unknown).error(
+            f"there is no table [{unknown}]{where}. There are: {there}.{nearest(unknown, known)}"
+        )
+
+
+def _overlaid(base: Choice, own: Mapping[str, Any], number: int, toml: Toml) -> Choice:
+    """The tables of the file under those of a configuration."""
+
+    def place(*path: str | int) -> Place:
+        inside = (CONFIGURATION, number, *path)
+        return toml.place(*inside) if path[0] in own and (len(path) == 1 or toml.has(*inside)) else toml.place(*path)
+
+    tables = dict(base.tables)
+    queries: Any = own.get("queries", {})
+    for name in own.keys() & TABLES.keys():
+        if not isinstance(own[name], Mapping):
+            raise place(name).error(f"{name} must be a table, [configuration.{name}]. Got {own[name]!r}.")
+        tables[name] = {**tables.get(name, {}), **_beside({name: own[name]}, Path(toml.source))[name]}
+    if "corpus" in own:
+        raise place("corpus").error("all configurations search the same documents. Write [corpus] once, for the file.")
+    if not isinstance(queries, Mapping):
+        raise place("queries").error(f"queries must be a table, [configuration.queries]. Got {queries!r}.")
+    shared = next((key for key in ("path", "sample") if key in queries), None)
+    if shared is not None:
+        raise place("queries", shared).error(f"all configurations have the same queries. Write {shared} in [queries].")
+    rewrites = (
+        checked_table("queries", queries, SWEEP_TABLES["queries"], place)["rewrite"] if queries else base.rewrites
+    )
+    return base._replace(name=own["name"], tables=tables, rewrites=rewrites, place=place)
+
+
+def _chosen(choice: Choice, own: Mapping[str, Any]) -> Choice:
+    """The same with its methods and numbers of contexts taken out of the tables of a pipeline."""
+    tables = {name: dict(values) if isinstance(values, Mapping) else values for name, values in choice.tables.items()}
+    methods, contexts = (
+        _taken(tables, "pipeline", "methods", METHOD_NAMES, choice.place),
+        _taken(tables, "generate", "contexts", CONTEXTS, choice.place),
+    )
+    _own_rest(tables.pop("generate", {}), choice.place)
+    return choice._replace(tables=tables, methods=methods or (), contexts=tuple(sorted(contexts or (10,))))
+
+
+def _own_rest(generate: Any, place: Where) -> None:
+    """Refuse what [generate] has beside contexts."""
+    if not isinstance(generate, Mapping):
+        raise place("generate").error(f"generate must be a table, [generate]. Got {generate!r}.")
+    checked_table("generate", generate, {"contexts": CONTEXTS}, place)
+
+
+def _taken(tables: dict[str, Any], table: str, key: str, parameter: Any, place: Where) -> Any:
+    """A key that a sweep reads itself, out of its table; other keys of this are checked with the others."""
+    if not isinstance(tables.get(table), dict) or key not in tables[table]:
+        return None
+    given = {key: tables[table].pop(key)}
+    return checked_table(table, given, {key: parameter}, place)[key]
+
+
+def _beside(tables: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """The same with models that are folders found from the folder of the file."""
+    found = dict(tables)
+    for name in ("embed", "rerank"):
+        if isinstance(tables.get(name), Mapping) and "model" in tables[name]:
+            given = tables[name]["model"]
+            placed = [_model(each, path) for each in given] if isinstance(given, list) else _model(given, path)
+            found[name] = {**tables[name], "model": placed}
+    if isinstance(tables.get("deduplicate"), dict) and isinstance(tables["deduplicate"].get("sources"), str):
+        found = beside_file(found, path)
+    return found
+
+
+def _model(name: Any, path: Path) -> Any:
+    """A model that is a folder beside the file, also as RECIPE:FOLDER; any other name as it is."""
+    if not isinstance(name, str):
+        return name
+    recipe, colon, folder = name.rpartition(":")
+    place = path.parent / folder
+    return f"{recipe}{colon}{place}" if folder and place.is_dir() else name
+
+
+def _file(name: str | None, path: Path) -> str | None:
+    return None if name is None else str(path.parent / name)  # an absolute path stays as it is
+
+
+def _measuring(
+    own: Mapping[str, Any], judged: str, k: int, toml: Toml, path: Path
+) -> tuple[Measuring, tuple[str, ...]]:
+    """How quality is measured, checked before any work, and what there is to be said of the names.
+
+    Args:
+        own: the table [measure].
+        judged: the judgments, or the collection that has them.
+        k: a number of contexts.
+        toml: the file.
+        path: of the file.
+    """
+    choices = {name: own[name] for name in own if name in Policy.__dataclass_fields__ and name != "seed"}
+    golden = own["grades"] is None and scale_is_known(judged, choices)
+    names = own["names"] or ([rubric_measures("K")] if golden else DEFAULT_MEASURES)
+    key = "names"
+    with warnings.catch_warnings(record=True) as remarks:
+        warnings.simplefilter("always", TruevalWarning)
+        try:
+            # One by one: several in one text are told apart by spaces.
+            names = tuple(str(each) for name in names for each in _split(name, k))
+            key = "grades"
+            grades = None if own["grades"] is None else grade_map(own["grades"])
+            for key, value in choices.items():  # one by one, so that the line is that of the wrong one
+                convention(**{key: value})
+            key = "convention"
+            chosen = {**choices, "seed": own["seed"], **({"rel": RELEVANT} if golden else {})}
+            policy = convention(own["convention"], **chosen)
+        except (MeasureError, PolicyError) as error:
+            raise toml.place("measure", key).error(str(error)) from None
+        except TypeError:  # a text where a number belongs
+            raise toml.place("measure", key).error(
+                f"{key} of [measure] must be as in `trueval evaluate`. Got {own[key]!r}."
+            ) from None
+    found = Measuring(
+        tuple(map(_with_threshold, names)) if golden else names,
+        _file(own["judgments"], path),
+        grades,
+        own["unjudged"],
+        policy,
+        own["level"],
+        own["resamples"],
+        own["seed"],
+    )
+    if found.at(k)[0].better == "lower":
+        raise toml.place("measure", "names").error(
+            f"the first measure is the quality, where higher is better. Got {names[0]}. Name another one first."
+        )
+    return found, tuple(dict.fromkeys(str(each.message) for each in remarks))
+
+
+def _with_threshold(name: str) -> str:
+    """A measure of a golden set that names its threshold: R@K is R(rel=4)@K."""
+    (measure,) = parse_list(AT_K.sub(f"@{ANY_K}", name))
+    return str(measure.with_threshold(RELEVANT)).replace(f"@{ANY_K}", "@K")
+
+
+def _split(name: str, k: int) -> list[str]:
+    """The measures of one text, @K kept as it is."""
+    parts = [part.strip() for part in split(name, " ,", MeasureError)]
+    for part in parts:
+        parse_list(AT_K.sub(f"@{k}", part))
+    return parts

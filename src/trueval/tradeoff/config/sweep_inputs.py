@@ -1,0 +1,157 @@
+"""Inputs of a sweep: the collection, the queries that are drawn, the ways in which they are written, and judgments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from trueval.collection import Collection, Tell
+from trueval.comparison.resampling.resampled_sums import sample
+from trueval.errors import Place
+from trueval.evaluation.content_hashes import judgments_hash
+from trueval.evaluation.notes import OF_SWEEPS, passed_by_all
+from trueval.golden.build.anchoring import changed
+from trueval.golden.build.golden_set import ABOUT, GoldenSet
+from trueval.judgments import Judgments
+from trueval.report.provenance import recorded
+from trueval.retrieval.pipeline.rewriting import SHOWN, rewritten
+from trueval.tradeoff.config.plan import Measuring, Plan
+
+
+class Inputs(NamedTuple):
+    """What all systems of a sweep search, and are measured by.
+
+    Attributes:
+        collections: way to write queries → the documents, and the queries so written.
+        judgments: of these queries, grades mapped.
+        about: name, source and numbers, for results.
+        notes: one-line remarks.
+        texts: of the queries as the collection has them, which is how people and judges read them.
+    """
+
+    collections: Mapping[str, Collection]
+    judgments: Judgments
+    about: Mapping[str, Any]
+    notes: tuple[str, ...]
+    texts: Mapping[str, str]
+
+    @property
+    def query_ids(self) -> list[str]:
+        """Of the queries, in the order of the collection."""
+        return list(next(iter(self.collections.values())).queries)
+
+    @property
+    def as_asked(self) -> Collection:
+        """The documents, and the queries as nobody rewrote them."""
+        return replace(next(iter(self.collections.values())), queries=self.texts)
+
+    def judged_by(self, judgments: Judgments) -> Inputs:
+        """The same with other judgments."""
+        about = {**self.about, "judged": judgments.frame.height, "sha256": {"judgments": judgments_hash(judgments)}}
+        collections = {name: replace(each, judgments=judgments) for name, each in self.collections.items()}
+        return self._replace(collections=collections, judgments=judgments, about=about)
+
+    @property
+    def documents(self) -> int:
+        """How many there are."""
+        return len(next(iter(self.collections.values())).documents)
+
+
+def read_inputs(plan: Plan, tell: Tell = None) -> Inputs:
+    """Read what a plan names, before any work is done.
+
+    Args:
+        plan: of the sweep.
+        tell: called now and then with the number of documents so far.
+
+    Raises:
+        InputError: a file is bad, nobody judged a query, or a query has no text in the file of a rewriting.
+    """
+    measuring = plan.measuring
+    collection = Collection.read(
+        plan.collection, fields=plan.fields, queries=plan.queries, qrels=measuring.judgments, tell=tell
+    )
+    judgments = _graded(collection, measuring)
+    judged = set(judgments.query_ids.to_list())
+    ids = [query for query in collection.queries if query in judged]
+    if not ids:
+        raise Place(collection.source).error(
+            f"none of its {len(collection.queries)} queries is judged. Queries look like "
+            f"{list(collection.queries)[:SHOWN]} there and {sorted(judged)[:SHOWN]} in the judgments; are the ids the "
+            "same?"
+        )
+    # Notes are in results, which say nothing of the folders of a machine.
+    notes = [note.replace(f"{collection.source}/", "") for note in collection.notes]
+    notes += [*_of_another_corpus(collection, measuring.judgments), *_left_out(collection, judged)]
+    drawn = sample(ids, plan.sample, measuring.seed)
+    if plan.sample is not None and plan.sample > len(ids):
+        notes.append(f"sample is {plan.sample}, and only {len(ids)} queries are judged: all are taken.")
+    kept = _only(judgments, set(drawn))
+    asked = measuring.at(min(k for system in plan.systems for k in system.contexts))
+    notes += passed_by_all(kept.frame["grade"].to_numpy(), asked, measuring.policy, OF_SWEEPS)
+    texts = {query: collection.queries[query] for query in drawn}
+    collections = {
+        name: replace(collection, queries=rewritten(texts, file or name), judgments=kept)
+        for name, file in plan.rewrites.items()
+    }
+    about = {
+        "name": collection.name,
+        "source": recorded(collection.source),
+        "documents": len(collection.documents),
+        "queries": len(drawn),
+        "judged": kept.frame.height,
+        "sha256": {"judgments": judgments_hash(kept)},
+    }
+    return Inputs(collections, kept, about, tuple(notes), texts)
+
+
+def _graded(collection: Collection, measuring: Measuring) -> Judgments:
+    """The judgments, grades mapped.
+
+    Raises:
+        InputError: there are none: without them a sweep knows no quality.
+    """
+    if collection.judgments is None:
+        raise Place(collection.source).error(
+            "there are no judgments, and a sweep measures the quality of each configuration by them. Name their file "
+            "as judgments in [measure], or add qrels.trec to the folder."
+        )
+    judgments = collection.judgments
+    return judgments if measuring.grades is None else judgments.map_grades(measuring.grades)
+
+
+def _of_another_corpus(collection: Collection, judgments: str | None) -> list[str]:
+    """What is wrong with the judgments of a golden set that was built from other documents or questions."""
+    if judgments is None or not (Path(judgments) / ABOUT).is_file():
+        return []
+    return changed(GoldenSet.read(Path(judgments)), collection).sentences()
+
+
+def _left_out(collection: Collection, judged: set[str]) -> list[str]:
+    unjudged = len(collection.queries) - len(judged & set(collection.queries))
+    absent = len(judged) - len(judged & set(collection.queries))
+    found = []
+    if unjudged:
+        found.append(f"{unjudged} of {len(collection.queries)} queries are not judged and are left out.")
+    if absent:
+        found.append(f"{absent} judged queries have no text in the collection and are left out.")
+    return found
+
+
+def _only(judgments: Judgments, queries: set[str]) -> Judgments:
+    """The judgments of some queries."""
+    kept = [query in queries for query in judgments.query_ids.to_list()]
+    sizes = np.diff(judgments.offsets)
+    rows = np.repeat(np.array(kept, dtype=bool), sizes)
+    codes = judgments.source_codes
+    return replace(
+        judgments,
+        frame=judgments.frame.filter(rows),
+        query_ids=judgments.query_ids.filter(np.array(kept, dtype=bool)),
+        offsets=np.concatenate(([0], np.cumsum(sizes[kept]))).astype(np.int64),
+        source_codes=None if codes is None else codes[rows],
+    )

@@ -1,0 +1,154 @@
+"""One sentence of advice: widen the pool, or mend the order, by what each leaves to gain (P-B section 6).
+
+    retrieval headroom = 1 - PROC,    ordering headroom = PROC - actual
+
+PROC is the measure of the best order of the candidates (measures/ceilings.py). What the retriever did not find can be
+won by a wider or better pool only, what it found and did not put first by a better order only.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from trueval.comparison.resampling.resampled_sums import bootstrap_sums, to_grid
+from trueval.report.number_texts import FRACTIONS, Scale, fixed
+from trueval.standings.standings import Floats
+from trueval.tradeoff.diagnosis.marginals import interval
+from trueval.tradeoff.quality.sweep_loader import Measured
+
+WIDEN: Final = "widen the pool"
+MEND: Final = "mend the order"
+EITHER: Final = "either"
+NEITHER: Final = "neither"
+UNKNOWN: Final = "unknown"
+
+
+class Headrooms(NamedTuple):
+    """What two ways of getting better leave to gain, over the queries that know both.
+
+    Attributes:
+        retrieval: 1 - PROC.
+        ordering: PROC - actual.
+        share: actual / PROC, of the means; None where PROC is 0.
+        queries: that they are means of.
+        draws: [2, resample] of both; None where only means are known.
+        noise: half the width of the interval of the actual value: a gain below it would not be seen by these queries.
+    """
+
+    retrieval: float
+    ordering: float
+    share: float | None
+    queries: int
+    draws: Floats | None
+    noise: float | None
+
+
+def headrooms(measured: Measured, place: int, *, level: float, resamples: int, seed: int) -> Headrooms | None:
+    """Of one configuration; None where its ceiling is not known.
+
+    Args:
+        measured: the sweep.
+        place: of the configuration.
+        level: of the interval behind the noise.
+        resamples: of queries.
+        seed: of the resamples.
+    """
+    both = np.stack([measured.ceilings[:, place], measured.values[:, place]], axis=1)
+    both = both[~np.isnan(both).any(axis=1)]
+    if len(both) < 2:
+        return _of_means(measured.configurations[place].get("ceiling"))
+    grid = to_grid(both)
+    drawn = bootstrap_sums(grid, resamples, seed, 1) / len(both)
+    ceiling, actual = map(float, grid.values.sum(axis=0) / len(both))
+    low, high = np.quantile(drawn[1], [(1 - level) / 2, (1 + level) / 2])
+    draws = np.stack([1 - drawn[0], drawn[0] - drawn[1]])
+    share = actual / ceiling if ceiling > 0 else None
+    return Headrooms(1 - ceiling, ceiling - actual, share, len(both), draws, float(high - low) / 2)
+
+
+def _of_means(ceiling: Any) -> Headrooms | None:
+    """From the means that a sweep holds, without an interval."""
+    if not ceiling or ceiling.get("retrieval_headroom") is None or ceiling.get("ordering_headroom") is None:
+        return None
+    pool, order = ceiling["retrieval_headroom"], ceiling["ordering_headroom"]
+    return Headrooms(pool, order, ceiling.get("share"), ceiling.get("queries") or 0, None, None)
+
+
+def verdict(found: Headrooms, level: float) -> str:
+    """What to work on next.
+
+    Neither where both headrooms are inside the noise of the measured value, either where the interval of their
+    difference holds 0, else the larger one. Without the values of queries nothing is sure, and the verdict unknown.
+
+    Args:
+        found: of a configuration.
+        level: of the interval of the difference.
+    """
+    if found.draws is None or found.noise is None:
+        return UNKNOWN
+    if max(found.retrieval, found.ordering) <= found.noise:
+        return NEITHER
+    low, high = np.quantile(found.draws[0] - found.draws[1], [(1 - level) / 2, (1 + level) / 2])
+    if low <= 0 <= high:
+        return EITHER
+    return WIDEN if low > 0 else MEND
+
+
+def advise(
+    measured: Measured, place: int | None, *, level: float = 0.95, resamples: int = 2000, seed: int = 0
+) -> dict[str, Any] | None:
+    """The advice for one configuration, as JSON; None where there is no configuration or ceiling.
+
+    Args:
+        measured: the sweep.
+        place: of the configuration that is to get better.
+        level: of intervals.
+        resamples: of queries.
+        seed: of the resamples.
+    """
+    found = None if place is None else headrooms(measured, place, level=level, resamples=resamples, seed=seed)
+    if found is None or place is None:
+        return None
+    said = verdict(found, level)
+    none = np.empty(0)
+    pool, order = (none, none) if found.draws is None else found.draws
+    return {
+        "sentence": sentence(found, said, measured.configurations[place]["name"]),
+        "verdict": said,
+        "point": place,
+        "retrieval_headroom": interval(found.retrieval, pool, level),
+        "ordering_headroom": interval(found.ordering, order, level),
+        "difference": interval(found.retrieval - found.ordering, pool - order, level),
+        "noise": found.noise,
+        "share": found.share,
+        "queries": found.queries,
+    }
+
+
+def sentence(found: Headrooms, said: str, name: str, scale: Scale = FRACTIONS) -> str:
+    """The advice in one sentence.
+
+    Args:
+        found: the headrooms.
+        said: the verdict.
+        name: of the configuration.
+        scale: of the headrooms.
+
+    Example:
+        >>> print(sentence(Headrooms(0.3, 0.1, 0.86, 90, None, None), "widen the pool", "dense K=10"))
+        Widen the pool of dense K=10: its candidates lack 0.3000 of what there is to find, and their order loses 0.1000.
+    """
+    pool, order = fixed(found.retrieval, scale), fixed(found.ordering, scale)
+    left = f"its candidates lack {pool} of what there is to find, and their order loses {order}"
+    if said == WIDEN:
+        return f"Widen the pool of {name}: {left}."
+    if said == MEND:
+        return f"Mend the order of {name}: {left}."
+    if said == NEITHER:
+        return f"Neither pool nor order of {name} leaves a gain that {found.queries} queries can show: {left}."
+    if said == EITHER:
+        return f"Pool and order of {name} leave about as much to gain: {left}; the difference is inside the noise."
+    larger = "the pool" if found.retrieval > found.ordering else "the order"
+    return f"{name}: {left}; {larger} lacks more, but the values of queries that say how sure that is are missing."

@@ -1,0 +1,105 @@
+"""What the chosen configuration is worth on queries that did not choose it: choosing the best of many flatters it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from trueval.comparison.resampling.resampled_sums import generator, to_grid
+from trueval.standings.standings import Bools, Floats, Ints
+from trueval.tradeoff.quality.resamples import FOLDS as STREAM
+
+
+class CrossFitted(NamedTuple):
+    """The quality of a choice, on queries that were not asked.
+
+    Attributes:
+        value: mean over queries, each measured with the configuration that the other folds chose.
+        chosen_on_all: mean of the configuration that all queries choose, on the same queries.
+        folds: parts that queries were put into.
+        repeats: how often, each time by chance.
+        picks: configuration → share of the folds that chose it, most chosen first.
+    """
+
+    value: float
+    chosen_on_all: float
+    folds: int
+    repeats: int
+    picks: dict[int, float]
+
+    @property
+    def optimism(self) -> float:
+        """How much choosing flatters: the value on all queries less the cross-fitted one."""
+        return self.chosen_on_all - self.value
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "value": self.value,
+            "chosen_on_all": self.chosen_on_all,
+            "optimism": self.optimism,
+            "folds": self.folds,
+            "repeats": self.repeats,
+            "picks": [{"point": place, "share": share} for place, share in self.picks.items()],
+        }
+
+
+def cross_fit(
+    values: Floats, feasible: Bools, prompt: Floats, *, folds: int = 10, repeats: int = 20, seed: int = 0
+) -> CrossFitted | None:
+    """Choose the configuration of the highest mean on all folds but one, and measure it on that one.
+
+    A choice by fewer queries is a slightly worse one, so the value is one of a choice made by (folds - 1) / folds of
+    the queries. Equal means are decided by the smaller prompt, then by the order of the sweep. Limits of latency and
+    cost do not change from fold to fold.
+
+    Args:
+        values: [query, configuration]; NaN where a query has none.
+        feasible: [configuration] that may be chosen.
+        prompt: [configuration] its size.
+        folds: parts; one for each query where there are fewer queries.
+        repeats: how often queries are put into folds anew.
+        seed: of the folds.
+
+    Returns:
+        None where nothing is feasible, or there are fewer than two queries.
+
+    Example:
+        >>> noise = np.array([[1.0, 0.0], [0.0, 1.0]])      # each query prefers the other configuration
+        >>> found = cross_fit(noise, np.array([True, True]), np.array([1.0, 1.0]))
+        >>> found.value, found.chosen_on_all
+        (0.0, 0.5)
+    """
+    some = np.flatnonzero(feasible & ~np.isnan(values).all(axis=0))
+    some = some[np.argsort(prompt[some], kind="stable")]  # argmax takes the first of equal ones
+    queries, folds = len(values), min(folds, len(values))
+    if not len(some) or queries < 2:
+        return None
+    known = (~np.isnan(values[:, some])).astype(np.float64)
+    kept = to_grid(np.where(known > 0, values[:, some], 0.0)).values  # sums are exact, so what is equal stays equal
+    rng, found, picked = generator(seed, STREAM, 0), [], np.zeros(len(some))
+    for _ in range(repeats):
+        member = np.eye(folds)[:, rng.permutation(queries) % folds]  # [fold, query]
+        total, chosen = _held_out(member, kept, known)
+        if total is not None:
+            found.append(total)
+            picked += np.bincount(chosen, minlength=len(some))
+    if not found:
+        return None
+    means = kept.sum(axis=0) / known.sum(axis=0)
+    order = np.argsort(-picked, kind="stable")
+    picks = {int(some[place]): float(picked[place] / picked.sum()) for place in order if picked[place]}
+    return CrossFitted(float(np.mean(found)), float(means.max()), folds, repeats, picks)
+
+
+def _held_out(member: Floats, kept: Floats, known: Floats) -> tuple[float | None, Ints]:
+    """The mean of what each fold was measured with, and which configurations the other folds chose."""
+    sums, counts = member @ kept, member @ known
+    others = counts.sum(axis=0) - counts
+    with np.errstate(invalid="ignore"):
+        means = np.where(others > 0, (sums.sum(axis=0) - sums) / np.maximum(others, 1), -np.inf)
+    chosen = means.argmax(axis=1)
+    rows = np.arange(len(sums))
+    total = float(counts[rows, chosen].sum())
+    return (float(sums[rows, chosen].sum()) / total if total else None), chosen

@@ -1,0 +1,364 @@
+"""The ladder of losses: what each step from exact search to the pipeline that is served takes away, or gives.
+
+    exact float32      every vector as the model gave it, scored one by one: what the others are held against
+    int8, exact        every vector as it is stored: what quantisation takes
+    hnsw ...           the index of the pipeline: what the search of a graph or of cells takes
+    reranked           and every stage after it
+
+A step that a pipeline does not have is left out: `flat` has the first alone, `hnsw` no quantised one, and codes of pq
+and opq are searched one by one anyhow. The steps are read off the spec of [index] and the keys beside it.
+
+    recall = documents of the exact top `depth` that are found / documents in it
+
+Where the exact list is cut inside documents of equal score, any of these count, as many as there is room for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from trueval.collection import Collection
+from trueval.errors import InputError
+from trueval.evaluation.evaluate import Measures
+from trueval.judgments import Judgments
+from trueval.models.hosted.account import LEDGER, Account
+from trueval.models.hosted.services import is_hosted
+from trueval.models.pair_scores import MODEL
+from trueval.policy.policy import Policy
+from trueval.retrieval.fusion.ranked_lists import listed
+from trueval.retrieval.indexes.index import read_spec
+from trueval.retrieval.pipeline.config import BOTH, HIGH, STAGES, Settings, scored_in
+from trueval.retrieval.pipeline.pipeline import stages_of
+from trueval.retrieval.pipeline.pipeline_result import Stage
+from trueval.retrieval.pipeline.stage_resources import Begin, nobody, shared_work
+from trueval.retrieval.pipeline.stage_runner import Work
+from trueval.run import Run
+from trueval.specs import Value, written
+from trueval.tradeoff.quality.changes import Bootstrap, Estimated, Floats
+from trueval.tradeoff.quality.query_scores import Judged, Worth
+
+EXACT: Final = "exact float32"
+# Documents that exact search is asked for below the depth, to see a group of equal scores that the depth cuts.
+BELOW: Final = 8
+# Kinds whose vectors flat can hold as they do.
+STORED: Final = ("flat", "hnsw", "ivf")
+# Stages that take candidates → their step.
+AFTER: Final = {"fuse": "fused with words", "deduplicate": "deduplicated", "rerank": "reranked"}
+
+
+class Rung(NamedTuple):
+    """A way to search that the ladder tries.
+
+    Attributes:
+        name: of the step.
+        spec: of the index.
+        dimension: numbers of each vector that are kept; None for all.
+        scoring: of [index].
+    """
+
+    name: str
+    spec: str
+    dimension: int | None
+    scoring: str
+
+
+class Step(NamedTuple):
+    """One step of the ladder.
+
+    Attributes:
+        name: such as "exact float32", "int8, exact", "hnsw" or "reranked".
+        spec: of the index that was searched, as recorded; None for a stage after the search.
+        depth: documents of each list at most.
+        recall: documents of the exact list that are found; None after another search was fused in.
+        measures: measure → its mean.
+        change: measure → change from the step before, paired over queries; empty in the first.
+        loss: measure → change from the first step; empty in it.
+    """
+
+    name: str
+    spec: str | None
+    depth: int
+    recall: Estimated | None
+    measures: Mapping[str, Estimated]
+    change: Mapping[str, Estimated]
+    loss: Mapping[str, Estimated]
+
+    def to_dict(self, quality: str) -> dict[str, Any]:
+        """As results have it.
+
+        Args:
+            quality: the measure that stands for the step.
+        """
+        main = self.measures[quality].to_dict()
+        return {
+            "name": self.name,
+            "spec": self.spec,
+            "depth": self.depth,
+            "recall": None if self.recall is None else self.recall.to_dict(),
+            "quality": main["value"],
+            "low": main["low"],
+            "high": main["high"],
+            "change": self.change[quality].to_dict() if self.change else None,
+            "measures": {
+                name: {
+                    **found.to_dict(),
+                    "change": self.change[name].to_dict() if self.change else None,
+                    "loss": self.loss[name].to_dict() if self.loss else None,
+                }
+                for name, found in self.measures.items()
+            },
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Ladder:
+    """What each step of a pipeline loses.
+
+    Attributes:
+        name: of the pipeline.
+        quality: the first measure.
+        level: of the intervals.
+        steps: from exact search to the last stage.
+        notes: one-line remarks.
+    """
+
+    name: str
+    quality: str
+    level: float
+    steps: tuple[Step, ...]
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """One of the `ladder` of a sweep."""
+        return {
+            "name": self.name,
+            "quality": self.quality,
+            "level": self.level,
+            "steps": [step.to_dict(self.quality) for step in self.steps],
+            "notes": list(self.notes),
+        }
+
+
+def climb(
+    collection: Collection,
+    settings: Settings,
+    judgments: Judgments,
+    measures: Measures,
+    *,
+    policy: Policy | None = None,
+    unjudged: float | None = None,
+    cache: Path | None = None,
+    begin: Begin | None = None,
+    bootstrap: Bootstrap | None = None,
+    name: str = "pipeline",
+) -> Ladder:
+    """Search step by step from exact float32 to the pipeline as it is, and say what each step changes.
+
+    Texts are embedded once. A cache is looked into first, and keeps what is made; without one, embeddings and logits
+    are kept as long as this takes.
+
+    Args:
+        collection: documents and queries.
+        settings: of a pipeline with [embed].
+        judgments: of the queries; queries without any are searched, and left out of measures.
+        measures: the first is the quality.
+        policy: of the measures.
+        unjudged: grade that a listed document without one has; None for none.
+        cache: as in Pipeline.retrieve.
+        begin: as in Pipeline.retrieve.
+        bootstrap: how queries are resampled.
+        name: of the pipeline.
+
+    Raises:
+        InputError: there is no [embed], [index] takes words too, or as in Pipeline.retrieve.
+    """
+    scoring = settings.get("pipeline", {}).get("scoring", STAGES)
+    settings = scored_in(settings, HIGH if scoring == BOTH else scoring)
+    judged = Judged.of(collection, judgments, measures, policy, unjudged)
+    tried = rungs(settings, len(collection.documents))
+    with shared_work(cache, Account(ledger=None if cache is None else cache / LEDGER), kept=True) as shared:
+
+        def work(of: Settings) -> Work:
+            return Work(collection, of, shared, begin or nobody)
+
+        exact = search_rung(work, settings, tried[0], deeper=BELOW)
+        held = [_on_rung(exact, tried[0], settings), *_rest(work, settings, tried[1:], exact)]
+        held += _later(stages_of([work(settings)])[0], settings)
+    worth = [judged.worth(each.run) for each in held]
+    recalls = [None if each.against is None else recall(each.run, exact.run, each.against) for each in held]
+    notes = dict.fromkeys(note for each in worth for note in each.notes)
+    drawn = bootstrap or Bootstrap()
+    return Ladder(name, worth[0].quality, drawn.level, _steps(held, worth, recalls, drawn), tuple(notes))
+
+
+def rungs(settings: Settings, documents: int) -> tuple[Rung, ...]:
+    """The ways to search, from the exact one to that of the pipeline.
+
+    Args:
+        settings: of a pipeline.
+        documents: of the collection.
+
+    Raises:
+        InputError: it has no [embed], or an index that takes words too.
+
+    >>> from trueval.retrieval.pipeline.config import settings_of_tables
+    >>> index = {"spec": "hnsw(storage='int8')"}
+    >>> settings = settings_of_tables({"embed": {"model": "all-MiniLM-L6-v2"}, "index": index}, "here")
+    >>> [each.name for each in rungs(settings, 1000)]
+    ['exact float32', 'int8, exact', 'hnsw']
+    """
+    if "embed" not in settings:
+        raise InputError("A ladder of losses begins with exact search of vectors. Add [embed] with a model.")
+    spec, scoring = settings["index"]["spec"], settings["index"]["scoring"]
+    dimension, hosted = settings["embed"]["dimension"], is_hosted(settings["embed"]["model"])
+    kind, chosen = read_spec(spec)
+    if kind.takes_of(chosen) != "vectors":
+        raise InputError(f"A ladder of losses needs an index of vectors alone. Got {spec}; use flat or hnsw.")
+    storage = chosen.get("storage", "float32") if kind.name in STORED else "float32"
+    # A service cuts its vectors itself: longer ones would be paid for.
+    found = [Rung(EXACT, "flat", dimension if hosted else None, "index")]
+    if dimension is not None and not hosted:
+        found.append(Rung(f"{dimension} dimensions", "flat", dimension, "index"))
+    if storage != "float32":
+        found.append(Rung(f"{storage}, exact", _exhaustive(kind.name, chosen, documents), dimension, "index"))
+    if kind.name != "flat":
+        found.append(Rung(kind.name, spec, dimension, "index"))
+    if scoring != "index":
+        found.append(Rung(f"scored in {scoring if scoring != MODEL else 'its dtype'}", spec, dimension, scoring))
+    return tuple(found)
+
+
+def _exhaustive(kind: str, chosen: Mapping[str, Value], documents: int) -> str:
+    """The spec of a search of every vector as an index stores it."""
+    if kind == "ivf":  # stores what a vector differs from its centroid by: only its own cells have the same codes
+        return written(kind, {**chosen, "nprobe": chosen.get("nlist") or documents})
+    return written("flat", {"storage": chosen["storage"]})
+
+
+def recall(run: Run, exact: Run, depth: int) -> Floats:
+    """Documents of the exact list that a run finds, as a share of those in it.
+
+    Args:
+        run: lists of this depth at most.
+        exact: lists that go deeper, where there are more documents.
+        depth: of the exact list.
+
+    Returns:
+        [query] of the exact run.
+
+    >>> exact = Run.from_dict({"q": {"a": 3.0, "b": 2.0, "c": 2.0}})
+    >>> recall(Run.from_dict({"q": {"a": 1.0, "c": 0.5}}), exact, 2).tolist()
+    [1.0]
+    """
+    frame = cut(exact, int(np.diff(exact.offsets).max(initial=1))).frame
+    last = pl.col("score").filter(pl.int_range(pl.len()) < depth).last().over("query_id")
+    pairs = ["query_id", "doc_id"]
+    frame = frame.select(*pairs, above=pl.col("score") > last, at=pl.col("score") == last).join(
+        run.frame.select(*pairs, there=pl.lit(True)), on=pairs, how="left", maintain_order="left"
+    )
+    there = pl.col("there").fill_null(False)
+    size = pl.min_horizontal(pl.len(), depth)
+    room = size - pl.col("above").sum()
+    found = (there & pl.col("above")).sum() + pl.min_horizontal((there & pl.col("at")).sum(), room)
+    values: Floats = frame.group_by("query_id", maintain_order=True).agg(recall=found / size)["recall"].to_numpy()
+    return values
+
+
+class _Found(NamedTuple):
+    """What a step gave.
+
+    Attributes:
+        name: of the step.
+        spec: of the index; None after the search.
+        run: its lists.
+        depth: of these at most.
+        against: depth of the exact list that they are held against; None if they are not.
+    """
+
+    name: str
+    spec: str | None
+    run: Run
+    depth: int
+    against: int | None
+
+
+def rung_settings(settings: Settings, rung: Rung, deeper: int = 0) -> Settings:
+    """The settings of a pipeline that is a rung alone.
+
+    Args:
+        settings: of the pipeline.
+        rung: how it is searched.
+        deeper: documents below the depth of the pipeline.
+    """
+    index = {"spec": rung.spec, "depth": settings["index"]["depth"] + deeper, "scoring": rung.scoring}
+    return {"embed": {**settings["embed"], "dimension": rung.dimension}, "index": index}
+
+
+def cut(run: Run, depth: int) -> Run:
+    """The first documents of each list, ties as they are."""
+    lists = listed(run, depth)
+    return lists.only(np.ones(len(lists.rank), dtype=bool), run.name, run.source)
+
+
+def search_rung(work: Callable[[Settings], Work], settings: Settings, rung: Rung, deeper: int = 0) -> Stage:
+    """The candidates of one rung, which are kept as those of any pipeline are.
+
+    Args:
+        work: over the collection, with some settings.
+        settings: of the pipeline.
+        rung: how it is searched.
+        deeper: documents below the depth of the pipeline.
+    """
+    made = work(rung_settings(settings, rung, deeper))
+    return made.stage("dense", made.dense)
+
+
+def _on_rung(stage: Stage, rung: Rung, settings: Settings) -> _Found:
+    """A rung as a step, cut to the depth of the pipeline."""
+    depth = settings["index"]["depth"]
+    spec = str((stage.searched or {}).get("spec", rung.spec))
+    return _Found(rung.name, spec, cut(stage.run, depth), depth, depth)
+
+
+def _rest(
+    work: Callable[[Settings], Work], settings: Settings, tried: Sequence[Rung], exact: Stage
+) -> Iterator[_Found]:
+    """The rungs below the exact one; all the numbers of a vector are no step."""
+    whole = (exact.searched or {}).get("dimension")
+    for rung in tried:
+        stage = search_rung(work, settings, rung)
+        if rung.spec != "flat" or rung.scoring != "index" or (stage.searched or {}).get("dimension") != whole:
+            yield _on_rung(stage, rung, settings)
+
+
+def _later(stages: Sequence[Stage], settings: Settings) -> Iterator[_Found]:
+    """The stages of the pipeline that take candidates."""
+    depth = settings["index"]["depth"]
+    against: int | None = depth
+    for stage in stages:
+        if stage.name in AFTER:
+            depth = settings[stage.name].get("depth", depth)
+            against = None if stage.name == "fuse" or against is None else min(against, depth)
+            yield _Found(AFTER[stage.name], None, stage.run, depth, against)
+
+
+def _steps(
+    held: Sequence[_Found], worth: Sequence[Worth], recalls: Sequence[Floats | None], drawn: Bootstrap
+) -> tuple[Step, ...]:
+    steps = list[Step]()
+    for place, (found, here, shares) in enumerate(zip(held, worth, recalls, strict=True)):
+        before = [
+            {name: drawn.change(values, each.values[name]) for name, values in here.values.items()}
+            for each in (worth[max(place - 1, 0)], worth[0])
+        ]
+        change, loss = before if place else ({}, {})
+        means = {name: drawn.mean(values) for name, values in here.values.items()}
+        share = None if shares is None else drawn.mean(shares)
+        steps.append(Step(found.name, found.spec, found.depth, share, means, change, loss))
+    return tuple(steps)

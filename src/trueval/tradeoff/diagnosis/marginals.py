@@ -1,0 +1,184 @@
+"""Marginal quality: what more contexts, or a deeper pool, add for a millisecond and for money (P-B section 5.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from trueval.standings.standings import Floats
+from trueval.tradeoff.quality.efficiency import efficiency
+from trueval.tradeoff.quality.resamples import Qualities
+from trueval.tradeoff.quality.sweep_loader import Measured
+
+K: Final = "K"
+# Axes whose growth asks for more work; what is not a number is no step.
+DEPTHS: Final = ("rerank.depth", "index.depth", "sparse.depth", "fuse.depth", "embed.dimension")
+
+
+class Step(NamedTuple):
+    """Two configurations that differ in one number.
+
+    Attributes:
+        axis: "K", or the key of the pipeline.
+        first: place of the one with the smaller number.
+        second: place of the other.
+        begin: the smaller number.
+        end: the larger number.
+    """
+
+    axis: str
+    first: int
+    second: int
+    begin: float
+    end: float
+
+
+def steps(measured: Measured) -> Iterator[Step]:
+    """Neighbours along K within a system, and along each depth between systems that are otherwise the same.
+
+    Where configurations of different K are not compared, a step of K gains nothing that can be said.
+
+    Args:
+        measured: the sweep.
+    """
+    ladders: dict[tuple[Any, ...], list[tuple[float, int]]] = {}
+    for place, each in enumerate(measured.configurations):
+        if each["K"] is not None and len(measured.panels) == 1:  # at another K another measure has no gain
+            ladders.setdefault((K, each["system"]), []).append((each["K"], place))
+        values = measured.systems[each["system"]].get("values", {})
+        for axis in DEPTHS:
+            if isinstance(values.get(axis), int | float):
+                rest = tuple(sorted((key, str(value)) for key, value in values.items() if key != axis))
+                ladders.setdefault((axis, each["K"], rest), []).append((values[axis], place))
+    for (axis, *_), ladder in ladders.items():
+        for (begin, first), (end, second) in pairwise(sorted(ladder)):
+            if end > begin:
+                yield Step(axis, first, second, float(begin), float(end))
+
+
+def marginals(
+    measured: Measured, qualities: Qualities, latencies: Floats, level: float, percentile: str = "p50"
+) -> list[dict[str, Any]]:
+    """What each step adds, as JSON: quality, milliseconds, cost, and quality for each millisecond and unit of money.
+
+    A ratio is given where the step makes the pipeline slower, by the low end of the interval, or dearer: elsewhere it
+    has no meaning, and a reason says so. Intervals are of the resamples: of queries, and of the times.
+
+    Args:
+        measured: the sweep.
+        qualities: resamples of its configurations.
+        latencies: [configuration, resample] seconds.
+        level: of the intervals.
+        percentile: of the latency.
+    """
+    return [_marginal(measured, step, qualities, latencies, level, percentile) for step in steps(measured)]
+
+
+def _marginal(
+    measured: Measured, step: Step, qualities: Qualities, latencies: Floats, level: float, percentile: str
+) -> dict[str, Any]:
+    first, second = step.first, step.second
+    same = measured.system[first] == measured.system[second]
+    gains = qualities.plain[second] - qualities.plain[first]
+    gain = float(qualities.measured[second] - qualities.measured[first])
+    apart = 1000 * (latencies[second] - latencies[first])
+    exact = measured.latency(percentile)
+    wait = None if same else interval(1000 * float(exact[second] - exact[first]), apart, level)
+    cost = float(measured.cost[second] - measured.cost[first])
+    slower = wait is not None and (wait["value"] or 0) > 0 and (wait["low"] or 0) > 0
+    reasons = []
+    if same:
+        reasons.append(f"{step.axis} does not change the latency of retrieval")
+    elif not slower:
+        reasons.append("no time was measured" if wait is None else "it is not slower beyond noise")
+    if not cost > 0:
+        reasons.append("no price is known" if np.isnan(cost) else "it does not cost more")
+    return {
+        "axis": step.axis,
+        "system": int(measured.system[first]),
+        "other_system": int(measured.system[second]),
+        "from": step.begin,
+        "to": step.end,
+        "points": [first, second],
+        "quality": interval(gain, gains, level),
+        "milliseconds": wait,
+        "cost": None if np.isnan(cost) else cost,
+        "per_millisecond": _per_millisecond(gain, gains, apart, wait, level) if wait and slower else None,
+        "per_currency": interval(gain / cost, gains / cost, level) if cost > 0 else None,
+        "reason": "; ".join(reasons) or None,
+    }
+
+
+def _per_millisecond(
+    gain: float, gains: Floats, apart: Floats, wait: Mapping[str, float | None], level: float
+) -> dict[str, float | None] | None:
+    """The ratio, over the resamples in which the step is slower: the few others have a ratio of no meaning."""
+    slower = apart > 0
+    return interval(gain / (wait["value"] or np.nan), gains[slower] / apart[slower], level)
+
+
+def interval(value: float, draws: Floats, level: float) -> dict[str, float | None] | None:
+    """A value and the interval of its resamples; None without a value.
+
+    Args:
+        value: measured.
+        draws: [resample].
+        level: of the interval.
+
+    Example:
+        >>> interval(0.5, np.array([0.0, 1.0]), 0.5)
+        {'value': 0.5, 'low': 0.25, 'high': 0.75}
+    """
+    if np.isnan(value):
+        return None
+    known = draws[~np.isnan(draws)]
+    if not len(known):
+        return {"value": value, "low": None, "high": None}
+    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
+    return {"value": value, "low": float(low), "high": float(high)}
+
+
+def efficiencies(measured: Measured, percentile: str) -> list[dict[str, Any]]:
+    """Mean quality of each system by its latency, best first: for screening only (P-B section 3.3, Table 9).
+
+    Performance is the mean of N-Recall4+@10, RA-nWG@10, N-Recall4+@30 and RA-nWG@30, of those that the sweep measured;
+    without any of them, of the quality at every K. P-B's Table 9: 0.817 / 0.3329 s = 2.454.
+
+    Args:
+        measured: the sweep.
+        percentile: of the latency.
+    """
+    found = []
+    seconds = measured.latency(percentile)
+    for number, system in enumerate(measured.systems):
+        places = np.flatnonzero(measured.system == number)
+        if not len(places) or not seconds[places[0]] > 0:
+            continue
+        known = _performance([measured.configurations[int(place)] for place in places])
+        if known:
+            values, latency = list(known.values()), float(seconds[places[0]])
+            found.append(
+                {
+                    "system": number,
+                    "name": system["name"],
+                    "measures": list(known),
+                    "performance": float(np.mean(values)),
+                    "latency": latency,
+                    "efficiency": efficiency(values, latency),
+                }
+            )
+    return sorted(found, key=lambda each: -each["efficiency"])
+
+
+SCREENED: Final = ("N-Recall4+@10", "RA-nWG@10", "N-Recall4+@30", "RA-nWG@30")
+
+
+def _performance(configurations: list[Mapping[str, Any]]) -> dict[str, float]:
+    """Values by measure: those of P-B, else the quality at every K."""
+    values = {name: each["expected"] for one in configurations for name, each in one["measures"].items()}
+    wanted = [name for name in SCREENED if values.get(name) is not None]
+    wanted = wanted or [one["quality"] for one in configurations if values.get(one["quality"]) is not None]
+    return {name: values[name] for name in wanted}

@@ -1,0 +1,137 @@
+"""Comparison at matched recall: what each kind of index needs to find the same share of exact search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from trueval.errors import PolicyError
+from trueval.specs import read_arguments, written
+from trueval.tradeoff.quality.sweep_loader import Measured
+
+RECALLS: Final = (0.9, 0.95, 0.98, 0.99, 1.0)
+# Parameters of a spec that decide how far an index searches, and not how it is built.
+SEARCH: Final = ("efSearch", "nprobe", "reorder")
+
+
+class Indexed(NamedTuple):
+    """One system of a family.
+
+    Attributes:
+        system: its place.
+        recall: of exact search.
+        latency: seconds; NaN where not known.
+        memory: bytes; NaN where not known.
+    """
+
+    system: int
+    recall: float
+    latency: float
+    memory: float
+
+
+def matched_recall(measured: Measured, percentile: str, recalls: Sequence[float] = RECALLS) -> list[dict[str, Any]]:
+    """Latency and memory of each family of systems at the same recall, as JSON.
+
+    A family is what differs in how far it searches alone (efSearch). Where two of its systems have less and more recall
+    than asked, latency and memory are interpolated between them in recall; else it is the fastest system at or above;
+    a family that stays below is said to.
+
+    Args:
+        measured: the sweep.
+        percentile: of the latency.
+        recalls: that are asked for, ascending.
+    """
+    families = _families(measured, percentile)
+    if not families:
+        return []
+    return [
+        {"recall": recall, "families": [{"name": name, **at_recall(each, recall)} for name, each in families.items()]}
+        for recall in recalls
+    ]
+
+
+def at_recall(family: Sequence[Indexed], recall: float) -> dict[str, Any]:
+    """What a family needs for a recall.
+
+    Args:
+        family: its systems.
+        recall: asked for.
+
+    Returns:
+        "system", "other", "reached", "latency", "memory", "how".
+
+    Example:
+        >>> family = [Indexed(0, 0.8, 0.010, 100.0), Indexed(1, 1.0, 0.030, 100.0)]
+        >>> found = at_recall(family, 0.9)
+        >>> found["how"], round(found["latency"], 4)
+        ('interpolated', 0.02)
+    """
+    ordered = sorted(family, key=lambda each: (each.recall, each.latency))
+    above = [each for each in ordered if each.recall >= recall]
+    if not above:
+        best = ordered[-1]
+        return _found(best.system, None, best.recall, np.nan, np.nan, "not reached")
+    exact = [each for each in above if each.recall == recall]
+    for low, high in pairwise(ordered):
+        if not exact and low.recall < recall < high.recall:
+            share = (recall - low.recall) / (high.recall - low.recall)
+            latency, memory = ((1 - share) * one + share * other for one, other in zip(low[2:], high[2:], strict=True))
+            return _found(low.system, high.system, recall, latency, memory, "interpolated")
+    first = min(above, key=lambda each: (np.nan_to_num(each.latency, nan=np.inf), each.recall))
+    return _found(first.system, None, first.recall, first.latency, first.memory, "at or above")
+
+
+def _found(system: int, other: int | None, reached: float, latency: float, memory: float, how: str) -> dict[str, Any]:
+    return {
+        "system": system,
+        "other": other,
+        "reached": reached,
+        "latency": None if np.isnan(latency) else float(latency),
+        "memory": None if np.isnan(memory) else float(memory),
+        "how": how,
+    }
+
+
+def _families(measured: Measured, percentile: str) -> dict[str, list[Indexed]]:
+    """Systems with a known recall, by the name of their family."""
+    seconds, found = measured.latency(percentile), dict[str, list[Indexed]]()
+    for number, system in enumerate(measured.systems):
+        recall = (system.get("recall") or {}).get("value")
+        places = np.flatnonzero(measured.system == number)
+        if recall is not None and len(places):
+            one = Indexed(number, float(recall), float(seconds[places[0]]), _memory(system))
+            found.setdefault(_family(system), []).append(one)
+    return found
+
+
+def _family(system: Mapping[str, Any]) -> str:
+    """What a system is called without its effort of search."""
+    settings = system.get("settings") or {}
+    spec = (settings.get("index") or {}).get("spec")
+    values = (system.get("values") or {}).items()
+    others = [str(value) for key, value in values if key not in ("index.spec", "method") and value is not None]
+    return " ".join([system.get("method") or "", *others, _without_search(spec) if spec else ""]).strip()
+
+
+def _without_search(spec: str) -> str:
+    """A spec without the parameters that say how far to search.
+
+    >>> _without_search("hnsw(storage='int8', efSearch=64)"), _without_search("flat")
+    ("hnsw(storage='int8')", 'flat')
+    """
+    name, bracket, rest = spec.partition("(")
+    if not bracket:
+        return spec
+    plain, named = read_arguments(rest.removesuffix(")"), spec, PolicyError)
+    return written(name, {key: value for key, value in named.items() if key not in SEARCH}, *plain)
+
+
+def _memory(system: Mapping[str, Any]) -> float:
+    memory = system.get("memory") or {}
+    parts = [memory[name] for name in ("vectors", "graph", "tables", "words") if memory.get(name) is not None]
+    measured = memory.get("measured")
+    return float(sum(parts)) if parts else np.nan if measured is None else float(measured)

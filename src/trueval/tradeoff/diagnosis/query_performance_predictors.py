@@ -1,0 +1,247 @@
+"""Signals of a pipeline: what is known of each query once a reranker has scored the fewer candidates.
+
+    margin    score of the first document - score of the k-th of the dense list; of unit vectors, a margin of cosines
+    entropy   -sum p ln p / ln n of the softmax p over the reranker's logits of the first n candidates; 0 for one
+    drop      1 - cosine of the query and the query with chatter around it (probes/query_noise.py); one more embedding
+
+P-B section 5 names both and defines neither. The mean gap of neighbors is the margin / (k - 1): the same order of
+queries. A reranker that gives probabilities has the log odds of these for logits, at least 2^-25 away from 1: above,
+float32 has 1 itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from trueval.collection import Collection
+from trueval.errors import InputError, PolicyError
+from trueval.evaluation.evaluate import Measures
+from trueval.judgments import Judgments
+from trueval.models.hosted.account import LEDGER, Account
+from trueval.models.model_location import find_model
+from trueval.models.pair_scores import PAIRED
+from trueval.policy.policy import Policy
+from trueval.probes.probe_retrieval_correlation import drops
+from trueval.probes.query_noise import noisy
+from trueval.retrieval.fusion.ranked_lists import listed
+from trueval.retrieval.fusion.union import scored_as
+from trueval.retrieval.pipeline.config import Settings
+from trueval.retrieval.pipeline.pipeline import Pipeline
+from trueval.retrieval.pipeline.stage_resources import Begin, nobody, shared_work
+from trueval.retrieval.pipeline.stage_runner import Work
+from trueval.run import Run
+from trueval.tradeoff.quality.changes import Floats
+from trueval.tradeoff.quality.query_scores import Judged
+from trueval.tradeoff.route.route import Routing, learn_routing
+from trueval.tradeoff.route.routing_policy import Signal
+
+# Documents of the dense list whose first and last score make the margin.
+TOP: Final = 10
+NEAR_ONE: Final = 1 - 2.0**-25
+
+
+def margin(run: Run, query_ids: Sequence[str], k: int = TOP) -> Signal:
+    """Score of the first document - score of the k-th, or the last of a shorter list.
+
+    Args:
+        run: of a search.
+        query_ids: [query]; one without a list has a margin of 0.
+        k: rank from 1.
+
+    >>> margin(Run.from_dict({"q": {"a": 0.5, "b": 0.75, "c": 0.25}}), ["q", "r"], k=2).values.tolist()
+    [0.25, 0.0]
+    """
+    if k < 2:
+        raise PolicyError(f"k of the margin must be an integer >= 2. Got {k!r}.")
+    lists = _scores(run, k)
+    return Signal("margin", np.array([_span(lists.get(query)) for query in query_ids]), low_is_hard=True)
+
+
+def entropy(run: Run, query_ids: Sequence[str], fewer: int, *, odds: bool) -> Signal:
+    """Entropy of the reranker's softmax over the candidates that it was given first, as a part of the greatest.
+
+    Args:
+        run: of the reranker, over these candidates.
+        query_ids: [query]; one without a list has an entropy of 0.
+        fewer: candidates.
+        odds: whether scores are probabilities, of which the log odds are logits.
+
+    >>> entropy(Run.from_dict({"q": {"a": 0.5, "b": 0.5}, "r": {"a": 0.9}}), ["q", "r"], 50, odds=True).values.tolist()
+    [1.0, 0.0]
+    """
+    lists = _scores(run, fewer)
+    return Signal("entropy", np.array([_spread(lists.get(query), odds) for query in query_ids]))
+
+
+class Noise(NamedTuple):
+    """Chatter that a query is embedded with once more, to see how far its vector moves.
+
+    Attributes:
+        level: 1 to 4.
+        language: "en" or "fr".
+        seed: of the chatter.
+        cost: of the further embedding, in the unit of the costs of routing. The usual unit is a pair of the reranker; a
+            query with chatter is shorter than a pair with its document, so one pair is not too little.
+    """
+
+    level: int = 4
+    language: str = "en"
+    seed: int = 0
+    cost: float = 1.0
+
+
+def chattered(collection: Collection, noise: Noise) -> dict[str, str]:
+    """Id → text of each query with chatter.
+
+    Args:
+        collection: with the queries.
+        noise: the chatter.
+    """
+    return {
+        query: noisy(text, noise.level, noise.language, seed=noise.seed).text
+        for query, text in collection.queries.items()
+    }
+
+
+def drop(
+    collection: Collection,
+    settings: Settings,
+    query_ids: Sequence[str],
+    noise: Noise,
+    *,
+    cache: Path | None = None,
+    begin: Begin | None = None,
+    account: Account | None = None,
+) -> Signal:
+    """1 - cosine of each query and the query with chatter: how easily the embedder loses it.
+
+    Args:
+        collection: documents and queries.
+        settings: of a pipeline with [embed].
+        query_ids: [query].
+        noise: the chatter.
+        cache: as in Pipeline.retrieve.
+        begin: as in Pipeline.retrieve.
+        account: that a hosted embedder is paid from; None for no limit.
+
+    Raises:
+        InputError: nothing is embedded.
+    """
+    if "embed" not in settings:
+        raise InputError("The drop of a query needs vectors. Add [embed] with a model, or leave drop out of signals.")
+    texts = chattered(collection, noise)
+    account = account or Account(ledger=None if cache is None else cache / LEDGER)
+    vectors = []
+    for each in (collection.queries, texts):
+        with shared_work(cache, account, kept=False) as shared:
+            work = Work(replace(collection, queries=each), settings, shared, begin or nobody)
+            vectors.append(np.array(work.query_vectors((begin or nobody)("drop"))))
+    same = np.array([texts[query] == text for query, text in collection.queries.items()])
+    found = dict(zip(texts, drops(vectors[0], vectors[1], same).tolist(), strict=True))
+    return Signal("drop", np.array([found[query] for query in query_ids]), cost=noise.cost)
+
+
+def route_pipeline(
+    collection: Collection,
+    settings: Settings,
+    judgments: Judgments,
+    measure: Measures,
+    *,
+    rng: np.random.Generator,
+    depths: tuple[int, int] = (50, 100),
+    k: int = TOP,
+    noise: Noise | None = None,
+    policy: Policy | None = None,
+    unjudged: float | None = None,
+    cache: Path | None = None,
+    begin: Begin | None = None,
+    account: Account | None = None,
+    **choices: Any,
+) -> Routing:
+    """Learn and price the routing of a pipeline's reranker; the deeper list holds the logits of the other.
+
+    Args:
+        collection: documents and queries.
+        settings: of a pipeline with [rerank]; where its own depth is greater, that many are scored, so that a pass that
+            is kept serves.
+        judgments: of the queries.
+        measure: the first is the quality, one of which higher values are better.
+        rng: of the folds.
+        depths: fewer and more candidates of the reranker.
+        k: of the margin.
+        noise: chatter whose drop of the cosine is a further signal; None for none.
+        policy: of the measure.
+        unjudged: grade that a listed document without one has; None for none.
+        cache: as in Pipeline.retrieve.
+        begin: as in Pipeline.retrieve.
+        account: that hosted models are paid from; None for no limit.
+        choices: as in learn_routing: budget, price, costs, unit, folds, repeats, bootstrap.
+
+    Raises:
+        InputError: there is no reranker, or as in Pipeline.retrieve.
+        PolicyError: the reranker is given fewer candidates than asked for, or lower values are better.
+    """
+    fewer, more = _depths(settings, depths)
+    judged = Judged.of(collection, judgments, measure, policy, unjudged)
+    rerank = {**settings["rerank"], "depth": max(more, settings["rerank"]["depth"])}
+    pipeline = Pipeline({**settings, "rerank": rerank})
+    *_, before, last = stages = pipeline.retrieve(collection, cache=cache, begin=begin, account=account).stages
+    shallow, deep = (scored_as(before.run, last.run, depth) for depth in (fewer, more))
+    low, high = judged.worth(shallow), judged.worth(deep)
+    if low.quality in low.lower:
+        raise PolicyError(f"Routing needs a measure of which higher values are better. Got {low.quality}.")
+    odds = find_model(settings["rerank"]["model"], None).recipe.scoring in PAIRED
+    signals: tuple[Signal, ...] = (
+        margin(stages[0].run, low.query_ids, k),
+        entropy(shallow, low.query_ids, fewer, odds=odds),
+    )
+    if noise is not None:
+        moved = drop(collection, settings, low.query_ids, noise, cache=cache, begin=begin, account=account)
+        signals = *signals, moved
+    values = low.values[low.quality], high.values[low.quality]
+    return learn_routing(*values, signals, rng=rng, measure=low.quality, depths=(fewer, more), **choices)
+
+
+def _depths(settings: Settings, depths: tuple[int, int]) -> tuple[int, int]:
+    """Fewer and more candidates, if the pipeline has so many."""
+    fewer, more = depths
+    if "rerank" not in settings:
+        raise InputError("Routing chooses how many candidates are reranked. Add [rerank] with a model.")
+    if not 1 <= fewer < more:
+        raise PolicyError(f"depths must be two integers, the lower first. Got {fewer!r} and {more!r}.")
+    name = next(each for each in ("fuse", "index", "sparse") if each in settings)
+    pool = settings[name]["depth"]
+    if pool < more:
+        raise PolicyError(f"[{name}] gives {pool} candidates, and {more} are to be reranked. Set its depth to {more}.")
+    return fewer, more
+
+
+def _scores(run: Run, depth: int) -> dict[str, Floats]:
+    """Query → scores of its first documents, best first."""
+    lists = listed(run, depth)
+    parts = np.split(lists.documents["score"].to_numpy(), lists.offsets[1:-1])
+    return dict(zip(lists.query_ids.to_list(), parts, strict=True))
+
+
+def _span(scores: Floats | None) -> float:
+    return 0.0 if scores is None else float(scores[0] - scores[-1])
+
+
+def _spread(scores: Floats | None, odds: bool) -> float:
+    if scores is None or len(scores) < 2:
+        return 0.0
+    logits = np.asarray(scores, dtype=np.float64)
+    if odds:
+        within = np.clip(logits, np.finfo(np.float32).tiny, NEAR_ONE)
+        logits = np.log(within) - np.log1p(-within)
+    shifted = logits - logits.max()
+    weights = np.exp(shifted)
+    shares = weights / weights.sum()
+    # -sum p ln p = ln sum w - sum p (z - max): no logarithm of a share that underflows.
+    found = np.log(weights.sum()) - float(shares @ shifted)
+    return float(min(max(found / np.log(len(scores)), 0.0), 1.0))

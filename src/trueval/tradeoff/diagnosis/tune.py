@@ -1,0 +1,401 @@
+"""Tuning a graph: the least efSearch that loses at most a small part of exact search (P-B section 5.3).
+
+    loss of recall = 1 - recall        loss of a measure = (mean of flat - mean of the graph) / mean of flat
+
+Both are held against flat in float32, and the least efSearch must be within for recall and for every measure. By
+default the upper end of the interval of the loss must be within, not the loss alone: of a few queries, many a graph
+loses nothing by luck. The mean of flat is taken as known: a loss of 2 % moves by 0.04 % where that is off by 2 %.
+
+More effort is not always better: a search that visits more may end elsewhere. So an efSearch suffices only if every
+greater one that was tried does too, doubling goes on once past the first that does, and only then the gap below is
+halved until its ends are a tenth apart. The graph is built once: efSearch is a parameter of its search.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple, cast, get_args
+
+import numpy as np
+
+from trueval.collection import Collection
+from trueval.errors import InputError, PolicyError
+from trueval.evaluation.evaluate import Measures
+from trueval.judgments import Judgments
+from trueval.models.hosted.account import LEDGER, Account
+from trueval.numerics import or_null
+from trueval.policy.policy import Policy
+from trueval.retrieval.indexes.index import LocalIndex, read_spec
+from trueval.retrieval.indexes.repeated_calls import Opened
+from trueval.retrieval.pipeline.config import BOTH, HIGH, STAGES, Settings, scored_in
+from trueval.retrieval.pipeline.stage_resources import Begin, nobody, shared_work
+from trueval.retrieval.pipeline.stage_runner import Work
+from trueval.run import Run
+from trueval.tradeoff.diagnosis.loss_decomposition import (
+    BELOW,
+    EXACT,
+    Rung,
+    cut,
+    recall,
+    rung_settings,
+    rungs,
+    search_rung,
+)
+from trueval.tradeoff.quality.changes import Bootstrap, Estimated
+from trueval.tradeoff.quality.query_scores import Judged, Worth
+
+By = Literal["bound", "value"]
+
+WITHIN: Final = 0.02
+RECALL: Final = "recall"
+# The greatest efSearch that doubling tries, in depths; a graph that needs more is hardly faster than flat.
+MOST: Final = 32
+# The gap below the least efSearch is halved until its ends are closer than this.
+CLOSE: Final = 1.1
+# Queries that are timed, one at a time.
+TIMED: Final = 100
+
+
+class Loss(NamedTuple):
+    """What a search loses of exact search, as a part of it.
+
+    Attributes:
+        value: the loss; below 0 where it gains.
+        low: end of its interval; NaN below two queries.
+        high: end of its interval.
+    """
+
+    value: float
+    low: float
+    high: float
+
+    def within(self, most: float, by: By) -> bool:
+        """Whether it is at most so much; what is not known is not."""
+        return bool((self.high if by == "bound" else self.value) <= most)
+
+    def to_dict(self) -> dict[str, float | None]:
+        """As results have it."""
+        return {name: or_null(value) for name, value in self._asdict().items()}
+
+
+class Tried(NamedTuple):
+    """One efSearch.
+
+    Attributes:
+        ef_search: candidates that the search keeps.
+        recall: documents of the exact list that are found.
+        measures: measure → its mean.
+        losses: recall and measure → what is lost of exact search.
+        seconds: of a query, one at a time; the median.
+    """
+
+    ef_search: int
+    recall: Estimated
+    measures: Mapping[str, Estimated]
+    losses: Mapping[str, Loss]
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Tuned:
+    """The least efSearch that suffices, and what was tried.
+
+    Attributes:
+        spec: of the graph.
+        depth: documents of each list.
+        quality: the first measure.
+        within: the greatest loss.
+        by: whether the bound of the loss must be within, or its value.
+        least: recall and measure → least efSearch that suffices for it; None where none does.
+        tried: by rising efSearch.
+        exact: mean of the quality by exact search.
+        exact_seconds: of a query by exact search, one at a time; the median.
+        storage: recall and measure → what the storage alone loses, every vector scored; empty where it is float32.
+    """
+
+    spec: str
+    depth: int
+    quality: str
+    within: float
+    by: By
+    least: Mapping[str, int | None]
+    tried: tuple[Tried, ...]
+    exact: Estimated
+    exact_seconds: float
+    storage: Mapping[str, Loss]
+
+    @property
+    def ef_search(self) -> int | None:
+        """The least that suffices for recall and for every measure; None if none does."""
+        found = [each for each in self.least.values() if each is not None]
+        return max(found) if len(found) == len(self.least) else None
+
+    @property
+    def advice(self) -> str:
+        """What to change where no efSearch suffices; empty where one does."""
+        lacking = [name for name, least in self.least.items() if least is None]
+        if not lacking:
+            return ""
+        name = lacking[0]
+        best = min(self.tried, key=lambda each: each.losses[name].high)
+        lost = best.losses[name]
+        told = (
+            f"No efSearch up to {self.tried[-1].ef_search} keeps the loss of {name} within {self.within:g}: the best, "
+            f"{best.ef_search}, loses {lost.value:.4f}, {lost.high:.4f} at most."
+        )
+        if name in self.storage and not self.storage[name].within(self.within, self.by):
+            alone = self.storage[name].value
+            return f"{told} The storage alone loses {alone:.4f}, which no search mends: store float32."
+        if lost.value <= self.within:
+            return f"{told} The loss itself is within: judge more queries, or tune by its value."
+        return f"{told} Build the graph anew with a greater M or efConstruction."
+
+    def to_dict(self) -> dict[str, Any]:
+        """One of the `tuned` of a sweep."""
+        return {
+            "spec": self.spec,
+            "depth": self.depth,
+            "quality": self.quality,
+            "within": self.within,
+            "by": self.by,
+            "efSearch": self.ef_search,
+            "least": dict(self.least),
+            "exact": {"quality": self.exact.to_dict(), "seconds": self.exact_seconds},
+            "storage": {name: loss.to_dict() for name, loss in self.storage.items()},
+            "tried": [
+                {
+                    "efSearch": each.ef_search,
+                    "recall": each.recall.to_dict(),
+                    "quality": each.measures[self.quality].to_dict(),
+                    "measures": {name: found.to_dict() for name, found in each.measures.items()},
+                    "loss": {name: loss.to_dict() for name, loss in each.losses.items()},
+                    "suffices": all(loss.within(self.within, self.by) for loss in each.losses.values()),
+                    "seconds": each.seconds,
+                }
+                for each in self.tried
+            ],
+            "advice": self.advice or None,
+        }
+
+
+def tune(
+    collection: Collection,
+    settings: Settings,
+    judgments: Judgments,
+    measures: Measures,
+    *,
+    values: Sequence[int] | None = None,
+    within: float = WITHIN,
+    by: By = "bound",
+    policy: Policy | None = None,
+    unjudged: float | None = None,
+    cache: Path | None = None,
+    begin: Begin | None = None,
+    bootstrap: Bootstrap | None = None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Tuned:
+    """Find the least efSearch of a graph that loses little of exact search.
+
+    Args:
+        collection: documents and queries.
+        settings: of a pipeline whose [index] is hnsw; what comes after the search plays no part.
+        judgments: of the queries.
+        measures: of the list of the graph; the first is the quality.
+        values: of efSearch to try; by default from the depth, below which none differs, doubled until two in a row
+            suffice, then the gap below them halved.
+        within: greatest loss, a part of exact search: 0.02.
+        by: "bound", the upper end of the interval of the loss must be within; or "value", the loss itself.
+        policy: of the measures.
+        unjudged: grade that a listed document without one has; None for none.
+        cache: as in Pipeline.retrieve.
+        begin: as in Pipeline.retrieve.
+        bootstrap: how queries are resampled.
+        clock: seconds, for the time of a query.
+
+    Raises:
+        InputError: as in Pipeline.retrieve, or exact search has 0 of a measure.
+        PolicyError: the index is no hnsw, or an argument is out of range.
+    """
+    spec = settings.get("index", {}).get("spec", "")
+    _check(spec, values, within, by)
+    scoring = settings.get("pipeline", {}).get("scoring", STAGES)
+    settings = scored_in(settings, HIGH if scoring == BOTH else scoring)
+    judged = Judged.of(collection, judgments, measures, policy, unjudged)
+    account = Account(ledger=None if cache is None else cache / LEDGER)
+    with shared_work(cache, account, kept=True) as shared:
+
+        def work(of: Settings) -> Work:
+            return Work(collection, of, shared, begin or nobody)
+
+        trial = _Trial.of(work, settings, judged, bootstrap or Bootstrap(), clock)
+        stored = [each for each in trial.others if each.spec not in ("flat", spec)]
+        storage = trial.losses(search_rung(work, settings, stored[0]).run) if stored else {}
+        tried = trial.chosen(values) if values is not None else trial.searched(within, by)
+        return Tuned(
+            trial.index.spec,
+            trial.depth,
+            trial.worth.quality,
+            within,
+            by,
+            {name: least_sufficient(tried, name, within, by) for name in tried[0].losses},
+            tried,
+            trial.bootstrap.mean(trial.worth.values[trial.worth.quality]),
+            trial.seconds_of(trial.flat),
+            storage,
+        )
+
+
+def least_sufficient(tried: Sequence[Tried], name: str, within: float, by: By) -> int | None:
+    """The least efSearch that suffices, as every greater one that was tried does; None if the greatest does not.
+
+    Args:
+        tried: by rising efSearch.
+        name: recall, or a measure.
+        within: greatest loss.
+        by: as in tune.
+    """
+    least = None
+    for each in reversed(tried):
+        if not each.losses[name].within(within, by):
+            break
+        least = each.ef_search
+    return least
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """A graph that is searched with one efSearch after another.
+
+    Attributes:
+        work: of the graph.
+        graph: with its vectors and those of the queries.
+        flat: the exact index likewise.
+        others: rungs below the exact one.
+        exact: the run of the exact search, some documents below the depth.
+        worth: of the exact search at the depth.
+        depth: of each list.
+        judged: how runs are measured.
+        bootstrap: how queries are resampled.
+        clock: seconds.
+        known: what was tried.
+    """
+
+    work: Work
+    graph: Opened
+    flat: Opened
+    others: Sequence[Rung]
+    exact: Run
+    worth: Worth
+    depth: int
+    judged: Judged
+    bootstrap: Bootstrap
+    clock: Callable[[], float]
+    known: dict[int, Tried] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        work: Callable[[Settings], Work],
+        settings: Settings,
+        judged: Judged,
+        bootstrap: Bootstrap,
+        clock: Callable[[], float],
+    ) -> _Trial:
+        """Build or load both indexes, and search exactly.
+
+        Raises:
+            InputError: exact search has 0 of a measure.
+        """
+        _, *others = rungs(settings, len(work(settings).collection.documents))
+        # The vectors that the graph has: no effort of search brings back numbers that were cut off.
+        first = Rung(EXACT, "flat", settings["embed"]["dimension"], "index")
+        depth, built = settings["index"]["depth"], work({name: settings[name] for name in ("embed", "index")})
+        whole = work(rung_settings(settings, first, BELOW))
+        exact = whole.dense(whole.begin("exact"))
+        built.dense(built.begin("dense"))
+        worth = judged.worth(cut(exact, depth))
+        for name, values in worth.values.items():
+            if not abs(float(np.nanmean(values))) > 0:
+                raise InputError(
+                    f"Exact search has 0 of {name}: there is nothing to lose a part of. Choose another measure."
+                )
+        sides = built.opened["dense"], whole.opened["dense"]
+        return cls(built, *sides, others, exact, worth, depth, judged, bootstrap, clock)
+
+    @property
+    def index(self) -> LocalIndex:
+        """The graph."""
+        return cast(LocalIndex, self.graph.index)
+
+    def chosen(self, values: Sequence[int]) -> tuple[Tried, ...]:
+        """Try values that were given; below the depth there is none."""
+        return tuple(self.at(value) for value in sorted({max(value, self.depth) for value in values}))
+
+    def searched(self, within: float, by: By) -> tuple[Tried, ...]:
+        """Double efSearch from the depth on until two in a row suffice, then halve the gap below."""
+
+        def suffices(value: int) -> bool:
+            return all(loss.within(within, by) for loss in self.at(value).losses.values())
+
+        most = max(min(MOST * self.depth, self.index.documents), self.depth)
+        value, fine = self.depth, [suffices(self.depth)]
+        while value < most and fine[-2:] != [True, True]:
+            value = min(2 * value, most)
+            fine.append(suffices(value))
+        enough = [each for each, good in zip(sorted(self.known), fine, strict=True) if good]
+        lacking = [each for each, good in zip(sorted(self.known), fine, strict=True) if not good]
+        if fine[-1] and lacking:
+            low, high = lacking[-1], next(each for each in enough if each > lacking[-1])
+            while high > CLOSE * low and high - low > 1:
+                middle = (low + high) // 2
+                low, high = (low, middle) if suffices(middle) else (middle, high)
+        return tuple(self.known[each] for each in sorted(self.known))
+
+    def at(self, value: int) -> Tried:
+        """Search with one efSearch, once."""
+        if value not in self.known:
+            index = self.index.searching(efSearch=value)
+            hits = self.work.scored(index.search(self.graph.queries, self.depth), self.graph)
+            run = hits.to_run(self.graph.query_ids, self.graph.doc_ids, f"efSearch={value}")
+            here = self.judged.worth(run)
+            means = {name: self.bootstrap.mean(values) for name, values in here.values.items()}
+            found = self.bootstrap.mean(recall(run, self.exact, self.depth))
+            seconds = self.seconds_of(replace(self.graph, index=index))
+            self.known[value] = Tried(value, found, means, self.losses(run), seconds)
+        return self.known[value]
+
+    def losses(self, run: Run) -> dict[str, Loss]:
+        """What a run loses of exact search: recall, and each measure."""
+        missed = self.bootstrap.mean(1 - recall(run, self.exact, self.depth))
+        found = {RECALL: Loss(*missed[:3])}
+        here = self.judged.worth(run)
+        for name, values in here.values.items():
+            sign = -1 if name in here.lower else 1
+            change = self.bootstrap.change(sign * self.worth.values[name], sign * values)
+            whole = abs(float(np.nanmean(self.worth.values[name])))
+            found[name] = Loss(*(end / whole for end in change[:3]))
+        return found
+
+    def seconds_of(self, opened: Opened) -> float:
+        """Seconds of a query, asked alone; the median."""
+        taken = []
+        for place in range(min(len(opened.query_ids), TIMED)):
+            query, began = opened.asked(np.array([place])), self.clock()
+            opened.index.search(query, self.depth)
+            taken.append(self.clock() - began)
+        return float(np.median(taken))
+
+
+def _check(spec: str, values: Sequence[int] | None, within: float, by: str) -> None:
+    kind = read_spec(spec)[0].name if spec else "none"
+    if kind != "hnsw":
+        raise PolicyError(f"efSearch is a parameter of hnsw. Got index {spec or 'none'}; use hnsw, such as hnsw(M=32).")
+    if values is not None and (not values or min(values) < 1):
+        raise PolicyError(f"Values of efSearch must be integers >= 1, one at least. Got {list(values)}.")
+    if not 0 <= within < 1:
+        raise PolicyError(f"within must be a part of exact search from 0 to below 1, such as 0.02. Got {within!r}.")
+    if by not in get_args(By):
+        raise PolicyError(f"by must be 'bound' or 'value'. Got {by!r}.")

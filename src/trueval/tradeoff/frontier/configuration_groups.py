@@ -1,0 +1,86 @@
+"""Groups of configurations whose differences are inside noise: of near duplicates nobody can say which one it is.
+
+The probability that one of several near duplicates is on the frontier is small for each of them, and says too much of
+the one that happens to look best; that some of them is there can be said.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from trueval.standings.standings import Bools, Floats, Ints
+from trueval.tradeoff.quality.pareto import Objectives
+
+COST: Final = 0.01  # costs closer than this part of the larger are alike
+# Part of the tails of an interval of the level: each of many is compared with a leader.
+STRICTER: Final = 10.0
+
+
+class Group(NamedTuple):
+    """Configurations that differ from their leader inside noise.
+
+    Attributes:
+        leader: the one most probably on the frontier.
+        members: places, ascending, the leader's among them.
+        probability: that at least one member is on the frontier.
+    """
+
+    leader: int
+    members: tuple[int, ...]
+    probability: float
+
+
+def group(points: Objectives, there: Bools, apart: Bools, *, level: float, cost: float = COST) -> tuple[Group, ...]:
+    """Put configurations into groups: the most probable one leads, and takes those that are alike; then the next.
+
+    Two are alike if their costs are, if their latencies tie, and if 0 is inside the interval of the difference of their
+    qualities, an interval with a tenth of the tails, 99.5 % for a level of .95: at 95 % one of twenty duplicates would
+    be told apart by chance. What neither knows is alike; what one knows is not.
+
+    Args:
+        points: cost and latency [configuration], measured; quality [configuration, resample].
+        there: [configuration, resample] on the frontier.
+        apart: [configuration, configuration] whether two latencies do not tie.
+        level: of intervals elsewhere, 0.95.
+        cost: part of the larger cost by which costs may differ.
+
+    Returns:
+        Groups of all configurations, in the order of their leaders' places.
+
+    Example:
+        >>> same = np.array([[0.5, 0.6], [0.6, 0.5], [0.9, 0.9]])
+        >>> points = Objectives(np.ones(3), np.ones(3), same)
+        >>> there = np.array([[False, True], [True, False], [True, True]])
+        >>> [each.members for each in group(points, there, np.zeros((3, 3), dtype=bool), level=0.95)]
+        [(0, 1), (2,)]
+    """
+    probability = there.mean(axis=1)
+    free, found = np.ones(len(there), dtype=bool), []
+    for leader in np.argsort(-probability, kind="stable"):
+        if free[leader]:
+            members = _alike(points, np.flatnonzero(free & ~apart[leader]), int(leader), level, cost)
+            free[members] = False
+            share = float(there[members].any(axis=0).mean())
+            found.append(Group(int(leader), tuple(map(int, members)), share))
+    return tuple(sorted(found))
+
+
+def _alike(points: Objectives, some: Ints, leader: int, level: float, cost: float) -> Ints:
+    """Those of some configurations that are like the leader, the leader among them."""
+    costs, own = points.cost[some], points.cost[leader]
+    close = np.where(np.isnan(costs), np.isnan(own), np.abs(costs - own) <= cost * np.maximum(costs, own))
+    timed = np.isnan(points.latency[some]) == np.isnan(points.latency[leader])
+    some = some[(close & timed) | (some == leader)]
+    found: Ints = some[_inside(points.quality, some, leader, level) | (some == leader)]
+    return found
+
+
+def _inside(draws: Floats, some: Ints, leader: int, level: float) -> Bools:
+    """Whether the interval of a difference from the leader holds 0."""
+    apart = draws[some] - draws[leader]
+    unknown, tail = np.isnan(draws[some, 0]), (1 - level) / 2 / STRICTER
+    low, high = np.quantile(apart, [tail, 1 - tail], axis=1)
+    found: Bools = np.where(unknown, np.isnan(draws[leader, 0]), (low <= 0) & (high >= 0))
+    return found

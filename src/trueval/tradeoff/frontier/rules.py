@@ -1,0 +1,307 @@
+"""Rules that choose one configuration: under a latency limit, under a budget, at a quality target (P-B section 3.3).
+
+    latency-bound   max quality such that latency <= limit
+    cost-bound      max quality such that cost <= limit
+    quality-bound   min latency, and min cost, such that quality >= target
+    all limits      max quality inside all limits that are given
+
+A configuration is inside the limits if its measured values are, and so are those of a share of plain resamples of
+queries and times, half of them by default. One that does not know what a limit is about is outside of it. The answer is
+on the frontier of those inside: no other one there removes it, by the same ties of latencies as on the frontier of all.
+
+Latencies tie as `jitter.separated` or a band says, costs where they are equal, qualities where less than a share of
+plain resamples, .95, prefers the best one. Of those that tie with the best one the smaller prompt is chosen, as in P-B,
+one up to 5 % larger being the same; then the value itself, cost, latency, and the order of the sweep. Where the value
+itself decides a tie, and more than half of the resamples prefer the next one, that is chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from trueval.comparison.limits import rounding
+from trueval.standings.standings import Bools, Floats
+from trueval.tradeoff.quality.panels import Panel
+from trueval.tradeoff.quality.pareto import PARETO, Objectives, on_frontier
+
+QUALITY: Final = "quality"
+LATENCY: Final = "latency"
+COST: Final = "cost"
+SMALLER_PROMPT: Final = "smaller prompt"
+MOST_RESAMPLES: Final = "most resamples"
+ORDER: Final = "order"
+# Prompts up to so many times the smallest one are of its size: tokens of the same number of contexts differ a little.
+SAME_PROMPT: Final = 1.05
+LOWER: Final = {LATENCY: "lower latency", COST: "lower cost", QUALITY: "higher quality"}
+
+
+class Limits(NamedTuple):
+    """What a configuration must keep; None where it need not.
+
+    Attributes:
+        latency: seconds, at most.
+        cost: of 1,000 queries, at most.
+        quality: at least.
+        measure: of that quality; None for the quality of the sweep.
+    """
+
+    latency: float | None = None
+    cost: float | None = None
+    quality: float | None = None
+    measure: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Those that are given, as JSON."""
+        named = {
+            "latency_ms": None if self.latency is None else self.latency * 1000,
+            "cost": self.cost,
+            "quality": self.quality,
+            "measure": None if self.quality is None else self.measure,
+        }
+        return {name: value for name, value in named.items() if value is not None}
+
+
+class Target(NamedTuple):
+    """Another measure than the quality, for a limit of it.
+
+    Attributes:
+        values: [configuration] measured; NaN where there is none.
+        draws: [configuration, resample] plain resamples of the queries that the quality has.
+    """
+
+    values: Floats
+    draws: Floats
+
+
+class Known(NamedTuple):
+    """What the rules look at.
+
+    Attributes:
+        points: [configuration] measured values.
+        draws: plain resamples: cost [configuration], latency and quality [configuration, resample]; None without any.
+        prompt: [configuration] tokens, or contexts; NaN where not known.
+        apart: [configuration, configuration] whether two latencies do not tie; None: all differ.
+        target: what a limit of quality looks at, where that is another measure than the quality.
+        rule: "pareto" or "paper", of the frontier.
+        level: share of resamples from which one quality is separated from another.
+        sure: share of resamples in which the answer must be inside the limits.
+    """
+
+    points: Objectives
+    draws: Objectives | None
+    prompt: Floats
+    apart: Bools | None = None
+    target: Target | None = None
+    rule: str = PARETO
+    level: float = 0.95
+    sure: float = 0.5
+
+
+class Choice(NamedTuple):
+    """What a rule chose.
+
+    Attributes:
+        rule: its name.
+        seeks: "quality", "latency" or "cost".
+        limits: those that bind.
+        feasible: [configuration] inside the limits, as surely as asked for.
+        answer: place of the configuration; None where none is inside.
+        runner_up: the best of the others on the frontier of those inside, in what is sought; None where there is none.
+        better: share of the resamples in which the answer is better than the runner-up, equal ones counted half; None
+            without resamples or runner-up, of costs, and where something else decided a tie.
+        feasible_chance: share of the resamples in which the answer is inside the limits, or without an answer the one
+            most often inside of those whose measured values are; None without resamples or limits.
+        surest: that one, where no configuration is inside as surely as asked for.
+        within_noise: places that tie with the best one.
+        best: the best one by the measured values.
+        decided_by: what put the answer first.
+        k: of the configurations that are compared; None where those of every K are.
+    """
+
+    rule: str
+    seeks: str
+    limits: Limits
+    feasible: Bools
+    answer: int | None = None
+    runner_up: int | None = None
+    better: float | None = None
+    feasible_chance: float | None = None
+    surest: int | None = None
+    within_noise: tuple[int, ...] = ()
+    best: int | None = None
+    decided_by: str | None = None
+    k: int | None = None
+
+
+def apply_rules(known: Known, limits: Limits, panels: Sequence[Panel] | None = None) -> Iterator[Choice]:
+    """Every rule whose limit is given, all limits together where there are several, and the best quality without any.
+
+    Args:
+        known: of the configurations.
+        limits: those of the user.
+        panels: each of which has its own answer to a rule; None: all are compared.
+    """
+    equal = None if known.draws is None else known.draws.joined
+    known = known._replace(points=known.points.joined, draws=equal)
+    for rule, seeks, own in _asked(known, limits):
+        for panel in panels or (None,):
+            yield choose(known, rule, seeks, own, panel)
+
+
+def _asked(known: Known, limits: Limits) -> Iterator[tuple[str, str, Limits]]:
+    """Name, what is sought, and limits of each rule."""
+    if limits.latency is not None:
+        yield "latency-bound", QUALITY, Limits(latency=limits.latency)
+    if limits.cost is not None:
+        yield "cost-bound", QUALITY, Limits(cost=limits.cost)
+    if limits.quality is not None:
+        for seeks in (LATENCY, COST):
+            if seeks in known.points.known:
+                yield "quality-bound", seeks, Limits(quality=limits.quality, measure=limits.measure)
+    if sum(each is not None for each in limits[:3]) > 1:
+        yield "all limits", QUALITY, limits
+    yield "best quality", QUALITY, Limits()
+
+
+def choose(known: Known, rule: str, seeks: str, limits: Limits, panel: Panel | None = None) -> Choice:
+    """Choose one configuration.
+
+    Args:
+        known: of the configurations.
+        rule: its name, for the record.
+        seeks: "quality", "latency" or "cost": which is to be best inside the limits.
+        limits: that bind.
+        panel: those that are compared; None for all.
+
+    Example:
+        >>> points = Objectives(np.array([1.0, 2.0]), np.array([0.1, 0.4]), np.array([0.6, 0.7]))
+        >>> known = Known(points, None, np.array([500.0, 5000.0]))
+        >>> [choose(known, "latency-bound", "quality", Limits(latency=limit)).answer for limit in (0.5, 0.2, 0.05)]
+        [1, 0, None]
+    """
+    worth = _worth(known.points, seeks)
+    inside = _inside(known.points, None if known.target is None else known.target.values, limits) & ~np.isnan(worth)
+    if panel is not None:
+        inside &= np.isin(np.arange(len(inside)), panel.places)
+    k = None if panel is None else panel.k
+    chances = _chances(known, limits, inside)
+    feasible = inside if chances is None else inside & (chances >= known.sure)
+    if not feasible.any():
+        surest = None if chances is None or not inside.any() else int(np.where(inside, chances, -1.0).argmax())
+        chance = None if surest is None or chances is None else float(chances[surest])
+        return Choice(rule, seeks, limits, feasible, surest=surest, feasible_chance=chance, k=k)
+    found = _first(known, seeks, feasible)
+    sure = None if chances is None else float(chances[found.answer])
+    return Choice(rule, seeks, limits, feasible, feasible_chance=sure, k=k, **found._asdict())
+
+
+class _Found(NamedTuple):
+    """What of a choice does not depend on limits."""
+
+    answer: int
+    runner_up: int | None
+    better: float | None
+    within_noise: tuple[int, ...]
+    best: int
+    decided_by: str
+
+
+def _first(known: Known, seeks: str, feasible: Bools) -> _Found:
+    """The first of the frontier of those that are feasible."""
+    apart = None if known.apart is None else known.apart[np.ix_(feasible, feasible)]
+    there = on_frontier(known.points.select(feasible), rule=known.rule, apart=apart)
+    worth, keys = _worth(known.points, seeks), _keys(known, seeks)
+    some = sorted(map(int, np.flatnonzero(feasible)[there]), key=lambda place: (-worth[place], *keys[place]))
+    best = some[0]
+    within = tuple(sorted(each for each in some if each == best or not _separated(known, seeks, best, each)))
+    small = _smallest(known, within, keys)
+    answer = small[0]
+    runner_up = next((each for each in some if each != answer), None)
+    decided = _decided(seeks, within, small, best if best != answer else runner_up, keys)
+    better = None if decided != seeks or runner_up is None else _share(known, seeks, answer, runner_up)
+    if better is not None and better < 0.5 and runner_up is not None:
+        answer, runner_up, better, decided = runner_up, answer, 1 - better, MOST_RESAMPLES
+    return _Found(answer, runner_up, better, within, best, decided)
+
+
+def _worth(points: Objectives, seeks: str) -> Floats:
+    """What is sought, more of it better."""
+    values: Floats = getattr(points, seeks)
+    return values if seeks == QUALITY else -values
+
+
+def _inside(points: Objectives, target: Floats | None, limits: Limits) -> Bools:
+    """[configuration], or [configuration, resample], inside all limits; what equals one but for rounding is."""
+    found = np.ones((len(points.cost), *[1] * (points.quality.ndim - 1)), dtype=bool)
+    if limits.latency is not None:
+        found = found & (points.latency <= limits.latency + rounding(limits.latency))
+    if limits.cost is not None:
+        cheap = points.cost <= limits.cost + rounding(limits.cost)
+        found = found & cheap.reshape(found.shape[0], *[1] * (found.ndim - 1))
+    if limits.quality is not None:
+        found = found & ((points.quality if target is None else target) >= limits.quality - rounding(limits.quality))
+    inside: Bools = found
+    return inside
+
+
+def _chances(known: Known, limits: Limits, some: Bools) -> Floats | None:
+    """[configuration] share of the resamples inside the limits, of some configurations; 0 of others; None: no limit."""
+    if known.draws is None or limits == Limits():
+        return None
+    found = np.zeros(len(some))
+    target = None if known.target is None else known.target.draws[some]
+    found[some] = _inside(known.draws.select(some), target, limits).mean(axis=1)
+    return found
+
+
+def _keys(known: Known, seeks: str) -> list[tuple[float, ...]]:
+    """What decides ties, less of each first: the prompt, what is sought, and the other two; unknown ones last."""
+    order = {
+        QUALITY: (-known.points.quality, known.points.cost, known.points.latency),
+        LATENCY: (known.points.latency, known.points.cost, -known.points.quality),
+        COST: (known.points.cost, known.points.latency, -known.points.quality),
+    }[seeks]
+    columns = [np.nan_to_num(each, nan=np.inf) for each in (known.prompt, *order)]
+    return [(*map(float, row), place) for place, row in enumerate(np.stack(columns, axis=1))]
+
+
+def _smallest(known: Known, within: tuple[int, ...], keys: list[tuple[float, ...]]) -> list[int]:
+    """Those whose prompts are of the size of the smallest one, in the order of what else decides ties."""
+    sizes = np.nan_to_num(known.prompt, nan=np.inf)
+    most = SAME_PROMPT * min(sizes[place] for place in within)
+    return sorted((place for place in within if sizes[place] <= most), key=lambda place: keys[place][1:])
+
+
+def _decided(
+    seeks: str, within: tuple[int, ...], small: list[int], rival: int | None, keys: list[tuple[float, ...]]
+) -> str:
+    """What put the first of the small ones before a rival: the best one, or the runner-up of that."""
+    if rival is None or rival not in within:
+        return seeks
+    if rival not in small:
+        return SMALLER_PROMPT
+    others = {QUALITY: (COST, LATENCY), LATENCY: (COST, QUALITY), COST: (LATENCY, QUALITY)}[seeks]
+    names = (seeks, *(LOWER[name] for name in others), ORDER)
+    both = zip(names, keys[small[0]][1:], keys[rival][1:], strict=True)
+    return next(name for name, one, other in both if one != other)
+
+
+def _separated(known: Known, seeks: str, best: int, other: int) -> bool:
+    """Whether the best one does not tie with another in what is sought."""
+    worth, share = _worth(known.points, seeks), _share(known, seeks, best, other)
+    if seeks == QUALITY and share is not None:
+        return share >= max(known.level, 0.5)
+    differ = seeks != LATENCY or known.apart is None or bool(known.apart[best, other])
+    return bool(worth[best] > worth[other]) and differ and (share is None or share >= 0.5)
+
+
+def _share(known: Known, seeks: str, one: int, other: int) -> float | None:
+    """Share of the resamples in which one is better than another, equal ones counted half; None of costs."""
+    if known.draws is None or seeks == COST:
+        return None
+    draws = _worth(known.draws, seeks)
+    twice = 2 * (draws[one] > draws[other]).sum() + (draws[one] == draws[other]).sum()
+    return float(twice / (2 * draws.shape[1]))

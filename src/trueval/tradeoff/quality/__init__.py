@@ -1,0 +1,1 @@
+"""Quality of the configurations of a sweep: scores per query, paired resamples, empirical Bayes, Pareto sets."""

@@ -1,0 +1,99 @@
+"""Changes: means over queries and their paired changes, with bootstrap intervals over the same resamples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueval.comparison.resampling.intervals import bootstrap_intervals
+from trueval.comparison.resampling.resampled_sums import thread_count
+from trueval.errors import PolicyError
+from trueval.numerics import or_null
+
+Floats = NDArray[np.float64]
+
+
+class Estimated(NamedTuple):
+    """A mean over queries and the interval of the mean of the population that they were drawn from.
+
+    Attributes:
+        value: the mean; NaN without a query that has a value.
+        low: end of the interval; NaN below two queries.
+        high: end of the interval.
+        queries: averaged over.
+    """
+
+    value: float
+    low: float
+    high: float
+    queries: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """As results have it; null where not known."""
+        ends = {"value": or_null(self.value), "low": or_null(self.low), "high": or_null(self.high)}
+        return {**ends, "queries": self.queries}
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """How queries are resampled.
+
+    Args:
+        level: of the intervals.
+        resamples: how often the queries are drawn.
+        seed: of the draws.
+        threads: that share the work; one for each processor if None.
+
+    Raises:
+        PolicyError: a level outside (0, 1), or fewer than one resample.
+
+    >>> found = Bootstrap(resamples=100).change(np.array([1.0, 0.5, 0.0]), np.array([0.5, 0.0, np.nan]))
+    >>> found.value, found.low, found.high, found.queries
+    (0.5, 0.5, 0.5, 2)
+    """
+
+    level: float = 0.95
+    resamples: int = 2000
+    seed: int = 0
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.level < 1:
+            raise PolicyError(f"level must be a number between 0 and 1. Got {self.level!r}.")
+        if self.resamples < 1:
+            raise PolicyError(f"resamples must be an integer >= 1. Got {self.resamples!r}.")
+
+    def mean(self, values: Floats) -> Estimated:
+        """The mean of a measure.
+
+        Args:
+            values: [query]; NaN where not available, and left out.
+        """
+        return self.change(values, np.zeros(len(values)))
+
+    def change(self, values: Floats, before: Floats) -> Estimated:
+        """The mean of values - before, paired over queries.
+
+        Args:
+            values: [query]; NaN where not available.
+            before: [query] likewise; a query that lacks one of the two is left out.
+        """
+        known = ~(np.isnan(values) | np.isnan(before))
+        columns = np.stack([values[known], before[known]], axis=1)
+        if not len(columns):
+            return Estimated(np.nan, np.nan, np.nan, 0)
+        found = bootstrap_intervals(
+            columns,
+            np.zeros_like(columns),
+            np.array([0]),
+            np.array([1]),
+            level=self.level,
+            resamples=self.resamples,
+            seed=self.seed,
+            threads=thread_count(self.threads),
+        )
+        low, high = found.expected[0].tolist()
+        return Estimated(float((columns[:, 0] - columns[:, 1]).mean()), low, high, len(columns))

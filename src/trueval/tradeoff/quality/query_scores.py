@@ -1,0 +1,85 @@
+"""Worth: the values of measures of each query of a run, for the queries that a collection asks."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from trueval.collection import Collection
+from trueval.errors import TruevalWarning
+from trueval.evaluation.evaluate import Measures, evaluate
+from trueval.judgments import Judgments
+from trueval.policy.policy import Policy
+from trueval.rag.unjudged import grade_unjudged
+from trueval.run import Run
+from trueval.tradeoff.quality.changes import Floats
+
+
+class Worth(NamedTuple):
+    """What a run is worth.
+
+    Attributes:
+        query_ids: [query] judged ones.
+        values: measure → [query] expected under ties; NaN where not available.
+        notes: one-line remarks of the evaluation.
+        lower: measures of which lower values are better.
+    """
+
+    query_ids: tuple[str, ...]
+    values: dict[str, Floats]
+    notes: tuple[str, ...]
+    lower: frozenset[str] = frozenset()
+
+    @property
+    def quality(self) -> str:
+        """The first measure."""
+        return next(iter(self.values))
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """How runs over a collection are measured.
+
+    Attributes:
+        judgments: of the queries that were asked.
+        measures: the first is the quality.
+        policy: of the measures; ours if None.
+        unjudged: grade that a listed document without one has; None for none.
+    """
+
+    judgments: Judgments
+    measures: Measures
+    policy: Policy | None = None
+    unjudged: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        collection: Collection,
+        judgments: Judgments,
+        measures: Measures,
+        policy: Policy | None = None,
+        unjudged: float | None = None,
+    ) -> Judged:
+        """By the judgments of the queries that a collection has, such as a sample: the others were not asked.
+
+        Raises:
+            InputError: no query is judged.
+        """
+        kept = replace(collection, judgments=judgments).restricted(collection.queries).graded
+        return cls(kept, measures, policy, unjudged)
+
+    def worth(self, run: Run) -> Worth:
+        """Measure a run; remarks are kept, not told.
+
+        Args:
+            run: of a stage.
+        """
+        filled = self.judgments if self.unjudged is None else grade_unjudged(self.judgments, run, self.unjudged)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TruevalWarning)
+            scores = evaluate(run, filled, self.measures, policy=self.policy)
+        values = {str(measure): scores.expected[:, column] for column, measure in enumerate(scores.measures)}
+        lower = frozenset(str(measure) for measure in scores.measures if measure.better == "lower")
+        return Worth(scores.query_ids, values, scores.notes, lower)

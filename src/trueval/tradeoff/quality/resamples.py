@@ -1,0 +1,272 @@
+"""Resamples of what a sweep measured: of queries for quality, and of queries and repeats for latency.
+
+Quality: every resample draws as many queries as there are, with replacement, the same for all configurations, so what
+queries do to all of them alike cancels. Its mean leaves out queries without a value, as the measured one does. The
+accident of one order of ties is added with the variance of the drawn queries, v_i summed over them: independent between
+configurations, and the same for those whose values and variances are the same query by query, but for rounding. So the
+orders of one system at several K count as independent. They are where each cutoff falls into a group of its own; where
+one group holds both cutoffs, the noise of their difference is said too large. Errors are made larger by sqrt(n /
+(n-1)), as those of a bootstrap are too small by that (Hesterberg 2015, section 5.3).
+
+Latency: every resample draws queries, and repeats, the same ones of all queries, since a busy machine makes a whole
+repeat slow, and takes the percentile of their totals. Systems that share stages have the same times in them, by query
+and repeat, and every resample takes the same places of all systems; so what they share cancels in their difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from trueval.comparison.resampling.resampled_sums import (
+    CHUNK,
+    RUN_NOISE,
+    bootstrap_sums,
+    generator,
+    in_threads,
+    normal_noise,
+    to_grid,
+)
+from trueval.standings.standings import Floats, Ints
+from trueval.tradeoff.quality.pareto import joined_by_rounding
+from trueval.tradeoff.quality.shrinkage import Shrunk, shrink, steady
+
+# Streams of the seed, beside those of comparison/resampling/resampled_sums.py.
+TIMES: Final = 4 << 32
+PRIOR: Final = 5 << 32
+FOLDS: Final = 6 << 32
+
+
+class Qualities(NamedTuple):
+    """Resamples of the quality of each configuration.
+
+    Attributes:
+        measured: [configuration] means over the queries that have a value; NaN without any.
+        plain: [configuration, resample] means of the resampled queries.
+        values: [configuration, resample] draws of the true means (shrinkage.py).
+        same: [configuration] the first configuration with the same values query by query.
+        shrunk: how the draws were made, with one row for each different configuration.
+    """
+
+    measured: Floats
+    plain: Floats
+    values: Floats
+    same: Ints
+    shrunk: Shrunk
+
+
+class Means(NamedTuple):
+    """Plain resamples of means, of columns that differ.
+
+    Attributes:
+        values: [configuration] measured; NaN without any.
+        errors: [configuration, resample] means of resampled queries less the measured ones.
+        first: [configuration] place of the column among all.
+        same: [column] place of its own among those that differ.
+        residuals: [query, configuration] what each query adds to the error.
+        ties: [configuration] variance of the mean over tie orders.
+        counts: [configuration] queries that have a value.
+    """
+
+    values: Floats
+    errors: Floats
+    first: Ints
+    same: Ints
+    residuals: Floats
+    ties: Floats
+    counts: Floats
+
+    @property
+    def plain(self) -> Floats:
+        """[column, resample] means of the resampled queries."""
+        return _of_all(self.values[:, None] + self.errors, self.same)
+
+
+def resample_means(values: Floats, variances: Floats, *, resamples: int, seed: int, threads: int = 1) -> Means:
+    """Resample queries, the same for all columns, and for all calls with as many queries and the same seed.
+
+    Args:
+        values: [query, column] expected values; NaN where a query has none.
+        variances: [query, column] over tie orders; NaN, not known, adds nothing.
+        resamples: how many.
+        seed: of all that is random.
+        threads: that share the work.
+    """
+    known = ~np.isnan(values)
+    values, variances = np.where(known, values, 0.0), np.where(known & ~np.isnan(variances), variances, 0.0)
+    first, same = _same_columns(known, values, variances)
+    known, values, variances = known[:, first], values[:, first], variances[:, first]
+    counts = known.sum(axis=0).astype(float)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        measured = to_grid(values).values.sum(axis=0) / counts
+        # What all resamples know the sum of is not drawn: no variance, and a value for every query.
+        varied, partly = np.flatnonzero(variances.any(axis=0)), np.flatnonzero(~known.all(axis=0))
+        asked = np.hstack([values, variances[:, varied], known[:, partly].astype(float)])
+        sums = bootstrap_sums(to_grid(asked), resamples, seed, threads)
+        errors, spread, some = np.split(sums, [len(first), len(first) + len(varied)])
+        drawn = np.broadcast_to(float(len(values)), errors.shape)
+        if len(partly):
+            drawn = drawn.copy()
+            drawn[partly] = some
+        errors /= drawn
+        for place, variance in zip(varied.tolist(), spread, strict=True):
+            noise = normal_noise(resamples, seed, RUN_NOISE + int(first[place]))
+            errors[place] += np.sqrt(variance) / drawn[place] * noise
+    errors -= measured[:, None]
+    # A resample may miss all the few queries that a configuration has values for: then it says nothing of it.
+    np.nan_to_num(errors, copy=False)
+    errors *= _widened(counts)[:, None]
+    residuals, ties = _residuals(values, variances, known, measured, counts)
+    return Means(measured, errors, first, same, residuals, ties, counts)
+
+
+def draw_qualities(
+    values: Floats, variances: Floats, features: Floats, *, resamples: int, seed: int, threads: int = 1
+) -> Qualities:
+    """Resample queries, and draw true means.
+
+    Args:
+        values: [query, configuration] expected values; NaN where a query has none.
+        variances: [query, configuration] over tie orders; NaN, not known, adds nothing.
+        features: [configuration, feature] by which configurations are alike, as `features_of` gives them.
+        resamples: how many.
+        seed: of all that is random.
+        threads: that share the work.
+
+    Example:
+        >>> values = np.array([[0.2, 0.2], [0.4, 0.4]])
+        >>> found = draw_qualities(values, np.zeros((2, 2)), np.empty((2, 0)), resamples=4, seed=0)
+        >>> found.measured.tolist(), bool((found.values[0] == found.values[1]).all())
+        ([0.30000000000000004, 0.30000000000000004], True)
+    """
+    found = resample_means(values, variances, resamples=resamples, seed=seed, threads=threads)
+    known = found.counts > 0
+    # A slice takes no copy of what is as large as all resamples.
+    usable = slice(None) if known.all() else np.flatnonzero(known)
+    rng = generator(seed, PRIOR, 0)
+    covariance = steady(found.residuals[:, usable], found.ties[usable])
+    features = _kept(features[found.first][usable])
+    shrunk = shrink(found.values[usable], found.errors[usable], covariance, features, rng)
+    out = shrunk.values
+    if not known.all():
+        out = np.full((len(found.first), resamples), np.nan)
+        out[usable] = shrunk.values
+    return Qualities(found.values[found.same], found.plain, _of_all(out, found.same), found.first[found.same], shrunk)
+
+
+def _of_all(rows: Floats, same: Ints) -> Floats:
+    """Rows of columns that differ, for all columns; the same rows where all differ."""
+    return rows if len(same) == len(rows) else rows[same]
+
+
+def _same_columns(*columns: Floats) -> tuple[Ints, Ints]:
+    """Places of the columns that differ from all before them, and for each column the place of its own among those.
+
+    Columns differ by more than rounding: the same lists in other batches, or sums in another order, are the same.
+    """
+    found: dict[bytes, int] = {}
+    stacked = np.ascontiguousarray(np.vstack([joined_by_rounding(each.T + 0.0).T for each in columns]).T)
+    same = np.array([found.setdefault(column.tobytes(), len(found)) for column in stacked], dtype=np.intp)
+    return np.unique(same, return_index=True)[1], same
+
+
+def _widened(counts: Floats) -> Floats:
+    widened: Floats = np.sqrt(counts / np.maximum(counts - 1, 1))
+    return widened
+
+
+def _residuals(
+    values: Floats, variances: Floats, known: Floats, measured: Floats, counts: Floats
+) -> tuple[Floats, Floats]:
+    """What each query adds to the error of a mean, linearised, and the variance of the mean over tie orders."""
+    at_least_one = np.maximum(counts, 1)
+    apart: Floats = np.where(known, values - np.nan_to_num(measured), 0.0) / at_least_one * _widened(counts)
+    return apart, variances.sum(axis=0) / at_least_one**2
+
+
+def features_of(*columns: Floats) -> Floats:
+    """What configurations are alike by: logs, each of mean 0 and sd 1; what is not known counts as the mean.
+
+    Args:
+        columns: [configuration] cost, latency, K: numbers from 0, NaN where not known.
+
+    Returns:
+        [configuration, feature], without those that are the same everywhere.
+
+    Example:
+        >>> features_of(np.array([1.0, 10.0, 100.0]), np.array([5.0, 5.0, 5.0])).round(4).ravel().tolist()
+        [-1.2247, 0.0, 1.2247]
+    """
+    kept = []
+    for column in columns:
+        positive = column[column > 0]
+        if len(positive):
+            # What costs nothing is put a factor of ten below what costs least.
+            logs = np.log(np.maximum(column, positive.min() / 10))
+            spread = float(np.nanstd(logs))
+            if spread > 1e-9:
+                kept.append(np.nan_to_num((logs - np.nanmean(logs)) / spread))
+    return np.stack(kept, axis=1) if kept else np.empty((len(columns[0]), 0))
+
+
+def _kept(features: Floats) -> Floats:
+    """The features that still differ among some configurations."""
+    return features[:, np.ptp(features, axis=0) > 0] if len(features) else features
+
+
+def draw_latencies(totals: Floats, shares: Sequence[float], *, resamples: int, seed: int, threads: int = 1) -> Floats:
+    """Resample queries and repeats.
+
+    Args:
+        totals: [system, query, repeat] seconds; NaN where there is no sample.
+        shares: of the percentiles: 0.5 is the median.
+        resamples: how many.
+        seed: of all that is random.
+        threads: that share the work.
+
+    Returns:
+        [share, system, resample] seconds; NaN for a system without samples.
+    """
+    systems, queries, repeats = totals.shape
+    out = np.full((len(shares), systems, resamples), np.nan)
+    if not totals.size:
+        return out
+
+    def work(chunk: int) -> None:
+        start, rng = chunk * CHUNK, generator(seed, TIMES, chunk)
+        query = rng.integers(0, queries, size=(CHUNK, queries))
+        repeat = rng.integers(0, repeats, size=(CHUNK, repeats))
+        places = (query[:, :, None] * repeats + repeat[:, None]).reshape(CHUNK, -1)[: resamples - start]
+        for system in range(systems):
+            drawn = np.sort(totals[system].ravel()[places], axis=1)
+            out[:, system, start : start + len(places)] = percentiles(drawn, shares)
+
+    in_threads(work, -(-resamples // CHUNK), threads)
+    return out
+
+
+def percentiles(ordered: Floats, shares: Sequence[float]) -> Floats:
+    """Percentiles of rows, between neighbours as NumPy's default has them.
+
+    Args:
+        ordered: [row, sample] ascending, NaN last.
+        shares: from 0 to 1.
+
+    Returns:
+        [share, row]; NaN for a row without samples.
+
+    Example:
+        >>> percentiles(np.array([[1.0, 2.0, 4.0, np.nan]]), [0.5, 0.75]).ravel().tolist()
+        [2.0, 3.0]
+    """
+    counts = (~np.isnan(ordered)).sum(axis=1)
+    last = np.maximum(counts - 1, 0)
+    out = np.empty((len(shares), len(ordered)))
+    for number, share in enumerate(shares):
+        below = np.floor(last * share).astype(np.intp)
+        low = np.take_along_axis(ordered, below[:, None], axis=1)[:, 0]
+        high = np.take_along_axis(ordered, np.minimum(below + 1, last)[:, None], axis=1)[:, 0]
+        out[number] = low + (high - low) * (last * share - below)
+    return out

@@ -1,0 +1,1 @@
+"""Routing: which queries get more candidates, by rules learned from their signals."""

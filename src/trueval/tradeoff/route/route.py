@@ -1,0 +1,381 @@
+"""Dynamic K: which queries a reranker gets more candidates for, chosen by signals that are there before.
+
+P-B section 5 advises 50 candidates for most queries and 100 where a signal says that the query is hard: a small margin
+of cosines at the top of the dense list, or a high entropy of the reranker's scores. Whether that pays is a question of
+data, and is answered here by cross-validation over queries: thresholds for a query are chosen on other queries alone,
+and the routing is priced against always fewer, always more, a random router that escalates as many, and an oracle.
+
+With gain g = quality at more candidates - quality at fewer, and p a query's share of repeats in which it is escalated:
+
+    quality = mean(fewer + p g)       over fewer: mean(p g)      over more: mean((p - 1) g)
+    over a random router of the same share of escalations: mean(p g) - mean(p) mean(g), the covariance of p and g
+
+A random router is not drawn: this is its mean over all draws. The intervals resample queries, with p as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueval.errors import InputError, PolicyError
+from trueval.tradeoff.quality.changes import Bootstrap, Estimated
+from trueval.tradeoff.route.routing_policy import Either, Limit, Rule, Signal, rules_for
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# 1: the first.
+FORMAT: Final = 1
+# The rule of P-B: any signal says so.
+DEFAULT: Final = "either"
+LEAST: Final = 4
+BUDGET: Final = 0.3
+FOLDS: Final = 10
+REPEATS: Final = 20
+CURVE: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+
+
+class Router(NamedTuple):
+    """What a way to route costs and gives.
+
+    Attributes:
+        name: of the rule; "fewer", "more", "oracle" or "oracle within the budget".
+        share: of the queries that are escalated.
+        cost: mean of a query, in the unit of the costs.
+        quality: mean of the measure.
+        thresholds: chosen on all queries, for use; None where the rule does not use a signal. Empty without a rule.
+        over: the change in quality from "fewer", "more" and a "random" router of the same share, paired over queries.
+    """
+
+    name: str
+    share: float
+    cost: float
+    quality: Estimated
+    thresholds: Mapping[str, float | None]
+    over: Mapping[str, Estimated]
+
+    @property
+    def beats_random(self) -> str:
+        """Whether its signals say which queries to escalate: "yes", "no" if they mislead, else "cannot tell"."""
+        return _verdict(self.over["random"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """As results have it."""
+        return {
+            "name": self.name,
+            "share": self.share,
+            "cost": self.cost,
+            "quality": self.quality.to_dict(),
+            "thresholds": dict(self.thresholds),
+            "over": {name: change.to_dict() | {"better": _verdict(change)} for name, change in self.over.items()},
+        }
+
+
+class Point(NamedTuple):
+    """The default rule under one budget.
+
+    Attributes:
+        budget: share of queries that may be escalated.
+        share: that is.
+        quality: mean of the measure.
+        random: mean of a random router of that share.
+    """
+
+    budget: float
+    share: float
+    quality: float
+    random: float
+
+
+@dataclass(frozen=True, eq=False)
+class Routing:
+    """What it is worth to choose the number of candidates query by query.
+
+    Attributes:
+        measure: that is the quality.
+        depths: fewer and more candidates.
+        unit: of the costs.
+        limit: what the thresholds were chosen under.
+        queries: that have a value.
+        left_out: queries that have none.
+        folds: of the cross-validation.
+        repeats: of the cross-validation, each with other folds.
+        level: of the intervals.
+        constants: always fewer, always more.
+        rules: one for each rule, thresholds by cross-validation.
+        oracles: who knows every gain, without and within the budget.
+        curve: the default rule under other budgets.
+    """
+
+    measure: str
+    depths: tuple[int, int]
+    unit: str
+    limit: Limit
+    queries: int
+    left_out: int
+    folds: int
+    repeats: int
+    level: float
+    constants: tuple[Router, Router]
+    rules: tuple[Router, ...]
+    oracles: tuple[Router, ...]
+    curve: tuple[Point, ...]
+
+    def __getitem__(self, rule: str) -> Router:
+        """A router by its name."""
+        return {each.name: each for each in (*self.constants, *self.rules, *self.oracles)}[rule]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The `route` of a sweep."""
+        return {
+            "format": FORMAT,
+            "measure": self.measure,
+            "depths": list(self.depths),
+            "unit": self.unit,
+            **self.limit._asdict(),
+            "queries": self.queries,
+            "left_out": self.left_out,
+            "folds": self.folds,
+            "repeats": self.repeats,
+            "level": self.level,
+            "rule": DEFAULT,
+            "constants": [each.to_dict() for each in self.constants],
+            "rules": [each.to_dict() for each in self.rules],
+            "oracles": [each.to_dict() for each in self.oracles],
+            "curve": [point._asdict() for point in self.curve],
+        }
+
+
+def learn_routing(
+    fewer: Floats,
+    more: Floats,
+    signals: Sequence[Signal],
+    *,
+    rng: np.random.Generator,
+    measure: str = "quality",
+    depths: tuple[int, int] = (50, 100),
+    costs: tuple[float, float] | None = None,
+    unit: str = "pairs a query",
+    budget: float | None = BUDGET,
+    price: float | None = None,
+    folds: int = FOLDS,
+    repeats: int = REPEATS,
+    curve: Sequence[float] = CURVE,
+    bootstrap: Bootstrap | None = None,
+) -> Routing:
+    """Choose thresholds on some queries, route others by them, and price that.
+
+    The default is a budget: thresholds that give the best quality while at most this share of queries is escalated. A
+    budget is what people have (a bill, a mean latency); a price needs what a unit of quality is worth, which few can
+    say. With a price, thresholds give the best mean of quality - price x cost.
+
+    Args:
+        fewer: [query] quality with fewer candidates; NaN where not available.
+        more: [query] quality with more.
+        signals: what is known of each query before it is escalated.
+        rng: of the folds.
+        measure: what the quality is called.
+        depths: numbers of candidates.
+        costs: mean of a query with fewer and with more, both of what is charged in all; the depths if None.
+        unit: of the costs.
+        budget: greatest share of the queries that are escalated while thresholds are chosen; None for a price.
+        price: quality that a unit of cost is worth; None for a budget.
+        folds: of the cross-validation; as many as queries if these are fewer.
+        repeats: of the cross-validation.
+        curve: other budgets that the default rule is tried under.
+        bootstrap: how queries are resampled.
+
+    Raises:
+        InputError: fewer than 4 queries have a value, a signal is not finite, or lengths differ.
+        PolicyError: both budget and price are given, or neither; or one is out of range.
+
+    >>> gain, margin = np.array([0.0, 0.4] * 10), np.array([0.9, 0.1] * 10)
+    >>> found = learn_routing(
+    ...     np.full(20, 0.5), 0.5 + gain, [Signal("margin", margin, low_is_hard=True)],
+    ...     rng=np.random.default_rng(0), budget=0.5, repeats=1, curve=(),
+    ... )
+    >>> found["either"].share, round(found["either"].quality.value, 3), found["either"].beats_random
+    (0.5, 0.7, 'yes')
+    """
+    given = _Given.checked(fewer, more, signals)
+    costs = costs or (float(depths[0]), float(depths[1]))
+    limit = Limit.of(budget, price, costs[1] - costs[0])
+    priced = _Priced(given, costs, bootstrap or Bootstrap())
+    parts = partitions(len(given.gains), folds, repeats, rng)
+    routers = tuple(
+        priced.router(
+            rule.name,
+            routed(rule, given.needs, given.gains, limit, parts),
+            _thresholds(rule, given, limit),
+            rule.cost(signals),
+        )
+        for rule in rules_for(signals)
+    )
+    return Routing(
+        measure,
+        depths,
+        unit,
+        limit,
+        len(given.gains),
+        len(fewer) - len(given.gains),
+        len(parts[0]),
+        repeats,
+        priced.bootstrap.level,
+        (priced.router("fewer", np.zeros(len(given.gains))), priced.router("more", np.ones(len(given.gains)))),
+        routers,
+        _oracles(priced, limit),
+        tuple(priced.point(each, parts) for each in curve),
+    )
+
+
+def partitions(queries: int, folds: int, repeats: int, rng: np.random.Generator) -> list[list[Ints]]:
+    """Queries divided at random, again and again.
+
+    Args:
+        queries: how many.
+        folds: parts of each division; as many as queries if these are fewer.
+        repeats: divisions.
+        rng: of the divisions.
+
+    Returns:
+        [repeat] → [fold] → places of queries.
+
+    Raises:
+        PolicyError: fewer than two folds, or no repeat.
+    """
+    if folds < 2 or repeats < 1:
+        raise PolicyError(f"folds must be an integer >= 2, and repeats one >= 1. Got {folds!r} and {repeats!r}.")
+    return [np.array_split(rng.permutation(queries), min(folds, queries)) for _ in range(repeats)]
+
+
+def routed(rule: Rule, needs: Floats, gains: Floats, limit: Limit, parts: Sequence[Sequence[Ints]]) -> Floats:
+    """[query] share of the repeats in which it is escalated, by thresholds chosen on the queries of other folds.
+
+    Args:
+        rule: that chooses.
+        needs: [query, signal].
+        gains: [query].
+        limit: what thresholds are chosen under.
+        parts: as partitions gives them.
+    """
+    times = np.zeros(len(gains))
+    for folds in parts:
+        for fold in folds:
+            others = np.ones(len(gains), dtype=bool)
+            others[fold] = False
+            times[fold] += rule.fit(needs[others], gains[others], limit).escalated(needs[fold])
+    shares: Floats = times / len(parts)
+    return shares
+
+
+class _Given(NamedTuple):
+    """What is known of the queries that have a value.
+
+    Attributes:
+        fewer: [query] quality.
+        gains: [query] that more candidates bring.
+        needs: [query, signal].
+        signals: of all queries.
+    """
+
+    fewer: Floats
+    gains: Floats
+    needs: Floats
+    signals: Sequence[Signal]
+
+    @classmethod
+    def checked(cls, fewer: Floats, more: Floats, signals: Sequence[Signal]) -> _Given:
+        low, high = np.asarray(fewer, dtype=np.float64), np.asarray(more, dtype=np.float64)
+        names = [each.name for each in signals]
+        if not names or len(set(names)) < len(names):
+            raise InputError(f"Routing needs one or more signals of different names. Got {', '.join(names) or 'none'}.")
+        sizes = {"fewer": len(low), "more": len(high), **{each.name: len(each.values) for each in signals}}
+        if len(set(sizes.values())) > 1:
+            told = ", ".join(f"{name} {size}" for name, size in sizes.items())
+            raise InputError(f"Qualities and signals must be of the same queries. Got {told}.")
+        known = ~(np.isnan(low) | np.isnan(high))
+        needs = np.stack([each.need for each in signals], axis=1)[known]
+        broken = [name for name, column in zip(names, needs.T, strict=True) if not np.isfinite(column).all()]
+        if broken:
+            raise InputError(
+                f"Signal {broken[0]} is not finite for every query. Leave such queries out, or give it a value."
+            )
+        if len(needs) < LEAST:
+            raise InputError(
+                f"Routing needs {LEAST} queries with a value, to choose on some and route others. Got {len(needs)}."
+            )
+        return cls(low[known], (high - low)[known], needs, signals)
+
+
+class _Priced(NamedTuple):
+    """Prices shares of escalation.
+
+    Attributes:
+        given: the queries.
+        costs: of a query with fewer and with more candidates.
+        bootstrap: how queries are resampled.
+    """
+
+    given: _Given
+    costs: tuple[float, float]
+    bootstrap: Bootstrap
+
+    def router(
+        self, name: str, shares: Floats, thresholds: Mapping[str, float | None] | None = None, signals: float = 0.0
+    ) -> Router:
+        """What a way to route gives.
+
+        Args:
+            name: of it.
+            shares: [query] of the repeats in which it is escalated.
+            thresholds: of the rule.
+            signals: what a query costs by the signals that the rule looks at.
+        """
+        gains, nothing = self.given.gains, np.zeros(len(shares))
+        share = float(shares.mean())
+        over = {
+            "fewer": self.bootstrap.mean(shares * gains),
+            "more": self.bootstrap.change(shares * gains, gains),
+            # Its mean is the covariance; what else a resampled covariance has is of the order of 1 / queries.
+            "random": self.bootstrap.change((shares - share) * (gains - gains.mean()), nothing),
+        }
+        quality = self.bootstrap.mean(self.given.fewer + shares * gains)
+        cost = self.costs[0] + share * (self.costs[1] - self.costs[0]) + signals
+        return Router(name, share, cost, quality, thresholds or {}, over)
+
+    def point(self, budget: float, parts: Sequence[Sequence[Ints]]) -> Point:
+        """The default rule under another budget."""
+        given = self.given
+        shares = routed(Either(), given.needs, given.gains, Limit.of(budget, None, 0.0), parts)
+        fewer, share = float(given.fewer.mean()), float(shares.mean())
+        quality = fewer + float((shares * given.gains).mean())
+        return Point(budget, share, quality, fewer + share * float(given.gains.mean()))
+
+
+def _thresholds(rule: Rule, given: _Given, limit: Limit) -> dict[str, float | None]:
+    """Those that all queries together choose: the ones to use."""
+    return rule.fit(given.needs, given.gains, limit).thresholds(given.signals)
+
+
+def _oracles(priced: _Priced, limit: Limit) -> tuple[Router, ...]:
+    """Who knows every gain: escalates where there is one, and the greatest of these within the budget."""
+    gains = priced.given.gains
+    worth = gains > limit.charge
+    free = priced.router("oracle", worth.astype(np.float64))
+    if limit.budget is None:
+        return (free,)
+    order = np.argsort(-gains, kind="stable")[: limit.most(len(gains))]
+    within = np.zeros(len(gains))
+    within[order] = worth[order]
+    return free, priced.router("oracle within the budget", within)
+
+
+def _verdict(change: Estimated) -> str:
+    if change.low > 0:
+        return "yes"
+    return "no" if change.high < 0 else "cannot tell"

@@ -1,0 +1,1 @@
+"""The runner of a sweep: systems built, measured, timed, stored and resumed. Verb: sweep."""

@@ -1,0 +1,227 @@
+"""What a sweep derives from a few of its systems: ladders of losses, tuned graphs, and routing query by query.
+
+One ladder for each way to search vectors, of the system that goes on from there with a reranker if one does; one tuned
+graph for each hnsw, and one routing, of the first system with a reranker. All measure at the least K. What was derived
+is kept in derived/, so that a second run reads it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from trueval.models.hosted.account import Account
+from trueval.retrieval.indexes.index import read_spec
+from trueval.retrieval.pipeline.cache_keys import key_of
+from trueval.retrieval.pipeline.stage_resources import Begin
+from trueval.tradeoff.config.grid import System
+from trueval.tradeoff.config.plan import Measuring, Plan
+from trueval.tradeoff.config.sweep_inputs import Inputs
+from trueval.tradeoff.diagnosis.loss_decomposition import climb
+from trueval.tradeoff.diagnosis.query_performance_predictors import Noise, route_pipeline
+from trueval.tradeoff.diagnosis.tune import tune
+from trueval.tradeoff.quality.changes import Bootstrap
+from trueval.tradeoff.runner.system_builder import one_line
+from trueval.tradeoff.runner.system_store import KEY_LENGTH, Store, write_json
+from trueval.version import __version__
+
+_log = logging.getLogger(__name__)
+
+DERIVED: Final = "derived"
+# Raised whenever ladders, tuned graphs or routing are computed in another way: what was kept is then derived again.
+# 1: the first.
+FORMAT: Final = 1
+# Which system of those that search the same vectors in the same way has the ladder.
+LADDERS: Final = ("dense+rerank", "dense", "hybrid+rerank", "hybrid")
+
+
+class Derived(NamedTuple):
+    """What is derived from systems.
+
+    Attributes:
+        ladder: of each way to search vectors.
+        tuned: of each graph, where the plan asks.
+        route: where the plan asks; None otherwise.
+        notes: what could not be derived, and why.
+    """
+
+    ladder: list[dict[str, Any]]
+    tuned: list[dict[str, Any]]
+    route: dict[str, Any] | None
+    notes: tuple[str, ...]
+
+
+class Known(NamedTuple):
+    """A system that is done.
+
+    Attributes:
+        system: what it is.
+        key: of its run.
+    """
+
+    system: System
+    key: str
+
+
+def routed_system(plan: Plan) -> System | None:
+    """The system whose candidates are reranked to more than one depth; None where the plan does not ask.
+
+    Its depth is the greatest of [route], so that one pass of the reranker serves all.
+
+    Args:
+        plan: of the sweep.
+    """
+    first = next((each for each in plan.systems if each.reranks), None)
+    if "route" not in plan.tables or first is None:
+        return None
+    depth = max(*plan.tables["route"]["depths"], first.settings["rerank"]["depth"])
+    settings = {**first.settings, "rerank": {**first.settings["rerank"], "depth": depth}}
+    return System(f"{first.name}, routed", first.method, first.rewrite, settings, first.contexts, first.values)
+
+
+def chatter_of(plan: Plan) -> Noise | None:
+    """The chatter whose drop is a signal of [route]; None where the plan does not ask.
+
+    Args:
+        plan: of the sweep.
+    """
+    table = plan.tables.get("route", {"drop": False})
+    return Noise(table["level"], table["language"], plan.measuring.seed) if table["drop"] else None
+
+
+class Deriver:
+    """Derives what a plan asks for.
+
+    Args:
+        plan: of the sweep.
+        inputs: of the sweep.
+        cache: where candidates and embeddings are.
+        store: the directory of the sweep.
+        begin: as in sweep.
+        account: of the sweep.
+    """
+
+    def __init__(
+        self, plan: Plan, inputs: Inputs, cache: Path, store: Store, begin: Begin, account: Account | None = None
+    ) -> None:
+        self.plan, self.inputs, self.cache, self.store, self.begin = plan, inputs, cache, store, begin
+        self.account = account
+        self.notes: list[str] = []
+        self.measures = [str(each) for each in plan.measuring.at(min(k for one in plan.systems for k in one.contexts))]
+        measuring = plan.measuring
+        self.bootstrap = Bootstrap(measuring.level, measuring.resamples, measuring.seed)
+
+    def derive(self, systems: Sequence[Known]) -> Derived:
+        """Ladders, tuned graphs and routing.
+
+        Args:
+            systems: that are done.
+        """
+        searched = _by_search(systems)
+        ladder = [self._kept("ladder", each, self._ladder) for each in searched]
+        graphs = [each for each in searched if read_spec(each.system.settings["index"]["spec"])[0].name == "hnsw"]
+        tuned = [self._kept("tuned", each, self._tuned) for each in graphs] if "tune" in self.plan.tables else []
+        routed = routed_system(self.plan)
+        first = next((each for each in systems if each.system.reranks), None)
+        route = None
+        if routed is not None and first is not None:
+            route = self._kept("route", Known(routed, first.key), self._route)
+        return Derived(_found(ladder), _found(tuned), route, tuple(self.notes))
+
+    def _ladder(self, system: System) -> dict[str, Any]:
+        return climb(
+            **self._common(system), measures=self.measures, bootstrap=self.bootstrap, name=system.name
+        ).to_dict()
+
+    def _tuned(self, system: System) -> dict[str, Any]:
+        within = self.plan.tables["tune"]["within"]
+        found = tune(**self._common(system), measures=self.measures, bootstrap=self.bootstrap, within=within)
+        return {"name": system.name, **found.to_dict()}
+
+    def _route(self, system: System) -> dict[str, Any]:
+        table, seed = self.plan.tables["route"], self.plan.measuring.seed
+        depths = sorted(table["depths"])
+        rng = np.random.default_rng(seed)
+        found = route_pipeline(
+            **self._common(system),
+            measure=self.measures[:1],
+            rng=rng,
+            depths=(depths[0], depths[-1]),
+            noise=chatter_of(self.plan),
+            bootstrap=self.bootstrap,
+            account=self.account,
+        )
+        return {"name": system.name, **found.to_dict()}
+
+    def _common(self, system: System) -> dict[str, Any]:
+        measuring: Measuring = self.plan.measuring
+        return {
+            "collection": self.inputs.collections[system.rewrite],
+            "settings": system.settings,
+            "judgments": self.inputs.judgments,
+            "policy": measuring.policy,
+            "unjudged": measuring.unjudged,
+            "cache": self.cache,
+            "begin": lambda stage: self.begin(f"{system.name}: {stage}"),
+        }
+
+    def _kept(self, what: str, known: Known, make: Callable[[System], dict[str, Any]]) -> dict[str, Any] | None:
+        """What was derived before from the same, or is derived now; None where it cannot be."""
+        file = self._file(what, known)
+        try:
+            if file is not None and file.is_file():
+                kept: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+                return kept
+            found = make(known.system)
+            if file is not None:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                write_json(file, found)
+        except Exception as error:  # noqa: BLE001  what is derived stops nothing that is measured
+            _log.error("%s of %s", what, known.system.name, exc_info=True)
+            self.notes.append(f"{what} of {known.system.name}: {one_line(error)}")
+            return None
+        return found
+
+    def _file(self, what: str, known: Known) -> Path | None:
+        if self.store.folder is None:
+            return None
+        measuring = self.plan.measuring
+        decides = [
+            FORMAT,
+            __version__,
+            known.key,
+            known.system.name,
+            self.measures,
+            measuring.policy.to_dict(),
+            measuring.unjudged,
+            self.inputs.about["sha256"]["judgments"],
+            [measuring.level, measuring.resamples, measuring.seed],
+            {"tuned": self.plan.tables.get("tune"), "route": self.plan.tables.get("route")}.get(what),
+        ]
+        return self.store.folder / DERIVED / f"{what}-{key_of(what, decides)[:KEY_LENGTH]}.json"
+
+
+def _by_search(systems: Sequence[Known]) -> list[Known]:
+    """One system for each way to search vectors alone, in the order of the first of each."""
+    found: dict[str, Known] = {}
+    for each in systems:
+        settings = each.system.settings
+        if "embed" not in settings:
+            continue
+        kind, chosen = read_spec(settings["index"]["spec"])
+        if kind.takes_of(chosen) != "vectors":
+            continue
+        way = json.dumps([each.system.rewrite, settings["embed"], settings["index"]], sort_keys=True)
+        before = found.get(way)
+        if before is None or LADDERS.index(each.system.method) < LADDERS.index(before.system.method):
+            found[way] = each
+    return list(found.values())
+
+
+def _found(entries: Sequence[dict[str, Any] | None]) -> list[dict[str, Any]]:
+    return [each for each in entries if each is not None]

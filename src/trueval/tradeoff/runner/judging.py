@@ -1,0 +1,328 @@
+"""Judging on demand: a judge labels what the systems of a sweep found and nobody judged, before anything is measured.
+
+Configurations are compared by what they find; a new one finds documents that nobody judged, and these count as nothing
+(or as `unjudged` says). With [judge] in the sweep file each of them is shown to a judge once, whichever systems found
+it, and all systems are measured by the same judgments afterwards. What people judged stays.
+
+All is in the directory of the sweep, where what was paid for is never lost:
+
+    judge.sqlite         every answer of the judge; the same command asks nothing twice
+    judge-calls.jsonl    what each call cost; [judge] max_cost is a limit over all runs of the directory
+    judged.trec          the judgments that the sweep is measured by
+    judged.labels.jsonl  each new label with its reasons
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from trueval.collection import Collection
+from trueval.errors import InputError, PolicyError
+from trueval.files.atomic_files import write_whole
+from trueval.golden.build.build import opened_account
+from trueval.golden.build.build_estimate import SAMPLED, Estimate, estimate_stage, longest
+from trueval.golden.build.golden_plan import JudgePlan
+from trueval.golden.build.grade import Grading, questions_of
+from trueval.golden.build.judge_choice import make_judge
+from trueval.golden.build.on_demand import Demand, Extended, demand, extend, refuse_other_scale
+from trueval.golden.build.rounds import rng_of
+from trueval.golden.build.stage_files import lines_of
+from trueval.golden.judge.concurrent_questions import Step
+from trueval.golden.judge.judge import Judge, Question
+from trueval.golden.judge.ledger import Ledger, known_ledger, opened_ledger
+from trueval.judgments import grade_map
+from trueval.models.hosted.account import Account
+from trueval.retrieval.fusion.ranked_lists import listed
+from trueval.run import Run
+from trueval.tradeoff.config.grid import System
+from trueval.tradeoff.config.plan import Plan
+from trueval.tradeoff.config.sweep_inputs import Inputs
+from trueval.tradeoff.runner.model_tasks import JUDGED as TO_JUDGE
+from trueval.tradeoff.runner.model_tasks import Task
+from trueval.tradeoff.runner.system_builder import Made
+from trueval.tradeoff.runner.system_store import Store
+
+LEDGER, CALLS, JUDGED, LABELS = "judge.sqlite", "judge-calls.jsonl", "judged.trec", "judged.labels.jsonl"
+
+
+class Waiting(NamedTuple):
+    """A system that is made, and measured when its documents are judged.
+
+    Attributes:
+        system: what it is.
+        key: of its run.
+        cached: whether it was done before.
+    """
+
+    system: System
+    key: str
+    cached: bool
+
+
+class Labelled(NamedTuple):
+    """What a judge added.
+
+    Attributes:
+        inputs: of the sweep, with the new judgments.
+        about: for results.
+        notes: one-line remarks.
+    """
+
+    inputs: Inputs
+    about: Mapping[str, Any]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Judging:
+    """Gathers what the systems of a sweep found, and has a judge label what nobody judged.
+
+    Attributes:
+        plan: of the sweep.
+        inputs: of the sweep.
+        out: its directory.
+        asked: who judges.
+        account: what that costs.
+        waiting: systems that are made.
+        firsts: the first documents of each.
+    """
+
+    plan: Plan
+    inputs: Inputs
+    out: Path
+    asked: Judge
+    account: Account
+    waiting: list[Waiting] = field(default_factory=list)
+    firsts: list[Run] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, plan: Plan, inputs: Inputs, out: Path | None, within: Account | None = None) -> Judging:
+        """Check all that can be before any work.
+
+        Args:
+            plan: of the sweep, with a judge.
+            inputs: of the sweep.
+            out: its directory.
+            within: what the whole sweep may cost; None for no limit but the judge's.
+
+        Raises:
+            InputError: there is no directory; the judge cannot be made, or nobody knows what it costs.
+            PolicyError: the judgments have another scale than the judge, and none is given.
+        """
+        if out is None:
+            raise InputError(f"{plan.source}: what a judge says is paid for, and kept. Add --out DIR.")
+        refuse_unlike_scale(plan, inputs)
+        account = opened_account(out / CALLS, judge_of(plan).values["max_cost"])
+        account.within = within
+        return cls(plan, inputs, out, make_judge(judge_of(plan), inputs.as_asked, account), account)
+
+    def add(self, made: Made) -> None:
+        """Take the first documents of a system; its run is not kept in memory.
+
+        Args:
+            made: with its run.
+        """
+        self.waiting.append(Waiting(made.system, made.key, made.cached))
+        self.firsts.append(first_places(made.run, depth_of(self.plan)))
+
+    def read(self, waiting: Waiting, store: Store) -> Made:
+        """A system as it was made.
+
+        Args:
+            waiting: which one.
+            store: of the sweep.
+
+        Raises:
+            InputError: its files are damaged or gone.
+        """
+        kept = store.read(waiting.key)
+        if kept is None:
+            raise InputError(f"{store.about(waiting.key)} is gone. Run the same command again.")
+        return Made(waiting.system, waiting.key, *kept, cached=waiting.cached)
+
+    def judge(self, step: Step | None = None) -> Labelled:
+        """Have the judge label what nobody judged.
+
+        Args:
+            step: called as answers come.
+
+        Raises:
+            InputError: the judge cannot be asked, or the money is spent; systems and answers are kept.
+        """
+        if not self.firsts:
+            return Labelled(self.inputs, {}, ())
+        depth, how = depth_of(self.plan), judge_of(self.plan)
+        wanted = demand(self.inputs.judgments, self.firsts, self.inputs.as_asked, depth)
+        self.out.mkdir(parents=True, exist_ok=True)
+        with opened_ledger(self.out / LEDGER) as ledger:
+            found = extend(
+                self.inputs.judgments,
+                wanted,
+                self.inputs.as_asked,
+                self.asked,
+                ledger,
+                how.grading,
+                self.account,
+                scale=scale_of(self.plan),
+                at_once=how.values["concurrency"],
+                step=step,
+            )
+        found.judgments.write(self.out / JUDGED)
+        write_whole(self.out / LABELS, lines_of(found.labels))
+        return self._labelled(wanted, found, depth)
+
+    def _labelled(self, wanted: Demand, found: Extended, depth: int) -> Labelled:
+        lacking = int(found.graded.grades["grade"].null_count())
+        about = {
+            "name": self.asked.name,
+            "depth": depth,
+            "retrieved": wanted.retrieved,
+            "unjudged": wanted.passages,
+            "new": wanted.passages - lacking,
+            "files": {"judgments": JUDGED, "labels": LABELS},
+            **found.usage,
+        }
+        notes = [*wanted.notes]
+        if wanted.passages:
+            notes.append(
+                f"{wanted.passages:,} of {wanted.retrieved:,} documents in the first {depth} places were not judged. "
+                f"{self.asked.name} labelled {about['new']:,} of them: quality rests on these labels too, and a judge "
+                f"errs. {JUDGED} has them."
+            )
+        if lacking:
+            notes.append(f"{lacking} documents got no valid label and stay unjudged.")
+        return Labelled(self.inputs.judged_by(found.judgments), about, tuple(notes))
+
+
+def judge_of(plan: Plan) -> JudgePlan:
+    """Who judges.
+
+    Raises:
+        PolicyError: nobody does.
+    """
+    if plan.judge is None:
+        raise PolicyError(f"{plan.source} has no [judge].")
+    return plan.judge
+
+
+def depth_of(plan: Plan) -> int:
+    """First documents of each list that are judged."""
+    chosen = plan.tables["judge"]["depth"]
+    return int(max(k for system in plan.systems for k in system.contexts) if chosen is None else chosen)
+
+
+def scale_of(plan: Plan) -> dict[float, float] | None:
+    """Grade of the judge → grade of the judgments; None where both are the same."""
+    chosen = plan.tables["judge"]["scale"]
+    return None if chosen is None else dict(grade_map(chosen))
+
+
+def refuse_unlike_scale(plan: Plan, inputs: Inputs) -> None:
+    """Refuse to mix two scales of grades, in the words of a sweep file.
+
+    Raises:
+        PolicyError: the judgments have another scale than the judge, and none is given.
+    """
+    try:
+        refuse_other_scale(inputs.judgments, scale_of(plan))
+    except PolicyError as error:
+        told = str(error).replace("--scale 1:0,2:0,3:1,4:2,5:3", 'scale = "1:0,2:0,3:1,4:2,5:3" in [judge]')
+        raise PolicyError(told) from None
+
+
+def first_places(run: Run, depth: int) -> Run:
+    """The documents of a run that some order of the tied ones puts among the first.
+
+    Args:
+        run: of a system.
+        depth: places of each list.
+
+    >>> first_places(Run.from_dict({"q": {"a": 2.0, "b": 1.0, "c": 1.0, "d": 0.5}}), 2).documents["doc_id"].to_list()
+    ['a', 'b', 'c']
+    """
+    lists = listed(run)
+    return lists.only(lists.first_rank <= depth, run.name, run.source)
+
+
+def estimate_judging(
+    plan: Plan, inputs: Inputs, store: Store, systems: Mapping[str, System], runs: Mapping[str, Run]
+) -> Task:
+    """What a judge would be asked; nothing is asked and nothing is written.
+
+    Of systems whose runs are there it is known what nobody judged. Any other one may find as many new documents as it
+    has places, so that the sum is what there is at most, but for documents that tie with the last of these places: they
+    are judged too, and the most that it costs counts all that such a system can find. A query that gains a document has
+    other batches, so that what was asked about its other documents may be asked anew.
+
+    Args:
+        plan: of the sweep, with a judge.
+        inputs: of the sweep.
+        store: of the sweep.
+        systems: of the sweep, by the keys of their runs.
+        runs: of those that are in the cache alone, by their keys.
+
+    Raises:
+        InputError: the judge cannot be made, or a file of a system is damaged.
+    """
+    depth, asked = depth_of(plan), inputs.as_asked
+    folder = store.folder
+    account = (
+        Account(judge_of(plan).values["max_cost"])
+        if folder is None
+        else opened_account(folder / CALLS, judge_of(plan).values["max_cost"])
+    )
+    judge = make_judge(judge_of(plan), asked, account)
+    found = {key: kept[1] for key in systems if (kept := store.read(key)) is not None} | dict(runs)
+    firsts = [first_places(run, depth) for run in found.values()]
+    wanted = demand(inputs.judgments, firsts, asked, depth) if firsts else Demand({}, 0, ())
+    unknown = [system for key, system in systems.items() if key not in found]
+    with known_ledger(folder / LEDGER) if folder is not None else nullcontext() as book:
+        if not unknown:
+            return _task(judge, estimate_stage(judge, book, "grade", _questions(wanted.pools, plan, asked)))
+        return _task(judge, _with_unknown(unknown, wanted.pools, plan, asked, judge, book))
+
+
+def _with_unknown(
+    unknown: Sequence[System],
+    known: Mapping[str, Sequence[str]],
+    plan: Plan,
+    asked: Collection,
+    judge: Judge,
+    book: Ledger | None,
+) -> Estimate:
+    """What is asked at most where the runs of some systems are not there, beside documents that are known."""
+    rng, ids, how = rng_of(plan.measuring.seed, "estimate"), list(asked.documents), judge_of(plan).grading
+    pools = {}
+    for query in list(asked.queries)[:SAMPLED]:
+        there = known.get(query, ())
+        new = min(depth_of(plan) * len(unknown), len(ids) - len(there))
+        drawn = [ids[place] for place in rng.choice(len(ids), new + len(there), replace=False).tolist()]
+        pools[query] = [*there, *[each for each in drawn if each not in there][:new]]
+    calls = _calls(depth_of(plan) * len(unknown), known, asked, how)
+    most = min(sum(system.pool for system in unknown) + max(map(len, known.values()), default=0), len(ids))
+    every = max(calls, _calls(most, known, asked, how))
+    largest = Question(
+        "grade", longest(asked.queries.values(), 1)[0], longest(asked.documents.values(), how.size(most))
+    )
+    return estimate_stage(judge, book, "grade", _questions(pools, plan, asked), calls, [(every, largest)])
+
+
+def _calls(new: int, known: Mapping[str, Sequence[str]], asked: Collection, how: Grading) -> int:
+    """Calls about so many new documents of each query, with those that are known."""
+    pools = (min(len(known.get(query, ())) + new, len(asked.documents)) for query in asked.queries)
+    return sum(how.rounds * -(-pool // how.size(pool)) for pool in pools)
+
+
+def _questions(pools: Mapping[str, Sequence[str]], plan: Plan, asked: Collection) -> list[Question]:
+    return [each.question for each in questions_of(pools, asked.queries, asked.documents, judge_of(plan).grading)]
+
+
+def _task(judge: Judge, found: Estimate) -> Task:
+    """An estimate as a task of a sweep; a judge without tokens costs nothing."""
+    free = found.tokens_in is None or not found.calls
+    cost, at_most = (0.0, 0.0) if free else (found.cost, found.at_most)
+    return Task(judge.name, TO_JUDGE, found.passages, found.most, found.calls, cost, None, at_most)

@@ -1,0 +1,190 @@
+"""Tasks: what goes through one model in a sweep and what that takes, and the estimate that they make together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from trueval.models.hosted.account import in_words
+from trueval.models.hosted.account import summed as total
+from trueval.tradeoff.config.grid import Reason
+
+TIMED: Final = "timed queries"
+JUDGED: Final = "passages to judge"
+OF_PROBES: Final = "texts of probes"
+PROBED: Final = 16  # texts or pairs that a model is timed with
+
+
+@dataclass(frozen=True)
+class Task:
+    """What goes through one model.
+
+    Attributes:
+        model: its name.
+        what: texts or pairs; queries that are asked one at a time, to time their stages; passages to judge; or texts of
+            probes.
+        count: how many.
+        at_most: whether there may be fewer.
+        calls: to a service; 0 of a model that runs here.
+        cost: of these calls; None where the price is not known.
+        seconds: that it takes, by the probe; None of a service.
+        cost_at_most: that these calls can cost where none is cut; None where nobody knows.
+    """
+
+    model: str
+    what: str
+    count: int
+    at_most: bool
+    calls: int
+    cost: float | None
+    seconds: float | None
+    cost_at_most: float | None = 0.0
+
+
+def by_model(tasks: Sequence[Task]) -> list[Task]:
+    """The tasks, those that time one model in one line.
+
+    Args:
+        tasks: of several models.
+    """
+    timed: dict[str, list[Task]] = {}
+    for task in tasks:
+        if task.what == TIMED:
+            timed.setdefault(task.model, []).append(task)
+    lines = [replace(summed(each), at_most=any(task.at_most for task in each)) for each in timed.values()]
+    return [*(task for task in tasks if task.what != TIMED), *lines]
+
+
+def summed(tasks: Sequence[Task]) -> Task:
+    """What goes through one model, in one line.
+
+    Args:
+        tasks: of one model.
+    """
+    first = tasks[0]
+    known: Mapping[str, Any] = {
+        "count": sum(task.count for task in tasks),
+        "calls": sum(task.calls for task in tasks),
+        "cost": total(task.cost for task in tasks),
+        "cost_at_most": total(task.cost_at_most for task in tasks),
+        "seconds": None if first.seconds is None else sum(task.seconds or 0.0 for task in tasks),
+    }
+    return Task(model=first.model, what=first.what, at_most=False, **known)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What there is to do.
+
+    Attributes:
+        name: of the plan.
+        systems: of the plan.
+        configurations: of these systems.
+        done: systems that were done before.
+        ready: systems that are done, or can begin.
+        tasks: what goes through models.
+        left_out: as in Sweep.
+        failed: systems that cannot begin, with their reasons.
+        notes: one-line remarks.
+        max_cost: that services and the judge may cost together; None for no limit.
+    """
+
+    name: str
+    systems: int
+    configurations: int
+    done: int
+    ready: int
+    tasks: tuple[Task, ...]
+    left_out: tuple[Reason, ...]
+    failed: tuple[Reason, ...]
+    notes: tuple[str, ...]
+    max_cost: float | None = None
+
+    @property
+    def calls(self) -> int:
+        """To services."""
+        return sum(task.calls for task in self.tasks)
+
+    @property
+    def cost(self) -> float | None:
+        """Of all calls; None where a price is not known."""
+        return total(task.cost for task in self.tasks if task.calls)
+
+    @property
+    def at_most(self) -> float | None:
+        """What all calls can cost; None where nobody knows."""
+        return total(task.cost_at_most for task in self.tasks if task.calls)
+
+    @property
+    def seconds(self) -> float:
+        """Of the models that run here."""
+        return sum(task.seconds or 0.0 for task in self.tasks)
+
+    def count(self, what: str) -> int:
+        """Texts or pairs that go through models.
+
+        Args:
+            what: texts or pairs.
+        """
+        return sum(task.count for task in self.tasks if task.what == what)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `trueval sweep --dry-run`."""
+        return {
+            "name": self.name,
+            "systems": self.systems,
+            "configurations": self.configurations,
+            "done": self.done,
+            "ready": self.ready,
+            "texts": self.count("texts"),
+            "pairs": self.count("pairs"),
+            "calls": self.calls,
+            "cost": self.cost,
+            "at_most": self.at_most,
+            "max_cost": self.max_cost,
+            "seconds": self.seconds,
+            "tasks": [vars(task) for task in self.tasks],
+            "left_out": [each._asdict() for each in self.left_out],
+            "failed": [each._asdict() for each in self.failed],
+            "notes": list(self.notes),
+        }
+
+    def sentences(self) -> list[str]:
+        """What a person reads."""
+        told = [
+            f"{self.name}: {self.configurations:,} configurations of {self.systems:,} systems, {self.done:,} of them "
+            "done."
+        ]
+        for task in self.tasks:
+            most = "at most " if task.at_most else ""
+            of = task.what if task.what != TIMED else "items"
+            if task.seconds is None:
+                server = "its service" if task.what != JUDGED else "the judge"
+                how = f"in {task.calls:,} calls to {server}, {in_words(task.cost, task.cost_at_most)}"
+            else:
+                how = f"about {task.seconds / 60:.1f} minutes, by the speed of {PROBED} {of}"
+            told.append(f"{task.model}: {most}{task.count:,} {task.what}, {how}.")
+        if not self.tasks:
+            told.append("No text goes through a model: all that models must give is in the cache.")
+        if self.max_cost is not None:
+            told.append(f"max_cost is {self.max_cost:g}: {self._allowed(self.max_cost)}")
+        by_reason: dict[str, list[str]] = {}
+        for each in self.failed:
+            by_reason.setdefault(each.reason, []).append(each.name)
+        for reason, (first, *others) in by_reason.items():
+            told.append(f"cannot begin: {first}{f' and {len(others)} more' if others else ''}: {reason}")
+        return [*told, *self.notes]
+
+    def _allowed(self, limit: float) -> str:
+        """What a limit of the money does to this work."""
+        if not self.calls:
+            return "nothing of this is paid for."
+        if self.cost is None:
+            return "a price is not known, and what nobody knows the price of is not sent."
+        told = f"all calls together cost {in_words(self.cost, self.at_most).removeprefix('for ')}"
+        if self.at_most is not None and self.at_most <= limit:
+            return f"{told}, which it allows."
+        if self.cost > limit:
+            return f"{told}. It stops before the limit is exceeded, and keeps what is done."
+        return f"{told}. It is likely to be enough; else it stops before the limit is exceeded, and keeps what is done."

@@ -1,0 +1,48 @@
+"""The sweep: every system of a plan is made and measured, and everything else is counted from what that gave.
+
+    found = sweep("sweep.toml", out=Path("results"))
+    found.to_dict()["configurations"][0]["measures"]
+
+What was done is kept as it comes, and the same call goes on from there; docs/design/tradeoff.md has the files.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trueval.retrieval.pipeline.stage_resources import Begin
+    from trueval.tradeoff.config.plan import Plan
+    from trueval.tradeoff.runner.sweep_result import Sweep
+
+
+def sweep(
+    plan: Plan | Path | str,
+    *,
+    out: Path | None = None,
+    cache: Path | None = None,
+    begin: Begin | None = None,
+    max_cost: float | None = None,
+) -> Sweep:
+    """Make and measure every system of a plan; one that fails stops no other.
+
+    Args:
+        plan: a Plan, or the path of its TOML.
+        out: directory that gets each system as soon as it is done, and the result; None keeps nothing there.
+        cache: keeps embeddings, logits, indexes and candidates; if None the user's, as on the command line, or
+            `out`/cache where that cannot be written.
+        begin: called with the name of each piece of work; what it returns is called as the work goes on.
+        max_cost: what hosted models and the judge may cost together, in the currency of prices; None for no limit.
+
+    Raises:
+        InputError: the file or the collection is bad, nothing is judged, or a grade is not on the rubric of a measure.
+
+    Returns:
+        What was found; systems that failed are in it with their reasons.
+    """
+    from trueval.tradeoff.runner.sweep_runner import (
+        gather,  # late: models and indexes take as long as the start of a command
+    )
+
+    return gather(plan, out=out, cache=cache, begin=begin, max_cost=max_cost)

@@ -1,0 +1,255 @@
+"""The probes of a sweep: what each way to find documents makes of names and of chatter, as columns of its table.
+
+    names    margins of bundles by the scorer of a system: cosines of its embedder at its dimension, BM25, or both
+    noise    the sweep's own queries with chatter of a level, searched by the system: drop of the cosine, overlap
+
+A reranker plays no part: what it gets is what was found before it. So systems that differ in it, in their index or in
+their contexts share the probe of names, and each probe is computed once, and kept in probes/ like other parts.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from trueval.collection import Collection, texts_in_order
+from trueval.models.output_reuse import missing_by
+from trueval.models.outputs import place_of, settings_of
+from trueval.numerics import or_null
+from trueval.probes.ablations import BASE
+from trueval.probes.authors import sample_people
+from trueval.probes.margin_summary import summarise
+from trueval.probes.model_scorers import CosineScorer, Passed, part_of
+from trueval.probes.names import NamesDesign, design_names, probe_names
+from trueval.probes.noise import CLEAN, NONE, Condition, Design, NoiseProbe, asked_texts, probe_noise
+from trueval.probes.query_noise import KNOWN
+from trueval.probes.scorer import Bm25Scorer, Hybrid, PairScorer
+from trueval.probes.uncached_items import Lacking, lacking, texts_of_names
+from trueval.retrieval.pipeline.cache_keys import key_of
+from trueval.retrieval.pipeline.config import Settings
+from trueval.retrieval.pipeline.pipeline import Pipeline
+from trueval.retrieval.pipeline.stage_resources import Begin
+from trueval.tradeoff.config.grid import System
+from trueval.tradeoff.config.plan import Plan
+from trueval.tradeoff.config.sweep_inputs import Inputs
+from trueval.tradeoff.runner.analyses import Known
+from trueval.tradeoff.runner.system_builder import Maker, one_line
+from trueval.tradeoff.runner.system_store import KEY_LENGTH, Store, write_json
+from trueval.version import __version__
+
+_log = logging.getLogger(__name__)
+
+FOLDER: Final = "probes"
+# Raised whenever a probe is computed in another way: what was kept is then computed again.
+# 1: the first.
+FORMAT: Final = 1
+Probed = dict[str, Any]
+
+
+class Prober:
+    """Probes the systems of a sweep, each kind once.
+
+    Args:
+        plan: of the sweep, with [probes].
+        inputs: of the sweep.
+        maker: that has loaded the models.
+        cache: where outputs and candidates are kept.
+        store: the directory of the sweep.
+        begin: as in sweep.
+    """
+
+    def __init__(self, plan: Plan, inputs: Inputs, maker: Maker, cache: Path, store: Store, begin: Begin) -> None:
+        self.table: Mapping[str, Any] = plan.tables["probes"]
+        self.plan, self.inputs, self.maker, self.cache = plan, inputs, maker, cache
+        self.store, self.begin = store, begin
+        self.known: dict[str, Probed | None] = {}
+        self.notes: list[str] = []
+
+    def probe(self, systems: Sequence[Known]) -> dict[str, Probed]:
+        """Key of each system → what probes say of it.
+
+        Args:
+            systems: that are done.
+        """
+        found: dict[str, Probed] = {}
+        for each in systems:
+            names = self._names(each.system) if self.table["names"] else None
+            noise = self._noise(each.system) if self.table["noise"] else None
+            found[each.key] = {"names": names, "noise": noise}
+        return found
+
+    def lacking(self, system: System) -> Iterator[Lacking]:
+        """What the embedder of a system would still get for the probes; what is kept needs nothing.
+
+        Args:
+            system: of the plan.
+        """
+        if "embed" not in system.settings:
+            return
+        model = self.maker.work(system).embedder()
+        outputs = self.cache / "outputs"
+        if self.table["names"] and not self._is_kept(self._names_decides(system)):
+            for texts in texts_of_names([self._design()]):
+                yield from lacking(model, texts, outputs)
+        if self.table["noise"] and not self._is_kept(self._noise_decides(system)):
+            asked = asked_texts(self._collection(system), self._noise_design())
+            part = part_of(model, "queries", texts_in_order(asked))
+            reuse = self.maker.work(system).reuse("embed")
+            done = place_of(settings_of(model), part.name, part.texts(), outputs).complete
+            yield Lacking(model, part, np.arange(0) if done else missing_by(model, part, reuse, outputs))
+
+    def _names(self, system: System) -> Probed | None:
+        return self._kept(f"names of {system.name}", self._names_decides(system), lambda: self._margins(system))
+
+    def _names_decides(self, system: System) -> list[Any]:
+        """All that decides the probe of names of a system, its kind first."""
+        embed = system.settings.get("embed")
+        chosen = [self.table[name] for name in ("language", "queries", "runs", "ablations")]
+        measuring, sparse = self.plan.measuring, "sparse" in system.settings
+        about = None if embed is None else self.maker.work(system).decided("embed")
+        return ["names", about, sparse, *chosen, measuring.level, measuring.resamples]
+
+    def _design(self) -> NamesDesign:
+        language = self.table["language"]
+        return design_names(
+            sample_people(language),
+            language=language,
+            queries=self.table["queries"],
+            runs=self.table["runs"],
+            seed=self.plan.measuring.seed,
+            ablations=self.table["ablations"],
+        )
+
+    def _margins(self, system: System) -> Probed:
+        """Margins of the scorer of a system, as means over bundles."""
+        measuring = self.plan.measuring
+        found = probe_names(self._scorer(system), self._design())
+        told = summarise([found], level=measuring.level, resamples=measuring.resamples, seed=measuring.seed).to_dict()
+        (scorer,) = told["scorers"]
+        conditions = {each["name"]: each for each in scorer["conditions"]}
+        base = conditions.pop(BASE)
+        return {
+            **{name: scorer[name] for name in ("name", "unit", "language", "queries", "runs")},
+            **{name: base[name] for name in ("delta_name", "delta_topic", "name_over_topic", "kept_apart")},
+            "changes": {name: each["change"] for name, each in conditions.items()},
+        }
+
+    def _scorer(self, system: System) -> PairScorer:
+        """What gives a query and a document their number before a reranker."""
+        parts: list[PairScorer] = []
+        if "embed" in system.settings:
+            work = self.maker.work(system)
+            step = self.begin(f"{system.name}: names")
+            passed = Passed(work.embedder(), folder=self.cache / "outputs", step=step)
+            parts.append(CosineScorer(passed, dimension=system.settings["embed"]["dimension"]))
+        if "sparse" in system.settings:
+            parts.append(Bm25Scorer(self.table["language"]))
+        return parts[0] if len(parts) == 1 else Hybrid(" + ".join(each.name for each in parts), parts)
+
+    def _noise(self, system: System) -> Probed | None:
+        return self._kept(f"noise of {system.name}", self._noise_decides(system), lambda: self._moved(system))
+
+    def _noise_decides(self, system: System) -> list[Any]:
+        """All that decides the probe of noise of a system, its kind first."""
+        asked = [self.table[name] for name in ("language", "queries", "level")]
+        # The key of what is found without a reranker: the models, the indexes and all texts.
+        found = self.maker.work(replace(system, settings=_retrieving(system))).last_key
+        measured = self.inputs.about["sha256"]["judgments"], self.plan.measuring.policy.to_dict()
+        return ["noise", found, system.rewrite, *measured, *asked]
+
+    def _noise_design(self) -> Design:
+        language, level = self.table["language"], self.table["level"]
+        return Design(language, (level,), (KNOWN,), (NONE,), (False,), self.table["queries"], self.plan.measuring.seed)
+
+    def _collection(self, system: System) -> Collection:
+        return replace(self.inputs.collections[system.rewrite], judgments=self.inputs.judgments)
+
+    def _moved(self, system: System) -> Probed:
+        """What chatter does to the queries of the sweep, as means over them."""
+        begin: Begin = lambda stage: self.begin(f"{system.name}, noise: {stage}")  # noqa: E731  a name for each stage
+        (found,) = probe_noise(
+            [Pipeline(_retrieving(system), system.name)],
+            self._collection(system),
+            self._noise_design(),
+            measures="R@10",
+            cache=self.cache,
+            begin=begin,
+            account=self.maker.shared[system.rewrite].account,
+            policy=self.plan.measuring.policy,
+        )
+        return noise_entry(found, self.table["level"])
+
+    def _kept(self, what: str, decides: list[Any], make: Callable[[], Probed]) -> Probed | None:
+        """What was probed before, or is now; None where it cannot be, with a note."""
+        key = self._key(decides)
+        if key in self.known:
+            return self.known[key]
+        file, found = self._file(decides), self._read(decides)
+        try:
+            if found is None:
+                found = make()
+                if file is not None:
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    write_json(file, found)
+        except Exception as error:  # noqa: BLE001  a probe that fails stops nothing that is measured
+            _log.error("%s", what, exc_info=True)
+            self.notes.append(f"{what}: {one_line(error)}")
+        self.known[key] = found
+        return found
+
+    def _key(self, decides: list[Any]) -> str:
+        return key_of("probe", FORMAT, __version__, self.plan.measuring.seed, decides)[:KEY_LENGTH]
+
+    def _file(self, decides: list[Any]) -> Path | None:
+        folder = self.store.folder
+        return None if folder is None else folder / FOLDER / f"{decides[0]}-{self._key(decides)}.json"
+
+    def _is_kept(self, decides: list[Any]) -> bool:
+        return self._read(decides) is not None
+
+    def _read(self, decides: list[Any]) -> Probed | None:
+        """What was kept; None where nothing was, or the file is damaged: then it is made again."""
+        file = self._file(decides)
+        if file is None or not file.is_file():
+            return None
+        try:
+            found = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return found if isinstance(found, dict) else None
+
+
+def _retrieving(system: System) -> Settings:
+    """The settings of a system without its reranker."""
+    return {name: each for name, each in system.settings.items() if name != "rerank"}
+
+
+def noise_entry(found: NoiseProbe, level: int) -> Probed:
+    """What a probe of noise says of one level, as sweep.json has it.
+
+    Args:
+        found: of a pipeline.
+        level: of the chatter.
+    """
+    row = found.row(Condition(level, KNOWN, NONE, False))
+    overlap = found.lists.overlap[row]
+    clean, noisy = (found.worth["R@10"][found.row(each)] for each in (CLEAN, found.conditions[row]))
+    return {
+        "language": found.design.language,
+        "level": level,
+        "queries": len(found.query_ids),
+        "drop": None if found.cosines is None else or_null(float(np.mean(1 - found.cosines[row]))),
+        "overlap": _mean(overlap),
+        "change": {"R@10": _mean(noisy - clean)},
+    }
+
+
+def _mean(values: Any) -> float | None:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else None

@@ -1,0 +1,219 @@
+"""What a sweep found: its systems, its configurations, and the JSON of all, docs/design/tradeoff.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+from trueval.files.atomic_files import write_whole
+from trueval.report.formats import to_json
+from trueval.report.provenance import recorded
+from trueval.tradeoff.quality.quality import STATISTICS
+from trueval.version import __version__
+
+if TYPE_CHECKING:  # late: results are read without the libraries that make them
+    from trueval.cost.cost_model import Spent
+    from trueval.tradeoff.config.grid import Reason, System
+    from trueval.tradeoff.config.plan import Plan
+    from trueval.tradeoff.quality.quality import Qualities, Quality
+    from trueval.tradeoff.runner.analyses import Derived
+    from trueval.tradeoff.runner.timing import Timed
+
+# 1: the first.
+FORMAT_VERSION: Final = 1
+KIND: Final = "sweep"
+RESULT, QUERIES = "sweep.json", "queries.parquet"
+QUERY_COLUMNS: Final = {
+    **dict.fromkeys(("configuration", "query_id", "measure"), pl.String),
+    **dict.fromkeys(STATISTICS, pl.Float64),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A system that was made and measured.
+
+    Attributes:
+        system: what it is.
+        key: hash of all that decides its run.
+        file: of the system, from the directory of the sweep.
+        about: what that file says.
+        cached: whether it was done before.
+        pool: the most candidates that a query can have.
+        qualities: what its run is worth.
+        recall: of exact float32 search, with its interval; None where it searches no vectors.
+        spent: tokens and costs.
+        timed: how long its stages take.
+    """
+
+    system: System
+    key: str
+    file: str
+    about: Mapping[str, Any]
+    cached: bool
+    pool: int
+    qualities: Qualities
+    recall: Mapping[str, Any] | None
+    spent: Spent
+    timed: Timed
+
+    def to_dict(self) -> dict[str, Any]:
+        """The system as sweep.json has it."""
+        return {
+            "name": self.system.name,
+            "key": self.key,
+            "file": self.file,
+            "method": self.system.method,
+            "values": {key: _recorded(value) for key, value in self.system.values.items()},
+            "settings": self.about["settings"],
+            "seconds": self.about["seconds"],
+            "cached": self.cached,
+            "pool": self.pool,
+            "queries": self.about["collection"]["queries"],
+            "recall": None if self.recall is None else dict(self.recall),
+            "memory": self.about["memory"],
+            "tokens": dict(self.spent.tokens),
+            "stages": self.timed.stages,
+            "latency": self.timed.latency,
+            "loads": self.timed.loads,
+            "ties": dict(self.qualities.ties),
+            "notes": [*self.qualities.notes, *self.timed.notes],
+        }
+
+    def configurations(self, place: int) -> list[dict[str, Any]]:
+        """Its configurations as sweep.json has them.
+
+        Args:
+            place: of the system in the list of all.
+        """
+        return [
+            {
+                "name": self.name_at(each),
+                "system": place,
+                **each.to_dict(),
+                "cost": _cost(self.spent.costs[each.k]),
+                "prompt_tokens": self.spent.prompts[each.k],
+            }
+            for each in self.qualities.at
+        ]
+
+    def name_at(self, quality: Quality) -> str:
+        """The name of one of its configurations."""
+        return f"{self.system.name} K={quality.k}"
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """What a sweep found.
+
+    Attributes:
+        plan: what it was to do.
+        about: name, source and numbers of the collection.
+        systems: that were made, in the order of the plan.
+        left_out: configurations that cannot be, and systems that are another one's, with their reasons.
+        failed: systems that broke, with their reasons.
+        notes: one-line remarks.
+        machine: where it ran.
+        prices: what costs are made of; None where no price was asked for.
+        derived: ladders, tuned graphs and routing.
+        judge: who labelled what nobody had judged, and how much; None where nobody was asked.
+        probed: key of a system → what probes say of it; None where the plan does not ask.
+    """
+
+    plan: Plan
+    about: Mapping[str, Any]
+    systems: tuple[Measured, ...]
+    left_out: tuple[Reason, ...]
+    failed: tuple[Reason, ...]
+    notes: tuple[str, ...]
+    machine: Mapping[str, Any]
+    prices: Mapping[str, Any] | None
+    derived: Derived
+    judge: Mapping[str, Any] | None = None
+    probed: Mapping[str, Mapping[str, Any]] | None = None
+
+    @property
+    def queries(self) -> pl.DataFrame:
+        """configuration, query_id, measure, expected, lowest, highest, sd of every configuration; NaN: no value."""
+        parts = [
+            each.qualities.rows.filter(pl.col("measure").is_in(list(names))).select(
+                pl.lit(each.name_at(quality)).alias("configuration"), pl.all()
+            )
+            for each in self.systems
+            for quality, names in zip(each.qualities.at, each.qualities.names, strict=True)
+        ]
+        return pl.concat(parts) if parts else pl.DataFrame(schema=QUERY_COLUMNS)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `trueval sweep`, sweep.json."""
+        measuring = self.plan.measuring
+        return {
+            "kind": KIND,
+            "format": FORMAT_VERSION,
+            "trueval": __version__,
+            "name": self.plan.name,
+            "collection": dict(self.about),
+            "policy": {
+                **measuring.policy.to_dict(),
+                "unjudged": measuring.unjudged,
+                "grades": _grades(measuring.grades),
+            },
+            "measures": list(measuring.names),
+            "quality": measuring.names[0],
+            "level": measuring.level,
+            "resamples": measuring.resamples,
+            "seed": measuring.seed,
+            "machine": dict(self.machine),
+            "latency": _plain(self.plan.tables["latency"]),
+            "prices": None if self.prices is None else dict(self.prices),
+            "limits": _plain(self.plan.tables["limits"]),
+            "axes": [{"key": axis.key, "values": [_recorded(each) for each in axis.values]} for axis in self.plan.axes],
+            "systems": [{**each.to_dict(), **self._probes_of(each.key)} for each in self.systems],
+            "configurations": [row for place, each in enumerate(self.systems) for row in each.configurations(place)],
+            "ladder": self.derived.ladder,
+            "tuned": self.derived.tuned,
+            "route": self.derived.route,
+            **({} if self.judge is None else {"judge": dict(self.judge)}),
+            **({} if self.probed is None else {"probes": _plain(self.plan.tables["probes"])}),
+            "left_out": [{"name": each.name, "reason": each.reason} for each in self.left_out],
+            "failed": [each._asdict() for each in self.failed],
+            "notes": [*self.notes, *self.derived.notes],
+        }
+
+    def _probes_of(self, key: str) -> dict[str, Any]:
+        return {} if self.probed is None else {"probes": dict(self.probed.get(key, {"names": None, "noise": None}))}
+
+    def write(self, folder: Path) -> None:
+        """Write sweep.json and queries.parquet; the files of systems are there already.
+
+        Args:
+            folder: of the sweep.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(folder / QUERIES, self.queries.write_parquet)
+        text = to_json(self.to_dict())
+        write_whole(folder / RESULT, lambda path: path.write_bytes(text.encode("utf-8", errors="backslashreplace")))
+
+
+def _cost(cost: Mapping[str, float | None]) -> dict[str, float | None] | None:
+    """What 1,000 queries cost; None where no price is known."""
+    return None if all(value is None for value in cost.values()) else dict(cost)
+
+
+def _grades(grades: Mapping[float, float] | None) -> dict[str, float] | None:
+    return None if grades is None else {f"{old:g}": new for old, new in grades.items()}
+
+
+def _plain(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in table.items()}
+
+
+def _recorded(value: Any) -> Any:
+    """A value as results keep it."""
+    if isinstance(value, tuple):
+        return list(value)
+    return recorded(value) if isinstance(value, str) else value

@@ -1,0 +1,245 @@
+"""Gathering: the systems of a sweep made, measured as they are done, derived from, and timed."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from trueval.cost.cost_model import Charges, Spending
+from trueval.errors import TruevalWarning
+from trueval.latency.latency import Protocol
+from trueval.models.hosted.account import LEDGER, Account
+from trueval.numerics import or_null
+from trueval.report.provenance import date
+from trueval.retrieval.cache import cache_for
+from trueval.retrieval.pipeline.config import formats_used
+from trueval.retrieval.pipeline.stage_resources import Begin, nobody
+from trueval.run import Run
+from trueval.tradeoff.config.grid import Reason, above_pool
+from trueval.tradeoff.config.plan import Measuring, Plan
+from trueval.tradeoff.config.sweep_inputs import Inputs, read_inputs
+from trueval.tradeoff.quality.quality import mean_intervals, qualities_of
+from trueval.tradeoff.runner.analyses import Deriver, Known, routed_system
+from trueval.tradeoff.runner.judging import Judging
+from trueval.tradeoff.runner.sweep_probes import Prober
+from trueval.tradeoff.runner.sweep_result import Measured, Sweep
+from trueval.tradeoff.runner.system_builder import Made, Maker
+from trueval.tradeoff.runner.system_store import Store
+from trueval.tradeoff.runner.timing import NOTHING, Timer, ToTime, protocol_of
+
+
+def gather(
+    plan: Plan | Path | str, *, out: Path | None, cache: Path | None, begin: Begin | None, max_cost: float | None
+) -> Sweep:
+    """Make and measure every system of a plan.
+
+    Args:
+        plan: as in `sweep`, and so are the others.
+        out: directory of the sweep.
+        cache: of what is computed.
+        begin: hears of the work.
+        max_cost: of hosted models and the judge together.
+    """
+    chosen = plan if isinstance(plan, Plan) else Plan.read(Path(plan))
+    begin = begin or nobody
+    charges = Charges.read(chosen.tables["prices"])
+    step = begin("reading")
+    inputs = read_inputs(chosen, lambda done: step("documents", done, 0))
+    check_measures(chosen, inputs)
+    store = Store(out)
+    limit = None if max_cost is None else Account(max_cost)
+    judging = None if chosen.judge is None else Judging.of(chosen, inputs, out, limit)
+    with _place(out, cache) as place:
+        gathered = _Gathered(chosen, inputs, store, charges, begin("systems"))
+        found_one = gathered.add if judging is None else judging.add
+        account = Account(None, place / LEDGER, within=limit)
+        maker = Maker(inputs, place, store, account, begin, found_one)
+        maker.make(chosen.systems, routed_system(chosen))
+        judged = None
+        if judging is not None:
+            judged = judging.judge(begin("judging"))
+            inputs = judged.inputs
+            gathered = _Gathered(chosen, inputs, store, charges, begin("systems"))
+            for each in judging.waiting:
+                with maker.guarded(each.system, each.key):
+                    gathered.add(judging.read(each, store))
+        done = [Known(each.system, each.key) for each in gathered.in_order()]
+        derived = Deriver(chosen, inputs, place, store, begin, account).derive(done)
+        probed = _probed(chosen, done, lambda: Prober(chosen, inputs, maker, place, store, begin))
+        systems = _timed(gathered.in_order(), maker, Timer(_protocol(chosen), store, chosen.measuring, begin("times")))
+    found = Sweep(
+        chosen,
+        {**inputs.about, "sha256": {**_text_hashes(systems), **inputs.about["sha256"]}},
+        systems,
+        (*chosen.left_out, *maker.left_out, *gathered.left_out),
+        tuple(maker.failed),
+        tuple(
+            dict.fromkeys(
+                (
+                    *chosen.notes,
+                    *inputs.notes,
+                    *(() if judged is None else judged.notes),
+                    *probed.notes,
+                    *(note for each in systems for note in formats_used(each.system.settings)),
+                    *charges.notes([each.settings for each in chosen.systems], date().date()),
+                )
+            )
+        ),
+        machine(),
+        charges.to_dict() if any(charges.knows(each.settings) for each in chosen.systems) else None,
+        derived,
+        None if judged is None else judged.about,
+        probed.entries,
+    )
+    if out is not None:
+        found.write(out)
+    return found
+
+
+class _Probed(NamedTuple):
+    """What probes say.
+
+    Attributes:
+        entries: key of a system → what they say of it; None where the plan does not ask.
+        notes: one-line remarks.
+    """
+
+    entries: Mapping[str, Mapping[str, Any]] | None
+    notes: tuple[str, ...]
+
+
+def _probed(plan: Plan, systems: Sequence[Known], make: Callable[[], Prober]) -> _Probed:
+    if "probes" not in plan.tables:
+        return _Probed(None, ())
+    prober = make()
+    return _Probed(prober.probe(systems), tuple(prober.notes))
+
+
+def _mean(shares: Sequence[float], measuring: Measuring) -> dict[str, float | None]:
+    """The mean over queries, with its interval."""
+    if not len(shares):
+        return {"value": None, "low": None, "high": None}
+    low, high = mean_intervals(np.array(shares)[:, None], measuring)[0].clip(0, 1).tolist()  # NaN stays
+    return {"value": float(np.mean(shares)), "low": or_null(low), "high": or_null(high)}
+
+
+def _protocol(plan: Plan) -> Protocol:
+    return protocol_of(plan.tables["latency"], plan.measuring.seed)
+
+
+def _timed(systems: Sequence[Measured], maker: Maker, timer: Timer) -> tuple[Measured, ...]:
+    """The same with their times."""
+    given = [
+        ToTime(each.system, each.key, int(each.about["memory"]["measured"]), partial(maker.work, each.system))
+        for each in systems
+    ]
+    found = timer.time(given)
+    return tuple(replace(each, timed=found[each.key]) for each in systems)
+
+
+class _Gathered:
+    """Systems as they are done.
+
+    Args:
+        plan: of the sweep.
+        inputs: of the sweep.
+        store: where systems are kept.
+        charges: what they cost.
+        step: called with how many are done.
+    """
+
+    def __init__(
+        self, plan: Plan, inputs: Inputs, store: Store, charges: Charges, step: Callable[[str, int, int], None]
+    ) -> None:
+        self.plan, self.inputs, self.store, self.step = plan, inputs, store, step
+        billed = any(charges.knows(each.settings) for each in plan.systems)
+        self.spending = Spending(charges, next(iter(inputs.collections.values())).documents, billed=billed)
+        self.measured: dict[str, Measured] = {}
+        self.left_out: list[Reason] = []
+
+    def add(self, made: Made) -> None:
+        """Measure a system; its run is not kept in memory."""
+        system, measuring = made.system, self.plan.measuring
+        pool = min(system.pool, self.inputs.documents)
+        contexts = [k for k in system.contexts if k <= pool]
+        self.left_out += [
+            Reason(f"{system.name} K={k}", above_pool(k, pool), made.key) for k in system.contexts if k > pool
+        ]
+        qualities = qualities_of(made.run, self.inputs.judgments, contexts, measuring, pool=pool)
+        recall = made.about["recall"]
+        if recall is not None:
+            recall = {"of": recall["of"], "depth": recall["depth"], **_mean(recall["shares"], measuring)}
+        file = self.store.about(made.key).as_posix()
+        queries = self.inputs.collections[system.rewrite].queries
+        spent = self.spending.of(system.settings, queries, made.run, contexts, known=made.about["tokens"])
+        self.measured[system.name] = Measured(
+            system, made.key, file, made.about, made.cached, pool, qualities, recall, spent, NOTHING
+        )
+        self.step("done", len(self.measured), len(self.plan.systems))
+
+    def in_order(self) -> tuple[Measured, ...]:
+        """The systems in the order of the plan."""
+        return tuple(self.measured[each.name] for each in self.plan.systems if each.name in self.measured)
+
+
+def check_measures(plan: Plan, inputs: Inputs) -> None:
+    """Refuse measures that do not go with the judgments, before hours of work.
+
+    Raises:
+        InputError: a grade is not on the rubric of a measure, or another policy of "error" applies.
+        MeasureError: a measure cannot be computed.
+    """
+    judgments = inputs.judgments
+    listed = judgments.frame.group_by("query_id", maintain_order=True).first().select("query_id", "doc_id")
+    if plan.measuring.unjudged is not None:  # a list that holds no such document does not show its grade
+        longest = int(judgments.frame["doc_id"].str.len_bytes().max() or 0)  # type: ignore[arg-type]
+        listed = pl.concat([listed, listed.with_columns(doc_id=pl.lit("u" * (longest + 1)))])
+    run = Run.from_frame(listed.with_columns(score=pl.lit(0.0)), name="the sweep")
+    contexts = sorted({k for system in plan.systems for k in system.contexts})
+    qualities_of(run, judgments, contexts[:1], plan.measuring, pool=contexts[-1])
+
+
+@contextmanager
+def _place(out: Path | None, cache: Path | None) -> Iterator[Path]:
+    """The folder of the cache; a temporary one where nothing can be kept."""
+    found = cache_for(cache, out)
+    for note in found.notes:
+        warnings.warn(note, TruevalWarning, stacklevel=2)
+    if found.place is not None:
+        found.place.mkdir(parents=True, exist_ok=True)
+        yield found.place
+        return
+    # Memory maps of files that are removed stay readable; where they cannot be removed, the system does it later.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+def machine() -> dict[str, Any]:
+    """Where the sweep ran: processors, how busy they are, and what they call themselves."""
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+    return {"processors": os.cpu_count(), "load": load, "model": _processor()}
+
+
+def _processor() -> str | None:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:  # not Linux
+        import platform
+
+        return platform.processor() or None
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), None)
+
+
+def _text_hashes(systems: Sequence[Measured]) -> dict[str, str]:
+    """The hashes of the texts that systems searched; of queries those of the first system."""
+    return dict(systems[0].about["collection"]["sha256"]) if systems else {}

@@ -1,0 +1,375 @@
+"""Making the systems of a sweep: what several share is done once, and what fails stops nothing else.
+
+First all systems retrieve. Those with a reranker wait, until every pair of query and document that some system of the
+same reranker asks for is known: each goes through the model once, whatever pools and depths it is in. What a system
+gave is kept as soon as it is done.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple, NoReturn
+
+import numpy as np
+
+from trueval.cost.cost_model import Charges, Spending
+from trueval.cost.index_memory import memory_entry
+from trueval.cost.prices import PriceBook
+from trueval.errors import InputError, TruevalError
+from trueval.evaluation.content_hashes import run_hash
+from trueval.models.hosted.account import Account
+from trueval.models.output_reuse import reused_outputs
+from trueval.models.outputs import Step
+from trueval.report.provenance import recorded
+from trueval.retrieval.fusion.ranked_lists import listed
+from trueval.retrieval.fusion.union import scored_as, together
+from trueval.retrieval.indexes.index import LocalIndex, make_index, read_spec
+from trueval.retrieval.pipeline.config import SPECS, STAGES, Settings, scored_in
+from trueval.retrieval.pipeline.pipeline_result import Stage
+from trueval.retrieval.pipeline.rerank import rerank
+from trueval.retrieval.pipeline.stage_resources import Begin, Shared
+from trueval.retrieval.pipeline.stage_runner import Work
+from trueval.run import Run
+from trueval.tradeoff.config.grid import Reason, System
+from trueval.tradeoff.config.sweep_inputs import Inputs
+from trueval.tradeoff.diagnosis.loss_decomposition import BELOW, recall
+from trueval.tradeoff.runner.system_store import KEY_LENGTH, Store
+
+_log = logging.getLogger(__name__)
+
+EXACT: Final = "flat"
+# Keys of [rerank] that decide nothing of what the model returns for a pair.
+OF_THE_STAGE: Final = ("depth", "scoring")
+# Rows of candidates that are kept in memory; more are read from the cache again.
+MOST_ROWS: Final = 5_000_000
+
+
+class Made(NamedTuple):
+    """A system that is done.
+
+    Attributes:
+        system: what it is.
+        key: hash of all that decides its run.
+        about: what its file says.
+        run: what it gave.
+        cached: whether it was done before.
+    """
+
+    system: System
+    key: str
+    about: Mapping[str, Any]
+    run: Run
+    cached: bool
+
+
+class _Waiting(NamedTuple):
+    """A system whose candidates wait for their reranker.
+
+    Attributes:
+        system: what it is.
+        key: of its run.
+        work: its stages.
+        stages: that are done.
+        memory: of its indexes.
+        silent: whether only its candidates are wanted, and nothing is said of it.
+    """
+
+    system: System
+    key: str
+    work: Work
+    stages: tuple[Stage, ...]
+    memory: Mapping[str, Any]
+    silent: bool = False
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Of its reranker."""
+        return self.work.settings["rerank"]
+
+    @property
+    def pool(self) -> Run:
+        """The candidates that the reranker sees."""
+        run = self.stages[-1].run
+        lists = listed(run, self.settings["depth"])
+        return lists.only(np.ones(len(lists.rank), dtype=bool), run.name, run.source)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether its reranked candidates are in the cache."""
+        return self.work.has("rerank", (self.stages[-1].key,))
+
+    def reranked(self, make: Callable[[Step], Run]) -> tuple[Stage, ...]:
+        """All its stages, the last one taken from the cache or made.
+
+        Args:
+            make: gives the candidates with the scores of the reranker.
+        """
+        before = self.stages[-1]
+        last = self.work.stage("rerank", make, (before.key,), before.run.documents.height)
+        return (*self.stages, last)
+
+
+class Maker:
+    """Makes the systems of a plan.
+
+    Args:
+        inputs: of the sweep.
+        cache: where embeddings, logits, indexes and candidates are kept.
+        store: where systems are kept.
+        account: what hosted models cost.
+        begin: as in Pipeline.retrieve, with the name of the system before that of the stage.
+        found: called with each system when it is done.
+    """
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        cache: Path,
+        store: Store,
+        account: Account,
+        begin: Begin,
+        found: Callable[[Made], None],
+    ) -> None:
+        self.inputs, self.store, self.begin, self.found = inputs, store, begin, found
+        models: dict[str, Any] = {}
+        self.shared = {name: Shared(cache, cache / "outputs", account, models=models) for name in inputs.collections}
+        self.spending = Spending(Charges(PriceBook.read(), {}), next(iter(inputs.collections.values())).documents)
+        self.left_out: list[Reason] = []
+        self.failed: list[Reason] = []
+
+    def make(self, systems: Sequence[System], also: System | None = None) -> None:
+        """Make them all; what cannot be made is in `failed` and `left_out`.
+
+        Args:
+            systems: of the plan.
+            also: one whose candidates others want to find in the cache.
+        """
+        waiting: list[_Waiting] = []
+        for key, system in self.distinct(systems).items():
+            with self.guarded(system):
+                waiting += self._retrieved(system, key)
+        if also is not None:
+            try:
+                work = self.work(also)
+                waiting.append(_Waiting(also, "", work, self._stages(work), {}, silent=True))
+            except Exception:  # noqa: BLE001  whoever wants its candidates says in the results what is wrong with it
+                _log.warning("%s: its candidates could not be made", also.name, exc_info=True)
+        for group in _by_model(waiting):
+            self._rerank(group)
+
+    def work(self, system: System) -> Work:
+        """The stages of a system.
+
+        Raises:
+            TruevalError: a library is not there, or the collection is empty.
+        """
+        return self._work(system, system.settings, f"{system.name}: ")
+
+    def distinct(self, systems: Sequence[System]) -> dict[str, System]:
+        """The systems by their keys, each run once: what finds the same as another is left out, and gives it its K.
+
+        Args:
+            systems: of the plan; those whose model or file is not there are in `failed`.
+        """
+        found: dict[str, System] = {}
+        keys: dict[str, str] = {}  # of what a system finds → of the first that finds it
+        for system in systems:
+            with self.guarded(system):
+                key = self.work(system).last_key[:KEY_LENGTH]
+                first = keys.setdefault(self._finds(system), key)
+                if first not in found:
+                    found[first] = system
+                    continue
+                other = found[first]
+                more = [k for k in system.contexts if k not in other.contexts]
+                found[first] = replace(other, contexts=tuple(sorted((*other.contexts, *more))))
+                looked = f" K={', '.join(map(str, more))} is looked at there." if more else ""
+                told = f"it finds the same as {other.name}: what differs decides nothing here.{looked}"
+                self.left_out.append(Reason(system.name, told, key))
+        return found
+
+    def _finds(self, system: System) -> str:
+        """The key of what a system finds: hnsw and hnsw(M=32) are one, and a depth that cuts nothing is any other."""
+        settings = dict(system.settings)
+        for table, (key, *_) in SPECS.items():
+            if table in settings:
+                settings[table] = {**settings[table], key: make_index(settings[table][key]).spec}
+        given = sum(settings[name]["depth"] for name in ("index", "sparse") if name in settings)
+        for name in ("fuse", "rerank"):
+            if name in settings:
+                given = min(settings[name]["depth"], given, self.inputs.documents)
+                settings[name] = {**settings[name], "depth": given}
+        return self._work(system, settings, "").last_key
+
+    def _work(self, system: System, settings: Settings, told: str) -> Work:
+        shared = self.shared[system.rewrite]
+        if sum(stage.run.documents.height for stage in shared.stages.values()) > MOST_ROWS:
+            shared.stages.clear()
+        scoring = settings.get("pipeline", {}).get("scoring", STAGES)
+        collection = self.inputs.collections[system.rewrite]
+        return Work(collection, scored_in(settings, scoring), shared, lambda stage: self.begin(f"{told}{stage}"))
+
+    def _retrieved(self, system: System, key: str) -> list[_Waiting]:
+        """Retrieve; a system that was done before, or has no reranker, is then done and is not given back."""
+        work = self.work(system)
+        kept = self.store.read(key)
+        if kept is not None:
+            self.found(Made(system, key, *kept, cached=True))
+            return []
+        work.check()
+        stages = self._stages(work)
+        work.open()
+        memory = memory_entry([each.index for each in work.opened.values() if isinstance(each.index, LocalIndex)])
+        work.opened.clear()  # those of all systems would not fit together
+        waiting = _Waiting(system, key, work, stages, memory)
+        if system.reranks:
+            return [waiting]
+        self._done(waiting, waiting.stages)
+        return []
+
+    def _stages(self, work: Work) -> tuple[Stage, ...]:
+        """All stages before a reranker."""
+        stages = [work.stage(name, make) for name, make in work.retrievers().items()]
+        for name in work.refiners():
+            if name != "rerank":
+                stages.append(work.refined(name, stages if name == "fuse" else stages[-1:], ()))
+        return tuple(stages)
+
+    def _rerank(self, group: Sequence[_Waiting]) -> None:
+        """Score every pair that some system of a group asks for once, and finish the systems."""
+        ready = [each for each in group if each.is_kept]
+        for each in ready:
+            with self.guarded(each.system, each.key):
+                self._done(each, each.reranked(_kept_already))
+        rest = [each for each in group if each not in ready]
+        if not rest:
+            return
+        try:
+            scored = self._scored(rest)
+        except Exception:  # noqa: BLE001  one pair or format that fails must not take the others with it
+            _log.warning("%s: one call for all failed; each is scored alone", names_of(rest), exc_info=True)
+            scored = None
+        for each in rest:
+            with self.guarded(each.system, each.key):
+                own = scored or self._scored([each])
+                self._done(each, each.reranked(_scored_by(each, own[each.settings["scoring"]])))
+
+    def _scored(self, group: Sequence[_Waiting]) -> dict[str, Run]:
+        """The union of some pools with the scores of their reranker, in each format that is asked for."""
+        first = group[0].work
+        union = together([each.pool for each in group], None)
+        step, model = self.begin(f"{names_of(group)}: rerank"), first.model("rerank")
+        formats = dict.fromkeys(each.settings["scoring"] for each in group)
+        return {
+            scoring: rerank(
+                union,
+                first.collection,
+                model,
+                scoring=scoring,
+                store=first.shared.outputs,
+                step=step,
+                forward=reused_outputs,
+            )
+            for scoring in formats
+        }
+
+    def _done(self, waiting: _Waiting, stages: Sequence[Stage]) -> None:
+        """Keep a system, and tell of it."""
+        if waiting.silent:
+            return
+        system, work, run = waiting.system, waiting.work, stages[-1].run
+        about = {
+            "method": system.method,
+            "rewrite": recorded(system.rewrite),
+            "settings": {name: _recorded(values) for name, values in work.settings.items()},
+            "collection": work.about(),
+            "stages": [stage.to_dict() for stage in stages],
+            "seconds": sum(stage.made_seconds for stage in stages),
+            "run": {"queries": len(run.query_ids), "documents": run.documents.height, "content": run_hash(run)},
+            "recall": self._recall(waiting, stages[0]),
+            "memory": waiting.memory,
+            "tokens": self._tokens(work, run),
+        }
+        told = self.store.write(waiting.key, about, run)
+        self.found(Made(system, waiting.key, told, run, cached=False))
+
+    def _tokens(self, work: Work, run: Run) -> dict[str, float | None]:
+        """Mean tokens of a query and of a pair, by the tokenizers of the models."""
+        named = {"embed": "embedder", "rerank": "reranker"}
+        models = {name: work.model(table) for table, name in named.items() if table in work.settings}
+        spent = self.spending.of(work.settings, work.collection.queries, run, [1], **models)
+        return {name: spent.tokens[name] for name in ("query", "candidate")}
+
+    def _recall(self, waiting: _Waiting, dense: Stage) -> dict[str, Any] | None:
+        """How much of exact float32 search by the same embeddings the dense stage finds; None without such a stage."""
+        settings = waiting.work.settings
+        if dense.name != "dense":
+            return None
+        kind, chosen = read_spec(settings["index"]["spec"])
+        if kind.takes_of(chosen) != "vectors":  # words play a part: there is no exact search by vectors to compare
+            return None
+        depth = settings["index"]["depth"]
+        # Some documents deeper, to see a group of equal scores that the depth cuts.
+        index = {"spec": EXACT, "depth": depth + BELOW, "scoring": "index"}
+        work = self._work(
+            waiting.system, {"embed": settings["embed"], "index": index}, f"{waiting.system.name}: exact "
+        )
+        exact = work.stage("dense", work.dense)
+        return {"of": EXACT, "depth": depth, "shares": recall(dense.run, exact.run, depth).tolist()}
+
+    @contextmanager
+    def guarded(self, system: System, key: str = "") -> Iterator[None]:
+        """Go on with the other systems where one fails, and remember why.
+
+        Args:
+            system: that may fail.
+            key: of it, where it is known.
+        """
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001  a model or an index may raise anything: one system is lost, not all
+            _log.error("%s failed", system.name, exc_info=True)
+            self.failed.append(Reason(system.name, one_line(error), key))
+
+
+def names_of(group: Sequence[_Waiting]) -> str:
+    """What messages call some systems whose pairs are scored together."""
+    return f"{len(group)} systems" if len(group) > 1 else group[0].system.name
+
+
+def _by_model(waiting: Sequence[_Waiting]) -> list[list[_Waiting]]:
+    """Systems whose pairs go through the same model."""
+    groups: dict[str, list[_Waiting]] = {}
+    for each in waiting:
+        model = {name: value for name, value in each.settings.items() if name not in OF_THE_STAGE}
+        groups.setdefault(json.dumps([each.system.rewrite, model], sort_keys=True), []).append(each)
+    return list(groups.values())
+
+
+def _scored_by(waiting: _Waiting, scored: Run) -> Callable[[Step], Run]:
+    return lambda step: scored_as(waiting.stages[-1].run, scored, waiting.settings["depth"])
+
+
+def _kept_already(step: Step) -> NoReturn:
+    raise InputError("The candidates were removed from the cache meanwhile. Run the same command again.")
+
+
+def _recorded(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: recorded(value) if isinstance(value, str) else value for name, value in values.items()}
+
+
+def one_line(error: Exception) -> str:
+    """What an error says, in one line; with its kind where the message is none of ours."""
+    # Reasons are in results, which say nothing of the folders of a machine.
+    said = " ".join(map(recorded, str(error).split()))
+    return said if isinstance(error, TruevalError) and said else f"{type(error).__name__}: {said}".rstrip(": ")
+
+
+def renamed(made: Made) -> Run:
+    """The run of a system, called as the system is."""
+    return replace(made.run, name=made.system.name)

@@ -1,0 +1,93 @@
+"""The directory of a sweep: what is known of each system, there as soon as it is done, and read by the next run.
+
+systems/KEY.json    what was made and how; there when the run is
+runs/KEY.parquet    the run
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from trueval.errors import InputError
+from trueval.evaluation.content_hashes import run_hash
+from trueval.files.atomic_files import write_whole
+from trueval.run import Run
+from trueval.version import __version__
+
+# 1: the first.
+FORMAT: Final = 1
+KIND: Final = "sweep-system"
+SYSTEMS, RUNS, SAMPLES = "systems", "runs", "samples"
+KEY_LENGTH: Final = 16
+# What the file of a system says beside its kind, format and key.
+KEYS: Final = ("settings", "collection", "seconds", "run", "recall", "memory", "tokens")
+
+
+class Store:
+    """The directory of a sweep; without one everything is in memory.
+
+    Args:
+        folder: made when something is kept; None keeps nothing.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+
+    def about(self, key: str) -> Path:
+        """The file of a system, from the directory."""
+        return Path(SYSTEMS) / f"{key}.json"
+
+    def run(self, key: str) -> Path:
+        """Its run, from the directory."""
+        return Path(RUNS) / f"{key}.parquet"
+
+    def read(self, key: str) -> tuple[dict[str, Any], Run] | None:
+        """What is known of a system, and its run; None where it is not done.
+
+        Raises:
+            InputError: one of the files is damaged.
+        """
+        if self.folder is None or not (self.folder / self.about(key)).is_file():
+            return None
+        path = self.folder / self.about(key)
+        try:
+            about = json.loads(path.read_text(encoding="utf-8"))
+            if about["kind"] != KIND or about["format"] > FORMAT or about["key"] != key:
+                raise ValueError("it is of another kind, system or version")
+            if lacking := [name for name in KEYS if name not in about]:
+                raise ValueError(f"it has no {', '.join(lacking)}")
+            run = Run.read(self.folder / self.run(key), name=key)
+            if about["run"]["content"] != run_hash(run):
+                raise ValueError("its run is another one")
+        except (OSError, ValueError, KeyError, TypeError) as error:  # an InputError of the run is a ValueError
+            raise InputError(f"{path}: a damaged system ({error}). Remove the file, and it is made again.") from error
+        return about, replace(run, notes=())
+
+    def write(self, key: str, about: Mapping[str, Any], run: Run) -> dict[str, Any]:
+        """Keep a system: the run first, so that whoever finds the file of the system finds it too.
+
+        Args:
+            key: of the system.
+            about: what to say of it.
+            run: of the system.
+
+        Returns:
+            What is said of it.
+        """
+        told = {"kind": KIND, "format": FORMAT, "trueval": __version__, "key": key, **about}
+        if self.folder is not None:
+            for name in (SYSTEMS, RUNS):
+                (self.folder / name).mkdir(parents=True, exist_ok=True)
+            run.write(self.folder / self.run(key))
+            write_json(self.folder / self.about(key), told)
+        return told
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a value as JSON; the file is there when it is whole."""
+    text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+    write_whole(path, lambda file: file.write_bytes(text.encode("utf-8", errors="backslashreplace")))

@@ -1,0 +1,260 @@
+"""Timing the systems of a sweep: who is timed together, what is kept of it, and what is said of the times.
+
+    samples/calls.jsonl   each timed call as it comes, by task: equal work of two systems is timed once
+    samples/KEY.parquet   the times of a system: stage, query_id, repeat, started, seconds; there once it is timed
+    samples/KEY.json      how it was timed, and its loads
+
+A system that was timed in the same way is not timed again, and its models are not loaded.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from trueval.files.atomic_files import write_whole
+from trueval.latency.jitter import discontinuities, jitter, session_medians, sessions
+from trueval.latency.latency import Protocol, measure
+from trueval.latency.load_test import loads
+from trueval.latency.percentiles import Times, latency, times_of
+from trueval.latency.sample_ledger import Ledger
+from trueval.latency.serving import Served
+from trueval.retrieval.pipeline.stage_runner import Work
+from trueval.tradeoff.config.grid import System
+from trueval.tradeoff.config.plan import Measuring
+from trueval.tradeoff.runner.system_builder import one_line
+from trueval.tradeoff.runner.system_store import SAMPLES, Store, write_json
+
+_log = logging.getLogger(__name__)
+
+TOGETHER: Final = 2 << 30  # bytes of indexes that are open at once
+CALLS: Final = "calls.jsonl"
+COLUMNS: Final = ("stage", "query_id", "repeat", "started", "seconds")
+
+
+class Timed(NamedTuple):
+    """What is known of the times of a system.
+
+    Attributes:
+        stages: percentiles of each.
+        latency: percentiles of all stages together, and their jitter; None where nothing was timed.
+        loads: closed and open loops.
+        notes: one-line remarks.
+    """
+
+    stages: list[dict[str, Any]]
+    latency: dict[str, Any] | None
+    loads: list[dict[str, Any]]
+    notes: tuple[str, ...] = ()
+
+
+NOTHING: Final = Timed([], None, [])
+
+
+def protocol_of(table: Mapping[str, Any], seed: int) -> Protocol:
+    """How the [latency] of a sweep says that times are measured.
+
+    Args:
+        table: [latency].
+        seed: of [measure].
+    """
+    band = table["band_ms"]
+    return Protocol(
+        table["queries"],
+        table["repeats"],
+        table["warmup"],
+        table["concurrency"] or (),
+        table["rates"] or (),
+        None if band is None else band / 1e3,
+        seed,
+    )
+
+
+class ToTime(NamedTuple):
+    """A system that is to be timed.
+
+    Attributes:
+        system: what it is.
+        key: of its run.
+        bytes: that its indexes hold.
+        work: makes its stages.
+    """
+
+    system: System
+    key: str
+    bytes: int
+    work: Callable[[], Work]
+
+
+class Timer:
+    """Times systems.
+
+    Args:
+        protocol: how.
+        store: the directory of the sweep.
+        measuring: level, resamples and seed of intervals.
+        step: called with samples done and in all.
+    """
+
+    def __init__(
+        self, protocol: Protocol, store: Store, measuring: Measuring, step: Callable[[str, int, int], None]
+    ) -> None:
+        self.protocol, self.store, self.measuring, self.step = protocol, store, measuring, step
+
+    def time(self, systems: Sequence[ToTime]) -> dict[str, Timed]:
+        """The times of each system by its key; those that were timed before are read.
+
+        Args:
+            systems: that are done.
+        """
+        if not self.protocol.queries:
+            return {each.key: NOTHING for each in systems}
+        found: dict[str, Timed] = {}
+        missing = []
+        for each in systems:
+            kept = self._kept(each.key)
+            if kept is None:
+                missing.append(each)
+            else:
+                found[each.key] = self._said(*kept)
+        for group in _groups(missing):
+            found |= self._time(group)
+        return found
+
+    def has(self, key: str) -> bool:
+        """Whether a system was timed before in the same way.
+
+        Args:
+            key: of the system.
+        """
+        return self._kept(key) is not None
+
+    def _time(self, group: Sequence[ToTime]) -> dict[str, Timed]:
+        """Time some systems together, each task once."""
+        served: dict[str, Served] = {}
+        found: dict[str, Timed] = {}
+        for each in group:
+            with _told(each, found):
+                one = Served(each.work())
+                one.check_cost(self.protocol)
+                served[each.key] = one
+        tasks = {task.name: task for one in served.values() for task in one.tasks}
+        if not tasks:
+            return found
+        folder = self.store.folder
+        ledger = None if folder is None else Ledger(folder / SAMPLES / CALLS)
+        first = next(iter(served.values()))
+        measured = measure(
+            list(tasks.values()),
+            first.query_ids,
+            self.protocol,
+            done=None if ledger is None else ledger.read(),
+            keep=None if ledger is None else ledger.append,
+            step=lambda done, of: self.step("samples", done, of),
+        )
+        for each in group:
+            if each.key not in served:
+                continue
+            one = served[each.key]
+            broken = next((measured.failed[task.name] for task in one.tasks if task.name in measured.failed), None)
+            with _told(each, found):
+                if broken is not None:
+                    raise broken
+                found[each.key] = self._finish(each.key, one, measured.samples)
+        return found
+
+    def _finish(self, key: str, served: Served, samples: pl.DataFrame) -> Timed:
+        """Keep the times of a system, and say what they are."""
+        # The ledger may have more, of an earlier run that timed more.
+        asked_ids = served.query_ids[: self.protocol.queries]
+        samples = samples.filter(pl.col("query_id").is_in(asked_ids), pl.col("repeat") < self.protocol.repeats)
+        parts = [
+            samples.filter(task=stage.task.name).select(pl.lit(stage.name).alias("stage"), *COLUMNS[1:])
+            for stage in served.stages
+        ]
+        own, asked = pl.concat(parts), len(served.query_ids)
+        under_load = [each.to_dict() for each in loads(served.answer, asked, self.protocol)]
+        about = {"protocol": self._protocol, "stages": [stage.name for stage in served.stages], "loads": under_load}
+        if self.store.folder is not None:
+            (self.store.folder / SAMPLES).mkdir(parents=True, exist_ok=True)
+            write_whole(self._samples(key), own.write_parquet)
+            write_json(self._about(key), about)
+        return self._said(about, own)
+
+    def _kept(self, key: str) -> tuple[Mapping[str, Any], pl.DataFrame] | None:
+        """What was measured before in the same way; None where nothing was, or it cannot be read."""
+        if self.store.folder is None or not self._about(key).is_file():
+            return None
+        try:
+            about = json.loads(self._about(key).read_text(encoding="utf-8"))
+            samples = pl.read_parquet(self._samples(key))
+        except (OSError, ValueError, pl.exceptions.PolarsError):  # timed again
+            return None
+        same = isinstance(about, dict) and about.get("protocol") == self._protocol
+        return (about, samples) if same else None
+
+    @property
+    def _protocol(self) -> dict[str, Any]:
+        """What decides what is timed, as JSON has it; the band decides only what is said."""
+        table = {name: value for name, value in vars(self.protocol).items() if name != "band"}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in table.items()}
+
+    def _said(self, about: Mapping[str, Any], samples: pl.DataFrame) -> Timed:
+        renamed = samples.rename({"stage": "task"})
+        stages = [{"name": name, **self._percentiles(times_of(renamed, [name]))} for name in about["stages"]]
+        total = times_of(renamed, about["stages"])
+        apart = jitter(total)
+        said = {**self._percentiles(total), "jitter": apart}
+        return Timed(stages, said, list(about["loads"]), tuple(_sessions(total, apart)))
+
+    def _percentiles(self, times: Times) -> dict[str, Any]:
+        rng = np.random.default_rng(self.measuring.seed)
+        return latency(times, rng=rng, level=self.measuring.level, resamples=self.measuring.resamples).to_dict()
+
+    def _samples(self, key: str) -> Path:
+        return Path(self.store.folder or ".") / SAMPLES / f"{key}.parquet"
+
+    def _about(self, key: str) -> Path:
+        return Path(self.store.folder or ".") / SAMPLES / f"{key}.json"
+
+
+def _sessions(times: Times, apart: float | None) -> Iterator[str]:
+    """A remark where one session of measuring is far from another: something else was going on."""
+    session = sessions(times.started)
+    medians = session_medians(times, session)
+    off = discontinuities(medians, jitter=apart or 0.0)
+    if off.any():
+        told = ", ".join(
+            f"{1e3 * median:.0f} ms" + " (off)" * bool(bad) for median, bad in zip(medians, off, strict=True)
+        )
+        yield f"Latency was measured at {len(medians)} times of day, and not all agree: medians {told}."
+
+
+def _groups(systems: Sequence[ToTime]) -> list[list[ToTime]]:
+    """Systems that are timed together: as many as their indexes leave room for."""
+    groups: list[list[ToTime]] = []
+    size = TOGETHER
+    for each in systems:
+        if size + each.bytes > TOGETHER:
+            groups.append([])
+            size = 0
+        groups[-1].append(each)
+        size += each.bytes
+    return groups
+
+
+@contextmanager
+def _told(each: ToTime, found: dict[str, Timed]) -> Iterator[None]:
+    """Say in the times of a system why there are none, and go on with the others."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001  a model or an index may raise anything: one system is not timed
+        _log.error("%s cannot be timed", each.key, exc_info=True)
+        found[each.key] = NOTHING._replace(notes=(f"Latency could not be measured: {one_line(error)}",))

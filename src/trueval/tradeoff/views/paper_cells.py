@@ -1,0 +1,204 @@
+"""Tables of papers before they are text: cells that know their uncertainty, and tables that could not be made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+from trueval.report.formats import latex
+from trueval.report.number_texts import NOT_AVAILABLE, Scale, fixed, interval, whole
+from trueval.tradeoff.views.units import milliseconds, money
+
+Entry = Mapping[str, Any]
+
+
+class Value(NamedTuple):
+    """A number of a table.
+
+    Attributes:
+        value: None where it is not known.
+        unit: "measure", "ms" (the value is in seconds), "money", "count", "tokens", "ratio" or "percent".
+        low: end of its interval over queries; None where there is none.
+        high: the other end.
+        lowest: value under the worst order of ties; None where ties do not matter to it.
+        highest: under the best one.
+        change: against the first row, as a share of it.
+        beside: a further number that follows in brackets, such as a ceiling.
+    """
+
+    value: float | None
+    unit: str = "measure"
+    low: float | None = None
+    high: float | None = None
+    lowest: float | None = None
+    highest: float | None = None
+    change: float | None = None
+    beside: float | None = None
+
+    def text(self, scale: Scale) -> str:
+        """The number alone, with its change and what is beside it.
+
+        >>> from trueval.report.number_texts import FRACTIONS
+        >>> Value(0.521, change=-0.12).text(FRACTIONS), Value(0.0476, "ms").text(FRACTIONS)
+        ('0.5210 (-12.0%)', '47.6')
+        """
+        told = _number(self.value, self.unit, scale)
+        if self.change is not None:
+            told += f" ({self.change:+.1%})"
+        return told if self.beside is None else f"{told} ({_number(self.beside, self.unit, scale)})"
+
+    def uncertainty(self, scale: Scale) -> Iterator[str]:
+        """Its interval over queries, and the values that ties allow where these are not one."""
+        if self.low is not None and self.high is not None:
+            yield _ends(self.low, self.high, self.unit, scale)
+        if self.lowest is not None and self.highest is not None:
+            ends = _ends(self.lowest, self.highest, self.unit, scale)
+            if _number(self.lowest, self.unit, scale) != _number(self.highest, self.unit, scale):
+                yield f"ties {ends}"
+
+
+def _number(value: float | None, unit: str, scale: Scale) -> str:
+    if value is None:
+        return NOT_AVAILABLE
+    if unit == "measure":
+        return fixed(value, scale)
+    if unit == "ms":
+        return milliseconds(value)
+    if unit == "money":
+        return money(value)
+    if unit == "percent":
+        return f"{value:.1%}"
+    if unit == "ratio":
+        return f"{value:.3f}"
+    return f"{value:,.1f}" if unit == "tokens" else whole(value)
+
+
+def _ends(low: float, high: float, unit: str, scale: Scale) -> str:
+    if unit == "measure":
+        return interval(low, high, scale)
+    return f"[{_number(low, unit, scale)}, {_number(high, unit, scale)}]"
+
+
+Cell: TypeAlias = str | Value
+Row: TypeAlias = tuple[Cell, ...]
+
+
+def row_of(*cells: Cell) -> Row:
+    """Cells as a row."""
+    return cells
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """A table under its name in the paper, with the user's data.
+
+    Attributes:
+        name: such as "Table 1".
+        title: what it shows of which systems, with the rule that chose them.
+        head: headings; the first columns hold words.
+        rows: cells.
+        words: how many columns hold words.
+        notes: one line each.
+    """
+
+    name: str
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[Row, ...]
+    words: int = 1
+    notes: tuple[str, ...] = ()
+
+    @property
+    def caption(self) -> str:
+        """Name and title."""
+        return f"{self.name}: {self.title}"
+
+
+class Missing(NamedTuple):
+    """A table that a sweep has no data for.
+
+    Attributes:
+        name: such as "Table 2".
+        title: what it would show.
+        cure: what to add to the TOML.
+    """
+
+    name: str
+    title: str
+    cure: str
+
+    def __str__(self) -> str:
+        """One line."""
+        return f"{self.name} ({self.title}) is left out: {self.cure}"
+
+
+def of_measure(entry: Entry | None) -> Value:
+    """A measure with its interval and the values that ties allow.
+
+    Args:
+        entry: of the JSON; None where there is none.
+    """
+    if entry is None:
+        return Value(None)
+    return Value(
+        entry["expected"],
+        low=entry.get("low"),
+        high=entry.get("high"),
+        lowest=entry.get("lowest"),
+        highest=entry.get("highest"),
+    )
+
+
+def written(cell: Cell, scale: Scale, *, uncertain: bool = True) -> str:
+    """A cell as text: the number, then its interval over queries, then what ties allow.
+
+    Args:
+        cell: of a table.
+        scale: of measures.
+        uncertain: whether intervals are told.
+    """
+    if isinstance(cell, str):
+        return cell
+    told = cell.text(scale)
+    return " ".join([told, *cell.uncertainty(scale)]) if uncertain and cell.value is not None else told
+
+
+def written_latex(cell: Cell, scale: Scale) -> str:
+    r"""A cell in LaTeX: intervals small, behind the number.
+
+    >>> from trueval.report.number_texts import FRACTIONS
+    >>> print(written_latex(Value(0.5, low=0.4, high=0.6), FRACTIONS))
+    0.5000 {\scriptsize [0.4000, 0.6000]}
+    """
+    if isinstance(cell, str) or cell.value is None:
+        return latex(written(cell, scale))
+    small = " ".join(cell.uncertainty(scale))
+    return latex(cell.text(scale)) + (f" {{\\scriptsize {latex(small)}}}" if small else "")
+
+
+def csv_columns(table: PaperTable) -> tuple[Sequence[str], list[dict[str, Any]]]:
+    """The columns of a table as data: of each number its ends and its change too, where a row has them.
+
+    Args:
+        table: any.
+    """
+    rows: list[dict[str, Any]] = []
+    columns: dict[str, None] = {}
+    for row in table.rows:
+        told: dict[str, Any] = {}
+        for title, cell in zip(table.head, row, strict=True):
+            if isinstance(cell, str):
+                told[title] = cell
+            else:
+                more = {part: value for part, value in cell._asdict().items() if part not in ("value", "unit")}
+                told |= {title: cell.value, **{f"{title} {part}": v for part, v in more.items() if v is not None}}
+        rows.append(told)
+    for title in table.head:
+        columns[title] = None
+        columns |= dict.fromkeys(name for row in rows for name in row if _part_of(name, title))
+    return tuple(columns), rows
+
+
+def _part_of(name: str, title: str) -> bool:
+    return name in {f"{title} {part}" for part in Value._fields[2:]}
