@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from itertools import combinations
+from itertools import combinations, groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from trueval.comparison.findings import Findings, find
 from trueval.comparison.resampling.alignment import Aligned, align
 from trueval.comparison.resampling.bounded_intervals import widths
 from trueval.comparison.resampling.clusters import Clusters, Units
-from trueval.comparison.resampling.concentration import concentration, remarks
+from trueval.comparison.resampling.concentration import NAMED, concentration
 from trueval.comparison.resampling.pair_wins import Winners
 from trueval.comparison.resampling.resampled_sums import thread_count
 from trueval.comparison.resampling.run_reshuffle import reshuffle_runs
@@ -133,7 +133,7 @@ def compare_scores(
         boards.append(board if belonging is None else replace(board, clusters=each.units))
     warnings = [*_warnings(aligned, found, len(pairs), chosen)]
     if chosen.intervals == BOOTSTRAP:
-        warnings += remarks(differences, "queries" if belonging is None else "clusters")
+        warnings += _concentration_notes(differences, "queries" if belonging is None else "clusters")
     else:
         warnings += widths(aligned, belonging, chosen, len(pairs))
     notes = tuple(dict.fromkeys([*(note for each in scores for note in each.notes), *aligned.notes, *warnings]))
@@ -266,3 +266,15 @@ def _warnings(aligned: Aligned, found: Sequence[Findings], pairs: int, chosen: C
 
 def _mean(values: Floats) -> float:
     return float(values.mean()) if len(values) else math.nan
+
+
+def _concentration_notes(differences: Sequence[Difference], called: str) -> Iterator[str]:
+    """What a reader must know of pairs whose differences rest on few queries, those first that are separated."""
+    for measure, rows in groupby(differences, key=lambda each: each.measure):
+        found = [(each, each.concentration) for each in rows if each.concentration is not None]
+        found.sort(key=lambda pair: not pair[0].separated)
+        for at, (each, few) in enumerate(found[:NAMED], start=1):
+            said = f"{measure}, {each.first} against {each.second}: {few.sentence(called)}"
+            if at == NAMED < len(found):
+                said += f" (and {len(found) - NAMED} more pairs)"
+            yield f"{said}; see --intervals bounded."

@@ -14,6 +14,7 @@ from trueval.comparison.resampling.win_probability import WinProbability
 from trueval.errors import InputError
 from trueval.forks import need_polars
 from trueval.numerics import nulls
+from trueval.report.result import ReprByKind
 
 KIND = "compare"
 # 1: the first. 2: every file names its kind; "standings" of a leaderboard became "ranking".
@@ -175,8 +176,8 @@ class Leaderboard:
     ranking: tuple[Ranked, ...]
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(ReprByKind):
     """What is known about the differences between some systems.
 
     Attributes:
@@ -247,18 +248,6 @@ class Comparison:
         from trueval.report.pandas_frames import to_pandas
 
         return to_pandas(self.to_polars())
-
-    def __repr__(self) -> str:
-        """The tables of `trueval compare`."""
-        from trueval.comparison.views.printed import console  # late: only views know how results look
-
-        return console(self.to_dict())
-
-    def _repr_html_(self) -> str:
-        """The tables for notebooks."""
-        from trueval.comparison.views.printed import html
-
-        return html(self.to_dict())
 
 
 def _ranked(row: Ranked) -> object:

@@ -28,6 +28,7 @@ from trueval.measures.grammar import OtherMeasure
 from trueval.numerics import or_null
 from trueval.policy.conventions import TOOLS
 from trueval.policy.policy import OPTIONS, Policy
+from trueval.report.result import ReprByKind
 from trueval.run import Run
 from trueval.standings.standings import Floats
 
@@ -123,8 +124,8 @@ class Move:
     causes: tuple[Cause, ...]
 
 
-@dataclass(frozen=True)
-class Explanation:
+@dataclass(frozen=True, repr=False)
+class Explanation(ReprByKind):
     """A measure under every convention, with the causes of the differences.
 
     Attributes:
@@ -146,13 +147,6 @@ class Explanation:
     def row(self, convention: str) -> Row:
         """The row of a convention."""
         return next(row for row in self.rows if row.convention == convention)
-
-    def __repr__(self) -> str:
-        """The tables of `trueval explain`."""
-        from trueval.evaluation.views.explanation import explanation_table  # late: only views know how results look
-        from trueval.report.terminal import drawn
-
-        return drawn(explanation_table(self.to_dict()))
 
     def to_dict(self) -> dict[str, object]:
         """The JSON of `trueval explain`; null where there is no number."""

@@ -19,6 +19,7 @@ from trueval.evaluation.ties import Ties, joined_ties
 from trueval.forks import need_polars
 from trueval.measures import Measure, parse
 from trueval.measures.grammar import OtherMeasure
+from trueval.report.result import ReprByKind
 from trueval.standings.standings import Floats
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ FORMAT_VERSION = 2
 STATISTICS = ("expected", "lowest", "highest", "tie_broken", "sd")
 
 
-@dataclass(frozen=True, eq=False)
-class Scores:
+@dataclass(frozen=True, eq=False, repr=False)
+class Scores(ReprByKind):
     """What evaluation found for one run.
 
     Printed, it is a table. It also reads like a dict of measures: `scores["nDCG@10"]` is an Estimate, and `"AP" in
@@ -121,17 +122,9 @@ class Scores:
         """Text form and mean of every measure."""
         return tuple(self.means().items())
 
-    def __repr__(self) -> str:
-        """A table: one line for each measure."""
-        from trueval.evaluation.views.printed import console  # late: only views know how results look
-
-        return console(self.to_dict(), self.policy.to_dict())
-
-    def _repr_html_(self) -> str:
-        """The table for notebooks."""
-        from trueval.evaluation.views.printed import html
-
-        return html(self.to_dict(), self.policy.to_dict())
+    def shown(self) -> dict[str, object]:
+        """The JSON that a console shows: the run's entry, and the policy."""
+        return {"kind": KIND, **self.to_dict(), "policy": self.policy.to_dict()}
 
     def mean(self, measure: str | Measure | OtherMeasure) -> Estimate:
         """The mean of a measure over the queries for which it is available; geometric for gm(...).

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from trueval.golden.worlds import World
+from trueval.report.result import ReprByKind
 
 KIND = "golden-simulate"
 # 1: the first.
@@ -98,8 +99,8 @@ class WorldResult:
         }
 
 
-@dataclass(frozen=True)
-class Simulation:
+@dataclass(frozen=True, repr=False)
+class Simulation(ReprByKind):
     """What methods gave on worlds whose truth is known.
 
     Attributes:
@@ -127,12 +128,6 @@ class Simulation:
             "seed": self.seed,
             "worlds": [each.to_dict() for each in self.worlds],
         }
-
-    def __repr__(self) -> str:
-        """The tables of `trueval golden simulate`."""
-        from trueval.golden.views.simulate import printed  # late: only views know how results look
-
-        return printed(self.to_dict())
 
 
 def rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -23,6 +23,7 @@ from trueval.comparison.resampling.resampled_sums import thread_count
 from trueval.numerics import or_null
 from trueval.probes.ablations import BASE
 from trueval.probes.names import MARGINS, NamesProbe
+from trueval.report.result import ReprByKind
 from trueval.standings.standings import Bools, Floats, Ints
 
 KIND: Final = "probe-names"
@@ -125,8 +126,8 @@ def least_margin(probe: NamesProbe) -> float:
     return LEAST_PART * reach if reach > 0 else np.inf
 
 
-@dataclass(frozen=True)
-class NamesResult:
+@dataclass(frozen=True, repr=False)
+class NamesResult(ReprByKind):
     """What probes of names found, one for each scorer and language.
 
     Attributes:
@@ -149,12 +150,6 @@ class NamesResult:
             "resamples": self.how.resamples,
             "scorers": [_probe_dict(each, self.how) for each in self.probes],
         }
-
-    def __repr__(self) -> str:
-        """The tables of `trueval probe names`."""
-        from trueval.probes.views.names import printed  # late: only views know how results look
-
-        return printed(self.to_dict())
 
 
 def summarise(

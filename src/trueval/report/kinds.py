@@ -59,6 +59,8 @@ class Kind:
         page: makes the part of the page for a file; the directory is there to look at files of other kinds. None for
             kinds that another one reads.
         figures: writes figures and tables for papers to a folder, which exists, and returns their paths.
+        console: the text that Python prints of a result; None for the table.
+        notebook: HTML that a notebook shows; None for the text.
     """
 
     name: str
@@ -69,6 +71,8 @@ class Kind:
     files: Mapping[str, str] = field(default_factory=dict)
     page: Page | None = None
     figures: Figures | None = None
+    console: Callable[[Mapping[str, Any]], str] | None = None
+    notebook: Callable[[Mapping[str, Any]], str] | None = None
 
     def write(self, result: Mapping[str, Any], form: str, **told: Any) -> Any:
         """A result in one of the forms, control characters in its texts written out but in JSON.
@@ -80,6 +84,18 @@ class Kind:
         """
         shown = result if form in RAW else printable_all(result)
         return self.text[form](shown, **(told if form in ROUNDED else {}))
+
+    def in_console(self, result: Mapping[str, Any]) -> str:
+        """The text that Python prints of a result.
+
+        Args:
+            result: as its JSON holds it.
+        """
+        if self.console is not None:
+            return self.console(result)
+        from trueval.report.terminal import drawn  # late: it imports rich
+
+        return drawn(self.write(result, "table"))
 
     def write_parts(self, result: Mapping[str, Any], form: str, **told: Any) -> Iterator[str]:
         """The text that `write` gives, part after part where the kind has it so.

@@ -18,12 +18,14 @@ claimed of their p; expected values under ties have none either.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 
 from trueval.comparison.comparison import Interval
 from trueval.errors import PolicyError
 from trueval.numerics import or_null
+from trueval.report.result import ReprByKind
 
 KIND = "published"
 # 1: the first.
@@ -36,7 +38,8 @@ HALVINGS = 60
 DIGITS = 12
 
 
-class Published(NamedTuple):
+@dataclass(frozen=True, repr=False)
+class Published(ReprByKind):
     """What a published mean can claim.
 
     Attributes:
@@ -82,12 +85,6 @@ class Published(NamedTuple):
             "least_p": or_null(self.least_p),
             "separable": self.separable,
         }
-
-    def __str__(self) -> str:
-        """What it says, in sentences."""
-        from trueval.comparison.views.published import sentences  # late: only views know how results look
-
-        return "\n".join(sentences(self.to_dict()))
 
 
 def published(

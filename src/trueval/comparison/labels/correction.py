@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from trueval.errors import InputError
 from trueval.measures.span import ANYTHING, Span
 from trueval.numerics import or_null
+from trueval.report.result import ReprByKind
 
 KIND: Final = "corrected"
 FORMAT_VERSION: Final = 1  # 1: the first.
@@ -159,8 +160,8 @@ class Correction:
         }
 
 
-@dataclass(frozen=True)
-class Corrected:
+@dataclass(frozen=True, repr=False)
+class Corrected(ReprByKind):
     """Corrected measures of runs, and of their differences.
 
     Attributes:
@@ -210,18 +211,6 @@ class Corrected:
             f"{measure} of {first} less {second}",
             lambda each: (each.run, each.second, each.measure) == wanted,
         )
-
-    def __repr__(self) -> str:
-        """The tables of values and of differences."""
-        from trueval.comparison.views.correction import console  # late: only views know how results look
-
-        return console(self.to_dict())
-
-    def _repr_html_(self) -> str:
-        """The tables for notebooks."""
-        from trueval.comparison.views.correction import html
-
-        return html(self.to_dict())
 
     def to_dict(self) -> dict[str, object]:
         """The JSON of `trueval golden correct`."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from trueval.errors import InputError
 from trueval.forks import need_polars
 from trueval.numerics import nulls, or_null
+from trueval.report.result import ReprByKind
 
 if TYPE_CHECKING:
     import polars as pl
@@ -132,8 +133,8 @@ class MeasurePower(NamedTuple):
         }
 
 
-@dataclass(frozen=True)
-class Power:
+@dataclass(frozen=True, repr=False)
+class Power(ReprByKind):
     """What some queries can find: least differences, queries needed, and the noise of queries and of ties.
 
     Attributes:
@@ -195,12 +196,6 @@ class Power:
         from trueval.report.pandas_frames import to_pandas
 
         return to_pandas(self.to_polars())
-
-    def __repr__(self) -> str:
-        """The tables of `trueval power`."""
-        from trueval.comparison.views.power import printed  # late: only views know how results look
-
-        return printed(self.to_dict())
 
 
 def rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

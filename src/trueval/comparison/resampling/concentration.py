@@ -11,16 +11,12 @@ With residuals r_i = d_i - the mean difference (of a cluster: the sum of its dif
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import groupby
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from trueval.standings.standings import Floats
-
-if TYPE_CHECKING:
-    from trueval.comparison.comparison import Difference
 
 # One unit with more of the variance than this is named.
 MOST_OF_ALL: Final = 0.5
@@ -29,7 +25,7 @@ FEW: Final = 0.1
 NEARLY_ALL: Final = 0.8
 # One of the units that sentences are about.
 ONE: Final = {"queries": "query", "clusters": "cluster"}
-# Units of a pair, and pairs of a measure, that are named; JSON has all.
+# Units of a pair that are named, and pairs of a measure; JSON has all.
 NAMED: Final = 3
 # Differences of the same doubles in another order differ by less.
 ROUNDING: Final = 1e-12
@@ -93,20 +89,3 @@ def concentration(sums: Floats, sizes: Floats, names: Sequence[str]) -> Concentr
         count = int(np.argmax(shares > NEARLY_ALL)) + 1
         return Concentration(tuple(names[at] for at in order[:count]), float(shares[count - 1]), len(sums))
     return None
-
-
-def remarks(differences: Sequence[Difference], called: str) -> Iterator[str]:
-    """What a reader must know of pairs whose differences rest on few queries, those first that are separated.
-
-    Args:
-        differences: by measure.
-        called: "queries" or "clusters".
-    """
-    for measure, rows in groupby(differences, key=lambda each: each.measure):
-        found = [(each, each.concentration) for each in rows if each.concentration is not None]
-        found.sort(key=lambda pair: not pair[0].separated)
-        for at, (each, few) in enumerate(found[:NAMED], start=1):
-            said = f"{measure}, {each.first} against {each.second}: {few.sentence(called)}"
-            if at == NAMED < len(found):
-                said += f" (and {len(found) - NAMED} more pairs)"
-            yield f"{said}; see --intervals bounded."

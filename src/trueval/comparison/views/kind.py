@@ -13,6 +13,8 @@ COMPARE = Kind(
     text=forms_of("trueval.comparison.views.formats"),
     files=files_of("comparison"),
     page=late("trueval.comparison.views.page:build"),
+    console=late("trueval.comparison.views.printed:console"),
+    notebook=late("trueval.comparison.views.printed:html"),
 )
 
 POWER = Kind(
@@ -23,6 +25,7 @@ POWER = Kind(
     files=files_of("power"),
     page=late("trueval.comparison.views.power_page:build"),
     figures=late("trueval.comparison.views.power_page:write_figures"),
+    console=late("trueval.comparison.views.power:printed"),
 )
 
 # `trueval power --value`, without runs.
@@ -33,6 +36,7 @@ PUBLISHED = Kind(
     text=forms_of("trueval.comparison.views.published"),
     files={"published.json": "json"},
     page=late("trueval.comparison.views.published:build"),
+    console=late("trueval.comparison.views.published:console"),
 )
 
 # `trueval golden correct`.
@@ -43,4 +47,6 @@ CORRECTION = Kind(
     text=forms_of("trueval.comparison.views.correction"),
     files=files_of("corrected"),
     page=late("trueval.comparison.views.correction_page:build"),
+    console=late("trueval.comparison.views.correction:console"),
+    notebook=late("trueval.comparison.views.correction:html"),
 )

@@ -30,6 +30,15 @@ def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
     return Group(*map(Text, [*sentences(result, scale), *unit(scale)]))
 
 
+def console(result: Entry) -> str:
+    """The sentences, one on each line.
+
+    Args:
+        result: the JSON of `trueval power --value`.
+    """
+    return "\n".join(sentences(result))
+
+
 def sentences(result: Entry, scale: Scale = FRACTIONS) -> Iterator[str]:
     """What the number of queries supports.
 

@@ -24,4 +24,6 @@ EVALUATE = Kind(
     files={"results.json": "json", "results.csv": "csv", "results.md": "markdown"},
     page=late("trueval.evaluation.views.page:build"),
     figures=late("trueval.evaluation.views.paper:write_paper"),
+    console=late("trueval.evaluation.views.printed:console"),
+    notebook=late("trueval.evaluation.views.printed:html"),
 )

@@ -10,24 +10,22 @@ from trueval.report.number_texts import counted, fixed, interval, percent
 HEAD = ("measure", "expected", "lowest, highest", "tie-broken", "sd", "queries")
 
 
-def console(run: Mapping[str, Any], policy: Mapping[str, Any]) -> str:
+def console(run: Mapping[str, Any]) -> str:
     """Lines of plain text: the run, then its measures.
 
     Args:
-        run: what `Scores.to_dict` returns.
-        policy: what `Policy.to_dict` returns.
+        run: what `Scores.shown` returns.
     """
-    return f"{_title(run, policy)}\n{plain(HEAD, _rows(run))}"
+    return f"{_title(run)}\n{plain(HEAD, _rows(run))}"
 
 
-def html(run: Mapping[str, Any], policy: Mapping[str, Any]) -> str:
+def html(run: Mapping[str, Any]) -> str:
     """The same as a table of HTML, everything in it escaped.
 
     Args:
-        run: what `Scores.to_dict` returns.
-        policy: what `Policy.to_dict` returns.
+        run: what `Scores.shown` returns.
     """
-    return notebook(HEAD, _rows(run), caption=_title(run, policy))
+    return notebook(HEAD, _rows(run), caption=_title(run))
 
 
 def _rows(run: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -38,10 +36,10 @@ def _rows(run: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
         yield measure, *numbers, str(value["queries"])
 
 
-def _title(run: Mapping[str, Any], policy: Mapping[str, Any]) -> str:
+def _title(run: Mapping[str, Any]) -> str:
     tied = run["ties"]["tied_fraction"]
     parts = [f"{printable(run['name'])}: {counted(run['queries'], 'query', 'queries')}"]
     parts += [] if tied is None else [f"{percent(tied)} of documents tied"]
-    parts += [f"tie order {policy['tie_order']}"]
+    parts += [f"tie order {run['policy']['tie_order']}"]
     notes = len(run["notes"])
     return ", ".join([*parts, *([f"{counted(notes, 'note', 'notes')} (scores.notes)"] if notes else [])])

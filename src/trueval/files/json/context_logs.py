@@ -31,6 +31,7 @@ from trueval.files.json.shapes import (
     NAMES,
     TEXT_LISTS,
     Entry,
+    Line,
     keys_of,
     listed,
     looks_like_row,
@@ -63,30 +64,6 @@ class Row(NamedTuple):
     place: Place
     number: int
     values: Any
-
-
-class Line(NamedTuple):
-    """What one object of a log says.
-
-    Attributes:
-        place: where it is.
-        number: the line, or the position from 1.
-        query: id of the query.
-        listed: all that was retrieved; None where it says nothing about that.
-        entries: each of these documents once, at its first place.
-        gold: grades as they are written, by document.
-        gold_is_text: whether the gold documents are texts.
-        correct: of the answer, as it is written; None where not said.
-    """
-
-    place: Place
-    number: int
-    query: str
-    listed: list[Entry] | None
-    entries: list[Entry]
-    gold: dict[str, str]
-    gold_is_text: bool
-    correct: Any
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from trueval.files.json.context_logs import Line
+from trueval.files.json.shapes import Line
 
 
 class Scored(NamedTuple):

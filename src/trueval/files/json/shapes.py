@@ -74,6 +74,30 @@ class Entry(NamedTuple):
     extra: Mapping[str, str] = MappingProxyType({})
 
 
+class Line(NamedTuple):
+    """What one object of a log says.
+
+    Attributes:
+        place: where it is.
+        number: the line, or the position from 1.
+        query: id of the query.
+        listed: all that was retrieved; None where it says nothing about that.
+        entries: each of these documents once, at its first place.
+        gold: grades as they are written, by document.
+        gold_is_text: whether the gold documents are texts.
+        correct: of the answer, as it is written; None where not said.
+    """
+
+    place: Place
+    number: int
+    query: str
+    listed: list[Entry] | None
+    entries: list[Entry]
+    gold: dict[str, str]
+    gold_is_text: bool
+    correct: Any
+
+
 def listed(row: Mapping[str, Any], keys: Sequence[str]) -> str | None:
     """The key of a row that says something: the first with anything in it, else the first that is there at all.
 

@@ -2,7 +2,8 @@
 
 Answers are asked for by a JSON schema; where the server refuses that, as a JSON object; where it refuses that too, as
 text. Whatever the form, they are read strictly (responses.py). What is not valid is told to the model once; what is
-then still not valid is unjudged. Calls are counted, retried and written down by us, so the client's own retries are off.
+then still not valid is unjudged. Calls are counted, retried and written down by us, so the client's own
+retries are off.
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ from trueval.golden.worlds import TRUE_ORDER
 from trueval.report import formats
 from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, signed, unit
 from trueval.report.sheets import Sheet, as_markdown, as_one_tabular, in_terminal
-from trueval.report.terminal import drawn
 
 Entry = Mapping[str, Any]
 
@@ -30,15 +29,6 @@ def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
         scale: of the values.
     """
     return in_terminal(_sheets(result, scale), _sentences(result, scale))
-
-
-def printed(result: Entry) -> str:
-    """The tables as plain text.
-
-    Args:
-        result: the JSON of `trueval golden simulate`.
-    """
-    return drawn(table(result))
 
 
 def heading(world: Entry) -> str:

@@ -13,7 +13,7 @@ from trueval.probes.views.published import SOURCE, Published, published
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
 from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, interval, signed, unit
-from trueval.report.terminal import drawn, grid
+from trueval.report.terminal import grid
 
 Entry = Mapping[str, Any]
 
@@ -45,15 +45,6 @@ def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
             shown.add_row(*map(Text, row))
         parts += [Text(), Text(each.title, style="bold"), shown]
     return Group(*parts, Text(SOURCE))
-
-
-def printed(result: Entry) -> str:
-    """The tables as plain text.
-
-    Args:
-        result: the JSON of `trueval probe names`.
-    """
-    return drawn(table(result))
 
 
 def heading(scorer: Entry) -> str:

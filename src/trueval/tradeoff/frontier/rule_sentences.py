@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from trueval.tradeoff.frontier.rules import COST, LATENCY, MOST_RESAMPLES, ORDER, QUALITY, Choice, Limits
-
-if TYPE_CHECKING:
-    from trueval.tradeoff.frontier.frontier import Choices
 
 # What decides a tie, where it is not "the smaller prompt" or the like.
 DECIDES: Final = {ORDER: "the order of the sweep decides", MOST_RESAMPLES: "most resamples decide"}
@@ -32,27 +29,34 @@ def of_limits(limits: Limits) -> str:
 
 
 def of_rule(
-    choice: Choice, names: Sequence[str], choices: Choices, *, removed_by: int | None = None, equal: bool = False
+    choice: Choice,
+    names: Sequence[str],
+    *,
+    level: float,
+    sure: float,
+    removed_by: int | None = None,
+    equal: bool = False,
 ) -> str:
     """What a rule chose, why, and in how many resamples that holds.
 
     Args:
         choice: of the rule.
         names: [configuration].
-        choices: what was asked of the frontier.
+        level: share of resamples from which one quality is separated from another.
+        sure: share of resamples in which what a rule chooses must be inside its limits.
         removed_by: a configuration outside the limits that removes the answer from the frontier of all.
         equal: whether the runner-up has the same value in every resample.
     """
     the = "The" if choice.k is None else f"At K = {choice.k} the"
     wanted = f"{the} {SEEKS[choice.seeks]}{of_limits(choice.limits)}"
     if choice.answer is None:
-        return f"{wanted}: {_none(choice, names, choices.sure)}"
+        return f"{wanted}: {_none(choice, names, sure)}"
     parts = [f"{wanted}: {names[choice.answer]}{_inside(choice)}"]
     if removed_by is not None:
         parts.append(f"{names[removed_by]}, outside the limits, removes it from the frontier of all")
     if len(choice.within_noise) > 1:
         parts.append(_tie(choice))
-    return f"{'; '.join([*parts, _against(choice, names, choices.level, equal=equal)])}."
+    return f"{'; '.join([*parts, _against(choice, names, level, equal=equal)])}."
 
 
 def _none(choice: Choice, names: Sequence[str], sure: float) -> str:

@@ -4,7 +4,7 @@ from typing import Final
 
 from trueval.report.formats import to_json
 from trueval.report.kinds import Kind, files_of, forms_of, late
-from trueval.tradeoff.frontier import frontier_dict
+from trueval.tradeoff.frontier import frontier_result
 from trueval.tradeoff.runner.sweep_result import FORMAT_VERSION, KIND
 
 SWEEP: Final = Kind(
@@ -24,8 +24,8 @@ SWEEP: Final = Kind(
 )
 
 FRONTIER: Final = Kind(
-    frontier_dict.KIND,
-    format=frontier_dict.FORMAT_VERSION,
+    frontier_result.KIND,
+    format=frontier_result.FORMAT_VERSION,
     order=3,  # what to ship comes before what each configuration is worth
     text=forms_of("trueval.tradeoff.views.frontier"),
     files=files_of("frontier"),

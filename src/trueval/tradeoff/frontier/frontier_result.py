@@ -1,0 +1,405 @@
+"""What a frontier holds, and its JSON (docs/design/tradeoff.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from trueval.comparison.limits import ROUNDING, rounding
+from trueval.errors import PolicyError
+from trueval.latency.jitter import log_percentiles, separated
+from trueval.report.result import ReprByKind
+from trueval.standings.standings import Bools, Floats
+from trueval.tradeoff.diagnosis.advice import advise
+from trueval.tradeoff.diagnosis.cross_fit import cross_fit
+from trueval.tradeoff.diagnosis.marginals import efficiencies, marginals
+from trueval.tradeoff.diagnosis.matched_recall import matched_recall
+from trueval.tradeoff.frontier.configuration_groups import Group, group
+from trueval.tradeoff.frontier.rule_sentences import of_rule
+from trueval.tradeoff.frontier.rules import COST, LATENCY, QUALITY, Choice, Known, Limits, Target, apply_rules
+from trueval.tradeoff.quality.changes import Bootstrap
+from trueval.tradeoff.quality.pareto import PAPER, Objectives, check_rule, on_frontier, removers
+from trueval.tradeoff.quality.quality import within_range
+from trueval.tradeoff.quality.resamples import Qualities
+from trueval.tradeoff.quality.sweep_loader import FILE, PERCENTILES, Measured
+from trueval.version import __version__
+
+KIND: Final = "frontier"
+# 1: the first.
+FORMAT_VERSION: Final = 1
+
+
+@dataclass(frozen=True)
+class FrontierChoices:
+    """What is asked of a frontier.
+
+    Attributes:
+        limits: that rules keep.
+        rule: "pareto" or "paper".
+        percentile: of the latency: "p50", "p95" or "p99".
+        band: seconds, latencies that differ by no more tie; None for the measured jitter.
+        slo: seconds of latency, for each of which the frontier inside it is shown.
+        level: of intervals, and the share of resamples from which one quality is separated from another.
+        resamples: of queries and times.
+        seed: of all that is random.
+        threads: that share the work.
+        sure: share of resamples in which what a rule chooses must be inside its limits.
+    """
+
+    limits: Limits
+    rule: str
+    percentile: str
+    band: float | None
+    slo: tuple[float, ...]
+    level: float
+    resamples: int
+    seed: int
+    threads: int
+    sure: float
+
+    def __post_init__(self) -> None:
+        check_rule(self.rule)
+        if self.percentile not in PERCENTILES:
+            raise PolicyError(f"percentile must be {', '.join(PERCENTILES)}. Got {self.percentile!r}.")
+        if not 0 < self.level < 1:
+            raise PolicyError(f"level must be a number between 0 and 1. Got {self.level!r}.")
+        if self.resamples < 1:
+            raise PolicyError(f"resamples must be an integer >= 1. Got {self.resamples!r}.")
+        if not 0 <= self.sure <= 1:
+            raise PolicyError(f"sure must be a number from 0 to 1. Got {self.sure!r}.")
+
+
+class Ties(NamedTuple):
+    """Which latencies tie.
+
+    Attributes:
+        apart: [configuration, configuration] whether two do not.
+        of: "jitter", "band_ms", or "none" where no jitter is known, so that all tie.
+        seconds: of the band; None without one.
+        ratio: of two latencies, from which their jitter separates them: the median over systems; None without jitter.
+    """
+
+    apart: Bools
+    of: str
+    seconds: float | None = None
+    ratio: float | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Frontier(ReprByKind):
+    """The frontier of one sweep.
+
+    Attributes:
+        measured: the sweep.
+        choices: what was asked.
+        qualities: resamples.
+        latencies: [configuration, resample] seconds, at the percentile.
+        target: what a limit of quality looks at; None for the quality itself.
+    """
+
+    measured: Measured
+    choices: FrontierChoices
+    qualities: Qualities
+    latencies: Floats
+    target: Target | None
+
+    @cached_property
+    def ties(self) -> Ties:
+        """Which latencies tie, at the percentile."""
+        return self.ties_at(self.choices.percentile)
+
+    @cached_property
+    def known(self) -> Objectives:
+        """The measured values."""
+        return self.measured.points(self.choices.percentile)
+
+    @cached_property
+    def on(self) -> Bools:
+        """[configuration] on the frontier of the measured values."""
+        out = np.ones(len(self.known.cost), dtype=bool)
+        for _, places in self.measured.panels:
+            apart = self.ties.apart[np.ix_(places, places)]
+            out[places] = on_frontier(self.known.select(places), rule=self.choices.rule, apart=apart)
+        return out
+
+    @cached_property
+    def there(self) -> Bools:
+        """[configuration, resample] on the frontier of resamples that are drawn toward what the others tell."""
+        return self._frontier(self.qualities.values)
+
+    @cached_property
+    def plain(self) -> Floats:
+        """[configuration] share of the resamples, taken as they are, in which it is on the frontier."""
+        share: Floats = self._frontier(self.qualities.plain).mean(axis=1)
+        return share
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """Configurations that differ inside noise."""
+        points = self.known._replace(quality=self.qualities.values)
+        found = []
+        for _, places in self.measured.panels:
+            apart = self.ties.apart[np.ix_(places, places)]
+            own = group(points.select(places), self.there[places], apart, level=self.choices.level)
+            found += [Group(int(places[one]), tuple(places[list(some)].tolist()), share) for one, some, share in own]
+        return tuple(sorted(found))
+
+    @property
+    def has_chances(self) -> bool:
+        """Whether there are two queries at least, without which nothing is known of chances."""
+        return len(self.measured.query_ids) > 1
+
+    @cached_property
+    def rules(self) -> tuple[Choice, ...]:
+        """What each rule chose."""
+        choices = self.choices
+        draws = Objectives(self.known.cost, self.latencies, self.qualities.plain) if self.has_chances else None
+        asked = (choices.rule, choices.level, choices.sure)
+        known = Known(self.known, draws, self.measured.prompt, self.ties.apart, self.target, *asked)
+        return tuple(apply_rules(known, choices.limits, self.measured.panels))
+
+    @property
+    def leading(self) -> int | None:
+        """The place that the advice is about: the answer inside all limits, else of the best quality."""
+        answers = [each.answer for each in self.rules if each.seeks == "quality" and each.answer is not None]
+        several = [each.answer for each in self.rules if each.rule == "all limits" and each.answer is not None]
+        return next(iter([*several, *answers]), None)
+
+    def ties_at(self, percentile: str) -> Ties:
+        """Which latencies tie, by the band or by the measured jitter.
+
+        Args:
+            percentile: of the latency.
+        """
+        measured, band = self.measured, self.choices.band
+        said = (measured.result.get("latency") or {}).get("band_ms")
+        band = float(said) / 1000 if band is None and said is not None else band
+        latency, system = measured.latency(percentile), measured.system
+        if band is not None:
+            return Ties(np.abs(latency[:, None] - latency) > band + rounding(band), "band_ms", band)
+        own = np.full(len(measured.systems), np.nan)
+        own[system] = latency
+        logs = log_percentiles(measured.totals, PERCENTILES[percentile])
+        apart, bounds = separated(logs, own, [str(each.get("method")) for each in measured.systems])
+        pairs = bounds[np.triu_indices(len(bounds), 1)]
+        known = pairs[np.isfinite(pairs)]
+        ratio = float(np.exp(np.median(known))) if len(known) else None
+        return Ties(apart[np.ix_(system, system)], "jitter" if np.isfinite(bounds).any() else "none", None, ratio)
+
+    def _frontier(self, qualities: Floats) -> Bools:
+        """[configuration, resample] by value: resamples hold the noise that ties of measured values allow for."""
+        points, out = Objectives(self.known.cost, self.latencies, qualities), np.ones(qualities.shape, dtype=bool)
+        for _, places in self.measured.panels:
+            out[places] = on_frontier(points.select(places), rule=self.choices.rule)
+        return out
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `trueval frontier`, docs/design/tradeoff.md."""
+        measured, choices, result = self.measured, self.choices, self.measured.result
+        shrunk, chances = self.qualities.shrunk, self.has_chances
+        return {
+            "kind": KIND,
+            "format": FORMAT_VERSION,
+            "trueval": __version__,
+            "sweep": {
+                "name": result.get("name"),
+                "file": FILE,
+                "sha256": measured.sha256,
+                "trueval": result.get("trueval"),
+            },
+            "quality": result["quality"],
+            "rule": choices.rule,
+            "percentile": choices.percentile,
+            "level": choices.level,
+            "sure": choices.sure,
+            "resamples": choices.resamples,
+            "seed": choices.seed,
+            "currency": (result.get("prices") or {}).get("currency"),
+            "queries": len(measured.query_ids),
+            "panels": [{"K": k, "points": places.tolist()} for k, places in measured.panels],
+            "objectives": list(self.known.known),
+            "band": {name: value for name, value in self.ties._asdict().items() if name != "apart"},
+            "model": {
+                "plain": not chances or bool(np.isnan(shrunk.own)),
+                "noise": _or_none(shrunk.noise),
+                "own": _or_none(shrunk.own),
+                "surface": _or_none(shrunk.surface),
+            },
+            "points": list(_points(self)),
+            "groups": [{**each._asdict(), "members": list(each.members)} for each in self.groups] if chances else [],
+            "rules": [_rule(self, each) for each in self.rules],
+            "slo": list(_slo(self)),
+            "matched_recall": matched_recall(measured, choices.percentile),
+            "recall_of": next((each["recall"]["of"] for each in measured.systems if each.get("recall")), None),
+            "efficiency": efficiencies(measured, choices.percentile),
+            "marginals": marginals(measured, self.qualities, self.latencies, choices.level, choices.percentile),
+            "advice": advise(
+                measured, self.leading, level=choices.level, resamples=choices.resamples, seed=choices.seed
+            ),
+            "left_out": result.get("left_out", []),
+            "failed": result.get("failed", []),
+            "notes": list(_notes(self)),
+        }
+
+
+def _or_none(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _points(found: Frontier) -> Iterator[dict[str, Any]]:
+    measured, chances = found.measured, found.has_chances
+    member = {place: number for number, each in enumerate(found.groups) for place in each.members} if chances else {}
+    probability = found.there.mean(axis=1) if chances else found.on
+    for place, each in enumerate(measured.configurations):
+        system = measured.systems[each["system"]]
+        latency = system["latency"]
+        yield {
+            "name": each["name"],
+            "system": each["system"],
+            "system_name": system["name"],
+            "method": system.get("method"),
+            "K": each["K"],
+            "values": system.get("values", {}),
+            "cost": _or_none(measured.cost[place]),
+            "latency": None if latency is None else {name: latency[name] for name in PERCENTILES},
+            "quality": _quality(found, place),
+            "prompt_tokens": each.get("prompt_tokens"),
+            "recall": (system.get("recall") or {}).get("value"),
+            "on_frontier": bool(found.on[place]),
+            "probability": float(probability[place]) if chances else None,
+            "plain": float(found.plain[place]) if chances else None,
+            "dominated_by": _removed_by(found, place),
+            "group": member.get(place),
+        }
+
+
+def _quality(found: Frontier, place: int) -> dict[str, Any]:
+    each = found.measured.configurations[place]
+    value = each["measures"].get(each["quality"]) or {}
+    low, high = value.get("low"), value.get("high")
+    values, choices = found.measured.values[:, place], found.choices
+    known = int((~np.isnan(values)).sum())
+    if known > 1 and (low is None or choices.level != found.measured.result.get("level")):
+        again = Bootstrap(choices.level, choices.resamples, choices.seed, choices.threads)
+        _, low, high, _ = again.mean(values)
+        low, high = within_range(each["quality"], (low, high))
+    return {
+        "measure": each["quality"],
+        "value": value.get("expected"),
+        "low": low,
+        "high": high,
+        "lowest": value.get("lowest"),
+        "highest": value.get("highest"),
+        "queries": known,
+    }
+
+
+def _removed_by(found: Frontier, place: int) -> int | None:
+    """The one of the measured frontier, best first, that removes a configuration; any other where latencies tie."""
+    if found.on[place]:
+        return None
+    places = next(panel.places for panel in found.measured.panels if place in panel.places)
+    known, apart = found.known.select(places), found.ties.apart[np.ix_(places, places)]
+    there = removers(known, int(np.flatnonzero(places == place)[0]), rule=found.choices.rule, apart=apart)
+    those = places[there]
+    return int(max(those, key=lambda each: (found.on[each], np.nan_to_num(found.known.quality[each], nan=-np.inf))))
+
+
+def _rule(found: Frontier, choice: Choice) -> dict[str, Any]:
+    values, names = getattr(found.known, choice.seeks), [each["name"] for each in found.measured.configurations]
+    removed = None if choice.answer is None else _removed_by(found, choice.answer)
+    fitted = None
+    if choice.seeks == QUALITY and choice.answer is not None:
+        measured = found.measured
+        fitted = cross_fit(measured.values, choice.feasible, measured.prompt, seed=found.choices.seed)
+    return {
+        "rule": choice.rule,
+        "K": choice.k,
+        "seeks": choice.seeks,
+        "limits": choice.limits.to_dict(),
+        "feasible": [int(place) for place in np.flatnonzero(choice.feasible)],
+        "answer": choice.answer,
+        "runner_up": choice.runner_up,
+        "value": None if choice.answer is None else float(values[choice.answer]),
+        "runner_up_value": None if choice.runner_up is None else float(values[choice.runner_up]),
+        "better": choice.better,
+        "feasible_chance": choice.feasible_chance,
+        "surest": choice.surest,
+        "within_noise": list(choice.within_noise),
+        "best": choice.best,
+        "decided_by": choice.decided_by,
+        "cross_fitted": None if fitted is None else fitted.to_dict(),
+        "sentence": of_rule(
+            choice,
+            names,
+            level=found.choices.level,
+            sure=found.choices.sure,
+            removed_by=removed,
+            equal=_equal(found, choice),
+        ),
+    }
+
+
+def _equal(found: Frontier, choice: Choice) -> bool:
+    """Whether answer and runner-up never differ in what is sought, as two indexes that find the same."""
+    if choice.answer is None or choice.runner_up is None:
+        return False
+    draws = {QUALITY: found.qualities.plain, LATENCY: found.latencies, COST: found.known.cost}[choice.seeks]
+    return bool(np.allclose(draws[choice.answer], draws[choice.runner_up], rtol=ROUNDING, atol=ROUNDING))
+
+
+def _slo(found: Frontier) -> Iterator[dict[str, Any]]:
+    """The frontier of what answers in time, for each limit and percentile."""
+    own = found.choices.limits.latency
+    for limit in sorted({*found.choices.slo, *(() if own is None else (own,))}):
+        for percentile in PERCENTILES:
+            points, ties = found.measured.points(percentile), found.ties_at(percentile)
+            for k, places in found.measured.panels:
+                inside = places[points.latency[places] <= limit + rounding(limit)]
+                apart = ties.apart[np.ix_(inside, inside)]
+                there = inside[on_frontier(points.select(inside), rule=found.choices.rule, apart=apart)]
+                quality = np.nan_to_num(points.quality[there], nan=-np.inf)
+                yield {
+                    "latency_ms": limit * 1000,
+                    "percentile": percentile,
+                    "K": k,
+                    "points": there.tolist(),
+                    "best": int(there[quality.argmax()]) if len(there) else None,
+                    "feasible": len(inside),
+                }
+
+
+def _notes(found: Frontier) -> Iterator[str]:
+    measured, known = found.measured, found.known.known
+    yield from measured.notes
+    if not found.has_chances:
+        yield "One query says nothing of chances: none are given."
+    for name in ("cost", "latency", "quality"):
+        # Where nobody asked for a price, nothing is said of costs.
+        if name != "cost" or name in known or measured.result.get("prices"):
+            yield from _of_objective(found, name)
+    said = measured.result.get("level")
+    if said is not None and said != found.choices.level and "latency" in known:
+        yield f"The intervals of single latencies are those of the sweep, of {100 * said:g} %."
+    if np.isnan(measured.variances[~np.isnan(measured.values)]).any():
+        yield "The spread over tie orders is not known everywhere: there resamples hold queries alone."
+    if found.has_chances and np.isnan(found.qualities.shrunk.own):
+        yield "Too few different configurations to learn from each other: shares are those of plain resamples."
+    if found.ties.of == "none" and "latency" in known:
+        yield "With one repeat of each query nothing separates two latencies: set repeats of [latency], or --band-ms."
+
+
+def _of_objective(found: Frontier, name: str) -> Iterator[str]:
+    """Who does not know an objective."""
+    values = getattr(found.known, name)
+    if name not in found.known.known:
+        yield f"No configuration has a {name}: it decides nothing here."
+    elif np.isnan(values).any():
+        told = f"configurations have no {name}: they remove no other one, and no other one them."
+        yield f"{int(np.isnan(values).sum())} {told}"
+    elif found.choices.rule == PAPER and len(values) > 1 and np.ptp(values) == 0:
+        yield f"All configurations have the same {name}, so by the rule of the paper nobody removes another."
