@@ -16,7 +16,7 @@ import numpy as np
 
 from trueval.comparison.compare import compare_scores
 from trueval.evaluation.scores import Scores
-from trueval.evaluation.ties import Ties
+from trueval.evaluation.ties import TieSummary
 from trueval.measures import parse_list
 from trueval.policy.conventions import Policy
 
@@ -40,7 +40,7 @@ def simulate(runs: int, queries: int, seed: int = 0) -> list[Scores]:
         }
         ids = tuple(map(str, range(queries)))
         exact = (True,) * len(measures)
-        out.append(Scores(f"run{run}", ids, measures, **statistics, exact=exact, ties=Ties(0.1, 2, ()),
+        out.append(Scores(f"run{run}", ids, measures, **statistics, exact=exact, ties=TieSummary(0.1, 2, ()),
                           missing_queries=(), unjudged_queries=(), policy=Policy(), notes=()))  # fmt: skip
     return out
 

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import betaincinv, ndtr
 from support.apart import machine
 
-from trueval.comparison.labels.both_labels import Both
+from trueval.comparison.labels.both_labels import PairedValues
 from trueval.comparison.labels.design_estimate import NEW
 from trueval.comparison.labels.query_design import by_queries
 from trueval.measures.span import UNIT
@@ -29,12 +29,12 @@ KEPT = Path(__file__).with_name("corrected.json")
 IMAGE = Path(__file__).parents[1] / "docs" / "images" / "corrected.svg"
 
 
-def world(rng: np.random.Generator, correlation: float) -> Both:
+def world(rng: np.random.Generator, correlation: float) -> PairedValues:
     """Values in tenths by people and by a judge that is too kind, as tests/comparison/audit_worlds.py has them."""
     people, own = rng.standard_normal((2, QUERIES))
     judge = correlation * people + np.sqrt(1 - correlation**2) * own
     values = [np.round(10 * betaincinv(a, b, ndtr(z))) / 10 for a, b, z in ((1.2, 1.8, people), (2.0, 1.6, judge))]
-    return Both(values[1], values[0], np.ones(QUERIES, dtype=bool), np.zeros(QUERIES, dtype=bool))
+    return PairedValues(values[1], values[0], np.ones(QUERIES, dtype=bool), np.zeros(QUERIES, dtype=bool))
 
 
 def measured(correlation: float, graded: int, draws: int) -> list[dict[str, object]]:

@@ -13,18 +13,18 @@ import numpy as np
 
 from trueval.probes.authors import sample_people
 from trueval.probes.margin_summary import summarise
-from trueval.probes.model_scorers import CosineScorer, Passed
+from trueval.probes.model_scorers import CosineScorer, ModelOutputs
 from trueval.probes.names import design_names, probe_names
 from trueval.probes.scorer import PairScorer
-from trueval.probes.scorers import Asked, Entrants
+from trueval.probes.scorers import ProbeScorers, ScorerRequest
 from trueval.probes.views.names import to_markdown
 
 MINILM = "all-MiniLM-L6-v2"
 GROUPS = {
-    "dense": Asked((MINILM, f"{MINILM}@256", f"{MINILM}@128"), bm25=True, hybrid=True),
-    "bm25": Asked(bm25=True),
-    "maxsim": Asked((MINILM,), maxsim=True),
-    "reranker": Asked(rerankers=("../shared/models/epqa-reranker",)),
+    "dense": ScorerRequest((MINILM, f"{MINILM}@256", f"{MINILM}@128"), bm25=True, hybrid=True),
+    "bm25": ScorerRequest(bm25=True),
+    "maxsim": ScorerRequest((MINILM,), maxsim=True),
+    "reranker": ScorerRequest(rerankers=("../shared/models/epqa-reranker",)),
 }
 
 
@@ -47,8 +47,8 @@ class SmallE5:
 
 def scorers(group: str, language: str, cache: Path | None) -> list[PairScorer]:
     if group == "e5":
-        return [CosineScorer(Passed(SmallE5()))]
-    found = Entrants(GROUPS[group], folder=cache).scorers(language)
+        return [CosineScorer(ModelOutputs(SmallE5()))]
+    found = ProbeScorers(GROUPS[group], folder=cache).scorers(language)
     return [each for each in found if group != "maxsim" or each.unit == "MaxSim"]
 
 

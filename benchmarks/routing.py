@@ -20,7 +20,7 @@ from trueval.collection import Collection
 from trueval.errors import TruevalWarning
 from trueval.retrieval.pipeline.config import settings_of_tables
 from trueval.tradeoff.diagnosis.loss_decomposition import climb
-from trueval.tradeoff.diagnosis.query_performance_predictors import Noise, route_pipeline
+from trueval.tradeoff.diagnosis.query_performance_predictors import QueryNoise, route_pipeline
 from trueval.tradeoff.route.route import Router
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
@@ -86,7 +86,7 @@ def main() -> None:
                 judgments,
                 measure,
                 rng=np.random.default_rng(0),
-                noise=None if chosen.drop is None else Noise(chosen.drop),
+                noise=None if chosen.drop is None else QueryNoise(chosen.drop),
                 cache=chosen.cache,
             )
             print(f"{name}, {measure}, {found.queries} queries", flush=True)

@@ -16,7 +16,7 @@ import polars as pl
 from fuzz import oracle
 from trueval.errors import InputError
 from trueval.files import check_rows, format_detection, id_notes, rank_notes, read_table
-from trueval.files.row_checks import Rows
+from trueval.files.row_checks import CheckedRows
 from trueval.files.source import line_parts
 from trueval.files.trec import regular_reader
 from trueval.files.trec.kernel import scan
@@ -48,7 +48,7 @@ def spell(data: bytes) -> bytes:
     return b"".join(SPELLED[code] if code < len(SPELLED) else bytes([code - len(SPELLED)]) for code in data)
 
 
-def rows_read(data: bytes, kind: Kind, format: str | None) -> Rows | None:
+def rows_read(data: bytes, kind: Kind, format: str | None) -> CheckedRows | None:
     """Read a table with all checks and notes; None if it is refused."""
     try:
         table, _ = read_table(io.BytesIO(data), kind, format)
@@ -82,7 +82,7 @@ def compare(data: bytes, kind: Kind, format: str, expected: Callable[[], list[or
     _same_rows(rows, wanted, kind)
 
 
-def _same_rows(rows: Rows, wanted: list[oracle.Row], kind: Kind) -> None:
+def _same_rows(rows: CheckedRows, wanted: list[oracle.Row], kind: Kind) -> None:
     columns = ["query_id", "doc_id", "score" if kind == "run" else "grade"]
     got = rows.table.whole().select(columns).rows()
     if got != [row[1:] for row in wanted]:

@@ -117,7 +117,7 @@ def compared(runs: int) -> Work:
 
 def turns(answers: int) -> Work:
     """A rater who answers every item of an audit."""
-    from trueval.golden.audit.store.assignment_queue import Turns
+    from trueval.golden.audit.store.assignment_queue import AssignmentQueue
     from trueval.golden.audit.store.audit_manifest import Item
 
     items = {
@@ -125,7 +125,7 @@ def turns(answers: int) -> Work:
     }
 
     def work() -> None:
-        held = Turns(items, 1)
+        held = AssignmentQueue(items, 1)
         for number in range(answers):
             (item,) = held.next_items("ann", 1, None, 0.0)[:1]
             held.show("ann", item, 1e9)
@@ -167,10 +167,10 @@ def probed_names(queries: int) -> Work:
     from trueval.probes.authors import sample_people
     from trueval.probes.margin_summary import summarise
     from trueval.probes.names import design_names, probe_names
-    from trueval.probes.scorers import Asked, Entrants
+    from trueval.probes.scorers import ProbeScorers, ScorerRequest
 
     people = sample_people("en")
-    (scorer,) = Entrants(Asked(bm25=True)).scorers("en")
+    (scorer,) = ProbeScorers(ScorerRequest(bm25=True)).scorers("en")
     return lambda: summarise([probe_names(scorer, design_names(people, language="en", queries=queries, runs=5))])
 
 

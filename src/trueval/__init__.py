@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from trueval.version import __version__
 
 __all__ = [
-    "Audited",
+    "AuditSample",
     "Estimate",
     "Judgments",
     "Measure",
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from trueval.comparison.gate.gate import gate
     from trueval.comparison.gate.published_means import published
     from trueval.comparison.gate.self_test import self_test
-    from trueval.comparison.labels.audit_sample import Audited
+    from trueval.comparison.labels.audit_sample import AuditSample
     from trueval.comparison.labels.correct import correct
     from trueval.comparison.power.power_analysis import power
     from trueval.evaluation.arrays import evaluate_arrays
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 # Where each name of the public face lives. A name is imported when it is first asked for (PEP 562), so that
 # `import trueval` waits for nothing that is not used.
 _HOMES = {
-    "Audited": "trueval.comparison.labels.audit_sample",
+    "AuditSample": "trueval.comparison.labels.audit_sample",
     "Estimate": "trueval.evaluation.estimate",
     "Judgments": "trueval.judgments",
     "Measure": "trueval.measures",

@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 
 from trueval.errors import InputError, Place
-from trueval.files.texts.text_files import Parts, find_parts, parts_of
-from trueval.files.texts.text_mapping import Gathered, gather
+from trueval.files.texts.text_files import TextFiles, find_parts, parts_of
+from trueval.files.texts.text_mapping import TextMapping, gather
 from trueval.files.texts.text_row import TextRow, joined
 from trueval.files.texts.text_rows import read_rows
 from trueval.files.texts.text_store import StoredTexts, TextHash, as_bytes
@@ -306,12 +306,12 @@ class _Texts(NamedTuple):
     note: str | None
 
 
-def _read_texts(parts: Parts, fields: tuple[str, ...], what: str, tell: Tell = None) -> _Texts:
+def _read_texts(parts: TextFiles, fields: tuple[str, ...], what: str, tell: Tell = None) -> _Texts:
     found = gather(read_rows(parts.paths, fields), lambda row: joined(row, fields), tell)
     return _checked(found, fields, what, parts.said)
 
 
-def _checked(found: Gathered, fields: tuple[str, ...], what: str, place: str) -> _Texts:
+def _checked(found: TextMapping, fields: tuple[str, ...], what: str, place: str) -> _Texts:
     """Refuse no texts, and texts that are all empty, read from the wrong fields; remark on some that are."""
     several = "queries" if what == "query" else f"{what}s"
     if not found.texts:

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from trueval.errors import Place, PolicyError
 from trueval.files import (
+    RowTable,
     Source,
-    Table,
     check_rows,
     id_notes,
     read_arrays,
@@ -152,7 +152,7 @@ class Judgments:
         write_judgments(self.frame, Path(path))
 
     @classmethod
-    def _from_table(cls, table: Table) -> Judgments:
+    def _from_table(cls, table: RowTable) -> Judgments:
         rows = check_rows(table, "judgments")
         notes = table.notes + id_notes(rows.table, rows.query_ids)
         judgments = cls(rows.table.frame, rows.query_ids, rows.offsets, table.source, notes)

@@ -73,7 +73,7 @@ class Format:
         return max(math.frexp(value)[1] - 1, self.lowest_exponent) if value else self.lowest_exponent
 
 
-class Resolution(NamedTuple):
+class FormatResolution(NamedTuple):
     """What a format can tell apart between two bounds.
 
     Args:
@@ -207,7 +207,7 @@ def _to_format(part: NDArray[np.float64], target: Format) -> NDArray[np.float64]
     return result
 
 
-class Interval(NamedTuple):
+class RoundingInterval(NamedTuple):
     """Bounds of values that are rounded to the same.
 
     Attributes:
@@ -219,7 +219,7 @@ class Interval(NamedTuple):
     high: NDArray[Any]
 
 
-def rounding_interval(values: NDArray[Any], rounded: Callable[[NDArray[Any]], NDArray[np.float64]]) -> Interval:
+def rounding_interval(values: NDArray[Any], rounded: Callable[[NDArray[Any]], NDArray[np.float64]]) -> RoundingInterval:
     """Return the least and the largest value of their own format that are rounded as each of some values is.
 
     Rounding keeps order, so a score is rounded to the same as a value if and only if it is within these bounds: two
@@ -236,7 +236,7 @@ def rounding_interval(values: NDArray[Any], rounded: Callable[[NDArray[Any]], ND
     wanted, own = rounded(values), _keys(values)
     neighbors = (rounded(np.nextafter(values, values.dtype.type(end))) for end in (-np.inf, np.inf))
     if all((neighbor != wanted).all() for neighbor in neighbors):  # nothing is rounded
-        return Interval(values, values)
+        return RoundingInterval(values, values)
     ends = _keys(np.array([-np.inf, np.inf], values.dtype)).tolist()
     bounds = []
     for end, inside in ((ends[0] - 1, np.greater_equal), (ends[1] + 1, np.less_equal)):
@@ -248,7 +248,7 @@ def rounding_interval(values: NDArray[Any], rounded: Callable[[NDArray[Any]], ND
                 same = inside(rounded(_of_keys(middle, values.dtype)), wanted)
             outer, inner = np.where(same, outer, middle), np.where(same, middle, inner)
         bounds.append(_of_keys(inner, values.dtype))
-    return Interval(*bounds)
+    return RoundingInterval(*bounds)
 
 
 def _keys(values: NDArray[Any]) -> NDArray[np.int64]:
@@ -263,7 +263,7 @@ def _of_keys(keys: NDArray[np.int64], dtype: np.dtype[Any]) -> NDArray[Any]:
     return np.where(keys < 0, np.iinfo(integer).min - keys - 1, keys).astype(integer).view(dtype)
 
 
-def resolution(format: str, low: float = 0.0, high: float = 1.0) -> Resolution:
+def resolution(format: str, low: float = 0.0, high: float = 1.0) -> FormatResolution:
     """Return what a format can tell apart strictly between two bounds.
 
     The default bounds are those of softmax and sigmoid scores (P-A Appendix A).
@@ -272,7 +272,7 @@ def resolution(format: str, low: float = 0.0, high: float = 1.0) -> Resolution:
         InputError: the bounds are not finite and increasing.
 
     >>> resolution("bfloat16")
-    Resolution(values=16255, largest_gap=0.00390625)
+    FormatResolution(values=16255, largest_gap=0.00390625)
     >>> resolution("bfloat16", 0.5, 1.0).values
     127
     """
@@ -287,7 +287,7 @@ def resolution(format: str, low: float = 0.0, high: float = 1.0) -> Resolution:
     octave = max(max(abs(first), abs(last)) >> known.mantissa_bits, 1)
     steps = max(abs(first), abs(last)) - ((octave - 1) << known.mantissa_bits)
     farthest = math.ldexp(steps, octave - 1 + known.lowest_exponent - known.mantissa_bits)
-    return Resolution(max(0, last - first + 1), known.spacing(farthest) if last > first else high - low)
+    return FormatResolution(max(0, last - first + 1), known.spacing(farthest) if last > first else high - low)
 
 
 def _place(target: Format, value: float) -> tuple[int, int]:

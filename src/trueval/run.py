@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from trueval.errors import InputError
 from trueval.files import (
+    RowTable,
     Source,
     Stretches,
-    Table,
     check_rows,
     half_hashes,
     id_notes,
@@ -203,7 +203,7 @@ class Run:
         write_run(self.frame, Path(path), "-".join(self.name.split()) if tag is None else tag)
 
     @classmethod
-    def _from_table(cls, table: Table, name: str) -> Run:
+    def _from_table(cls, table: RowTable, name: str) -> Run:
         rows = check_rows(table, "run")
         notes = table.notes + rank_notes(rows) + id_notes(rows.table, rows.query_ids)
         run = cls(rows.documents, rows.query_ids, rows.offsets, name, table.source, notes, table.empty)

@@ -229,11 +229,11 @@ queries = 0
     ],
 )
 def test_a_plan_of_a_sweep_knows_it(world: Path, corpus: str, measure: str, wanted: list[str]) -> None:
-    from trueval.tradeoff.config.plan import Plan
+    from trueval.tradeoff.config.plan import SweepPlan
 
     path = world / "sweep.toml"
     path.write_text(SWEEP.format(corpus=corpus, measure=measure), encoding="utf-8")
-    plan = Plan.read(path)
+    plan = SweepPlan.read(path)
     assert list(plan.measuring.names) == wanted
     assert plan.measuring.policy.rel == (2 if "rel = 2" in measure else 4 if wanted[0] != "nDCG@K" else 1)
 

@@ -7,7 +7,7 @@ import pytest
 from tests.tradeoff import made
 from tests.tradeoff.made import SMALL
 
-from trueval.tradeoff.config.plan import Plan
+from trueval.tradeoff.config.plan import SweepPlan
 
 pytest.importorskip("faiss", reason='needs the extra "retrieval"')
 pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
@@ -80,7 +80,7 @@ def test_ctrl_c_says_what_is_kept(trueval, tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_the_example_is_a_sweep_of_the_sample():
-    plan = Plan.read(EXAMPLE)
+    plan = SweepPlan.read(EXAMPLE)
     assert len(plan.systems) == 9
     assert Path(plan.collection).resolve().name == "sample"
 

@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from trueval.comparison.labels.audit_sample import Audited
-from trueval.comparison.labels.both_labels import Both, Labels, Sides
+from trueval.comparison.labels.audit_sample import AuditSample
+from trueval.comparison.labels.both_labels import LabelSets, PairedValues, Sides
 from trueval.comparison.labels.contributions import Contributions, contributions
 from trueval.comparison.labels.document_design import Strata, merged
 from trueval.judgments import Judgments
@@ -26,7 +26,7 @@ SCALE = (0.0, 3.0)
 BROKEN = "h2oloo-zeroshot2"  # gave one passage the grade 10
 
 
-def simulated(rng: np.random.Generator, queries: int, correlation: float) -> Both:
+def simulated(rng: np.random.Generator, queries: int, correlation: float) -> PairedValues:
     """Values of queries as precision has them: tenths, of which people leave a fifth at 0 and the judge fewer.
 
     Args:
@@ -39,7 +39,7 @@ def simulated(rng: np.random.Generator, queries: int, correlation: float) -> Bot
     people, own = rng.standard_normal((2, queries))
     judge = correlation * people + np.sqrt(1 - correlation**2) * own
     values = [np.round(10 * betaincinv(a, b, ndtr(z))) / 10 for a, b, z in ((1.2, 1.8, people), (2.0, 1.6, judge))]
-    return Both(values[1], values[0], np.ones(queries, dtype=bool), np.zeros(queries, dtype=bool))
+    return PairedValues(values[1], values[0], np.ones(queries, dtype=bool), np.zeros(queries, dtype=bool))
 
 
 @cache
@@ -79,10 +79,10 @@ def pseudo_run(name: str) -> Run:
 
 
 @cache
-def census() -> Audited:
+def census() -> AuditSample:
     """All passages, as if people had graded every one: what samples are drawn from."""
     people = grades("human")
-    return Audited(
+    return AuditSample(
         "documents", people.select("query_id", "doc_id", stratum=pl.lit("all")), people, {"all": len(people)}, SCALE
     )
 
@@ -121,11 +121,11 @@ class World(NamedTuple):
 
 @cache
 def world(judge: str, run: str, measure: str) -> World:
-    labels = Labels(judgments(judge), census(), OURS)
+    labels = LabelSets(judgments(judge), census(), OURS)
     best = Judgments.from_frame(grades(judge).with_columns(grade=pl.lit(SCALE[1])))
     added, weight = (
         contributions(Sides.of(pseudo_run(run), each), parse(measure))
-        for each in (labels, Labels(best, census(), OURS))
+        for each in (labels, LabelSets(best, census(), OURS))
     )
     assert not isinstance(added, str)
     assert not isinstance(weight, str)
@@ -154,7 +154,7 @@ def drawing(judge: str, run: str, measure: str, size: int) -> Drawing:
     )
     found = world(judge, run, measure)
     rows = zip(found.grade.tolist(), found.weight.tolist(), strict=True)
-    passages = [of_audit.Judged("q", "d", grade, None, weight) for grade, weight in rows]
+    passages = [of_audit.JudgedPassage("q", "d", grade, None, weight) for grade, weight in rows]
     strata = of_audit.stratified(passages, size)
     names = sorted(set(strata))
     codes = np.array([names.index(name) for name in strata], dtype=np.int64)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtr, stdtrit
 
 from trueval.comparison.labels.design_estimate import NEW, THESE, interval
-from trueval.measures.span import UNIT, Span
+from trueval.measures.span import UNIT, ValueRange
 
 Floats = NDArray[np.float64]
 Values = Callable[[Floats], Floats]
@@ -200,7 +200,7 @@ def rows_of(name: str, draws: int = DRAWS, graded: Sequence[int] = GRADED, how: 
 
 
 def _covered(
-    both: Both, graded: int, how: str, target: str, truth: Floats, span: Span
+    both: Both, graded: int, how: str, target: str, truth: Floats, span: ValueRange
 ) -> tuple[float, float, float, float, float]:
     means, errors = estimated(both, graded, how, target)
     there = errors > 1e-9

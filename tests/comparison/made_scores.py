@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from trueval.evaluation.scores import Scores
-from trueval.evaluation.ties import Ties
+from trueval.evaluation.ties import TieSummary
 from trueval.measures import Measure, parse_list
 from trueval.measures.measure import Definition
 from trueval.policy.conventions import Policy
@@ -41,7 +41,7 @@ def made_scores(
         tie_broken=values if tie_broken is None else np.asarray(tie_broken, dtype=float).reshape(values.shape),
         sd=width,
         exact=(True,) * len(parsed),
-        ties=Ties(0.0, 1, ()),
+        ties=TieSummary(0.0, 1, ()),
         missing_queries=missing,
         unjudged_queries=(),
         policy=policy or Policy(),

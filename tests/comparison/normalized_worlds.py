@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 from tests.comparison.audit_worlds import SCALE, Drawing, census, judgments, sample, world
 
-from trueval.comparison.labels.both_labels import Labels
-from trueval.comparison.labels.prediction_powered import Units, total, tuned
+from trueval.comparison.labels.both_labels import LabelSets
+from trueval.comparison.labels.prediction_powered import LabeledUnits, total, tuned
 from trueval.measures.rarity import best_gain, rarity_weights
 from trueval.policy.policy import OURS
 from trueval.standings.standings import sum_by
@@ -130,7 +130,7 @@ def passages(judge: str, run: str, name: str) -> Passages:
     """All judged passages, ranked by the labels of another judge."""
     base, greatest = RATIOS[name].weighted
     here = world(judge, run, base)
-    labels = Labels(judgments(judge), census(), OURS)
+    labels = LabelSets(judgments(judge), census(), OURS)
     weight = here.weight / greatest
     sides = [_added(weight, frame.frame["grade"].to_numpy()) for frame in (labels.people, labels.judge)]
     return Passages(here.owner, weight, sides[0], sides[1], here.grade)
@@ -163,14 +163,16 @@ def linearised(ratio: Ratio, world: Passages, rng: np.random.Generator, drawn: D
     rows, strata = picked.rows, picked.strata
     scale = (strata.population / np.bincount(strata.of_label, minlength=len(strata.population)))[strata.of_label]
 
-    def estimated(weight: float) -> tuple[Floats, Units]:
+    def estimated(weight: float) -> tuple[Floats, LabeledUnits]:
         left = np.zeros_like(world.people)
         left[rows] = (world.people[rows] - weight * world.judge[rows]) * scale[:, None]
         totals = weight * world.totals(world.judge) + world.totals(left)
         totals[:, 3:] = np.maximum.accumulate(np.maximum(totals[:, 3:], 0)[:, ::-1], axis=1)[:, ::-1]
         slopes = _slopes(ratio, totals)[world.owner]
         people, judge = ((slopes * side).sum(-1) for side in (world.people, world.judge))
-        return ratio.of(totals), Units(people[rows], judge[rows], strata.of_label, strata.population, judge.sum())
+        return ratio.of(totals), LabeledUnits(
+            people[rows], judge[rows], strata.of_label, strata.population, judge.sum()
+        )
 
     weight = float(tuned(estimated(0.0)[1]).mean())
     values, units = estimated(weight)

@@ -11,9 +11,9 @@ import pytest
 from tests.comparison.made_scores import made_scores
 
 from trueval.comparison.compare import compare_scores
-from trueval.comparison.gate.self_test import Group, joint_intervals
+from trueval.comparison.gate.self_test import CheckGroup, joint_intervals
 from trueval.comparison.resampling.betting import Bets, lower_ends
-from trueval.comparison.resampling.intervals import Draws
+from trueval.comparison.resampling.intervals import ResampleDraws
 
 LAWS = ("constant or rare 1", "beta")
 RARE = 0.05
@@ -130,8 +130,8 @@ def looks(intervals: str, law: str, worlds: int) -> float:
         for start in range(0, worlds, 200):
             some = apart[:count, start : start + 200]
             none = np.zeros(1, dtype=np.int64)
-            group = Group(some, some, some, np.zeros_like(some), np.ones(count), none, np.ones(1))
-            (found,) = joint_intervals([group], Draws(1000, 1, 1, 0.95), bets)
+            group = CheckGroup(some, some, some, np.zeros_like(some), np.ones(count), none, np.ones(1))
+            (found,) = joint_intervals([group], ResampleDraws(1000, 1, 1, 0.95), bets)
             alarmed[start : start + 200] |= (found[..., 1] < 0).any(axis=1)
     return float(alarmed.mean())
 

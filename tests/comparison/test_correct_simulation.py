@@ -13,9 +13,9 @@ from tests.comparison import audit_worlds
 from tests.comparison.audit_worlds import drawing, judge_names, mean_of_worlds, sample, simulated, world
 
 from trueval import Judgments
-from trueval.comparison.labels.both_labels import Labels, Sides
+from trueval.comparison.labels.both_labels import LabelSets, Sides
 from trueval.comparison.labels.correct import correct
-from trueval.comparison.labels.design_estimate import NEW, TARGETS, THESE, Estimated
+from trueval.comparison.labels.design_estimate import NEW, TARGETS, THESE, DesignEstimate
 from trueval.comparison.labels.document_design import by_documents
 from trueval.comparison.labels.query_design import by_queries
 from trueval.errors import InputError
@@ -34,7 +34,7 @@ class Tally:
     def __init__(self) -> None:
         self.covers, self.widths, self.draws, self.wider = Counter[str](), Counter[str](), 0, Counter[str]()
 
-    def add(self, found: Estimated, truth: float) -> None:
+    def add(self, found: DesignEstimate, truth: float) -> None:
         self.draws += 1
         for how in HOW:
             bounded = getattr(found, how)
@@ -134,7 +134,7 @@ def test_values_of_real_judges_go_weakly_with_those_of_people() -> None:
     for measure in ("P@10", "P(rel=2)@10", "DCG@10", "nDCG@10", "RR(rel=2)@10", "AP(rel=2)"):
         found = []
         for at, judge in enumerate(names):
-            labels = Labels(audit_worlds.judgments(judge), audit_worlds.census(), OURS)
+            labels = LabelSets(audit_worlds.judgments(judge), audit_worlds.census(), OURS)
             for run in (names[(at + step) % len(names)] for step in range(1, 5)):
                 both = Sides.of(audit_worlds.pseudo_run(run), labels).values(parse(measure))
                 if both.judge.std() and both.people.std():

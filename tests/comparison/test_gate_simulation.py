@@ -7,14 +7,14 @@ worse` though it is not smaller. Both are counted at a limit of 0, which shiftin
 import numpy as np
 import pytest
 
-from trueval.comparison.gate.self_test import COLUMNS, Group, joint_intervals
-from trueval.comparison.resampling.intervals import Draws
+from trueval.comparison.gate.self_test import COLUMNS, CheckGroup, joint_intervals
+from trueval.comparison.resampling.intervals import ResampleDraws
 
 SHIFT = 0.1  # how far a tied value moves
 KINDS = ("plain", "heavy ties", "clusters", "clusters and ties")
 
 
-def world(kind: str, queries: int, checks: int, worlds: int, rng: np.random.Generator) -> Group:
+def world(kind: str, queries: int, checks: int, worlds: int, rng: np.random.Generator) -> CheckGroup:
     """Differences of two draws of one system; its measures go together, as those of a run do.
 
     Heavy ties: values of skewed skills, rounded to eighths, so that most differences are 0 and few are large; half of
@@ -41,17 +41,17 @@ def world(kind: str, queries: int, checks: int, worlds: int, rng: np.random.Gene
         apart, variance = np.add.reduceat(apart, starts), np.add.reduceat(variance, starts)
         sizes = np.bincount(codes).astype(float)
     reach = np.sqrt(variance)
-    return Group(apart, apart - reach, apart + reach, variance, sizes, np.zeros(checks, dtype=np.int64))
+    return CheckGroup(apart, apart - reach, apart + reach, variance, sizes, np.zeros(checks, dtype=np.int64))
 
 
 def errors(kind: str, queries: int, checks: int, worlds: int, resamples: int = 2000) -> tuple[float, float, int]:
     """The shares of worlds with a check that is wrongly `worse` and wrongly `not worse`, and how many units bind."""
     rng = np.random.default_rng([KINDS.index(kind), queries, checks])
     made, wrong, at_once = world(kind, queries, checks, worlds, rng), np.zeros(2), COLUMNS // checks
-    draws = Draws(resamples, 1, 2, 0.95)
+    draws = ResampleDraws(resamples, 1, 2, 0.95)
     for start in range(0, worlds, at_once):
         part = slice(start, start + at_once)
-        some = made._replace(**{name: getattr(made, name)[:, part] for name in Group._fields[:4]})
+        some = made._replace(**{name: getattr(made, name)[:, part] for name in CheckGroup._fields[:4]})
         (found,) = joint_intervals([some], draws)
         wrong += (found[..., 1] < 0).any(axis=1).sum(), (found[..., 0] > 0).any(axis=1).sum()
     return wrong[0] / worlds, wrong[1] / worlds, len(made.sizes)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.comparison.interval_worlds import HOW, PAIRS, QUERIES, SINGLE, WELL, estimated, least, of_one, rows_of, table
 
-from trueval.comparison.labels.both_labels import Both
+from trueval.comparison.labels.both_labels import PairedValues
 from trueval.comparison.labels.design_estimate import TARGETS
 from trueval.comparison.labels.query_design import by_queries
 
@@ -18,7 +18,7 @@ def test_estimates_of_many_draws_at_once_are_those_of_the_design(target: str) ->
     for how in HOW:
         means, errors = estimated(made, 12, how, target)
         for draw in range(4):
-            found = by_queries(Both(made.judge[draw], made.people[draw], here, ~here), whole, target, 0.95)
+            found = by_queries(PairedValues(made.judge[draw], made.people[draw], here, ~here), whole, target, 0.95)
             assert found is not None
             one = {"people": found.people, "tuned": found.corrected, "untuned": found.untuned}[how]
             assert (means[draw], errors[draw]) == pytest.approx((one.estimate, one.se), rel=1e-9)

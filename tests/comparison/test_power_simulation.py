@@ -20,7 +20,7 @@ from trueval import Judgments, Run, evaluate
 from trueval.comparison.power.power_analysis import power_of_scores
 from trueval.comparison.power.power_result import PairPower
 from trueval.comparison.power.sample_size import least_difference
-from trueval.comparison.power.separation import Rise
+from trueval.comparison.power.separation import SeparationRise
 from trueval.measures import parse_list
 
 OPTIONS = {"level": 0.95, "power": 0.8}
@@ -33,7 +33,7 @@ SIZES = {"queries": (1,), "four": (4,), "unequal": (1, 2, 3, 4, 5, 6, 7), "very 
 def t_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "trueval.comparison.power.power_analysis._rises",
-        lambda aligned, at, pairs, *_: [Rise((2,), (1.0,))] * len(pairs),
+        lambda aligned, at, pairs, *_: [SeparationRise((2,), (1.0,))] * len(pairs),
     )
 
 

@@ -14,7 +14,7 @@ import pytest
 from tests.comparison.separation_worlds import separated
 
 from trueval.comparison.power.sample_size import least_difference
-from trueval.comparison.power.separation import Population
+from trueval.comparison.power.separation import UnitPopulation
 
 ASKED = {"level": 0.95, "power": 0.8}
 Law = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
@@ -33,10 +33,10 @@ LAWS: dict[str, Law] = {
 }
 
 
-def population(law: Law, rng: np.random.Generator, queries: int, systems: int) -> Population:
+def population(law: Law, rng: np.random.Generator, queries: int, systems: int) -> UnitPopulation:
     values = law(rng, (queries, systems))
     pairs = np.array(list(combinations(range(systems), 2)))
-    return Population.of(values, np.zeros(values.shape), np.arange(queries), pairs)
+    return UnitPopulation.of(values, np.zeros(values.shape), np.arange(queries), pairs)
 
 
 @pytest.mark.evidence

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from trueval.cost.cost_model import Charges, Spending
+from trueval.cost.cost_model import Charges, CostModel
 from trueval.cost.prices import FREE
 from trueval.errors import InputError
 from trueval.models.hosted.account import Price
@@ -32,7 +32,7 @@ def size(text: str) -> int:
 
 def test_a_system_costs_what_its_lists_and_texts_are() -> None:
     """By hand: 8 pairs over 3 queries, contexts of 3 and 2 documents at K 3, the third query has none."""
-    spent = Spending(charges(rerank="rerank-2.5", generator="gpt-5"), DOCUMENTS).of(LOCAL, QUERIES, RUN, [1, 3])
+    spent = CostModel(charges(rerank="rerank-2.5", generator="gpt-5"), DOCUMENTS).of(LOCAL, QUERIES, RUN, [1, 3])
     pairs = [("q1", f"d{place}") for place in range(6)] + [("q2", "d5"), ("q2", "d0")]
     tokens = sum(size(QUERIES[query]) + size(DOCUMENTS[each]) for query, each in pairs)
     assert spent.tokens["candidate"] == pytest.approx(tokens / 8)
@@ -53,7 +53,7 @@ def test_stated_tokens_take_the_place_of_counted_ones() -> None:
     documents = {f"d{place:02}": "x" for place in range(50)}
     run = Run.from_dict({"q": {name: float(-place) for place, name in enumerate(documents)}})
     given = charges(rerank="rerank-2.5", generator="gpt-5", candidate_tokens=500)
-    spent = Spending(given, documents).of(LOCAL, {"q": "text"}, run, [10, 20])
+    spent = CostModel(given, documents).of(LOCAL, {"q": "text"}, run, [10, 20])
     assert spent.costs[10] == pytest.approx({"rerank": 1.25, "embed": 0.0, "generator": 6.25, "total": 7.5})
     assert spent.costs[20]["generator"] == pytest.approx(12.5)
     assert spent.prompts == {10: 5000, 20: 10_000}
@@ -73,20 +73,20 @@ def test_models_of_services_have_the_price_of_their_table_or_of_the_book() -> No
 
 
 def test_a_price_that_is_not_known_makes_the_total_unknown() -> None:
-    cost = Spending(charges(generator="gpt-5"), DOCUMENTS).of(HOSTED, QUERIES, RUN, [3]).costs[3]
+    cost = CostModel(charges(generator="gpt-5"), DOCUMENTS).of(HOSTED, QUERIES, RUN, [3]).costs[3]
     assert cost["rerank"] is not None
     assert (cost["embed"], cost["total"]) == (None, None)
 
 
 def test_without_prices_and_services_nothing_is_said_of_money() -> None:
-    spent = Spending(charges(), DOCUMENTS).of(LOCAL, QUERIES, RUN, [3])
+    spent = CostModel(charges(), DOCUMENTS).of(LOCAL, QUERIES, RUN, [3])
     assert spent.costs[3] == NOTHING
     assert spent.prompts[3] > 0
 
 
 def test_without_a_generator_the_total_is_that_of_retrieval() -> None:
     dense = {"embed": LOCAL["embed"]}
-    spending = Spending(charges(rerank="rerank-2.5"), DOCUMENTS)
+    spending = CostModel(charges(rerank="rerank-2.5"), DOCUMENTS)
     assert spending.of(dense, QUERIES, RUN, [3]).costs[3] == NOTHING | {"rerank": 0.0, "embed": 0.0, "total": 0.0}
     cost = spending.of(LOCAL, QUERIES, RUN, [3]).costs[3]
     assert cost["generator"] is None
@@ -94,13 +94,13 @@ def test_without_a_generator_the_total_is_that_of_retrieval() -> None:
 
 
 def test_a_system_without_vectors_embeds_nothing() -> None:
-    spent = Spending(charges(embed=None, generator="gpt-5"), DOCUMENTS).of({"sparse": {}}, QUERIES, RUN, [2])
+    spent = CostModel(charges(embed=None, generator="gpt-5"), DOCUMENTS).of({"sparse": {}}, QUERIES, RUN, [2])
     assert spent.tokens == {"query": None, "candidate": None, "context": spent.tokens["context"]}
     assert (spent.costs[2]["rerank"], spent.costs[2]["embed"]) == (0.0, 0.0)
 
 
 def test_what_was_counted_how_is_told() -> None:
-    told = Spending(charges(), DOCUMENTS).of(LOCAL, QUERIES, RUN, [3]).how
+    told = CostModel(charges(), DOCUMENTS).of(LOCAL, QUERIES, RUN, [3]).how
     assert [each.partition(" ")[0] for each in told] == ["candidates", "queries", "contexts"]
     assert all("estimated" in each for each in told)
 

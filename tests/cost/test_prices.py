@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from trueval.cost.prices import FREE, Cost, PriceBook, Prices, Use, cost_of_thousand
+from trueval.cost.prices import FREE, CostParts, PriceBook, QueryUsage, SystemPrices, cost_of_thousand
 from trueval.errors import InputError, PolicyError
 from trueval.models.hosted.account import Price
 
@@ -18,7 +18,7 @@ HEAD = 'date = 2025-11-12\ncurrency = "USD"\nsource = "somebody"\n'
 
 def rerank_cost(model: str, candidates: int, tokens: float = 500) -> float | None:
     listed = BOOK.find("rerankers", model)
-    return cost_of_thousand(Use(candidates, tokens), Prices(listed.price)).rerank
+    return cost_of_thousand(QueryUsage(candidates, tokens), SystemPrices(listed.price)).rerank
 
 
 def test_the_paper_s_table_of_reranking() -> None:
@@ -35,10 +35,10 @@ def test_the_paper_s_table_of_generation() -> None:
     """P-B §3.2.1, input of the generator per 1,000 queries at 500 tokens a chunk."""
     published = {10: (6.25, 1.25, 0.25), 20: (12.50, 2.50, 0.50), 30: (18.75, 3.75, 0.75)}
     for contexts, costs in published.items():
-        use = Use(contexts=contexts, context_tokens=500)
+        use = QueryUsage(contexts=contexts, context_tokens=500)
         assert use.prompt_tokens == contexts * 500
         prices = [BOOK.find("generators", name).price for name in ("gpt-5", "gpt-5-mini", "gpt-5-nano")]
-        found = [cost_of_thousand(use, Prices(generator=price)).generator for price in prices]
+        found = [cost_of_thousand(use, SystemPrices(generator=price)).generator for price in prices]
         assert found == pytest.approx(costs, abs=1e-12)
 
 
@@ -51,30 +51,30 @@ def test_measured_tokens_raise_the_cost_by_the_paper_s_three_percent() -> None:
 
 
 def test_shorter_lists_cost_what_they_hold() -> None:
-    prices = Prices(Price(0.05))
-    assert cost_of_thousand(Use([50, 50, 20, 0], 500), prices).rerank == pytest.approx(30 * 500 * 0.05 / 1000)
+    prices = SystemPrices(Price(0.05))
+    assert cost_of_thousand(QueryUsage([50, 50, 20, 0], 500), prices).rerank == pytest.approx(30 * 500 * 0.05 / 1000)
 
 
 def test_searches_are_billed_whole() -> None:
-    prices = Prices(Price(per_thousand_searches=2.0), documents_per_search=100)
+    prices = SystemPrices(Price(per_thousand_searches=2.0), documents_per_search=100)
     for candidates, searches in ((1, 1), (100, 1), (101, 2), ([50, 150, 200, 0], 5 / 4)):
-        assert cost_of_thousand(Use(candidates), prices).rerank == pytest.approx(2.0 * searches)
+        assert cost_of_thousand(QueryUsage(candidates), prices).rerank == pytest.approx(2.0 * searches)
 
 
 def test_what_is_not_known_is_not_a_number() -> None:
-    use = Use(50, None, contexts=10)
-    assert cost_of_thousand(use, Prices(Price(1.0), Price(1.0), Price(1.0))) == Cost(None, None, None)
-    assert cost_of_thousand(use, Prices(None, None, None)) == Cost(None, None, None)
-    assert cost_of_thousand(use, Prices(FREE, FREE, FREE)) == Cost(0.0, 0.0, 0.0)
-    assert Cost(1.0, 0.5, None).total is None
-    assert Cost(1.0, 0.5, None).retrieval == 1.5
-    assert Cost(0.1, 0.2, 0.3).total == pytest.approx(0.6)
-    assert cost_of_thousand(Use(0, None), Prices(Price(1.0))).rerank == 0.0  # nothing is reranked
+    use = QueryUsage(50, None, contexts=10)
+    assert cost_of_thousand(use, SystemPrices(Price(1.0), Price(1.0), Price(1.0))) == CostParts(None, None, None)
+    assert cost_of_thousand(use, SystemPrices(None, None, None)) == CostParts(None, None, None)
+    assert cost_of_thousand(use, SystemPrices(FREE, FREE, FREE)) == CostParts(0.0, 0.0, 0.0)
+    assert CostParts(1.0, 0.5, None).total is None
+    assert CostParts(1.0, 0.5, None).retrieval == 1.5
+    assert CostParts(0.1, 0.2, 0.3).total == pytest.approx(0.6)
+    assert cost_of_thousand(QueryUsage(0, None), SystemPrices(Price(1.0))).rerank == 0.0  # nothing is reranked
 
 
 def test_embedded_queries_and_the_prompt_around_contexts_count() -> None:
-    use = Use(query_tokens=20, contexts=4, context_tokens=100, overhead_tokens=50)
-    found = cost_of_thousand(use, Prices(embed=Price(0.1), generator=Price(2.0)))
+    use = QueryUsage(query_tokens=20, contexts=4, context_tokens=100, overhead_tokens=50)
+    found = cost_of_thousand(use, SystemPrices(embed=Price(0.1), generator=Price(2.0)))
     assert (found.embed, found.generator) == (pytest.approx(0.002), pytest.approx(0.9))
 
 

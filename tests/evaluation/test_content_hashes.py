@@ -16,7 +16,7 @@ import trueval as tv
 from trueval.collection import text_hash
 from trueval.errors import InputError
 from trueval.evaluation.content_hashes import (
-    Content,
+    ContentHashes,
     choices_that_matter,
     collection_hashes,
     judgments_hash,
@@ -191,6 +191,6 @@ def test_scores_know_their_judgments_and_make_the_hash_when_asked() -> None:
 
 
 def test_a_pickle_holds_hashes_and_no_judgments() -> None:
-    content = Content({"run": "r"}, tv.Judgments.from_dict(AS_READ))
+    content = ContentHashes({"run": "r"}, tv.Judgments.from_dict(AS_READ))
     again = pickle.loads(pickle.dumps(content))
     assert (again.source, again.all) == (None, content.all)

@@ -13,7 +13,7 @@ import pytest
 
 from trueval.errors import MeasureError, PolicyError
 from trueval.evaluation.evaluate import evaluate
-from trueval.evaluation.explanation import Explanation, Row, explain
+from trueval.evaluation.explanation import ConventionRow, Explanation, explain
 from trueval.judgments import Judgments
 from trueval.policy.conventions import OURS, TOOLS, convention
 from trueval.policy.policy import Policy
@@ -22,11 +22,11 @@ from trueval.run import Run
 TREC_FAMILY = ("trec_eval", "pytrec_eval", "mteb")
 
 
-def topics(row: Row) -> list[str]:
+def topics(row: ConventionRow) -> list[str]:
     return [cause.switch.topic for cause in row.causes]
 
 
-def options(row: Row) -> list[str]:
+def options(row: ConventionRow) -> list[str]:
     return [cause.switch.option for cause in row.causes]
 
 
@@ -201,11 +201,11 @@ def test_causes_make_the_difference_and_no_smaller_set_does(seed: int, measure: 
             return None
         return np.where(np.isnan(scores.tie_broken), scores.expected, scores.tie_broken)[:, 0]
 
-    def values(row: Row, names: tuple[str, ...]) -> np.ndarray | None:
+    def values(row: ConventionRow, names: tuple[str, ...]) -> np.ndarray | None:
         theirs = TOOLS[row.convention].policy.of(found.measure.innermost.name)
         return values_under(replace(base, **{name: getattr(theirs, name) for name in names}))
 
-    def same(row: Row, names: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    def same(row: ConventionRow, names: tuple[str, ...], other: tuple[str, ...]) -> bool:
         one, two = values(row, names), values(row, other)
         return one is two is None or (one is not None and two is not None and np.allclose(one, two, equal_nan=True))
 

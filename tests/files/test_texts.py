@@ -363,13 +363,13 @@ def test_a_full_disk_is_said_with_its_cure(monkeypatch: pytest.MonkeyPatch, tmp_
 KILLED = """
 import os, signal, sys
 from trueval.collection import Collection
-from trueval.files.texts import gather
-gather.IN_MEMORY, gather.BATCH, gather.TOGETHER = 0, 2, 2
-taken = gather._Held._write
+from trueval.files.texts import text_mapping
+text_mapping.IN_MEMORY, text_mapping.BATCH, text_mapping.TOGETHER = 0, 2, 2
+taken = text_mapping._Held._write
 def write(self, writer):
     taken(self, writer)
     os.kill(os.getpid(), signal.SIGKILL)
-gather._Held._write = write
+text_mapping._Held._write = write
 Collection.read(sys.argv[1])
 """
 
@@ -388,10 +388,10 @@ def test_nothing_is_left_of_a_store_whose_process_was_killed(tmp_path: Path) -> 
 MEASURED = """
 import sys
 from trueval.collection import Collection
-from trueval.files.texts import gather
+from trueval.files.texts import text_mapping
 def peak():
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) << 10
-gather.IN_MEMORY = 0
+text_mapping.IN_MEMORY = 0
 Collection.read(sys.argv[1])  # what is loaded once is no part of it
 before = peak()
 texts = Collection.read(sys.argv[2]).documents

@@ -13,7 +13,7 @@ from tests.conftest import SHARED
 
 from trueval.golden.validation.agreement_intervals import Resampler
 from trueval.golden.validation.coefficients import of_tables
-from trueval.golden.validation.label_files import Choices
+from trueval.golden.validation.label_files import LabelChoices
 from trueval.golden.validation.stress import stress
 from trueval.judgments import Judgments
 
@@ -93,7 +93,7 @@ def found(judges: list[Path], tmp_path_factory: pytest.TempPathFactory) -> dict[
     runs = "".join(f"{team} = {json.dumps(names)}\n" for team, names in teams.items())
     family.write_text(f"[runs]\n{runs}[judges]\n" + "".join(f'{n} = "{t}"\n' for t, ns in teams.items() for n in ns))
     runs_read = [str(path) for path in sorted(folder.iterdir())]
-    drop = Choices(outside="drop")
+    drop = LabelChoices(outside="drop")
     return stress(judges, LABELS / "human.qrels", runs_read, "nDCG@10", families=family, top=5, choices=drop).to_dict()
 
 

@@ -17,17 +17,17 @@ from tests.golden.chat import ChatServer, Seen, Trouble, chat_server
 
 from trueval.errors import InputError
 from trueval.golden.build.build import build, dry_run
-from trueval.golden.build.build_estimate import Estimate
-from trueval.golden.build.golden_plan import Plan, read_judge
+from trueval.golden.build.build_estimate import TaskEstimate
+from trueval.golden.build.golden_plan import GoldenPlan, read_judge
 from trueval.golden.build.on_demand_files import OnDemand
-from trueval.golden.judge.model_judge import Prices
+from trueval.golden.judge.model_judge import TokenPrices
 from trueval.golden.validation.robustness import dry_run as dry_gullibility
 from trueval.golden.validation.robustness import gullibility
 from trueval.models.hosted.account import rounded_up
 
 pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
 pytest.importorskip("openai", reason='needs the extra "judge"')
-PRICES = Prices(1.0, 2.0)
+PRICES = TokenPrices(1.0, 2.0)
 LONGEST = 300
 NOTICE = re.compile(
     r"(\w+): (at most )?([\d,]+) calls with ([\d,]+) passages, .* for about (\S+), at most (\S+?)[;.]( |$)"
@@ -37,7 +37,7 @@ NOTICE = re.compile(
 class Work(NamedTuple):
     """One command: what its dry run says of the stage that is next, and how it is run with so much money."""
 
-    estimate: Callable[[], Estimate]
+    estimate: Callable[[], TaskEstimate]
     run: Callable[[float | None], object]
 
 
@@ -57,13 +57,13 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
 
 def building(folder: Path, server: ChatServer, stage: str, queries: int) -> Work:
     path = small.written(folder, f"{small.served(server.url)}\nmax_tokens = {LONGEST}\nrepeat = 3", queries=queries)
-    plan, out = Plan.read(path), folder / "out"
+    plan, out = GoldenPlan.read(path), folder / "out"
     task = {"refine": "order"}.get(stage, stage)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         build(plan, out, until={"grade": "pool", "refine": "prune"}[stage])
 
-    def estimate() -> Estimate:
+    def estimate() -> TaskEstimate:
         found = dry_run(plan, out, ledger=out / "ledger.sqlite", until=stage).tasks
         return next(each for each in found if each.task == task)
 
@@ -91,7 +91,7 @@ def grading(folder: Path, server: ChatServer, queries: int) -> Work:
 
 
 def fooling(folder: Path, server: ChatServer, queries: int) -> Work:
-    plan = Plan.read(small.written(folder, f"{small.served(server.url)}\nmax_tokens = {LONGEST}"))
+    plan = GoldenPlan.read(small.written(folder, f"{small.served(server.url)}\nmax_tokens = {LONGEST}"))
     server.grade = lambda query, text: 1 + len(text) % 5  # traps have no stars
     out = folder / "out"
     return Work(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from trueval.golden.judge.judge import Answer, Label, Question
+from trueval.golden.judge.judge import JudgeAnswer, JudgeLabel, Question
 from trueval.golden.judge.ledger import opened_ledger
 from trueval.models.hosted.call_owners import OWNER, is_alive
 
@@ -20,8 +20,8 @@ class Judge:
     def identity(self, task: str) -> dict[str, str]:
         return {"task": task}
 
-    def ask(self, question: Question) -> Answer:
-        return Answer((Label(3),) * len(question.passages))
+    def ask(self, question: Question) -> JudgeAnswer:
+        return JudgeAnswer((JudgeLabel(3),) * len(question.passages))
 
 
 def test_processes_that_ended_and_that_run() -> None:
@@ -54,7 +54,7 @@ def test_a_claim_is_waited_for_while_its_process_runs(
         assert first._claimed(key_of(Judge(), question), 0.0)
         monkeypatch.setattr("trueval.golden.judge.ledger.is_alive", lambda owner: alive)
         answer, new = second.ask(Judge(), question, now=lambda: float(next(clock)), wait=waited.append)
-        assert (answer.labels, new) == ((Label(3),), True)
+        assert (answer.labels, new) == ((JudgeLabel(3),), True)
     assert bool(waited) == waits
 
 

@@ -13,7 +13,7 @@ import pytest
 from tests.golden import small
 
 from trueval.golden.build.build import build
-from trueval.golden.build.golden_plan import Plan
+from trueval.golden.build.golden_plan import GoldenPlan
 
 pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
 
@@ -35,7 +35,7 @@ def from_ledger(folder: Path, rounds: int) -> dict[tuple[str, str], dict[int, in
 
 def test_golden_json_is_what_the_ledger_says(tmp_path: Path) -> None:
     path = small.written(tmp_path, f"{small.LABELS}\nnoise = 0.9\ninvalid = 0.1\nrounds = 2\nrepeat = 4")
-    about: dict[str, Any] = build(Plan.read(path), tmp_path / "out").to_dict()
+    about: dict[str, Any] = build(GoldenPlan.read(path), tmp_path / "out").to_dict()
     given = from_ledger(tmp_path / "out", 2)
     texts = {
         kind: {row["_id"]: row["text"] for row in map(json.loads, (tmp_path / "c" / file).read_text().splitlines())}

@@ -50,8 +50,8 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from trueval.golden.build.build import build
-from trueval.golden.build.golden_plan import Plan
-build(Plan.read(Path("golden.toml")), Path(sys.argv[1]), cache=Path("cache"))
+from trueval.golden.build.golden_plan import GoldenPlan
+build(GoldenPlan.read(Path("golden.toml")), Path(sys.argv[1]), cache=Path("cache"))
 """
 
 

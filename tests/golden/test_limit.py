@@ -18,11 +18,11 @@ from tests.golden.chat import ChatServer, Trouble, chat_server, thirds
 
 from trueval.errors import InputError
 from trueval.golden.build.build import build, opened_account
-from trueval.golden.build.golden_plan import Plan
+from trueval.golden.build.golden_plan import GoldenPlan
 from trueval.golden.judge.concurrent_questions import ask_all
 from trueval.golden.judge.judge import Question
 from trueval.golden.judge.ledger import opened_ledger
-from trueval.golden.judge.model_judge import JudgeSettings, ModelJudge, Prices
+from trueval.golden.judge.model_judge import JudgeSettings, ModelJudge, TokenPrices
 from trueval.golden.judge.prompt import prompts_for
 from trueval.models.hosted.account import Account
 from trueval.models.hosted.retries import Retries
@@ -30,7 +30,7 @@ from trueval.models.hosted.retries import Retries
 pytest.importorskip("openai", reason='needs the extra "judge"')
 pytestmark = pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
 
-PRICES = Prices(2.0, 10.0)
+PRICES = TokenPrices(2.0, 10.0)
 ASKED = Question("grade", "what is lift", ("lift of wings", "wing shapes", "cheese"))
 AT_ONCE = 32
 LIMIT = 1.0
@@ -134,8 +134,8 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from trueval.golden.build.build import build
-from trueval.golden.build.golden_plan import Plan
-build(Plan.read(Path(sys.argv[1])), Path(sys.argv[2]))
+from trueval.golden.build.golden_plan import GoldenPlan
+build(GoldenPlan.read(Path(sys.argv[1])), Path(sys.argv[2]))
 """
 
 
@@ -152,7 +152,7 @@ def test_kills_lose_no_bill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     with chat_server(small.stars) as server:
         server.bills, server.seconds = thinking(rng, 500), 0.3
         plan, out = small.written(tmp_path, small.served(server.url) + "\nmax_tokens = 500"), tmp_path / "out"
-        prices = Prices(1.0, 2.0)
+        prices = TokenPrices(1.0, 2.0)
         for kill in range(2):
             process, mark = started(plan, out), len(server.seen)
             ends = time.monotonic() + 60
@@ -171,11 +171,11 @@ def test_kills_lose_no_bill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         known = opened_account(out / "calls.jsonl", None)
         assert paid <= known.spent
         assert known.spent - known.at_most < paid, "what was cut is not known, and counts"
-        build(Plan.read(plan), out, max_cost=10.0)
+        build(GoldenPlan.read(plan), out, max_cost=10.0)
         paid = sum(prices.cost(*each) or 0.0 for each in server.billed)
         known = opened_account(out / "calls.jsonl", None)
         assert known.spent - known.at_most <= paid <= known.spent <= 10.0
         with pytest.raises(InputError, match="stopped before the max_cost"):
-            build(Plan.read(plan), tmp_path / "tight", max_cost=paid / 4)
+            build(GoldenPlan.read(plan), tmp_path / "tight", max_cost=paid / 4)
         tight = sum(prices.cost(*each) or 0.0 for each in server.billed) - paid
         assert 0 < tight <= paid / 4

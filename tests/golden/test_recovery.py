@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from trueval.collection import Collection
-from trueval.golden.build.grade import Grading, grade, grades_of
-from trueval.golden.judge.label_judge import Errors, LabelJudge
+from trueval.golden.build.grade import GradingSettings, grade, grades_of
+from trueval.golden.judge.label_judge import LabelErrors, LabelJudge
 from trueval.golden.judge.ledger import opened_ledger
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "collections"
@@ -21,21 +21,21 @@ KNOWN = {
 }
 # How judges err; the first world is that of the tables of shares.
 WORLDS = {
-    "usual": Errors(noise=0.8, gross=0.05, invalid=0.01, position=0.3, seed=3),
-    "quiet": Errors(noise=0.4, seed=3),
-    "noisy": Errors(noise=1.2, seed=3),
-    "gross": Errors(noise=0.4, gross=0.1, seed=3),
-    "very gross": Errors(noise=0.8, gross=0.2, seed=3),
-    "persistent": Errors(noise=0.5, persistent=0.5, gross=0.05, seed=3),
-    "slots": Errors(noise=0.5, position=1.0, gross=0.05, seed=3),
-    "lengths": Errors(noise=0.5, length=0.5, gross=0.05, seed=3),
+    "usual": LabelErrors(noise=0.8, gross=0.05, invalid=0.01, position=0.3, seed=3),
+    "quiet": LabelErrors(noise=0.4, seed=3),
+    "noisy": LabelErrors(noise=1.2, seed=3),
+    "gross": LabelErrors(noise=0.4, gross=0.1, seed=3),
+    "very gross": LabelErrors(noise=0.8, gross=0.2, seed=3),
+    "persistent": LabelErrors(noise=0.5, persistent=0.5, gross=0.05, seed=3),
+    "slots": LabelErrors(noise=0.5, position=1.0, gross=0.05, seed=3),
+    "lengths": LabelErrors(noise=0.5, length=0.5, gross=0.05, seed=3),
 }
 ROUNDS = (1, 2, 3, 4, 5)
 AGGREGATES = ("median", "majority", "posterior")
 USEFUL = 4
 
 
-def recovered(name: str, errors: Errors, ledger: Path) -> dict[tuple[str, int], np.ndarray]:
+def recovered(name: str, errors: LabelErrors, ledger: Path) -> dict[tuple[str, int], np.ndarray]:
     """(aggregate, rounds) → [passage, 2] the grade that labels make, and the known one."""
     scale, queries = KNOWN[name]
     collection = Collection.read(str(DATA / name))
@@ -52,7 +52,7 @@ def recovered(name: str, errors: Errors, ledger: Path) -> dict[tuple[str, int], 
     labels = {(collection.queries[q], collection.documents[d]): value for (q, d), value in known.items()}
     judge = LabelJudge(labels, errors)
     with opened_ledger(ledger) as book:
-        every = grade(pools, collection.queries, collection.documents, judge, book, Grading(rounds=max(ROUNDS)))
+        every = grade(pools, collection.queries, collection.documents, judge, book, GradingSettings(rounds=max(ROUNDS)))
     found = {}
     for rounds in ROUNDS:
         some = every.labels.filter(every.labels["round"] < rounds)
@@ -120,4 +120,4 @@ def test_the_default_aggregate_has_the_highest_f1_of_useful_passages(world: str,
         each = {aggregate: [round(value, 3) for value in f1[aggregate, rounds]] for aggregate in AGGREGATES}
         print(f"\n| {world} | {rounds} |", " | ".join(f"{value:.3f}" for value in means.values()), "|", each)
         if rounds > 1:
-            assert means[Grading().aggregate] > max(means.values()) - 0.003
+            assert means[GradingSettings().aggregate] > max(means.values()) - 0.003

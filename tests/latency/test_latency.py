@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 from trueval.errors import InputError, PolicyError
-from trueval.latency.latency import SAMPLES, Clock, Protocol, Sample, Task, measure
-from trueval.latency.sample_ledger import Ledger
+from trueval.latency.latency import SAMPLES, Clock, Protocol, TimedCall, TimedTask, measure
+from trueval.latency.sample_ledger import SampleLedger
 
 QUERIES = ["q1", "q2", "q3", "q4"]
 
@@ -36,13 +36,13 @@ class Virtual:
         return Clock(lambda: self.at, lambda: 1.7e9 + self.at / 1e9, self.sleep)
 
 
-def tasks_of(time: Virtual, log: list[tuple[str, int]], **seconds: float) -> list[Task]:
-    def task(name: str, takes: float) -> Task:
+def tasks_of(time: Virtual, log: list[tuple[str, int]], **seconds: float) -> list[TimedTask]:
+    def task(name: str, takes: float) -> TimedTask:
         def run(query: int) -> None:
             log.append((name, query))
             time.pass_by(takes * (query + 1))
 
-        return Task(name, run)
+        return TimedTask(name, run)
 
     return [task(name, takes) for name, takes in seconds.items()]
 
@@ -71,7 +71,7 @@ def test_a_drift_falls_on_all_tasks_alike_and_in_blocks_it_would_not() -> None:
     def run(_: int) -> None:
         time.pass_by(0.001 * (1 + (time.at - 10**9) / 1e9))
 
-    equal = [Task(name, run) for name in "ab"]
+    equal = [TimedTask(name, run) for name in "ab"]
     samples = measure(equal, [f"q{n}" for n in range(50)], Protocol(queries=50, repeats=8), clock=time.clock).samples
     first, second = (samples.filter(pl.col("task") == name)["seconds"].median() for name in "ab")
     assert samples["seconds"].max() > 2 * samples["seconds"].min()
@@ -101,10 +101,10 @@ def test_the_order_is_another_in_each_repeat_and_the_same_for_one_seed() -> None
 
 @pytest.mark.parametrize("stop", range(0, 24, 3))
 def test_who_was_stopped_goes_on_and_times_nothing_twice(stop: int, tmp_path: Path) -> None:
-    time, ledger, log = Virtual(), Ledger(tmp_path / "new" / "samples.jsonl"), list[tuple[str, int]]()
+    time, ledger, log = Virtual(), SampleLedger(tmp_path / "new" / "samples.jsonl"), list[tuple[str, int]]()
     tasks, protocol = tasks_of(time, log, a=0.001, b=0.002), Protocol(repeats=3, warmup=0)
 
-    def until(sample: Sample) -> None:
+    def until(sample: TimedCall) -> None:
         if len(log) > stop:
             raise KeyboardInterrupt
         ledger.append(sample)
@@ -135,7 +135,7 @@ def test_who_was_stopped_goes_on_and_times_nothing_twice(stop: int, tmp_path: Pa
 
 
 def test_a_ledger_survives_half_a_line_and_a_sample_twice(tmp_path: Path) -> None:
-    ledger, sample = Ledger(tmp_path / "samples.jsonl"), Sample("a", 'q "1"\n', 0, 1.7e9 + 0.125, 0.1 + 0.2)
+    ledger, sample = SampleLedger(tmp_path / "samples.jsonl"), TimedCall("a", 'q "1"\n', 0, 1.7e9 + 0.125, 0.1 + 0.2)
     assert ledger.read().height == 0
     ledger.append(sample)
     with ledger.path.open("ab") as file:
@@ -144,7 +144,7 @@ def test_a_ledger_survives_half_a_line_and_a_sample_twice(tmp_path: Path) -> Non
     ledger.append(sample._replace(seconds=9.0))
     assert list(ledger.read().iter_rows()) == [sample, sample._replace(repeat=2)]
     with pytest.raises(InputError, match=r"samples\.jsonl: cannot be written \(.*\)\. Name another folder\."):
-        Ledger(ledger.path / "samples.jsonl").append(sample)
+        SampleLedger(ledger.path / "samples.jsonl").append(sample)
 
 
 def test_a_task_that_breaks_stops_no_other_and_is_not_called_again() -> None:
@@ -157,8 +157,8 @@ def test_a_task_that_breaks_stops_no_other_and_is_not_called_again() -> None:
         if len(calls) == 4:
             raise InputError("the service is gone")
 
-    cold = Task("cold", lambda _: 1 / 0)
-    found = measure([Task("bad", bad), good, cold], QUERIES, Protocol(repeats=2, warmup=1), clock=time.clock)
+    cold = TimedTask("cold", lambda _: 1 / 0)
+    found = measure([TimedTask("bad", bad), good, cold], QUERIES, Protocol(repeats=2, warmup=1), clock=time.clock)
     assert len(calls) == 4
     assert {name: str(error) for name, error in found.failed.items()} == {
         "bad": "the service is gone",
@@ -180,7 +180,7 @@ def test_the_window_holds_the_call_alone() -> None:
         seen.append(gc.isenabled())
         time.pass_by(0.25)
 
-    samples = measure([Task("a", run, prepare)], ["q"], Protocol(repeats=1, warmup=0), clock=time.clock).samples
+    samples = measure([TimedTask("a", run, prepare)], ["q"], Protocol(repeats=1, warmup=0), clock=time.clock).samples
     assert samples["seconds"].to_list() == [0.25]
     assert samples["started"].to_list() == [1.7e9 + 6.0]
     assert seen == [True, False]
@@ -190,15 +190,15 @@ def test_the_window_holds_the_call_alone() -> None:
 def test_garbage_collection_stays_off_where_it_was_off() -> None:
     gc.disable()
     try:
-        measure([Task("a", str)], ["q"], Protocol())
+        measure([TimedTask("a", str)], ["q"], Protocol())
         assert not gc.isenabled()
     finally:
         gc.enable()
 
 
 def test_nothing_is_measured_of_nothing() -> None:
-    assert measure([Task("a", str)], [], Protocol()).samples.is_empty()
-    assert measure([Task("a", str)], QUERIES, Protocol(queries=0)).samples.is_empty()
+    assert measure([TimedTask("a", str)], [], Protocol()).samples.is_empty()
+    assert measure([TimedTask("a", str)], QUERIES, Protocol(queries=0)).samples.is_empty()
     assert measure([], QUERIES, Protocol()).samples.is_empty()
     assert Protocol(queries=0, rates=(2.0,)).timed(9) == Protocol(queries=0, rates=(2.0,)).served(9) == 0
 
@@ -228,13 +228,13 @@ def test_a_protocol_that_cannot_be_is_refused(wrong: dict[str, object], said: st
 
 def test_two_tasks_of_one_name_are_refused() -> None:
     with pytest.raises(PolicyError, match=r"Tasks need different names\. Got \['a', 'a'\]\."):
-        measure([Task("a", str), Task("a", int)], QUERIES, Protocol())
+        measure([TimedTask("a", str), TimedTask("a", int)], QUERIES, Protocol())
 
 
 def test_a_real_clock_times_a_real_wait() -> None:
     import time
 
-    found = measure([Task("wait", lambda _: time.sleep(0.01))], ["q"], Protocol(repeats=3))
+    found = measure([TimedTask("wait", lambda _: time.sleep(0.01))], ["q"], Protocol(repeats=3))
     assert (found.samples["seconds"] >= 0.0099).all()
     assert abs(found.samples["started"][0] - time.time()) < 60
     assert np.isfinite(found.samples["seconds"].to_numpy()).all()

@@ -18,17 +18,17 @@ from tests.retrieval.pipeline.test_pipeline import ALL, WORDS, Model
 
 from trueval.collection import Collection
 from trueval.errors import InputError
-from trueval.latency.latency import Protocol, Task, measure
+from trueval.latency.latency import Protocol, TimedTask, measure
 from trueval.latency.load_test import closed_loop
 from trueval.latency.percentiles import times_of
-from trueval.latency.serving import Served, ServedStage, _called, _library_call
+from trueval.latency.serving import ServedPipeline, ServedStage, _called, _library_call
 from trueval.models.hosted.account import Account
 from trueval.retrieval.indexes.dense import Dense
 from trueval.retrieval.indexes.index import make_index
 from trueval.retrieval.pipeline.config import settings_of_tables
 from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.retrieval.pipeline.stage_resources import nobody, shared_work
-from trueval.retrieval.pipeline.stage_runner import Work
+from trueval.retrieval.pipeline.stage_runner import StageRunner
 
 for library, extra in (("faiss", "retrieval"), ("bm25s", "retrieval"), ("safetensors", "models")):
     pytest.importorskip(library, reason=f'needs the extra "{extra}"')
@@ -68,10 +68,12 @@ def collection() -> Collection:
 
 
 @contextmanager
-def served(collection: Collection, *systems: dict[str, Any], account: Account | None = None) -> Iterator[list[Served]]:
+def served(
+    collection: Collection, *systems: dict[str, Any], account: Account | None = None
+) -> Iterator[list[ServedPipeline]]:
     with shared_work(None, account or Account(), kept=False) as shared:
         settings = [settings_of_tables(tables, "test") for tables in systems]
-        yield [Served(Work(collection, each, shared, nobody)) for each in settings]
+        yield [ServedPipeline(StageRunner(collection, each, shared, nobody)) for each in settings]
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
@@ -189,7 +191,7 @@ def hosted(service: Loopback) -> dict[str, Any]:
 
 
 @contextmanager
-def timed(collection: Collection, service: Loopback, max_cost: float | None) -> Iterator[Served]:
+def timed(collection: Collection, service: Loopback, max_cost: float | None) -> Iterator[ServedPipeline]:
     """A hosted system whose vectors are there; what is sent from then on is timing."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -320,10 +322,12 @@ def test_our_own_time_inside_of_a_stage_is_small() -> None:
     for spec in ("flat", "hnsw"):
         index = make_index(spec)
         index.build(documents)
-        task = Task(spec, _called, lambda query, index=index: _library_call(index, queries[query : query + 1], 100))
+        task = TimedTask(
+            spec, _called, lambda query, index=index: _library_call(index, queries[query : query + 1], 100)
+        )
         library: Any = index
         shares[spec] = own_share(ServedStage("retrieve", task), library.faiss, "search", 10)
-        whole_search = Task(spec, lambda query, index=index: index.search(queries[query : query + 1], 100))
+        whole_search = TimedTask(spec, lambda query, index=index: index.search(queries[query : query + 1], 100))
         shares[f"{spec} with our order of ties"] = own_share(
             ServedStage("retrieve", whole_search), library.faiss, "search", 10
         )

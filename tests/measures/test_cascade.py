@@ -15,7 +15,7 @@ from trueval.evaluation.arrays import evaluate_arrays
 from trueval.evaluation.evaluate import evaluate
 from trueval.judgments import Judgments
 from trueval.measures.orders import survival
-from trueval.measures.orders.survival import Takers, gone, gone_together, second_moments
+from trueval.measures.orders.survival import GroupTakers, gone, gone_together, second_moments
 from trueval.run import Run
 
 CLOSE = 1e-12
@@ -68,7 +68,7 @@ def test_a_large_group_of_several_grades_agrees_with_samples() -> None:
 def test_what_is_gone_is_the_mean_over_subsets() -> None:
     """Of three documents that take something and two that do not, over all subsets and pairs of subsets."""
     inner, outer = np.array([[0.5, 0.2, 0.9]]), np.array([[0.7, 0.4, 0.1]])
-    first, second = (Takers(each, 1 - each, np.array([3])) for each in (inner, outer))
+    first, second = (GroupTakers(each, 1 - each, np.array([3])) for each in (inner, outer))
     alone, both = gone(np.array([5]), first, 5)[0], gone_together(np.array([5]), first, second, 5)[0]
     orders = list(itertools.permutations(range(5)))
 
@@ -86,7 +86,7 @@ def test_what_is_gone_is_the_mean_over_subsets() -> None:
 def test_second_moments_are_sums_over_pairs_of_ranks(tied: int, takers: int, ranks: int) -> None:
     """From what two numbers of ranks take together; a second group of the block has fewer of everything."""
     taken = np.array([[0.5, 0.2, 0.9, 1.0, 0.03][:takers], [0.7] + [0.0] * (takers - 1)])
-    given = Takers(taken, 1 - taken, np.array([takers, 1]))
+    given = GroupTakers(taken, 1 - taken, np.array([takers, 1]))
     steps = np.array([[0.0, *range(1, ranks + 1)], [0.0, 1.0] + [0.0] * (ranks - 1)])
     joint = gone_together(np.array([tied, 2]), given, given, ranks)
     s, t = np.meshgrid(*[np.arange(ranks + 1)] * 2)

@@ -12,7 +12,7 @@ import pytest
 from trueval.evaluation.arrays import evaluate_arrays
 from trueval.measures import interpolated_curve
 from trueval.measures.orders import curve_moments
-from trueval.measures.orders.best_precision import Group, chances_at_most
+from trueval.measures.orders.best_precision import HitGroup, chances_at_most
 
 
 def test_by_hand() -> None:
@@ -94,13 +94,13 @@ def test_the_eleven_points_where_the_depth_cuts_a_tie(depth: int | None, late: f
 def test_precisions_of_a_block_are_found_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not once per relevant document: 4 of them and 40 ask for the places of a block of values as often."""
     calls: dict[int, int] = {}
-    places = Group.places_above
+    places = HitGroup.places_above
 
-    def counted(group: Group, *given: Any) -> np.ndarray:
+    def counted(group: HitGroup, *given: Any) -> np.ndarray:
         calls[group.relevant] = calls.get(group.relevant, 0) + 1
         return places(group, *given)
 
-    monkeypatch.setattr(Group, "places_above", counted)
+    monkeypatch.setattr(HitGroup, "places_above", counted)
     for relevant in (4, 40):
-        chances_at_most(Group(0, 80, relevant, 0, 80), np.array([1]), np.linspace(0.9, 1.0, 10))
+        chances_at_most(HitGroup(0, 80, relevant, 0, 80), np.array([1]), np.linspace(0.9, 1.0, 10))
     assert calls[4] == calls[40]

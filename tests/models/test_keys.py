@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from trueval.models.output_part import Part
+from trueval.models.output_part import OutputPart
 from trueval.models.outputs import place_of, settings_of, weights_hash
 from trueval.retrieval.pipeline import cache_keys
 
@@ -23,7 +23,7 @@ def place(folder: Path, **options: Any) -> str:
     from trueval.models import load_model
 
     model = load_model(f"multilingual-e5-large:{folder}", **{"device": "cpu", "dtype": "float32", **options})
-    part = Part("documents", ["a"], ["a"], model.embed_documents, len)
+    part = OutputPart("documents", ["a"], ["a"], model.embed_documents, len)
     return place_of(settings_of(model), part.name, part.texts(), Path("store")).identity
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from trueval.collection import Candidates, Collection
 from trueval.errors import TruevalWarning
-from trueval.models.output_part import Part
+from trueval.models.output_part import OutputPart
 from trueval.models.output_reuse import missing_items, reused_outputs, reused_part
 from trueval.models.outputs import model_outputs, parts_of, settings_of
 
@@ -76,7 +76,7 @@ def test_another_model_and_other_settings_know_nothing_of_each_other(tmp_path: P
     assert len(missing_items(settings_of(one), pairs_of(candidates(q=[1, 2], s=[2])), tmp_path)) == 1
 
 
-def pairs_of(asked: Candidates) -> Part:
+def pairs_of(asked: Candidates) -> OutputPart:
     return parts_of(Reranker(), COLLECTION, asked)[0]
 
 
@@ -162,8 +162,8 @@ def test_vectors_of_every_token_are_taken_by_text_too(tmp_path: Path):
     model = LateInteraction()
     settings = settings_of(model)
 
-    def part(*texts: str) -> Part:
-        return Part("documents", texts, texts, model.embed, len)
+    def part(*texts: str) -> OutputPart:
+        return OutputPart("documents", texts, texts, model.embed, len)
 
     first = part("a bb", "ccc", "d ee fff")
     reused_part(model, first, settings, tmp_path)

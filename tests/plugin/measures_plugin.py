@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from trueval.measures import Definition, Measure, Values, linear
-from trueval.measures.orders.weights import Table
+from trueval.measures.orders.weights import WeightTable
 from trueval.measures.parameters import REL, count_relevant, is_relevant
 from trueval.standings.standings import Standings
 
 
 def _ladder(standings: Standings, measure: Measure) -> Values:
     relevant = is_relevant(standings.grade, measure).astype(float)
-    weights = Table(1 - np.arange(standings.limit(measure.cutoff)) / (measure.cutoff or 1))
+    weights = WeightTable(1 - np.arange(standings.limit(measure.cutoff)) / (measure.cutoff or 1))
     undefined = count_relevant(standings, measure) == 0
     return linear(standings, relevant, weights, np.ones(standings.queries), undefined)
 

@@ -13,7 +13,7 @@ from trueval.collection import Candidates, Collection, candidate_lists
 from trueval.errors import InputError, PolicyError
 from trueval.numerics import round_to, storage_dtype
 from trueval.precision.audit import audit, audit_blocks, audit_passes
-from trueval.precision.audit_result import Flip
+from trueval.precision.audit_result import ModelFlip
 from trueval.precision.logits import read_logits
 from trueval.precision.model_passes import Passes
 from trueval.precision.regimes import Regime, plan, scored
@@ -140,8 +140,8 @@ def test_models_whose_order_ties_decide() -> None:
     }
     found = audit(runs, grades, "RR", **PAPER)
     assert found.flips() == (
-        Flip("flips", "RR", "bfloat16_bfloat16", "b", "a"),
-        Flip("undecidable", "RR", "bfloat16_bfloat16", "b", "a"),
+        ModelFlip("flips", "RR", "bfloat16_bfloat16", "b", "a"),
+        ModelFlip("undecidable", "RR", "bfloat16_bfloat16", "b", "a"),
     )
     other = {low["a"]: runs[low["a"]], low["b"]._replace(scoring_format="float32"): runs[low["b"]]}
     assert audit(other, grades, "RR", **PAPER).flips() == ()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from trueval.errors import InputError
-from trueval.precision.scoring_agreement import Resolution, agreement, resolution_of_ties
+from trueval.precision.scoring_agreement import TieResolution, agreement, resolution_of_ties
 
 
 def orders(scores: list[float]) -> list[tuple[int, ...]]:
@@ -74,7 +74,7 @@ def test_resolution_counts_pairs() -> None:
             given = np.sign(fine[i] - fine[j]) * np.sign(reference[i] - reference[j])
             counts[0] += 1
             counts[{1: 1, -1: 2, 0: 3}[int(given)]] += 1
-    assert resolution_of_ties(low * 1.0, fine * 1.0, reference * 1.0) == Resolution(*counts)
+    assert resolution_of_ties(low * 1.0, fine * 1.0, reference * 1.0) == TieResolution(*counts)
     assert counts[2] > 0 < counts[3] < counts[5]
 
 

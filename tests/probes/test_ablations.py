@@ -11,7 +11,7 @@ from tests.examples import examples
 from trueval.errors import PolicyError
 from trueval.probes.ablations import ABLATIONS, DIACRITICS, NARROW, find_ablations, initials, without_diacritics
 from trueval.probes.authors import LANGUAGES, Name, plain, sample_people
-from trueval.probes.stimuli import TEMPLATES, Bundle, Parts, bundles
+from trueval.probes.stimuli import TEMPLATES, Stimulus, TextParts, bundles
 
 Form = Literal["NFC", "NFD"]
 # Any character, and often those that normalisation, case and marks are about.
@@ -23,7 +23,7 @@ WORDS = st.text(LETTERS, min_size=1, max_size=10)
 
 
 @st.composite
-def any_bundles(draw: st.DrawFn) -> Bundle:
+def any_bundles(draw: st.DrawFn) -> Stimulus:
     """Bundles of any texts in one of the two forms; the names of C1, C2a, C2b and C4 are different."""
     form: Form = draw(st.sampled_from(["NFC", "NFD"]))
     language = draw(st.sampled_from(LANGUAGES))
@@ -37,18 +37,18 @@ def any_bundles(draw: st.DrawFn) -> Bundle:
     templates = TEMPLATES[language]
     segments = (draw(st.sampled_from(templates.works)), templates.author)
     shown = [(0, 0), (1, 0), (2, 0), (0, 1), (3, 1)]
-    return Bundle(
+    return Stimulus(
         draw(st.integers(0, 200)),
         language,
-        Parts(authors[0], "", topic, "", (draw(st.sampled_from(templates.queries)),)),
-        tuple(Parts(authors[who], titles[what], "", templates.label, segments) for who, what in shown),
+        TextParts(authors[0], "", topic, "", (draw(st.sampled_from(templates.queries)),)),
+        tuple(TextParts(authors[who], titles[what], "", templates.label, segments) for who, what in shown),
         frozenset(plain(author.text) for author in authors),
     )
 
 
 @examples(500)
 @given(bundle=any_bundles())
-def test_every_ablation_keeps_its_promise(bundle: Bundle) -> None:
+def test_every_ablation_keeps_its_promise(bundle: Stimulus) -> None:
     for name in ABLATIONS:
         keeps_its_promise(name, bundle)
     masks_all_authors(bundle)
@@ -58,7 +58,7 @@ def test_every_ablation_keeps_its_promise(bundle: Bundle) -> None:
     stresses_normalisation(bundle)
 
 
-def keeps_its_promise(name: str, bundle: Bundle) -> None:
+def keeps_its_promise(name: str, bundle: Stimulus) -> None:
     ablation = ABLATIONS[name]
     before = bundle.texts()
     once = ablation.apply(bundle)
@@ -90,7 +90,7 @@ def test_what_promises_neither_is_neither() -> None:
         assert (ablation.undo is None) == (ablation.claim != "reversible")
 
 
-def masks_all_authors(bundle: Bundle) -> None:
+def masks_all_authors(bundle: Stimulus) -> None:
     texts = ABLATIONS["hard_name_mask"].apply(bundle).texts()
     assert texts.candidates[0] == texts.candidates[1] == texts.candidates[2]
     assert texts.candidates[3] == texts.candidates[4]
@@ -99,7 +99,7 @@ def masks_all_authors(bundle: Bundle) -> None:
     assert mask in texts.candidates[0]
 
 
-def keeps_who_is_who(bundle: Bundle) -> None:
+def keeps_who_is_who(bundle: Stimulus) -> None:
     changed = ABLATIONS["gibberish_name"].apply(bundle)
     before = [plain(parts.author.text) for parts in (bundle.query, *bundle.candidates)]
     after = [parts.author.text for parts in (changed.query, *changed.candidates)]
@@ -107,7 +107,7 @@ def keeps_who_is_who(bundle: Bundle) -> None:
     assert all(each.startswith("ID-") and len(each) == 9 and each.isascii() for each in after)
 
 
-def names_near_misses(bundle: Bundle) -> None:
+def names_near_misses(bundle: Stimulus) -> None:
     distance = pytest.importorskip("rapidfuzz.distance").Levenshtein.distance
     changed = ABLATIONS["edit_distance_near_miss"].apply(bundle)
     true = plain(bundle.query.author.text)
@@ -118,14 +118,14 @@ def names_near_misses(bundle: Bundle) -> None:
     assert changed.query == bundle.query
 
 
-def leaves_no_diacritics(bundle: Bundle) -> None:
+def leaves_no_diacritics(bundle: Stimulus) -> None:
     texts = ABLATIONS["strip_diacritics"].apply(bundle).texts()
     for text in (texts.query, *texts.candidates):
         assert not DIACRITICS.search(unicodedata.normalize("NFD", text))
         assert unicodedata.is_normalized("NFC", text)
 
 
-def stresses_normalisation(bundle: Bundle) -> None:
+def stresses_normalisation(bundle: Stimulus) -> None:
     texts = ABLATIONS["unicode_normalization_stress"].apply(bundle).texts()
     assert texts.query == plain(bundle.query.text)
     for before, text in zip(bundle.texts().candidates, texts.candidates, strict=True):

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from trueval.errors import InputError, TruevalWarning
-from trueval.probes.authors import LANGUAGES, Name, People, read_people, sample_people, split_name
+from trueval.probes.authors import LANGUAGES, Authors, Name, read_people, sample_people, split_name
 
 CSV = "author,title,topic\nAnn Lee,Wings,flight\nBo Ek,Sails,ships\nCy Orr,Rails,trains\nDi Moe,Roads,cars\n"
 
@@ -133,7 +133,7 @@ def test_a_name_is_written_in_its_order() -> None:
 
 
 def test_people_know_all_their_names() -> None:
-    assert People(sample_people("en").works[:3], "x").names == {
+    assert Authors(sample_people("en").works[:3], "x").names == {
         "Manon Lefèvre",
         "Élodie Marchand-Keller",
         "Jean-Baptiste Oudinet",

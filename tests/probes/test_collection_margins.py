@@ -15,17 +15,17 @@ from tests.tradeoff import made
 import trueval as tv
 from trueval.collection import Collection
 from trueval.errors import InputError
-from trueval.probes.authors import Name, People, WorkOf
+from trueval.probes.authors import Authors, AuthorWork, Name
 from trueval.probes.collection_margins import trials_of
 from trueval.probes.conditions import find_conditions
 from trueval.probes.mentions import Mentions
-from trueval.probes.prediction import Choices
+from trueval.probes.prediction import PredictionChoices
 from trueval.probes.probe_retrieval_correlation import probe_join
 from trueval.probes.probe_systems import systems
 
 # The words that the model counts are names, so that a name that goes moves the vector.
 AUTHORS = [Name("", word) for word in made.WORDS[:8]]
-MENTIONS = Mentions(People(tuple(WorkOf(name, f"t{at}", f"t{at}") for at, name in enumerate(AUTHORS)), "test"))
+MENTIONS = Mentions(Authors(tuple(AuthorWork(name, f"t{at}", f"t{at}") for at, name in enumerate(AUTHORS)), "test"))
 
 
 def collection() -> Collection:
@@ -85,7 +85,7 @@ def test_the_join_says_what_margins_of_names_say(tmp_path: Path, monkeypatch: py
         chosen,
         "R@10",
         mentions=MENTIONS,
-        choices=Choices(resamples=50, threads=1),
+        choices=PredictionChoices(resamples=50, threads=1),
         cache=tmp_path / "cache",
     )
     asked = {query: text for query, text in texts.queries.items() if made.WORDS.index(text.split()[0]) < len(AUTHORS)}
@@ -132,7 +132,7 @@ def found_losses(texts: Collection, asked: dict[str, str], change: Any, place: P
 
 
 def test_a_table_of_other_people_is_refused() -> None:
-    other = Mentions(People((WorkOf(Name("Ann", "Lee"), "t", "t"),), "test"))
+    other = Mentions(Authors((AuthorWork(Name("Ann", "Lee"), "t", "t"),), "test"))
     with pytest.raises(InputError, match=r"0 of 30 judged queries name an author of the table \(Ann Lee, \.\.\.\)"):
         probe_join(collection(), {"bm25": {}}, find_conditions(["noise-1"], "en"), "R@10", mentions=other)
 
@@ -145,7 +145,7 @@ def test_impostors_are_named_neither_in_the_query_nor_in_the_document_and_have_a
     texts = Collection("made", "made", documents, queries, judged)
 
     def tried(*more: Name) -> dict[str, set[str]]:
-        people = People(tuple(WorkOf(name, "t", "t") for name in (*authors, *more)), "test")
+        people = Authors(tuple(AuthorWork(name, "t", "t") for name in (*authors, *more)), "test")
         trials = trials_of(texts, Mentions(people), 0)
         return {query: {trials.documents[each] for each in places} for query, places in trials.places.items()}
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau, spearmanr
 
-from trueval.probes.correlation import LEAST, Stratum, _both, across, correlate
+from trueval.probes.correlation import LEAST, CorrelationStratum, _both, across, correlate
 
 
-def coarse(rng: np.random.Generator, queries: int) -> Stratum:
+def coarse(rng: np.random.Generator, queries: int) -> CorrelationStratum:
     """Values with many ties."""
     x, y = rng.integers(0, 6, queries).astype(float), rng.integers(0, 3, queries).astype(float)
     x[:2], y[:2] = (0, 5), (0, 2)
-    return Stratum(x, y)
+    return CorrelationStratum(x, y)
 
 
 @pytest.mark.parametrize("queries", [LEAST, 17, 60])
@@ -56,7 +56,7 @@ def test_within_strata_is_written_out() -> None:
 
 def test_a_difference_between_strata_is_not_prediction() -> None:
     rng = np.random.default_rng(2)
-    apart = [Stratum(rng.random(80) + 5 * place, rng.random(80) + 5 * place) for place in range(3)]
+    apart = [CorrelationStratum(rng.random(80) + 5 * place, rng.random(80) + 5 * place) for place in range(3)]
     within = correlate(apart)
     assert across(apart).low > 0.8  # three clouds one above the other
     assert within.spearman.low < 0 < within.spearman.high
@@ -65,7 +65,7 @@ def test_a_difference_between_strata_is_not_prediction() -> None:
 
 def test_queries_are_the_clusters() -> None:
     rng = np.random.default_rng(3)
-    one = Stratum(rng.random(40), rng.random(40))
+    one = CorrelationStratum(rng.random(40), rng.random(40))
     alone, copies = correlate([one]), correlate([one] * 9)
     assert (copies.spearman.low, copies.spearman.high) == pytest.approx((alone.spearman.low, alone.spearman.high))
     assert (copies.kendall.low, copies.kendall.high) == pytest.approx((alone.kendall.low, alone.kendall.high))
@@ -82,17 +82,24 @@ def test_threads_and_the_size_of_blocks_change_no_bit(monkeypatch: pytest.Monkey
 
 def test_where_nothing_varies_there_is_a_reason_and_no_number() -> None:
     x = np.arange(10.0)
-    same, few = correlate([Stratum(x, np.zeros(10))], names=("drop", "the change")), correlate([Stratum(x[:5], x[:5])])
+    same, few = (
+        correlate([CorrelationStratum(x, np.zeros(10))], names=("drop", "the change")),
+        correlate([CorrelationStratum(x[:5], x[:5])]),
+    )
     assert same.reason == "the change is the same for every query, so that there is no order to compare."
     assert few.reason == "5 queries are too few: 6 are the least."
-    rare = correlate([Stratum(x, np.eye(10)[9])], names=("drop", "the change"))  # one query loses: 35 % draw it never
+    rare = correlate(
+        [CorrelationStratum(x, np.eye(10)[9])], names=("drop", "the change")
+    )  # one query loses: 35 % draw it never
     assert rare.spearman.value == pytest.approx(spearmanr(x, np.eye(10)[9]).statistic)
     assert rare.reason.startswith("No interval: in 3")
     for told in (same.to_dict(), few.to_dict()):
         assert (told["spearman"], told["low"], told["kendall"]["value"]) == (None, None, None)
     assert (rare.to_dict()["low"], rare.to_dict()["kendall"]["low"]) == (None, None)
     # A stratum without variance is left out of those that have it, and adds nothing below the line.
-    assert correlate([Stratum(x, x), Stratum(x, np.zeros(10))], resamples=20).spearman.value == 1.0
+    assert (
+        correlate([CorrelationStratum(x, x), CorrelationStratum(x, np.zeros(10))], resamples=20).spearman.value == 1.0
+    )
 
 
 @pytest.mark.evidence
@@ -101,9 +108,11 @@ def test_intervals_hold_the_true_correlation(queries: int, slope: float) -> None
     """Drops are skewed; of ten queries six lose nothing, as recall has it."""
     rng = np.random.default_rng(queries)
 
-    def drawn(count: int) -> Stratum:
+    def drawn(count: int) -> CorrelationStratum:
         x = rng.gamma(2.0, 1.0, count)
-        return Stratum(x, np.maximum(0, np.round(2 * (slope * x + rng.normal(0, 1, count) - 0.5 - 2 * slope)) / 2))
+        return CorrelationStratum(
+            x, np.maximum(0, np.round(2 * (slope * x + rng.normal(0, 1, count) - 0.5 - 2 * slope)) / 2)
+        )
 
     many = drawn(200_000)
     true = spearmanr(*many).statistic, kendalltau(*many).statistic

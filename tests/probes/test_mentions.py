@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trueval.errors import PolicyError
-from trueval.probes.authors import Name, People, WorkOf, sample_people
+from trueval.probes.authors import Authors, AuthorWork, Name, sample_people
 from trueval.probes.conditions import OF_NAMES, find_conditions
 from trueval.probes.edits import levenshtein
 from trueval.probes.mentions import Mentions, forms
 
 
 def table(*names: Name) -> Mentions:
-    return Mentions(People(tuple(WorkOf(name, f"t{at}", f"t{at}") for at, name in enumerate(names)), "test"))
+    return Mentions(Authors(tuple(AuthorWork(name, f"t{at}", f"t{at}") for at, name in enumerate(names)), "test"))
 
 
 KNOWN = table(

@@ -10,17 +10,17 @@ from tests.probes.models import KeptLetters, LetterReranker, Letters, LetterToke
 from trueval.errors import PolicyError
 from trueval.probes.ablations import ABLATIONS
 from trueval.probes.authors import sample_people
-from trueval.probes.margin_summary import LEAST_PART, Resampling, Statistic, least_margin, statistics, summarise
-from trueval.probes.model_scorers import CosineScorer, LogitScorer, MaxSimScorer, Passed
+from trueval.probes.margin_summary import LEAST_PART, ResamplingSettings, Statistic, least_margin, statistics, summarise
+from trueval.probes.model_scorers import CosineScorer, LogitScorer, MaxSimScorer, ModelOutputs
 from trueval.probes.names import NamesDesign, NamesProbe, design_names, probe_names
 from trueval.probes.scorer import Bm25Scorer, Hybrid, PairScorer
 from trueval.probes.stimuli import bundles
 
 QUERIES, RUNS = 10, 2
-PLAIN = Resampling(0.95, 1000, 0, 1)
+PLAIN = ResamplingSettings(0.95, 1000, 0, 1)
 
 
-def statistic(values: np.ndarray, kept: np.ndarray, authors: np.ndarray, how: Resampling) -> Statistic:
+def statistic(values: np.ndarray, kept: np.ndarray, authors: np.ndarray, how: ResamplingSettings) -> Statistic:
     return statistics(values[None], kept, authors, how)[0]
 
 
@@ -31,7 +31,7 @@ def design() -> NamesDesign:
 
 @pytest.fixture(scope="module")
 def probe(design: NamesDesign) -> NamesProbe:
-    return probe_names(CosineScorer(Passed(Letters()), scoring="float64"), design)
+    return probe_names(CosineScorer(ModelOutputs(Letters()), scoring="float64"), design)
 
 
 def naive_margins(condition: str, run: int) -> list[list[float]]:
@@ -53,12 +53,19 @@ def test_margins_are_those_of_a_naive_twin(probe: NamesProbe) -> None:
 
 
 def scorers() -> list[PairScorer]:
-    passed = Passed(Letters())
+    passed = ModelOutputs(Letters())
     dense = [CosineScorer(passed, dimension=dimension) for dimension in (None, 16, 8)]
     low = CosineScorer(passed, scoring="bfloat16", stored="float8_e4m3fn")
     sparse = Bm25Scorer("fr")
-    rerankers = [LogitScorer(Passed(LetterReranker(labels))) for labels in (1, 2)]
-    return [*dense, low, sparse, Hybrid("both", (dense[0], sparse)), MaxSimScorer(Passed(LetterTokens())), *rerankers]
+    rerankers = [LogitScorer(ModelOutputs(LetterReranker(labels))) for labels in (1, 2)]
+    return [
+        *dense,
+        low,
+        sparse,
+        Hybrid("both", (dense[0], sparse)),
+        MaxSimScorer(ModelOutputs(LetterTokens())),
+        *rerankers,
+    ]
 
 
 def test_a_mask_takes_all_of_the_margin_from_every_scorer(design: NamesDesign) -> None:
@@ -75,13 +82,13 @@ def test_a_mask_takes_all_of_the_margin_from_every_scorer(design: NamesDesign) -
 
 
 def test_a_probe_is_the_same_on_one_thread_and_two(design: NamesDesign, probe: NamesProbe) -> None:
-    again = probe_names(CosineScorer(Passed(Letters()), scoring="float64"), design)
+    again = probe_names(CosineScorer(ModelOutputs(Letters()), scoring="float64"), design)
     one, two = (
         summarise([each], threads=threads, resamples=1000).to_dict() for each, threads in ((probe, 1), (again, 2))
     )
     assert one == two
     other = design_names(sample_people("fr"), language="fr", queries=QUERIES, runs=RUNS, seed=5)
-    assert probe_names(CosineScorer(Passed(Letters())), other).margins["base"].values.tolist() != (
+    assert probe_names(CosineScorer(ModelOutputs(Letters())), other).margins["base"].values.tolist() != (
         probe.margins["base"].values.tolist()
     )
 
@@ -90,7 +97,7 @@ def test_fewer_ablations_or_runs_change_nothing_else(probe: NamesProbe) -> None:
     some = design_names(
         sample_people("fr"), language="fr", queries=QUERIES, runs=1, seed=4, ablations=["initials_form"]
     )
-    found = probe_names(CosineScorer(Passed(Letters()), scoring="float64"), some)
+    found = probe_names(CosineScorer(ModelOutputs(Letters()), scoring="float64"), some)
     assert list(found.margins) == ["base", "initials_form"]
     for condition, margins in found.margins.items():
         assert (margins.values == probe.margins[condition].values[:1]).all()
@@ -99,7 +106,7 @@ def test_fewer_ablations_or_runs_change_nothing_else(probe: NamesProbe) -> None:
 def test_every_text_goes_through_a_model_once(design: NamesDesign, tmp_path: Path) -> None:
     pytest.importorskip("safetensors", reason="safetensors, of the extra models, is not installed")
     model = KeptLetters()
-    passed = Passed(model, folder=tmp_path)
+    passed = ModelOutputs(model, folder=tmp_path)
     for dimension in (None, 16, 8):
         probe_names(CosineScorer(passed, dimension=dimension), design)
     assert len(model.asked) == design.texts
@@ -147,13 +154,13 @@ def test_percentages_leave_out_small_margins(probe: NamesProbe) -> None:
 
 
 def test_scores_of_another_unit_have_a_least_margin_of_their_own(design: NamesDesign) -> None:
-    found = probe_names(LogitScorer(Passed(LetterReranker())), design)
+    found = probe_names(LogitScorer(ModelOutputs(LetterReranker())), design)
     reach = found.margins["base"].values[..., 2].mean()
     assert least_margin(found) == pytest.approx(LEAST_PART * reach)
     assert pytest.approx(0.0443, abs=5e-5) == LEAST_PART
     # Scores in another unit change nothing of what can be compared.
     one, two = (
-        summarise([probe_names(LogitScorer(Passed(LetterReranker(labels))), design)], resamples=250).to_dict()
+        summarise([probe_names(LogitScorer(ModelOutputs(LetterReranker(labels))), design)], resamples=250).to_dict()
         for labels in (1, 2)
     )
     for first, second in zip(one["scorers"][0]["conditions"], two["scorers"][0]["conditions"], strict=True):
@@ -165,7 +172,7 @@ def test_scores_of_another_unit_have_a_least_margin_of_their_own(design: NamesDe
 def test_a_margin_within_rounding_is_said_to_be() -> None:
     design = design_names(sample_people("en"), queries=QUERIES, runs=1, ablations=["edit_distance_near_miss"])
     fine, coarse = (
-        summarise([probe_names(CosineScorer(Passed(Letters()), scoring=form), design)], resamples=250).to_dict()
+        summarise([probe_names(CosineScorer(ModelOutputs(Letters()), scoring=form), design)], resamples=250).to_dict()
         for form in ("float32", "float8_e5m2")
     )
     shares = [[each["within_grain"] for each in found["scorers"][0]["conditions"]] for found in (fine, coarse)]

@@ -19,9 +19,9 @@ from trueval.probes.denoising_accuracy import stripped
 from trueval.probes.noise import (
     CLEAN,
     JUDGE,
-    Condition,
-    Design,
+    NoiseCondition,
     NoiseProbe,
+    NoiseSettings,
     default_measures,
     drawn,
     probe_noise,
@@ -29,7 +29,7 @@ from trueval.probes.noise import (
     texts_of,
 )
 from trueval.probes.noise_summary import is_clean, means, summarized, told
-from trueval.probes.prediction import Choices
+from trueval.probes.prediction import PredictionChoices
 from trueval.probes.probe_retrieval_correlation import probe_join
 from trueval.probes.probe_systems import systems
 from trueval.probes.query_noise import noisy
@@ -68,7 +68,7 @@ def sample() -> Collection:
     return Collection.read(str(sample_path()))
 
 
-DESIGN = Design("en", levels=(0, 2, 4), queries=8, seed=5)
+DESIGN = NoiseSettings("en", levels=(0, 2, 4), queries=8, seed=5)
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def test_the_clean_condition_is_the_pipeline_itself(probe: NoiseProbe, sample: C
 
 
 def test_a_noisy_condition_is_the_pipeline_with_the_noisy_texts(probe: NoiseProbe, sample: Collection) -> None:
-    condition = Condition(4, "held-out", "rules", True)
+    condition = NoiseCondition(4, "held-out", "rules", True)
     chosen, at = drawn(sample, DESIGN), probe.row(condition)
     written = {
         query: denoise(noisy(text, 4, "en", seed=5, bank="held-out").text) for query, text in chosen.queries.items()
@@ -106,7 +106,7 @@ def test_a_noisy_condition_is_the_pipeline_with_the_noisy_texts(probe: NoiseProb
 
 def test_the_guard_writes_one_way_at_the_end_and_denoising_does_not() -> None:
     design = replace(DESIGN, language="fr", levels=(4,))
-    conditions = (CLEAN, Condition(4, "known", "rules", False), Condition(4, "known", "rules", True))
+    conditions = (CLEAN, NoiseCondition(4, "known", "rules", False), NoiseCondition(4, "known", "rules", True))
     queries = {f"q{at}": f"Qu'est-ce que l'été {at} ?" for at in range(20)}
     _, cut, guarded = texts_of(conditions, queries, design, None).texts
     assert any(one_writing(text) != text for text in cut)
@@ -117,10 +117,10 @@ def test_conditions_are_every_way_once_the_clean_one_first() -> None:
     found = list(DESIGN.conditions())
     assert found[0] == CLEAN
     assert len(found) == len(set(found)) == 4 + 2 * 2 * 2 * 2  # level 0 has no templates
-    assert list(Design("en", levels=(3,), denoised=("rules",), normalised=(True,)).conditions()) == [
+    assert list(NoiseSettings("en", levels=(3,), denoised=("rules",), normalised=(True,)).conditions()) == [
         CLEAN,
-        Condition(3, "known", "rules", True),
-        Condition(3, "held-out", "rules", True),
+        NoiseCondition(3, "known", "rules", True),
+        NoiseCondition(3, "held-out", "rules", True),
     ]
 
 
@@ -173,7 +173,7 @@ def test_a_judge_sees_each_different_text_once_and_may_answer_nothing(sample: Co
     written = texts_of(conditions, queries, design, rewriter).texts
     assert len(asked) == len(set(asked))
     assert set(asked) == set(raw_texts(queries, design))
-    at = conditions.index(Condition(1, "known", JUDGE, False))
+    at = conditions.index(NoiseCondition(1, "known", JUDGE, False))
     for text, query in zip(written[at], queries.values(), strict=True):
         given = noisy(query, 1, "en", seed=5).text
         assert text == (given if given.endswith("?") else given.upper())
@@ -187,7 +187,7 @@ def test_the_result_has_paired_changes_and_keeps_ties(probe: NoiseProbe, sample:
     (model,) = result["models"]
     assert [told(level) for level in model["levels"][:2]] == ["clean", "clean, normalised"]
     assert [is_clean(level) for level in model["levels"][:2]] == [True, False]
-    at = probe.row(Condition(4, "known", "none", False))
+    at = probe.row(NoiseCondition(4, "known", "none", False))
     level, worth = model["levels"][at], probe.worth["R(rel=4)@10"]
     change = level["measures"]["R(rel=4)@10"]
     assert change["change"] == pytest.approx((worth[at] - worth[0]).mean())
@@ -251,13 +251,13 @@ def test_bad_designs() -> None:
         ({"denoised": ()}, "denoise must name one"),
     ):
         with pytest.raises(InputError, match=words):
-            Design("en", **options)  # type: ignore[arg-type]
+            NoiseSettings("en", **options)  # type: ignore[arg-type]
 
 
 def test_unknown_conditions_of_a_probe_are_refused(probe: NoiseProbe) -> None:
     assert isinstance(probe.lists, Reshuffle)
     with pytest.raises(InputError, match="no condition"):
-        probe.row(Condition(1, "known", "none", False))
+        probe.row(NoiseCondition(1, "known", "none", False))
 
 
 @pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
@@ -273,7 +273,7 @@ def test_a_query_that_loses_all_results_keeps_nothing() -> None:
         tv.Judgments.from_dict({word: {word: 1} for word in words}),
     )
     (bm25,) = systems((), "flat", language="en", bm25=True, hybrid=False)
-    design = Design("en", (4,), ("known",), ("none",), (False,))
+    design = NoiseSettings("en", (4,), ("known",), ("none",), (False,))
     (found,) = probe_noise([bm25], collection, design, measures="R@10 N-Recall4+@10")
     lost = found.worth["R@10"][1] == 0
     assert 0 < lost.sum() < len(words)
@@ -288,7 +288,11 @@ def test_a_query_that_loses_all_results_keeps_nothing() -> None:
     change = summarized([skipped], collection).to_dict()["models"][0]["levels"][1]["measures"]["nDCG@10"]
     assert change["change"] == pytest.approx(change["noisy"] - change["clean"])
     joined = probe_join(
-        collection, {"bm25": bm25.settings}, find_conditions(["noise-4"], "en"), "R@10", choices=Choices(resamples=50)
+        collection,
+        {"bm25": bm25.settings},
+        find_conditions(["noise-4"], "en"),
+        "R@10",
+        choices=PredictionChoices(resamples=50),
     )
     overlap = next(each for each in joined.models if each.signal == "overlap")
     assert overlap.found.spearman.value == pytest.approx(1)  # who loses all loses most
@@ -301,7 +305,7 @@ def test_a_condition_under_which_no_query_finds_anything_is_a_result() -> None:
     judged = tv.Judgments.from_dict({"q": {"d0": 1}, "r": {"d1": 1}})
     collection = Collection("made", "made", documents, {"q": "zebra", "r": "xylophone"}, judged)
     (bm25,) = systems((), "flat", language="en", bm25=True, hybrid=False)
-    design = Design("en", (1,), ("known",), ("none",), (False,))
+    design = NoiseSettings("en", (1,), ("known",), ("none",), (False,))
     (found,) = probe_noise([bm25], collection, design, measures="R@10")
     assert found.worth["R@10"].tolist() == [[0, 0], [1, 1]]
     assert np.isnan(found.lists.overlap[0]).all()

@@ -10,9 +10,9 @@ import pytest
 from scipy.stats import kendalltau, spearmanr
 
 from trueval.errors import InputError
-from trueval.probes.prediction import Choices, order_of, predict
+from trueval.probes.prediction import PredictionChoices, order_of, predict
 
-FAST = Choices(resamples=50, threads=1)
+FAST = PredictionChoices(resamples=50, threads=1)
 
 
 def table(rng: np.random.Generator, models: tuple[str, ...] = ("a", "b"), queries: int = 30) -> pl.DataFrame:

@@ -18,8 +18,8 @@ from trueval.cli.output import save, save_page
 from trueval.collection import Collection
 from trueval.errors import PolicyError
 from trueval.probes.conditions import find_conditions
-from trueval.probes.prediction import Choices
-from trueval.probes.probe_retrieval_correlation import Condition, probe_join
+from trueval.probes.prediction import PredictionChoices
+from trueval.probes.probe_retrieval_correlation import QueryChange, probe_join
 from trueval.probes.probe_systems import systems
 from trueval.probes.views.kind import PREDICTION
 from trueval.report.terminal import drawn
@@ -29,10 +29,10 @@ pytest.importorskip("faiss", reason='needs the extra "retrieval"')
 pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
 pytest.importorskip("safetensors", reason='needs the extra "models"')
 
-FAST = Choices(resamples=50, threads=1)
+FAST = PredictionChoices(resamples=50, threads=1)
 # Of the three words of a query one, two or none are other ones.
-OTHER = Condition("other", lambda text: " ".join([text.split()[0], "word1", "word2"]), "two words are others")
-SAME = Condition("same", str)
+OTHER = QueryChange("other", lambda text: " ".join([text.split()[0], "word1", "word2"]), "two words are others")
+SAME = QueryChange("same", str)
 
 
 @pytest.fixture
@@ -153,7 +153,7 @@ def test_what_cannot_be_joined_is_said_first(collection: Collection, asked: dict
 
 @pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
 def test_a_form_in_which_no_query_finds_anything_loses_all(collection: Collection) -> None:
-    lost = Condition("lost", lambda text: f"nothing{text.split()[0].removeprefix('word')}x", "no word is anywhere")
+    lost = QueryChange("lost", lambda text: f"nothing{text.split()[0].removeprefix('word')}x", "no word is anywhere")
     words = {name: each for name, each in pipelines().items() if name == "bm25"}
     found = probe_join(collection, words, [OTHER, lost], "R@5", choices=FAST)
     (row,) = [each for each in found.models if (each.condition, each.signal) == ("lost", "overlap")]

@@ -15,7 +15,7 @@ from trueval.probes.query_noise import (
     LEVELS,
     PARTS,
     SLOT,
-    Templates,
+    NoiseTemplates,
     noisy,
     on_phone,
     templates,
@@ -85,7 +85,7 @@ def test_more_is_added_at_each_level() -> None:
 
 def test_variety_is_the_number_of_different_choices(monkeypatch: pytest.MonkeyPatch) -> None:
     """By hand: 3 greetings; digressions of sizes 1 and 2 in 2 · 1 · 2 orders; two emoji in 2."""
-    made = Templates(
+    made = NoiseTemplates(
         {part: ("a {who}", "b") if part == "greeting" else ("x", "{who}") for part in PARTS}, {"who": ("c", "d")}
     )
     monkeypatch.setattr("trueval.probes.query_noise.templates", lambda bank, language: made)

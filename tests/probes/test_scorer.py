@@ -16,9 +16,9 @@ from trueval.errors import InputError, PolicyError
 from trueval.models.hosted.account import Account
 from trueval.numerics import FORMATS, find_format, round_to
 from trueval.probes import scorer
-from trueval.probes.model_scorers import CosineScorer, LogitScorer, MaxSimScorer, Passed
-from trueval.probes.scorer import Bm25Scorer, Hybrid, Once, Pairs, PairScorer, PairScores, spacings
-from trueval.probes.scorers import Asked, Entrants
+from trueval.probes.model_scorers import CosineScorer, LogitScorer, MaxSimScorer, ModelOutputs
+from trueval.probes.scorer import Bm25Scorer, CachedScorer, Hybrid, PairScorer, PairScores, ScorerPairs, spacings
+from trueval.probes.scorers import ProbeScorers, ScorerRequest
 from trueval.retrieval.indexes.sparse import Bm25
 
 TEXTS = ["red fox", "red foxes", "blue whale song", "a fox and a whale", "red fox"]
@@ -30,25 +30,25 @@ def cosine(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def test_pairs_hold_every_text_once() -> None:
-    pairs = Pairs.of(PAIRS)
+    pairs = ScorerPairs.of(PAIRS)
     assert len(pairs.queries) == 2
     assert len(pairs.candidates) == 4
     again = [(pairs.queries[q], pairs.candidates[d]) for q, d in zip(pairs.query, pairs.candidate, strict=True)]
     assert again == PAIRS
     with pytest.raises(InputError, match=r"one entry for each of the 10 pairs. Got 1"):
-        Pairs.of(PAIRS, [0])
+        ScorerPairs.of(PAIRS, [0])
 
 
 @pytest.mark.parametrize("dimension", [None, 8])
 def test_cosines_are_those_of_the_vectors(dimension: int | None) -> None:
-    found = CosineScorer(Passed(Letters()), dimension=dimension).score(Pairs.of(PAIRS))
+    found = CosineScorer(ModelOutputs(Letters()), dimension=dimension).score(ScorerPairs.of(PAIRS))
     naive = [cosine(letters(query, 32)[:dimension], letters(text, 32)[:dimension]) for query, text in PAIRS]
     assert np.abs(found.values - naive).max() < 2e-7
     assert found.values[0] == found.values[4], "equal texts have equal scores"
 
 
 def test_names_say_what_differs_from_the_usual() -> None:
-    passed = Passed(Letters())
+    passed = ModelOutputs(Letters())
     assert CosineScorer(passed).name == "letters"
     assert CosineScorer(passed, dimension=8, scoring="bfloat16", stored="float16").name == (
         "letters (8d, scores bfloat16, kept in float16)"
@@ -56,7 +56,7 @@ def test_names_say_what_differs_from_the_usual() -> None:
 
 
 def test_scores_and_kept_vectors_are_in_their_formats() -> None:
-    pairs, passed = Pairs.of(PAIRS), Passed(Letters())
+    pairs, passed = ScorerPairs.of(PAIRS), ModelOutputs(Letters())
     exact = CosineScorer(passed, scoring="float64").score(pairs)
     low = CosineScorer(passed, scoring="bfloat16").score(pairs)
     assert (low.values == round_to(exact.values, "bfloat16")).all()
@@ -82,7 +82,7 @@ def test_the_grain_holds_what_rounding_of_vectors_does(form: str) -> None:
         embed_documents = embed_queries
 
     places = [(str(first), str(first + 200)) for first in range(200)]
-    found = CosineScorer(Passed(Rounded())).score(Pairs.of(places))
+    found = CosineScorer(ModelOutputs(Rounded())).score(ScorerPairs.of(places))
     exact = np.einsum("ij,ij->i", vectors[:200], vectors[200:])
     error = np.abs(found.values - exact)
     assert (error <= found.grain).all()
@@ -91,31 +91,31 @@ def test_the_grain_holds_what_rounding_of_vectors_does(form: str) -> None:
 
 def test_a_text_goes_through_a_model_once_whoever_asks() -> None:
     model = Letters()
-    passed, pairs = Passed(model), Pairs.of(PAIRS)
+    passed, pairs = ModelOutputs(model), ScorerPairs.of(PAIRS)
     for dimension in (None, 16, 8):
         CosineScorer(passed, dimension=dimension).score(pairs)
     assert len(model.asked) == 2 + 4 == passed.count("queries") + passed.count("documents")
-    CosineScorer(passed).score(Pairs.of([("whale song", "red fox"), ("whale song", "new")]))
+    CosineScorer(passed).score(ScorerPairs.of([("whale song", "red fox"), ("whale song", "new")]))
     assert model.asked[6:] == ["new"]
 
 
 def test_what_is_kept_is_not_computed_again(tmp_path: Path) -> None:
     pytest.importorskip("safetensors", reason="safetensors, of the extra models, is not installed")
-    pairs = Pairs.of(PAIRS)
+    pairs = ScorerPairs.of(PAIRS)
     first, second = KeptLetters(), KeptLetters()
-    found = CosineScorer(Passed(first, folder=tmp_path)).score(pairs)
-    again = CosineScorer(Passed(second, folder=tmp_path)).score(pairs)
+    found = CosineScorer(ModelOutputs(first, folder=tmp_path)).score(pairs)
+    again = CosineScorer(ModelOutputs(second, folder=tmp_path)).score(pairs)
     assert len(first.asked) == 6
     assert second.asked == []
     assert (found.values == again.values).all()
     # Of other pairs, what the first had is not asked again.
-    CosineScorer(Passed(second, folder=tmp_path)).score(Pairs.of([*PAIRS, ("whale song", "more")]))
+    CosineScorer(ModelOutputs(second, folder=tmp_path)).score(ScorerPairs.of([*PAIRS, ("whale song", "more")]))
     assert second.asked == ["more"]
 
 
 def test_maxsim_sums_the_best_product_of_every_query_word() -> None:
     model = LetterTokens()
-    found = MaxSimScorer(Passed(model)).score(Pairs.of(PAIRS))
+    found = MaxSimScorer(ModelOutputs(model)).score(ScorerPairs.of(PAIRS))
     for value, (query, text) in zip(found.values, PAIRS, strict=True):
         one, other = (model.embed_queries([each])[0].astype(np.float64) for each in (query, text))
         assert value == pytest.approx(sum(max(float(a @ b) for b in other) for a in one), abs=1e-6)
@@ -124,13 +124,13 @@ def test_maxsim_sums_the_best_product_of_every_query_word() -> None:
 
 
 def test_logits_are_one_or_the_difference_of_two() -> None:
-    pairs = Pairs.of(PAIRS)
-    one, two = (LogitScorer(Passed(LetterReranker(labels))).score(pairs) for labels in (1, 2))
+    pairs = ScorerPairs.of(PAIRS)
+    one, two = (LogitScorer(ModelOutputs(LetterReranker(labels))).score(pairs) for labels in (1, 2))
     assert (two.values == 2 * one.values).all()
-    low = LogitScorer(Passed(LetterReranker(1, "bfloat16"))).score(pairs)
+    low = LogitScorer(ModelOutputs(LetterReranker(1, "bfloat16"))).score(pairs)
     assert (low.grain == [find_format("bfloat16").spacing(value) / 2 for value in low.values]).all()
     with pytest.raises(InputError, match=r"one or two logits for a pair. Got 3"):
-        LogitScorer(Passed(_Three())).score(pairs)
+        LogitScorer(ModelOutputs(_Three())).score(pairs)
 
 
 class _Three(LetterReranker):
@@ -141,12 +141,12 @@ class _Three(LetterReranker):
 def test_bm25_counts_words_over_the_candidates_of_a_set() -> None:
     pytest.importorskip("bm25s", reason="bm25s, of the extra retrieval, is not installed")
     texts = ["red fox", "blue whale", "grey wolf"]
-    alone = Bm25Scorer("en").score(Pairs.of([("fox", text) for text in texts]))
+    alone = Bm25Scorer("en").score(ScorerPairs.of([("fox", text) for text in texts]))
     assert alone.values[0] > 0
     assert alone.values[1:].tolist() == [0, 0]
     # In a set in which every text has the word, it is worth little; the other set is not changed by that.
     both = [*[("fox", text) for text in texts], *[("fox", f"{text} fox") for text in texts]]
-    found = Bm25Scorer("en").score(Pairs.of(both, [0, 0, 0, 1, 1, 1]))
+    found = Bm25Scorer("en").score(ScorerPairs.of(both, [0, 0, 0, 1, 1, 1]))
     assert found.values[:3].tolist() == alone.values.tolist()
     assert 0 < found.values[4] < found.values[0] / 3
     idf, tf = np.log(1 + (3 - 1 + 0.5) / 1.5), 1 / (1 + 0.9 * (1 - 0.4 + 0.4))
@@ -156,7 +156,7 @@ def test_bm25_counts_words_over_the_candidates_of_a_set() -> None:
 def test_bm25_holds_the_lists_of_few_queries_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many queries there are, and with the same scores: memory grew with queries times candidates."""
     pytest.importorskip("bm25s", reason="bm25s, of the extra retrieval, is not installed")
-    pairs = Pairs.of(
+    pairs = ScorerPairs.of(
         [(query, text) for at, query in enumerate("abcdefghij") for text in (f"{query} z", f"z {at} {query}")]
     )
     whole, held = Bm25Scorer("en").score(pairs), []
@@ -175,12 +175,12 @@ class _Fixed:
     def __init__(self, values: list[float]) -> None:
         self.values = np.array(values)
 
-    def score(self, pairs: Pairs) -> PairScores:
+    def score(self, pairs: ScorerPairs) -> PairScores:
         return PairScores(self.values, np.full(len(self.values), 0.5))
 
 
 def test_a_hybrid_adds_what_is_left_of_the_mean_of_usual_pairs_in_spreads() -> None:
-    pairs = Pairs.of([("q", text) for text in "abcd"], usual=[True, True, False, False])
+    pairs = ScorerPairs.of([("q", text) for text in "abcd"], usual=[True, True, False, False])
     first, second = _Fixed([1.0, 3.0, 5.0, 1.0]), _Fixed([10.0, 10.0, 20.0, 30.0])
     found = Hybrid("both", (first, second), (0.25, 0.75)).score(pairs)
     # Mean 2 and spread 1 of the first; the second's usual scores are all 10, and stay in their own unit.
@@ -195,15 +195,15 @@ def test_a_shared_scorer_is_asked_once_for_the_same_pairs() -> None:
     asked = []
 
     class Counted(_Fixed):
-        def score(self, pairs: Pairs) -> PairScores:
+        def score(self, pairs: ScorerPairs) -> PairScores:
             asked.append(pairs)
             return super().score(pairs)
 
-    shared, pairs = Once(Counted([1.0, 2.0])), Pairs.of([("q", "a"), ("q", "b")])
+    shared, pairs = CachedScorer(Counted([1.0, 2.0])), ScorerPairs.of([("q", "a"), ("q", "b")])
     assert isinstance(shared, PairScorer)
     assert shared.score(pairs).values.tolist() == Hybrid("h", (shared,)).parts[0].score(pairs).values.tolist() == [1, 2]
     assert len(asked) == 1
-    shared.score(Pairs.of([("q", "a"), ("q", "b")]))
+    shared.score(ScorerPairs.of([("q", "a"), ("q", "b")]))
     assert len(asked) == 2
 
 
@@ -227,13 +227,15 @@ def test_hosted_models_of_a_probe_share_an_account(monkeypatch: pytest.MonkeyPat
     for role in ("load_embedder", "load_reranker"):
         monkeypatch.setattr(f"trueval.probes.scorers.{role}", loaded)
     account = Account(0.5)
-    asked = Asked(("openai:small", "openai:large", "local"), ("cohere:some",))
-    assert len(Entrants(asked, account=account).scorers("en")) == 4
+    asked = ScorerRequest(("openai:small", "openai:large", "local"), ("cohere:some",))
+    assert len(ProbeScorers(asked, account=account).scorers("en")) == 4
     assert [each.get("account") for each in given] == [account, account, None, account]
 
 
-@pytest.mark.parametrize("asked", [Asked(("m", "m")), Asked(("m@8", "m", "m@8")), Asked(rerankers=("m", "m"))])
-def test_a_scorer_that_is_named_twice_is_refused(asked: Asked) -> None:
+@pytest.mark.parametrize(
+    "asked", [ScorerRequest(("m", "m")), ScorerRequest(("m@8", "m", "m@8")), ScorerRequest(rerankers=("m", "m"))]
+)
+def test_a_scorer_that_is_named_twice_is_refused(asked: ScorerRequest) -> None:
     with pytest.raises(PolicyError, match="m is named twice"):
         asked.check()
-    Asked(("m", "m@8"), ("m",)).check()
+    ScorerRequest(("m", "m@8"), ("m",)).check()

@@ -3,12 +3,12 @@
 import pytest
 
 from trueval.errors import PolicyError
-from trueval.probes.authors import LANGUAGES, People, WorkOf, sample_people, split_name
-from trueval.probes.stimuli import TEMPLATES, Bundle, bundles
+from trueval.probes.authors import LANGUAGES, Authors, AuthorWork, sample_people, split_name
+from trueval.probes.stimuli import TEMPLATES, Stimulus, bundles
 
 
 @pytest.fixture(scope="module")
-def drawn() -> list[Bundle]:
+def drawn() -> list[Stimulus]:
     return bundles(sample_people("en"), "en", 125, 0, 0)
 
 
@@ -32,7 +32,7 @@ def test_candidates_are_right_and_wrong_as_their_names_say(language: str) -> Non
         )
 
 
-def test_a_bundle_depends_on_seed_run_and_row_alone(drawn: list[Bundle]) -> None:
+def test_a_bundle_depends_on_seed_run_and_row_alone(drawn: list[Stimulus]) -> None:
     people = sample_people("en")
     some = bundles(people, "en", 30, 0, 0)
     whole = {bundle.query.author: bundle.candidates for bundle in drawn}
@@ -43,7 +43,7 @@ def test_a_bundle_depends_on_seed_run_and_row_alone(drawn: list[Bundle]) -> None
     assert bundles(people, "en", 30, 0, 1) != some
 
 
-def test_runs_have_fresh_impostors_other_works_and_other_templates(drawn: list[Bundle]) -> None:
+def test_runs_have_fresh_impostors_other_works_and_other_templates(drawn: list[Stimulus]) -> None:
     other = bundles(sample_people("en"), "en", 125, 1, 0)
     pairs = list(zip(drawn, other, strict=True))
     assert [one.query.author for one, _ in pairs] == [two.query.author for _, two in pairs]
@@ -54,13 +54,13 @@ def test_runs_have_fresh_impostors_other_works_and_other_templates(drawn: list[B
         assert len(shown) == 3, "every template is there"
 
 
-def test_a_name_with_a_full_stop_at_its_end_gets_no_second_one(drawn: list[Bundle]) -> None:
+def test_a_name_with_a_full_stop_at_its_end_gets_no_second_one(drawn: list[Stimulus]) -> None:
     texts = [bundle.texts().candidates[0] for bundle in drawn if bundle.query.author.family == "Beckwith Jr."]
     assert texts[0].endswith("Author: Harold Beckwith Jr.")
 
 
 def test_four_authors_and_two_topics_are_enough() -> None:
-    people = People(sample_people("en").works[:4], "few")
+    people = Authors(sample_people("en").works[:4], "few")
     for run in range(20):
         for bundle in bundles(people, "en", 4, run, 0):
             assert len({bundle.query.author, *(bundle.candidates[at].author for at in (1, 2, 4))}) == 4
@@ -77,13 +77,13 @@ def test_no_impostor_looks_like_the_author_by_initials_or_without_accents() -> N
     """Else a form with initials would write them the same, and count it as a failure of the scorer."""
     alike = ["Manon Lefèvre", "Marie Lefèvre", "Max Lefevre", "Mia LEFÈVRE"]
     others = ["Anne Lefèvre", "Bo Hof", "Cy Lee"]
-    people = People(tuple(WorkOf(split_name(each), each, each) for each in (*alike, *others)), "made")
+    people = Authors(tuple(AuthorWork(split_name(each), each, each) for each in (*alike, *others)), "made")
     for run in range(20):
         for bundle in bundles(people, "en", 7, run, 0):
             impostors = {bundle.candidates[at].author.text for at in (1, 2, 4)}
             assert len(impostors) == 3
             assert impostors == set(others) or bundle.query.author.text in others
     # Where all look alike there is nobody else.
-    few = People(people.works[:4], "made")
+    few = Authors(people.works[:4], "made")
     for bundle in bundles(few, "en", 4, 0, 0):
         assert {each.author.text for each in bundle.candidates} == set(alike)

@@ -17,14 +17,14 @@ from trueval.cli.main import app
 from trueval.models.hosted.account import LEDGER
 from trueval.probes import scorers
 from trueval.probes.names_probe import designs_of, estimate_all, probe_all
-from trueval.probes.scorers import Asked
+from trueval.probes.scorers import ScorerRequest
 from trueval.probes.uncached_items import NamesEstimate
 
 ABLATIONS = ("hard_name_mask", "initials_form")
 FEW: dict[str, Any] = {"queries": 4, "runs": 2, "ablations": ABLATIONS}
 
 
-def estimated(asked: Asked, languages: tuple[str, ...], cache: Path | None, **more: Any) -> NamesEstimate:
+def estimated(asked: ScorerRequest, languages: tuple[str, ...], cache: Path | None, **more: Any) -> NamesEstimate:
     return estimate_all(asked, designs_of(None, languages, **{**FEW, **more}), cache=cache)
 
 
@@ -40,7 +40,7 @@ def test_a_dry_run_counts_what_goes_through_and_loads_nothing_that_nobody_kept(
 
     monkeypatch.setattr(scorers, "load_embedder", load)
     monkeypatch.setattr(scorers, "find_model", lambda name, _=None: SimpleNamespace(name=name, path=name))
-    cache, asked = tmp_path / "cache", Asked(("letters", "letters@8"), bm25=True, hybrid=True)
+    cache, asked = tmp_path / "cache", ScorerRequest(("letters", "letters@8"), bm25=True, hybrid=True)
     (before,) = estimated(asked, ("en", "fr"), cache).models
     assert (before.count, before.left, models, list(tmp_path.iterdir())) == (before.count, before.count, [], [])
     probe_all(asked, languages=("en",), cache=cache, resamples=20, **FEW)
@@ -71,7 +71,9 @@ def test_a_dry_run_of_services_says_the_calls_and_tokens_that_then_go_out(
             "price_per_thousand_searches": 1.0,
         }
         # Of a model that runs here: no service takes it, and none is told of it.
-        asked = Asked(("openai:small",), ("cohere:rerank",), loading={"device": "cpu", "batch_size": 2}, hosted=hosted)
+        asked = ScorerRequest(
+            ("openai:small",), ("cohere:rerank",), loading={"device": "cpu", "batch_size": 2}, hosted=hosted
+        )
         cache = tmp_path / "cache"
         found = estimated(asked, ("en", "fr"), cache)
         assert (service.seen, list(tmp_path.iterdir())) == ([], [])
@@ -93,7 +95,7 @@ def test_a_dry_run_of_services_says_the_calls_and_tokens_that_then_go_out(
     )
     assert told[-1].startswith("That is more than --max-cost")
     assert found.to_dict()["calls"] == embedder.calls + reranker.calls
-    unknown = Asked(("openai:small",), hosted={"base_url": "http://localhost:1"})
+    unknown = ScorerRequest(("openai:small",), hosted={"base_url": "http://localhost:1"})
     assert "at a price that is not known" in estimated(unknown, ("en",), None).sentences()[-1]
 
 

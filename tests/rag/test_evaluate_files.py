@@ -9,7 +9,7 @@ import pytest
 
 from trueval import Judgments, Run, evaluate
 from trueval.errors import InputError, MeasureError, PolicyError
-from trueval.rag.context_inputs import Inputs
+from trueval.rag.context_inputs import InputRules
 from trueval.rag.evaluate_files import evaluate_files
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def test_one_call_gives_what_evaluate_gives_and_what_belongs_beside(folder: Path
 
 def test_inputs_map_grades_fill_what_is_unjudged_and_name_answers(folder: Path) -> None:
     paths = [str(folder / "log.jsonl"), str(folder / "other" / "log.jsonl")]
-    inputs = Inputs(grades={4: 3, 5: 5}, unjudged=2, correct={"q": 1.0, "r": 1.0, "z": 0.0})
+    inputs = InputRules(grades={4: 3, 5: 5}, unjudged=2, correct={"q": 1.0, "r": 1.0, "z": 0.0})
     found = evaluate_files(paths[0], paths, "Harm@3 AllGold(rel=5)@1", inputs=inputs, missing="skip")
     assert [scores.name for scores in found.scores] == ["log", "other/log"]  # the files have one name
     assert found.scores[0].mean("Harm@3").expected == pytest.approx((1 / 3 + 0) / 2)
@@ -60,8 +60,8 @@ def test_inputs_map_grades_fill_what_is_unjudged_and_name_answers(folder: Path) 
 
 
 def test_sources_of_a_log_reach_the_judgments(folder: Path) -> None:
-    judgments = Inputs().read_judgments(str(folder / "log.jsonl"))
-    (pair,) = Inputs().read_runs([str(folder / "log.jsonl")], judgments)
+    judgments = InputRules().read_judgments(str(folder / "log.jsonl"))
+    (pair,) = InputRules().read_runs([str(folder / "log.jsonl")], judgments)
     assert pair.judgments.source_codes is not None
     assert dict(pair.correct) == {"q": 1.0, "r": 0.0}
 
@@ -69,10 +69,10 @@ def test_sources_of_a_log_reach_the_judgments(folder: Path) -> None:
 def test_what_lacks_its_measure_or_cannot_be_read_is_refused(folder: Path) -> None:
     log = str(folder / "log.jsonl")
     with pytest.raises(MeasureError, match="needs AllGold at a cutoff"):
-        evaluate_files(log, [log], "RR", inputs=Inputs(correct={"q": 1.0}))
+        evaluate_files(log, [log], "RR", inputs=InputRules(correct={"q": 1.0}))
     with pytest.raises(MeasureError, match="needs RA-nWG"):
         evaluate_files(log, [log], "RA-nWG(unjudged='upper')@3", with_sensitivity=True)
     with pytest.raises(PolicyError, match="Unknown choice"):
         evaluate_files(log, [log], "RR", tie_odrer="input")
     with pytest.raises(InputError, match="has no mapping"):
-        evaluate_files(log, [log], "RR", inputs=Inputs(grades={5: 1}))
+        evaluate_files(log, [log], "RR", inputs=InputRules(grades={5: 1}))

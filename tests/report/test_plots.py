@@ -6,7 +6,7 @@ import pytest
 
 from trueval.report.figures import LIGHT, THEME, axis_domain, colored, specification, tone
 from trueval.report.inline_svg import inline
-from trueval.report.plots import Bracket, Dot, Span, brackets_of, dot_plot, shortened, span_plot
+from trueval.report.plots import Bracket, DifferenceInterval, TieInterval, brackets_of, dot_plot, shortened, span_plot
 
 
 def layers(chart: object) -> list[dict]:
@@ -14,7 +14,11 @@ def layers(chart: object) -> list[dict]:
     return spec["hconcat"][0]["layer"] if "hconcat" in spec else spec["layer"]
 
 
-DOTS = [Dot("one", 0.75, 0.5, 1.0, 0.6), Dot("two", 0.5, 0.5, 0.5, 0.500001), Dot("three", 0.25, 0.25, 0.25)]
+DOTS = [
+    TieInterval("one", 0.75, 0.5, 1.0, 0.6),
+    TieInterval("two", 0.5, 0.5, 0.5, 0.500001),
+    TieInterval("three", 0.25, 0.25, 0.25),
+]
 
 
 def test_the_tie_broken_value_is_a_hollow_tick_only_where_it_differs() -> None:
@@ -26,7 +30,7 @@ def test_the_tie_broken_value_is_a_hollow_tick_only_where_it_differs() -> None:
 
 
 def test_one_color_serves_all_runs() -> None:
-    many = [Dot(f"run {place}", 0.9 - place / 50, 0.9 - place / 50, 0.9 - place / 50) for place in range(17)]
+    many = [TieInterval(f"run {place}", 0.9 - place / 50, 0.9 - place / 50, 0.9 - place / 50) for place in range(17)]
     colors = set(re.findall(r'fill="(var[^"]*)"', inline(dot_plot(many)))) - {tone("text")}
     assert colors == {tone("expected")}
 
@@ -64,16 +68,16 @@ def test_brackets_join_runs_that_share_a_letter() -> None:
 
 def test_a_separated_difference_is_filled() -> None:
     spans = [
-        Span("a − b", 0.2, (0.2, 0.2), (0.1, 0.3), True),
-        Span("b − c", 0.1, (0.0, 0.2), (-0.1, 0.3), False),
-        Span("c − d", 0.1, (0.1, 0.1), (None, None), False),
+        DifferenceInterval("a − b", 0.2, (0.2, 0.2), (0.1, 0.3), True),
+        DifferenceInterval("b − c", 0.1, (0.0, 0.2), (-0.1, 0.3), False),
+        DifferenceInterval("c − d", 0.1, (0.1, 0.1), (None, None), False),
     ]
     dots = re.findall(r'<path [^>]*fill="([^"]*)"[^>]*><title>(.)', inline(span_plot(spans)))
     assert dots == [(tone("expected"), "a"), (tone("ground"), "b"), (tone("ground"), "c")]
 
 
 def test_names_that_are_alike_have_rows_of_their_own() -> None:
-    svg = inline(dot_plot([Dot("same", 0.5, 0.5, 0.5), Dot("same", 0.4, 0.4, 0.4)]))
+    svg = inline(dot_plot([TieInterval("same", 0.5, 0.5, 0.5), TieInterval("same", 0.4, 0.4, 0.4)]))
     assert ">same</text>" in svg
     assert ">same (2)</text>" in svg
 

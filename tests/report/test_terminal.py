@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console, Group
 from rich.text import Text
 
-from trueval.report.terminal import Grid, breadth, grid, shorten, shorten_apart
+from trueval.report.terminal import TerminalGrid, breadth, grid, shorten, shorten_apart
 
 NAMES = [
     f"retriever-minilm-{dtype}-scored-{scores}-rerank" for dtype in ("bf16", "fp32") for scores in ("bf16", "fp32")
@@ -15,7 +15,7 @@ NAMES = [
 NUMBERS = ("0.7391", "[0.7313, 0.7469]", "0.0155", "+0.0076", "100/20/80")
 
 
-def table(spare: tuple[str, ...] = ()) -> Grid:
+def table(spare: tuple[str, ...] = ()) -> TerminalGrid:
     rows = grid(("run", "expected", "lowest, highest", "the range", "tie-broken bias", "w/t/l"), "LrrrrR", spare)
     for name in NAMES:
         rows.add_row(Text(name, style="bold"), *NUMBERS)
@@ -88,7 +88,7 @@ def test_columns_that_follow_from_others_are_left_out_and_said() -> None:
 
 
 def test_headings_of_two_lines_that_are_left_out_are_named_on_one() -> None:
-    rows = Grid(["run", "between\nruns"], "lr", spare=["between\nruns"])
+    rows = TerminalGrid(["run", "between\nruns"], "lr", spare=["between\nruns"])
     rows.add_row("x" * 58, "0.1234")
     assert any(line.startswith("No room for between runs: widen") for line in drawn(rows, 60))
 

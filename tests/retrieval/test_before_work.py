@@ -11,7 +11,7 @@ from tests.retrieval import models
 from trueval.collection import Collection
 from trueval.errors import InputError, MissingExtraError, TruevalError
 from trueval.golden.build.build import build, dry_run
-from trueval.golden.build.golden_plan import Plan
+from trueval.golden.build.golden_plan import GoldenPlan
 from trueval.retrieval.indexes.index import make_index
 from trueval.retrieval.pipeline.config import settings_of_tables
 from trueval.retrieval.pipeline.pipeline import Pipeline
@@ -101,15 +101,15 @@ def test_engines_say_how_many_dimensions_they_take(spec: str, most: int) -> None
         index.check(most + 1, 1)
 
 
-def golden(place: Path, *, labels: str | None = None, extra: str = "", search: str = "[sparse]") -> Plan:
+def golden(place: Path, *, labels: str | None = None, extra: str = "", search: str = "[sparse]") -> GoldenPlan:
     path = small.written(place, small.LABELS + extra)
     path.write_text(path.read_text().replace("[sparse]", search))
     if labels is not None:
         (place / "c" / "labels.trec").write_text(labels)
-    return Plan.read(path)
+    return GoldenPlan.read(path)
 
 
-def tried(plan: Plan, out: Path) -> Any:
+def tried(plan: GoldenPlan, out: Path) -> Any:
     return dry_run(plan, out, ledger=out / "ledger.sqlite")
 
 
@@ -146,7 +146,7 @@ def test_a_query_whose_pool_is_larger_than_its_labels_is_refused_before_it_is_fo
 def test_labels_that_are_to_rewrite_queries_are_refused_with_the_line(tmp_path: Path) -> None:
     path = small.written(tmp_path, small.LABELS, extra='[queries]\nrewrite = "judge"\n')
     with pytest.raises(InputError, match=r"golden.toml:\d+: labels know no other words for a query"):
-        Plan.read(path)
+        GoldenPlan.read(path)
 
 
 def test_a_golden_set_whose_pools_cannot_be_found_is_refused_by_the_dry_run(seen: list[str], tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from trueval.collection import Collection
 from trueval.errors import InputError, PolicyError
-from trueval.models.outputs import Part, part_outputs
+from trueval.models.outputs import OutputPart, part_outputs
 from trueval.retrieval.cache import age_of, chosen, leaving, read_cache, remove, user_cache
 from trueval.retrieval.pipeline.pipeline import Pipeline
 
@@ -34,7 +34,7 @@ class Model:
 def embed(cache: Path, name: str, texts: int = 3, fails_at: int = 1000) -> None:
     pytest.importorskip("safetensors", reason='needs the extra "models"')
     model = Model(fails_at)
-    part = Part("documents", ["x" * (at + 1) for at in range(texts)], ["?"] * texts, model.embed, len)
+    part = OutputPart("documents", ["x" * (at + 1) for at in range(texts)], ["?"] * texts, model.embed, len)
     part_outputs(model, part, {"model": name, "dtype": "float32"}, folder=cache / "outputs")
 
 

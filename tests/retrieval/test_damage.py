@@ -13,7 +13,7 @@ from tests.retrieval.test_changed_documents import Model, collection, use  # noq
 from trueval.errors import TruevalWarning
 from trueval.files import digests
 from trueval.models.output_reuse import reused_part
-from trueval.models.outputs import Part, part_outputs
+from trueval.models.outputs import OutputPart, part_outputs
 from trueval.retrieval.pipeline.config import settings_of_tables
 from trueval.retrieval.pipeline.pipeline import Pipeline
 
@@ -157,7 +157,7 @@ def embedded(folder: Path, fails_at: int = 100, text: str = "x", items: int = 20
     model = Model("float32", "product", [])
     model.batch_size = 1
     texts = [text * (at + 1) for at in range(items)]
-    return reused_part(model, Part("documents", texts, texts, forward, len), model.settings(), folder)
+    return reused_part(model, OutputPart("documents", texts, texts, forward, len), model.settings(), folder)
 
 
 @pytest.mark.parametrize("items", [200, 201])
@@ -182,7 +182,7 @@ def test_what_a_stopped_pass_left_is_checked_too(tmp_path: Path, items: int) -> 
 
 def test_a_damaged_pass_is_made_again_in_its_place(tmp_path: Path) -> None:
     model = Model("float32", "product", [])
-    part = Part("documents", ["a b"], ["a"], model.embed_documents, len)
+    part = OutputPart("documents", ["a b"], ["a"], model.embed_documents, len)
     first = np.array(part_outputs(model, part, model.settings(), folder=tmp_path).rows)  # not as the file has them
     (place,) = tmp_path.iterdir()
     flipped(1)(place / "rows.npy")

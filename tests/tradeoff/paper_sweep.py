@@ -18,7 +18,7 @@ from tests.tradeoff.paper import (
 )
 from tests.tradeoff.sweeps import made_sweep
 
-from trueval.cost.prices import PriceBook, Prices, Use, cost_of_thousand
+from trueval.cost.prices import PriceBook, QueryUsage, SystemPrices, cost_of_thousand
 
 Entry = dict[str, Any]
 KS = (10, 20, 30)
@@ -106,13 +106,13 @@ def _configurations(
     place: int, system: Entry, values: Mapping[str, float | None], ceilings: tuple[float, ...]
 ) -> list[Entry]:
     model, depth = (system["settings"].get("rerank", {}).get(key) for key in ("model", "depth"))
-    prices = Prices(generator=BOOK.find("generators", "gpt-5").price)
+    prices = SystemPrices(generator=BOOK.find("generators", "gpt-5").price)
     if model is not None:
         prices = prices._replace(rerank=BOOK.find("rerankers", model).price)
     found = []
     for k in KS:
         names = [name for name in HEAD if name.endswith(f"@{k}")]
-        use = Use(depth or 0, TOKENS, contexts=k, context_tokens=TOKENS)
+        use = QueryUsage(depth or 0, TOKENS, contexts=k, context_tokens=TOKENS)
         cost = cost_of_thousand(use, prices)
         actual, proc = values.get(f"RA-nWG@{k}"), dict(zip(HEAD, ceilings, strict=False)).get(f"RA-nWG@{k}")
         shares = {"share": actual / proc if actual and proc else None, "mean_share": None, "queries": 50}

@@ -24,7 +24,7 @@ from tests.tradeoff.paper import (
     Embedder,
 )
 
-from trueval.cost.prices import PriceBook, Prices, Use, cost_of_thousand
+from trueval.cost.prices import PriceBook, QueryUsage, SystemPrices, cost_of_thousand
 from trueval.tradeoff.quality.efficiency import efficiency
 from trueval.tradeoff.views.quality_tables import share_of
 
@@ -101,7 +101,7 @@ def test_exact_search_of_table_7_is_the_row_of_table_1() -> None:
 def test_scenarios_agree_with_the_tables_that_they_are_of(name: str) -> None:
     embedder, reranker, k, cost, milliseconds, recall, shallow, deep = TABLE_8[name]
     price = PriceBook.read().find("rerankers", reranker).price
-    assert cost_of_thousand(Use(k, 500), Prices(price)).rerank == pytest.approx(cost, abs=1e-12)
+    assert cost_of_thousand(QueryUsage(k, 500), SystemPrices(price)).rerank == pytest.approx(cost, abs=1e-12)
     latency = {"rerank-2.5": TABLE_15, "rerank-2.5-lite": TABLE_16}[reranker]
     assert latency[embedder][KS.index(k)] == milliseconds
     known = lite(embedder, k) if reranker.endswith("lite") else WITH_RERANKER[embedder, k]

@@ -10,7 +10,7 @@ from scipy.special import ndtr
 from trueval.latency.jitter import log_percentiles, separated
 from trueval.standings.standings import Bools, Floats
 from trueval.tradeoff.frontier.configuration_groups import group
-from trueval.tradeoff.frontier.rules import Choice, Known, Limits, apply_rules
+from trueval.tradeoff.frontier.rules import RuleChoice, RuleInputs, RuleLimits, apply_rules
 from trueval.tradeoff.quality.pareto import Objectives, on_frontier, removers
 from trueval.tradeoff.quality.resamples import draw_latencies, draw_qualities, features_of, resample_means
 
@@ -129,8 +129,8 @@ def ship(kind: str, rng: np.random.Generator, *, busy: float, sures: tuple[float
     drawn = draw_latencies(totals, [0.5], resamples=500, seed=seed)[0]
     measured = Objectives(world.true.cost, latency, world.values.mean(axis=0))
     apart = separated(log_percentiles(totals, 0.5), latency, ["one"] * len(latency)).apart
-    known = Known(measured, Objectives(world.true.cost, drawn, plain.plain), np.ones(len(latency)), apart)
-    limits = Limits(float(np.quantile(world.true.latency, 0.6)), None, float(np.quantile(world.true.quality, 0.6)))
+    known = RuleInputs(measured, Objectives(world.true.cost, drawn, plain.plain), np.ones(len(latency)), apart)
+    limits = RuleLimits(float(np.quantile(world.true.latency, 0.6)), None, float(np.quantile(world.true.quality, 0.6)))
     found = []
     for sure in sures:
         found += [
@@ -140,7 +140,7 @@ def ship(kind: str, rng: np.random.Generator, *, busy: float, sures: tuple[float
     return found
 
 
-def _of_choice(choice: Choice, sure: float, world: World, measured: Objectives, apart: Bools) -> Shipped:
+def _of_choice(choice: RuleChoice, sure: float, world: World, measured: Objectives, apart: Bools) -> Shipped:
     name, answer, true = f"{choice.rule}, {choice.seeks}", choice.answer, world.true
     if answer is None:
         return Shipped(name, sure, None, None, inside=False, removed=False, better=None, truly_better=False)
@@ -149,7 +149,7 @@ def _of_choice(choice: Choice, sure: float, world: World, measured: Objectives, 
     there[some] = on_frontier(measured.select(some), apart=apart[np.ix_(some, some)])
     inside = choice.limits.latency is None or true.latency[answer] <= choice.limits.latency
     inside &= choice.limits.quality is None or true.quality[answer] >= choice.limits.quality
-    chance = None if choice.limits == Limits() else choice.feasible_chance
+    chance = None if choice.limits == RuleLimits() else choice.feasible_chance
     truly = False
     if choice.runner_up is not None:
         values, sign = getattr(true, choice.seeks), 1 if choice.seeks == "quality" else -1

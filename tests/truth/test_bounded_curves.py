@@ -16,7 +16,7 @@ from twin_more import eleven_points, interpolated_precision
 from trueval.evaluation.arrays import evaluate_arrays
 from trueval.measures import interpolated
 from trueval.measures.orders import best_precision, curve_moments
-from trueval.measures.orders.curve_moments import Levels, Moments
+from trueval.measures.orders.curve_moments import CurveMoments, Levels
 
 if TYPE_CHECKING:
     from trueval.measures.orders.precision_sums import RelevantGroups
@@ -54,11 +54,11 @@ def truth(name: str, measure: str, depth: int | None) -> tuple[Fraction, Fractio
 
 
 @pytest.fixture
-def seen(monkeypatch: pytest.MonkeyPatch) -> list[Moments]:
+def seen(monkeypatch: pytest.MonkeyPatch) -> list[CurveMoments]:
     """Return what the kernel says of each query from here on."""
-    found: list[Moments] = []
+    found: list[CurveMoments] = []
 
-    def watched(groups: RelevantGroups, levels: Levels) -> Moments:
+    def watched(groups: RelevantGroups, levels: Levels) -> CurveMoments:
         found.append(curve_moments.curve_moments(groups, levels))
         return found[-1]
 
@@ -82,7 +82,7 @@ def test_exact_where_there_are_steps_enough(name: str, measure: str, depth: int 
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("values", [1, 1 << 20])
 def test_bounds_hold_the_mean_and_are_marked(
-    values: int, measure: str, steps: int, depth: int | None, seen: list[Moments], monkeypatch: pytest.MonkeyPatch
+    values: int, measure: str, steps: int, depth: int | None, seen: list[CurveMoments], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a list of all precisions there can be, and with values between the extremes instead."""
     monkeypatch.setattr(curve_moments, "MOST_STEPS", steps)
@@ -101,7 +101,9 @@ def test_bounds_hold_the_mean_and_are_marked(
 
 
 @pytest.mark.parametrize("name", LISTS)
-def test_more_steps_bring_the_bounds_together(name: str, seen: list[Moments], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_steps_bring_the_bounds_together(
+    name: str, seen: list[CurveMoments], monkeypatch: pytest.MonkeyPatch
+) -> None:
     scores, grades = arrays(LISTS[name])
     for steps in (0, 300, 1000, 1 << 26):
         monkeypatch.setattr(curve_moments, "MOST_STEPS", steps)
@@ -126,7 +128,7 @@ def test_one_bounded_query_marks_the_measure_and_leaves_the_others_alone(monkeyp
 def test_ranks_that_hardly_ever_matter_are_not_counted(
     documents: int, relevant: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    group = best_precision.Group(30, documents, relevant, 7, documents)
+    group = best_precision.HitGroup(30, documents, relevant, 7, documents)
     values = np.linspace((7 + relevant) / (30 + documents), 1, 12)
     firsts = np.array([1, relevant // 3, relevant])
     chances = best_precision.chances_at_most(group, firsts, values)
@@ -142,7 +144,7 @@ def test_ranks_that_hardly_ever_matter_are_not_counted(
 def test_what_is_left_out_and_what_is_solved_together_is_not_seen(
     documents: int, within: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    group = best_precision.Group(50, documents, documents // 4, 15, within)
+    group = best_precision.HitGroup(50, documents, documents // 4, 15, within)
     lowest = (15 + documents // 4) / (50 + documents)
     values, firsts = np.linspace(lowest, min(4 * lowest, 1), 40), np.array([1, documents // 9, documents // 4])
     chances = best_precision.chances_at_most(group, firsts, values)
@@ -153,7 +155,7 @@ def test_what_is_left_out_and_what_is_solved_together_is_not_seen(
         np.testing.assert_allclose(found, chances, rtol=0, atol=CLOSE)
 
 
-def walk(group: best_precision.Group, first: int, value: float) -> float:
+def walk(group: best_precision.HitGroup, first: int, value: float) -> float:
     """The chance, rank by rank: state i is that of i relevant documents so far and no precision above the value."""
     state = np.eye(1, group.relevant + 1)[0]
     i = np.arange(group.relevant)
@@ -167,7 +169,7 @@ def walk(group: best_precision.Group, first: int, value: float) -> float:
 
 @pytest.mark.parametrize(("documents", "relevant"), [(40, 7), (900, 890), (1500, 750), (700, 3)])
 def test_the_chances_are_those_of_a_walk_down_the_group(documents: int, relevant: int) -> None:
-    group = best_precision.Group(5, documents, relevant, 2, documents - 3)
+    group = best_precision.HitGroup(5, documents, relevant, 2, documents - 3)
     lowest = (2 + relevant) / (5 + documents)
     values = np.sort(np.append(np.random.default_rng(3).choice(group.candidates(1, lowest), 8), [lowest, 0.9]))
     firsts = [1, (relevant + 1) // 2, relevant]

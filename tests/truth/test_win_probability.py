@@ -8,7 +8,7 @@ from twin import Orders, all_orders, value
 
 from trueval.comparison.compare import compare, compare_scores
 from trueval.comparison.resampling.tie_order_values import Atoms, TieOrders, convolve
-from trueval.comparison.resampling.win_probability import UNKNOWN, Tied, certain, exact, normal, sampled
+from trueval.comparison.resampling.win_probability import UNKNOWN, TieMoments, certain, exact, normal, sampled
 from trueval.evaluation.evaluate import evaluate
 from trueval.judgments import Judgments
 from trueval.run import Run
@@ -110,7 +110,8 @@ def test_bounds_of_the_normal_hold_the_exact_value(queries: int, shift: float) -
         for run in (0, 1)
     ]
     sides = [
-        Tied((low[run] + high[run]) / 2, (high[run] - low[run]) ** 2 / 4, (high[run] - low[run]) / 2) for run in (0, 1)
+        TieMoments((low[run] + high[run]) / 2, (high[run] - low[run]) ** 2 / 4, (high[run] - low[run]) / 2)
+        for run in (0, 1)
     ]
     guess = normal(*sides)
     assert guess.low <= guess.value <= guess.high

@@ -24,7 +24,7 @@ from trueval.cli.paths import refuse_repeated, run_called, with_baseline
 from trueval.cli.progress import progress
 
 if TYPE_CHECKING:
-    from trueval.comparison.compare import Choices
+    from trueval.comparison.compare import ComparisonChoices
     from trueval.comparison.resampling.tie_order_values import TieOrders
     from trueval.evaluation.scores import Scores
     from trueval.judgments import Judgments
@@ -66,16 +66,16 @@ class TestOptions:
         int | None, typer.Option(metavar="N", min=1, help="Default: one for each processor. Changes no number.")
     ] = None
 
-    def to_choices(self, seed: int | None) -> "Choices":
+    def to_choices(self, seed: int | None) -> "ComparisonChoices":
         """The choices of a comparison, checked.
 
         Raises:
             PolicyError: a value is not accepted.
         """
-        from trueval.comparison.compare import Choices
+        from trueval.comparison.compare import ComparisonChoices
 
         chosen = {name: value for name, value in asdict(self).items() if name != "threads"}
-        return Choices(seed=seed or 0, **chosen)
+        return ComparisonChoices(seed=seed or 0, **chosen)
 
 
 @dataclass(frozen=True)

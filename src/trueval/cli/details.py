@@ -34,13 +34,13 @@ class Details:
         beside: Mapping[str, str | Path | None] | None = None,
     ) -> None:
         from trueval.files.display_names import path_of  # late: it brings numpy, for which no help should wait
-        from trueval.files.source.fingerprints import Seen
+        from trueval.files.source.fingerprints import FileFingerprints
         from trueval.judgments import judgments_file
         from trueval.report.provenance import date
 
         date()  # a SOURCE_DATE_EPOCH that is no date is refused before the work
         self._files = [("judgments", str(judgments_file(qrels))), *(("run", path_of(text)) for text in runs)]
-        self._collection, self.seen = collection, Seen()
+        self._collection, self.seen = collection, FileFingerprints()
         self._beside = {**(beside or {}), "collection": collection}
         self._scores: list[Scores] = []
         self._runs: list[dict[str, Any]] = []

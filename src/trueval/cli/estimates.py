@@ -7,7 +7,7 @@ import typer
 from trueval.cli.output import say
 
 
-class Estimates(Protocol):
+class DryRun(Protocol):
     """What there is to do, before any of it is done."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def check_form(form: str) -> None:
         raise typer.BadParameter("--dry-run prints a table or json.", param_hint="--format")
 
 
-def show_estimates(found: Estimates, form: str) -> None:
+def show_estimates(found: DryRun, form: str) -> None:
     """Prints what there is to do.
 
     Args:

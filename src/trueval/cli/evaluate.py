@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from trueval.evaluation.scores import Scores
     from trueval.judgments import Judgments
     from trueval.measures import Measure
-    from trueval.rag.evaluate_files import Evaluated, Observe
+    from trueval.rag.evaluate_files import EvaluationResults, Observe
     from trueval.run import Run
 
 
@@ -190,7 +190,7 @@ def _save(out: Path, results: Mapping[str, Any], details: Details) -> None:
 
 
 def _show(
-    found: "Evaluated",
+    found: "EvaluationResults",
     results: Mapping[str, Any],
     form: str,
     first: "Measure | None",
@@ -214,7 +214,7 @@ def _show(
     _say_beside(found, results, form, percent=percent)
 
 
-def _say_beside(found: "Evaluated", results: Mapping[str, Any], form: str, *, percent: bool) -> None:
+def _say_beside(found: "EvaluationResults", results: Mapping[str, Any], form: str, *, percent: bool) -> None:
     """Says what belongs below the table: on stdout below a table only, as programs take nothing else there."""
     lines = lines_beside(found, results, percent=percent)
     if form != "table":
@@ -224,7 +224,7 @@ def _say_beside(found: "Evaluated", results: Mapping[str, Any], form: str, *, pe
         say(line, err=False)
 
 
-def lines_beside(found: "Evaluated", results: Mapping[str, Any], *, percent: bool) -> Iterator[str]:
+def lines_beside(found: "EvaluationResults", results: Mapping[str, Any], *, percent: bool) -> Iterator[str]:
     """What belongs below the table: numbers beside means, answers, sensitivity.
 
     Args:

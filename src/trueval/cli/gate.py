@@ -17,7 +17,7 @@ from trueval.cli.progress import progress
 if TYPE_CHECKING:
     from trueval.comparison.gate.gate import Check, Limit
     from trueval.comparison.gate.self_test import SelfTest
-    from trueval.comparison.labels.correction import Corrected
+    from trueval.comparison.labels.correction import CorrectedResults
     from trueval.evaluation.scores import Scores
     from trueval.measures import Measure
     from trueval.policy.policy import Policy
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 
 
-class Gated(NamedTuple):
+class GateFindings(NamedTuple):
     """What the gates found.
 
     Attributes:
@@ -261,9 +261,9 @@ class GateOptions:
         limits: "Sequence[Limit]",
         *,
         missing: str | None,
-        corrected: "Corrected | None" = None,
+        corrected: "CorrectedResults | None" = None,
         labels: str = "judge",
-    ) -> Gated:
+    ) -> GateFindings:
         """Holds runs against their limits.
 
         Args:
@@ -279,7 +279,7 @@ class GateOptions:
             InputError: there is no such baseline, or a query has no cluster.
         """
         if not limits:
-            return Gated()
+            return GateFindings()
         from trueval.comparison.gate.gate import gate
         from trueval.comparison.resampling.clusters import Clusters
 
@@ -295,7 +295,7 @@ class GateOptions:
         checks = gate(scores[:runs], limits, **when, **shared, corrected=corrected, labels=labels)
         names = {check.name for check in checks}
         told = "max-drop" in names and not names & {"judged", "comparable"}
-        return Gated(checks, _self_test(scores[:runs], limits, shared) if self.self_test and told else None)
+        return GateFindings(checks, _self_test(scores[:runs], limits, shared) if self.self_test and told else None)
 
 
 def _self_test(scores: "Sequence[Scores]", limits: "Sequence[Limit]", shared: dict[str, Any]) -> "SelfTest":
@@ -309,7 +309,7 @@ def _self_test(scores: "Sequence[Scores]", limits: "Sequence[Limit]", shared: di
 
 
 @contextmanager
-def concluding(results: Mapping[str, Any], gated: Gated) -> Iterator[None]:
+def concluding(results: Mapping[str, Any], gated: GateFindings) -> Iterator[None]:
     """After the results are printed, says every check, writes the summary where GitHub wants one, and leaves.
 
     Where the results cannot be printed, as nobody reads them, the checks are said all the same.
@@ -336,7 +336,7 @@ def concluding(results: Mapping[str, Any], gated: Gated) -> Iterator[None]:
             raise typer.Exit(0 if all(check.passed for check in gated.checks) else 1)
 
 
-def summary(results: Mapping[str, Any], gated: Gated) -> str:
+def summary(results: Mapping[str, Any], gated: GateFindings) -> str:
     """Markdown for the summary page of a build: the gates, then the results.
 
     Args:
@@ -349,7 +349,7 @@ def summary(results: Mapping[str, Any], gated: Gated) -> str:
     return checks_to_markdown(gated.checks, gated.self_test) + to_markdown(results)
 
 
-def _say(gated: Gated) -> None:
+def _say(gated: GateFindings) -> None:
     """On stderr, whatever the format: stdout is for the results."""
     from rich.console import Console
 

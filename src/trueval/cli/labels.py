@@ -10,11 +10,11 @@ import typer
 from trueval.cli.output import talk
 
 if TYPE_CHECKING:
-    from trueval.comparison.labels.correction import Corrected
-    from trueval.comparison.labels.label_source import Joined
+    from trueval.comparison.labels.correction import CorrectedResults
+    from trueval.comparison.labels.label_source import LabelSource
     from trueval.measures import Measure
     from trueval.policy.policy import Policy
-    from trueval.rag.context_inputs import Inputs
+    from trueval.rag.context_inputs import InputRules
     from trueval.run import Run
 
 
@@ -47,7 +47,7 @@ class LabelOptions:
 
         return self.audit or audit_beside(qrels)
 
-    def read(self, qrels: str, inputs: "Inputs") -> "Joined":
+    def read(self, qrels: str, inputs: "InputRules") -> "LabelSource":
         """Reads the judgments, and what people said of them.
 
         Args:
@@ -58,13 +58,13 @@ class LabelOptions:
             InputError: a file is bad, or labels of people are asked for and are not there.
             PolicyError: what else was chosen does not go with the labels.
         """
-        from trueval.comparison.labels.label_source import Joined, join
+        from trueval.comparison.labels.label_source import LabelSource, join
         from trueval.errors import PolicyError
 
         folder = self.folder(qrels)
         if folder is None and self.labels == "judge":
             judgments = inputs.read_judgments(qrels)
-            return Joined(judgments, judgments, None)
+            return LabelSource(judgments, judgments, None)
         raw = replace(inputs, grades=None).read_judgments(qrels)
         against = {"--unjudged": inputs.unjudged is not None, "--facets": inputs.facets}
         odd = [option for option, given in against.items() if given]
@@ -76,21 +76,21 @@ class LabelOptions:
         if odd:
             judgments = raw if inputs.grades is None else raw.map_grades(inputs.grades)
             talk([f"Values are not corrected by people's labels under {odd[0]}."])
-            return Joined(judgments, judgments, None)
+            return LabelSource(judgments, judgments, None)
         joined = join(raw, folder, self.labels, grades=inputs.grades, found=self.audit is None)
         talk(joined.notes)
         return joined
 
     def correct(
         self,
-        joined: "Joined",
+        joined: "LabelSource",
         runs: "Sequence[Run]",
         measures: "Sequence[Measure]",
         policy: "Policy",
         *,
         baseline: str | None = None,
         level: float = 0.95,
-    ) -> "Corrected | None":
+    ) -> "CorrectedResults | None":
         """Corrects the values of runs; None without an audit.
 
         Args:
@@ -120,7 +120,7 @@ class LabelOptions:
             return None
 
     def add_to(
-        self, results: Mapping[str, Any], found: "Corrected | None", joined: "Joined", qrels: str
+        self, results: Mapping[str, Any], found: "CorrectedResults | None", joined: "LabelSource", qrels: str
     ) -> Mapping[str, Any]:
         """The JSON of results with corrected values beside; as it is where there are none.
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from trueval.evaluation.defaults import Request
     from trueval.measures import Measure
     from trueval.policy.policy import Policy
-    from trueval.rag.context_inputs import Inputs
+    from trueval.rag.context_inputs import InputRules
 
 # What the help of a command puts together, in the order in which it first meets them.
 MEASURES: Final = "Measures"
@@ -372,13 +372,13 @@ class InputOptions:
 
     def to_inputs(
         self, measures: "Iterable[Measure]", grades: dict[float, float] | None, correct: str | None = None
-    ) -> "Inputs":
+    ) -> "InputRules":
         """How files become judgments and runs; sources and answers are read now."""
         from trueval.rag.answer_accuracy import read_correctness
-        from trueval.rag.context_inputs import Inputs
+        from trueval.rag.context_inputs import InputRules
         from trueval.rag.document_sources import read_sources
 
-        return Inputs(
+        return InputRules(
             facets=self.facets or any(measure.needs_facets for measure in measures),
             grades=grades,
             unjudged=self.unjudged,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from trueval.collection import Collection, Tell
     from trueval.judgments import Judgments
     from trueval.retrieval.pipeline.pipeline import Pipeline
-    from trueval.retrieval.pipeline.pipeline_result import Retrieved
+    from trueval.retrieval.pipeline.pipeline_result import PipelineResult
     from trueval.run import Run
 
 RUN_FILE = "run.trec"
@@ -272,7 +272,7 @@ def _kept_after(cache: Path | None) -> str:
     return f"What was computed and paid for is kept in {cache}. The same command goes on from there."
 
 
-def _judged(found: "Retrieved", judgments: "Judgments | None", rel: float | None) -> "Retrieved":
+def _judged(found: "PipelineResult", judgments: "Judgments | None", rel: float | None) -> "PipelineResult":
     """What the stages are worth, where the collection has judgments."""
     if judgments is None or not judgments.frame.height:
         return found

@@ -13,7 +13,7 @@ from trueval.cli.output import check_folder, save, say, show, talk
 from trueval.errors import InputError
 
 if TYPE_CHECKING:
-    from trueval.tradeoff.config.plan import Plan
+    from trueval.tradeoff.config.plan import SweepPlan
 
 
 @with_groups
@@ -58,11 +58,11 @@ def sweep(
 
     Example: trueval sweep sweep.toml --dry-run
     """
-    from trueval.tradeoff.config.plan import Plan
+    from trueval.tradeoff.config.plan import SweepPlan
     from trueval.tradeoff.runner.sweep import sweep as make
     from trueval.tradeoff.views.kind import SWEEP
 
-    plan = Plan.read(config).reusing(reuse)
+    plan = SweepPlan.read(config).reusing(reuse)
     if out is not None:
         check_folder(out)
     place = cache_of(cache, out, make=not dry_run)
@@ -82,7 +82,7 @@ def sweep(
     show(SWEEP, result, form, percent=percent)
 
 
-def _show_estimate(plan: "Plan", out: Path | None, cache: Path | None, form: str, max_cost: float | None) -> None:
+def _show_estimate(plan: "SweepPlan", out: Path | None, cache: Path | None, form: str, max_cost: float | None) -> None:
     """Says what there is to do."""
     from trueval.tradeoff.runner.sweep_estimate import estimate
 

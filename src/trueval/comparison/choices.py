@@ -24,7 +24,7 @@ INTERVALS: Final = (BOOTSTRAP, BOUNDED, ANYTIME)
 
 
 @dataclass(frozen=True)
-class Choices:
+class ComparisonChoices:
     """Everything that can be chosen about a comparison.
 
     Attributes:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueval.comparison.choices import BOOTSTRAP, Choices
-from trueval.comparison.comparison import Comparison, Difference, Interval, Leaderboard, Ranked, Significance
+from trueval.comparison.choices import BOOTSTRAP, ComparisonChoices
+from trueval.comparison.comparison import Comparison, Difference, Interval, Leaderboard, RankedSystem, Significance
 from trueval.comparison.findings import Findings, find
-from trueval.comparison.resampling.alignment import Aligned, align
+from trueval.comparison.resampling.alignment import AlignedScores, align
 from trueval.comparison.resampling.bounded_intervals import widths
-from trueval.comparison.resampling.clusters import Clusters, Units
+from trueval.comparison.resampling.clusters import Clusters, QueryUnits
 from trueval.comparison.resampling.concentration import NAMED, concentration
-from trueval.comparison.resampling.pair_wins import Winners
+from trueval.comparison.resampling.pair_wins import PairWins
 from trueval.comparison.resampling.resampled_sums import thread_count
 from trueval.comparison.resampling.run_reshuffle import reshuffle_runs
 from trueval.comparison.resampling.tie_order_values import TieOrders
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from trueval.files import Source
     from trueval.policy.policy import Policy
 
-__all__ = ["Choices", "Comparison", "Difference", "compare", "compare_scores"]
+__all__ = ["Comparison", "ComparisonChoices", "Difference", "compare", "compare_scores"]
 
 
 # Of each pair, before one of the adjusted ones decides.
@@ -78,7 +78,7 @@ def compare(
     (0.5, 0.0, 1.0, 0.875)
     """
     runs, judgments = Run.of_several(runs), Judgments.of(judgments)
-    of_comparison = {name: value for name, value in choices.items() if name in Choices.__dataclass_fields__}
+    of_comparison = {name: value for name, value in choices.items() if name in ComparisonChoices.__dataclass_fields__}
     of_policy = {name: value for name, value in choices.items() if name not in of_comparison or name == "seed"}
     parsed, chosen = fill_defaults(judgments, measures, policy, of_policy)
     scores = [evaluate(run, judgments, parsed, policy=chosen) for run in runs]
@@ -113,15 +113,15 @@ def compare_scores(
         MeasureError: the measures differ.
         PolicyError: a choice is unknown.
     """
-    unknown = next((name for name in choices if name not in Choices.__dataclass_fields__), None)
+    unknown = next((name for name in choices if name not in ComparisonChoices.__dataclass_fields__), None)
     if unknown is not None:
-        known = ", ".join(Choices.__dataclass_fields__)
+        known = ", ".join(ComparisonChoices.__dataclass_fields__)
         raise PolicyError(f"Unknown choice {unknown!r} of a comparison. Choices are {known}.")
-    chosen, aligned = Choices(**choices), align(scores)
+    chosen, aligned = ComparisonChoices(**choices), align(scores)
     pairs = _pairs(aligned.names, baseline)
     belonging = Clusters.of(clusters)
     found = find(aligned, pairs, belonging, chosen, thread_count(threads))
-    winners = Winners(aligned, orders, chosen.tie_samples, chosen.seed, chosen.level)
+    winners = PairWins(aligned, orders, chosen.tie_samples, chosen.seed, chosen.level)
     differences = [
         difference
         for measure in range(len(aligned.measures))
@@ -156,18 +156,18 @@ def _pairs(names: Sequence[str], baseline: str | None) -> Ints:
 
 
 def _differences(
-    aligned: Aligned,
+    aligned: AlignedScores,
     measure: int,
     pairs: Ints,
     found: Findings,
-    winners: Winners,
-    chosen: Choices,
+    winners: PairWins,
+    chosen: ComparisonChoices,
     clusters: Clusters | None,
 ) -> Iterator[Difference]:
     """The pairs on one measure."""
     ids = [aligned.query_ids[at] for at in np.flatnonzero(aligned.kept[:, measure]).tolist()]
     names = ids if clusters is None else clusters.names(ids)
-    units = Units.of(np.arange(len(ids)) if clusters is None else clusters.codes(ids))
+    units = QueryUnits.of(np.arange(len(ids)) if clusters is None else clusters.codes(ids))
     for pair, (first, second) in enumerate(pairs.tolist()):
         a, b = winners.column(measure, first), winners.column(measure, second)
         p = {name: getattr(found, name) for name in P_VALUES} | {"adjusted": found.adjusted(chosen.correction)}
@@ -213,7 +213,7 @@ def _differences(
 
 
 def _leaderboard(
-    aligned: Aligned, measure: int, differences: Sequence[Difference], winners: Winners, *, ranked: bool
+    aligned: AlignedScores, measure: int, differences: Sequence[Difference], winners: PairWins, *, ranked: bool
 ) -> Leaderboard:
     columns = [winners.column(measure, run) for run in range(len(aligned.names))]
     name, better = str(aligned.measures[measure]), aligned.measures[measure].better
@@ -228,7 +228,7 @@ def _leaderboard(
     groups = letters(better_than | better_than.T, order) if ranked else [""] * len(columns)
     ranks = rank_intervals(better_than) if ranked else [None] * len(columns)
     ranking = [
-        Ranked(
+        RankedSystem(
             1 + sum(columns[run].sign * (other - means[run]) > 1e-12 for other in means),
             aligned.names[run],
             means[run],
@@ -242,7 +242,9 @@ def _leaderboard(
     return Leaderboard(name, better, len(columns[0].expected), aligned.left_out(measure), None, tuple(ranking))
 
 
-def _warnings(aligned: Aligned, found: Sequence[Findings], pairs: int, chosen: Choices) -> Iterator[str]:
+def _warnings(
+    aligned: AlignedScores, found: Sequence[Findings], pairs: int, chosen: ComparisonChoices
+) -> Iterator[str]:
     """What keeps pairs from being separated, whatever the runs are."""
     if chosen.test != "randomization":
         return

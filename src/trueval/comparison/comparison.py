@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from trueval.comparison.resampling.concentration import Concentration
-from trueval.comparison.resampling.run_reshuffle import Reshuffled
+from trueval.comparison.resampling.run_reshuffle import RunReshuffle
 from trueval.comparison.resampling.win_probability import WinProbability
 from trueval.errors import InputError
 from trueval.forks import need_polars
@@ -133,7 +133,7 @@ class Difference:
         return found
 
 
-class Ranked(NamedTuple):
+class RankedSystem(NamedTuple):
     """One system in the ranking of a leaderboard.
 
     Attributes:
@@ -173,7 +173,7 @@ class Leaderboard:
     queries: int
     left_out: tuple[str, ...]
     clusters: int | None
-    ranking: tuple[Ranked, ...]
+    ranking: tuple[RankedSystem, ...]
 
 
 @dataclass(frozen=True, repr=False)
@@ -196,7 +196,7 @@ class Comparison(ReprByKind):
     leaderboards: tuple[Leaderboard, ...]
     choices: dict[str, object]
     notes: tuple[str, ...]
-    reshuffle: Reshuffled | None = None
+    reshuffle: RunReshuffle | None = None
 
     def difference(self, measure: str, first: str, second: str) -> Difference:
         """The difference of two runs on a measure.
@@ -250,7 +250,7 @@ class Comparison(ReprByKind):
         return to_pandas(self.to_polars())
 
 
-def _ranked(row: Ranked) -> object:
+def _ranked(row: RankedSystem) -> object:
     """A row of a ranking in the JSON, which has lists and no tuples."""
     return nulls({**row._asdict(), "rank_interval": None if row.rank_interval is None else list(row.rank_interval)})
 

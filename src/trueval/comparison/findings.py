@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from trueval.comparison.choices import Choices
-from trueval.comparison.resampling.alignment import Aligned
+from trueval.comparison.choices import ComparisonChoices
+from trueval.comparison.resampling.alignment import AlignedScores
 from trueval.comparison.resampling.betting import Bets
 from trueval.comparison.resampling.bounded_intervals import Differences, bets_of, intervals_by_bets, reach_of
-from trueval.comparison.resampling.clusters import Clusters, Units
-from trueval.comparison.resampling.intervals import Draws, Extremes, Intervals, Resampled, intervals_of
+from trueval.comparison.resampling.clusters import Clusters, QueryUnits
+from trueval.comparison.resampling.intervals import Extremes, Intervals, ResampledColumns, ResampleDraws, intervals_of
 from trueval.comparison.resampling.multiplicity import adjust
 from trueval.comparison.resampling.paired_tests import (
-    Flipped,
+    RandomizationResult,
     effect_sizes,
     joint_maxt,
     randomization_test,
@@ -73,7 +73,7 @@ class Findings(NamedTuple):
 
 
 def find(
-    aligned: Aligned, pairs: Ints, clusters: Clusters | None, chosen: Choices, threads: int
+    aligned: AlignedScores, pairs: Ints, clusters: Clusters | None, chosen: ComparisonChoices, threads: int
 ) -> tuple[Findings, ...]:
     """Resample and test every pair on every measure.
 
@@ -132,11 +132,11 @@ class _Parts(NamedTuple):
         maxt: [comparison] its p, adjusted.
     """
 
-    columns: Resampled | None
+    columns: ResampledColumns | None
     alone: Intervals
     together: Intervals
     largest: Deviations | None
-    flipped: Flipped
+    flipped: RandomizationResult
     maxt: Floats
 
 
@@ -163,7 +163,7 @@ class _Group:
     reach: Floats
 
     @classmethod
-    def of(cls, aligned: Aligned, kept: Ints, measures: Ints, pairs: Ints, codes: Ints, reach: Floats) -> _Group:
+    def of(cls, aligned: AlignedScores, kept: Ints, measures: Ints, pairs: Ints, codes: Ints, reach: Floats) -> _Group:
         """Of some queries and measures.
 
         Args:
@@ -174,7 +174,7 @@ class _Group:
             codes: [query] the unit of every query, counted or not.
             reach: [measure] of all measures.
         """
-        units, wide = Units.of(codes[kept]), len(aligned.names) * len(measures)
+        units, wide = QueryUnits.of(codes[kept]), len(aligned.names) * len(measures)
 
         def columns(statistic: Floats) -> Floats:
             values = statistic[:, kept][:, :, measures].transpose(1, 0, 2).reshape(len(kept), wide)
@@ -191,7 +191,7 @@ class _Group:
             reach[measures],
         )
 
-    def family(self, chosen: Choices) -> Family:
+    def family(self, chosen: ComparisonChoices) -> Family:
         """The comparisons, and which of them belong together."""
         wide = len(self.measures)
         first, second = ((self.pairs[:, side][:, None] * wide + np.arange(wide)).ravel() for side in (0, 1))
@@ -199,7 +199,7 @@ class _Group:
         number = np.zeros_like(of_measure) if chosen.family == "all" else of_measure
         return Family(first, second, number, np.arange(self.expected.shape[1]) // wide)
 
-    def resample(self, chosen: Choices, threads: int, bets: Bets | None, tests: int) -> _Parts:
+    def resample(self, chosen: ComparisonChoices, threads: int, bets: Bets | None, tests: int) -> _Parts:
         """Resample, or bet, and flip signs.
 
         Args:
@@ -227,7 +227,7 @@ class _Group:
             missing = np.full((len(family.first), 2), np.nan)
             alone = Intervals(missing, missing, np.zeros(len(missing), dtype=bool))
             return _Parts(None, alone, alone, None, flipped, flipped.maxt())
-        columns = Resampled.of(self.expected, self.variance, draws, self.sizes)
+        columns = ResampledColumns.of(self.expected, self.variance, draws, self.sizes)
         alone = intervals_of(columns, family.first, family.second, draws, self.extremes)
         return _Parts(columns, alone, alone, deviations(columns, family, draws), flipped, flipped.maxt())
 
@@ -244,7 +244,7 @@ class _Group:
             np.tile(self.reach, len(self.pairs)),
         )
 
-    def findings(self, parts: _Parts, chosen: Choices, threads: int) -> Iterator[tuple[int, Findings]]:
+    def findings(self, parts: _Parts, chosen: ComparisonChoices, threads: int) -> Iterator[tuple[int, Findings]]:
         """Each measure with what is known of its pairs."""
         family, together = self.family(chosen), parts.together[:2]
         if parts.columns is not None and parts.largest is not None:
@@ -280,5 +280,5 @@ def _joined(groups: Sequence[_Parts]) -> list[_Parts]:
     ]
 
 
-def _draws(chosen: Choices, threads: int) -> Draws:
-    return Draws(chosen.resamples, chosen.seed, threads, chosen.level)
+def _draws(chosen: ComparisonChoices, threads: int) -> ResampleDraws:
+    return ResampleDraws(chosen.resamples, chosen.seed, threads, chosen.level)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from trueval.cost.prices import FREE, Listed, PriceBook, Prices, Role, Use, cost_of_thousand
+from trueval.cost.prices import FREE, ListedPrice, PriceBook, QueryUsage, Role, SystemPrices, cost_of_thousand
 from trueval.cost.tokens import PairCounter, text_tokens
 from trueval.errors import InputError, PolicyError
 from trueval.models.hosted.account import Price
@@ -31,7 +31,7 @@ class Charges:
     """
 
     book: PriceBook
-    named: Mapping[str, Listed]
+    named: Mapping[str, ListedPrice]
     candidate_tokens: float | None = None
 
     @classmethod
@@ -47,7 +47,7 @@ class Charges:
         """
         path = table.get("book")
         book = PriceBook.read(None if path is None else Path(path))
-        named: dict[str, Listed] = {}
+        named: dict[str, ListedPrice] = {}
         for part, role in PARTS.items():
             if table.get(part) is not None:
                 try:
@@ -57,7 +57,7 @@ class Charges:
                     raise (place("prices", part).error(told) if place else InputError(told)) from None
         return cls(book, named, table.get("candidate_tokens"))
 
-    def prices(self, settings: Mapping[str, Mapping[str, Any]]) -> Prices:
+    def prices(self, settings: Mapping[str, Mapping[str, Any]]) -> SystemPrices:
         """What the parts of a system ask.
 
         A stage that is not there is free. A model of a service asks what its table says (price_per_million_tokens),
@@ -70,7 +70,7 @@ class Charges:
         rerank = settings.get("rerank")
         documents = None if rerank is None else self._documents(rerank)
         generator = self.named.get("generator")
-        return Prices(
+        return SystemPrices(
             self._price("rerank", rerank),
             self._price("embed", settings.get("embed")),
             None if generator is None else generator.price,
@@ -86,7 +86,7 @@ class Charges:
         models = (settings[part]["model"] for part in ("embed", "rerank") if part in settings)
         return bool(self.named) or any(map(is_hosted, models))
 
-    def used(self, settings: Mapping[str, Mapping[str, Any]]) -> list[Listed]:
+    def used(self, settings: Mapping[str, Mapping[str, Any]]) -> list[ListedPrice]:
         """Prices of the book that the cost of a system is made of.
 
         Args:
@@ -121,7 +121,7 @@ class Charges:
             return listed.price
         return None if is_hosted(table["model"]) else FREE
 
-    def _listed(self, part: str, table: Mapping[str, Any]) -> Listed | None:
+    def _listed(self, part: str, table: Mapping[str, Any]) -> ListedPrice | None:
         """The price of the book that a stage has; None where its own table says it, or nothing does."""
         if any(table.get(f"price_{key}") is not None for key in Price._fields):
             return None
@@ -136,7 +136,7 @@ class Charges:
         return (hosted_name(table["model"]).service.search or None) if is_hosted(table["model"]) else None
 
 
-class Spent(NamedTuple):
+class SystemCost(NamedTuple):
     """What a system spends on one query, and on 1,000.
 
     Attributes:
@@ -153,7 +153,7 @@ class Spent(NamedTuple):
     how: tuple[str, ...]
 
 
-class Spending:
+class CostModel:
     """Counts what systems over one corpus spend; each text and each pair is counted once.
 
     Args:
@@ -177,7 +177,7 @@ class Spending:
         reranker: Any = None,
         embedder: Any = None,
         known: Mapping[str, float | None] | None = None,
-    ) -> Spent:
+    ) -> SystemCost:
         """What a system spends.
 
         Args:
@@ -209,11 +209,11 @@ class Spending:
         counts = [len(lists.get(each, ())) for each in queries] if "rerank" in settings else 0
         costs = {}
         for k in ks:
-            use = Use(counts, candidate, query, 1, prompts[k])
+            use = QueryUsage(counts, candidate, query, 1, prompts[k])
             costs[k] = self._cost(use, settings)
-        return Spent({"query": query, "candidate": candidate, "context": context}, prompts, costs, tuple(told))
+        return SystemCost({"query": query, "candidate": candidate, "context": context}, prompts, costs, tuple(told))
 
-    def _cost(self, use: Use, settings: Mapping[str, Mapping[str, Any]]) -> dict[str, float | None]:
+    def _cost(self, use: QueryUsage, settings: Mapping[str, Mapping[str, Any]]) -> dict[str, float | None]:
         cost = cost_of_thousand(use, self.charges.prices(settings))
         if not (self.billed or self.charges.knows(settings)):
             return dict.fromkeys((*cost._fields, "total"))

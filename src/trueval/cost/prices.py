@@ -13,7 +13,7 @@ import numpy as np
 
 from trueval.errors import PolicyError, nearest
 from trueval.files.toml import Toml
-from trueval.models.hosted.account import Price, Usage
+from trueval.models.hosted.account import Price, ServiceUsage
 from trueval.models.hosted.services import is_hosted
 
 Role = Literal["rerankers", "embedders", "generators"]
@@ -26,7 +26,7 @@ FREE: Final = Price(0.0)
 """Of a model that runs here, or of a stage that is not there."""
 
 
-class Listed(NamedTuple):
+class ListedPrice(NamedTuple):
     """A price of the book.
 
     Attributes:
@@ -51,7 +51,7 @@ class Listed(NamedTuple):
         Args:
             today: the day that it is used on.
 
-        >>> one = Listed("m", Price(1.0), "USD", "2025-11", "")
+        >>> one = ListedPrice("m", Price(1.0), "USD", "2025-11", "")
         >>> [one.older_than_a_year(dt.date(2026, 11, day)) for day in (1, 2)]
         [False, True]
         """
@@ -77,7 +77,7 @@ class PriceBook:
     date: str
     currency: str
     source: str
-    prices: Mapping[Role, Mapping[str, Listed]]
+    prices: Mapping[Role, Mapping[str, ListedPrice]]
 
     @classmethod
     def read(cls, path: Path | None = None) -> PriceBook:
@@ -98,7 +98,7 @@ class PriceBook:
         prices = {role: dict(_listed(toml, role, currency, day, source)) for role in ROLES}
         return cls(toml.source, day, currency, source, prices)
 
-    def find(self, role: Role, name: str) -> Listed:
+    def find(self, role: Role, name: str) -> ListedPrice:
         """The price of a model.
 
         Args:
@@ -120,11 +120,11 @@ class PriceBook:
             )
         return listed
 
-    def look_up(self, role: Role, name: str) -> Listed | None:
+    def look_up(self, role: Role, name: str) -> ListedPrice | None:
         """The price of a model, or None where the book has none; otherwise as `find`."""
         return self.prices[role].get(name.partition(":")[2] if is_hosted(name) else name)
 
-    def notes(self, used: Sequence[Listed], today: dt.date) -> tuple[str, ...]:
+    def notes(self, used: Sequence[ListedPrice], today: dt.date) -> tuple[str, ...]:
         """Remarks on prices that are more than a year old, one line for each date.
 
         Args:
@@ -142,7 +142,7 @@ class PriceBook:
         )
 
 
-class Use(NamedTuple):
+class QueryUsage(NamedTuple):
     """What one query uses, as a mean over queries.
 
     Attributes:
@@ -167,7 +167,7 @@ class Use(NamedTuple):
         return None if self.context_tokens is None else self.contexts * self.context_tokens + self.overhead_tokens
 
 
-class Prices(NamedTuple):
+class SystemPrices(NamedTuple):
     """What each part of a system asks.
 
     Attributes:
@@ -183,7 +183,7 @@ class Prices(NamedTuple):
     documents_per_search: int | None = None
 
 
-class Cost(NamedTuple):
+class CostParts(NamedTuple):
     """What 1,000 queries cost, in the currency of the prices; None where a price or a count is not known.
 
     Attributes:
@@ -208,7 +208,7 @@ class Cost(NamedTuple):
         return None if self.rerank is None or self.embed is None else self.rerank + self.embed
 
 
-def cost_of_thousand(use: Use, prices: Prices) -> Cost:
+def cost_of_thousand(use: QueryUsage, prices: SystemPrices) -> CostParts:
     """What 1,000 queries cost.
 
     P-B §3.2.1; output of the generator is not counted.
@@ -217,13 +217,14 @@ def cost_of_thousand(use: Use, prices: Prices) -> Cost:
         use: what one query uses.
         prices: what each part asks.
 
-    >>> cost_of_thousand(Use(50, 500, contexts=10, context_tokens=500), Prices(Price(0.05), generator=Price(1.25)))
-    Cost(rerank=1.25, embed=0.0, generator=6.25)
+    >>> prices = SystemPrices(Price(0.05), generator=Price(1.25))
+    >>> cost_of_thousand(QueryUsage(50, 500, contexts=10, context_tokens=500), prices)
+    CostParts(rerank=1.25, embed=0.0, generator=6.25)
     """
     candidates = float(np.mean(use.candidates))
     tokens = None if use.candidate_tokens is None else candidates * use.candidate_tokens
     searches = _searches(use.candidates, prices.documents_per_search)
-    return Cost(
+    return CostParts(
         _thousand(prices.rerank, tokens if candidates else 0.0, searches),
         _thousand(prices.embed, use.query_tokens, None),
         _thousand(prices.generator, use.prompt_tokens, None),
@@ -242,7 +243,7 @@ def _thousand(price: Price | None, tokens: float | None, searches: float | None)
     if price == FREE:  # whatever it uses, known or not
         return 0.0
     if searches is not None and price.per_thousand_searches is not None:
-        return price.cost(Usage(searches=searches * QUERIES))
+        return price.cost(ServiceUsage(searches=searches * QUERIES))
     if tokens is None or price.per_million_tokens is None:
         return None
     return tokens * price.per_million_tokens * QUERIES / 1e6
@@ -275,7 +276,7 @@ def _day(told: str) -> dt.date:
     return dt.date.fromisoformat(f"{told}-01" if len(told) == len("2025-11") else told)
 
 
-def _listed(toml: Toml, role: Role, currency: str, day: str, source: str) -> Iterator[tuple[str, Listed]]:
+def _listed(toml: Toml, role: Role, currency: str, day: str, source: str) -> Iterator[tuple[str, ListedPrice]]:
     """The prices of one role."""
     models = _table(toml, (role,), toml.tables.get(role, {}))
     for name, given in models.items():
@@ -284,7 +285,7 @@ def _listed(toml: Toml, role: Role, currency: str, day: str, source: str) -> Ite
         _refuse_unknown(toml, keys, (*PRICES, "date", "source"))
         told = {key: _told(toml, (*keys, key), given[key]) for key in ("date", "source") if key in given}
         price, documents = _price(toml, keys, given)
-        yield name, Listed(name, price, currency, told.get("date", day), told.get("source", source), documents)
+        yield name, ListedPrice(name, price, currency, told.get("date", day), told.get("source", source), documents)
 
 
 def _price(toml: Toml, keys: tuple[str, ...], given: Mapping[str, Any]) -> tuple[Price, int | None]:

@@ -13,7 +13,7 @@ from trueval.measures import parse_list
 from trueval.measures.grammar import measures_in
 from trueval.policy.conventions import choose
 from trueval.policy.policy import Policy
-from trueval.standings.counting import Arrays, counter
+from trueval.standings.counting import ScoreArrays, counter
 
 # Values that equal others of their type only if they choose the same.
 PLAIN = (str, int, float, type(None))
@@ -60,7 +60,7 @@ def evaluate_arrays(
     scores, grades, offsets = ragged(score_lists, grade_lists, mask)
     # The zeros can matter where lists end: which documents are in the list may be left to chance there.
     keep_zeros = chosen.depth is not None or chosen.rel <= 0 or any(measure.needs_zeros for measure in parsed)
-    count = counter(Arrays(scores, grades, offsets, name, keep_zeros), None)
+    count = counter(ScoreArrays(scores, grades, offsets, name, keep_zeros), None)
     notes = passed_by_all(grades[grades >= 0], parsed, chosen)
     return score(name, [str(query) for query in range(len(offsets) - 1)], count, parsed, chosen, (), notes)
 

@@ -35,7 +35,7 @@ BLOCK: Final = 2**17
 NAMES: Final = ("judgments", "queries", "policy", "run", "corpus", "query_texts", "unjudged")
 
 
-class Content:
+class ContentHashes:
     """What a run was measured on; the hash of judgments is made when it is first asked for.
 
     Args:
@@ -53,16 +53,16 @@ class Content:
         known = {**made, **self.known}
         return {name: known[name] for name in NAMES if known.get(name) is not None}
 
-    def but(self, **known: Any) -> Content:
+    def but(self, **known: Any) -> ContentHashes:
         """The same with more that is known."""
-        return Content({**self.known, **known}, self.source)
+        return ContentHashes({**self.known, **known}, self.source)
 
     def __getstate__(self) -> dict[str, Any]:
         """What a pickle holds: hashes, not the judgments themselves."""
         return {"known": self.all, "source": None}
 
 
-def full_content(content: Content, run: Run, query_ids: Iterable[str], policy: Policy) -> Content:
+def full_content(content: ContentHashes, run: Run, query_ids: Iterable[str], policy: Policy) -> ContentHashes:
     """The hashes of queries, policy and run beside what is known.
 
     Args:

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from trueval.errors import InputError, TruevalWarning
-from trueval.evaluation.content_hashes import Content
+from trueval.evaluation.content_hashes import ContentHashes
 from trueval.evaluation.defaults import fill_defaults
 from trueval.evaluation.notes import notes_of, open_orders
 from trueval.evaluation.pairing import read_pair, unjudged_queries
 from trueval.evaluation.scores import STATISTICS, Scores
-from trueval.evaluation.ties import Ties
+from trueval.evaluation.ties import TieSummary
 from trueval.forks import need_polars
 from trueval.measures import Measure, Values
 from trueval.measures.grammar import Measures
@@ -64,7 +64,7 @@ def evaluate(
     counted = count(chosen)
     notes = (*judgments.notes, *run.notes, *swapped, *notes_of(run, judgments, counted, unjudged, parsed, chosen))
     found = score(run.name, judgments.query_ids.to_list(), count, parsed, chosen, unjudged, notes)
-    return replace(found, content=Content({}, judgments))
+    return replace(found, content=ContentHashes({}, judgments))
 
 
 def score(
@@ -219,11 +219,11 @@ def _with_order(values: Values, counted: Standings, tie_order: str, *, together:
     return values._replace(tie_broken=np.where(unknown, decided, values.tie_broken))
 
 
-def _ties(counted: Standings, query_ids: Sequence[str], measures: tuple[Measure, ...]) -> Ties:
+def _ties(counted: Standings, query_ids: Sequence[str], measures: tuple[Measure, ...]) -> TieSummary:
     listed = int(counted.listed.sum())
     if counted.merged:
-        return Ties(None, None, (), listed)
+        return TieSummary(None, None, (), listed)
     reach = max((counted.limit(measure.cutoff) for measure in measures), default=0)
     cut = np.flatnonzero(counted.possibly_cut & (counted.last_above < reach)).tolist()
     fraction = float(counted.tied_documents.sum()) / max(listed, 1)
-    return Ties(fraction, int(counted.largest_group.max(initial=0)), tuple(query_ids[at] for at in cut), listed)
+    return TieSummary(fraction, int(counted.largest_group.max(initial=0)), tuple(query_ids[at] for at in cut), listed)

@@ -66,7 +66,7 @@ class Switch(NamedTuple):
         return f"{self.topic}: {words}"
 
 
-class Cause(NamedTuple):
+class DifferenceCause(NamedTuple):
     """A choice that makes a difference.
 
     Attributes:
@@ -79,7 +79,7 @@ class Cause(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Row:
+class ConventionRow:
     """What one convention makes of the measure.
 
     Attributes:
@@ -98,7 +98,7 @@ class Row:
     value: float
     estimate: Estimate | None
     difference: float
-    causes: tuple[Cause, ...]
+    causes: tuple[DifferenceCause, ...]
     others: tuple[tuple[Switch, ...], ...]
     why: str
 
@@ -121,7 +121,7 @@ class Move:
     ours: float
     theirs: float
     difference: float
-    causes: tuple[Cause, ...]
+    causes: tuple[DifferenceCause, ...]
 
 
 @dataclass(frozen=True, repr=False)
@@ -140,11 +140,11 @@ class Explanation(ReprByKind):
     run: str
     measure: Measure
     ours: Estimate
-    rows: tuple[Row, ...]
+    rows: tuple[ConventionRow, ...]
     moves: tuple[Move, ...]
     notes: tuple[str, ...]
 
-    def row(self, convention: str) -> Row:
+    def row(self, convention: str) -> ConventionRow:
         """The row of a convention."""
         return next(row for row in self.rows if row.convention == convention)
 
@@ -305,15 +305,17 @@ class _Search:
                 yield from found
                 return
 
-    def effects(self, switches: Sequence[Switch], number: Callable[[Outcome], float]) -> tuple[Cause, ...]:
+    def effects(self, switches: Sequence[Switch], number: Callable[[Outcome], float]) -> tuple[DifferenceCause, ...]:
         """What each choice changes about a number when it is made alone, the largest change first."""
         ours = number(self.outcome(self.base))
-        causes = [Cause(each, number(self.under([each])) - ours) for each in switches]
+        causes = [DifferenceCause(each, number(self.under([each])) - ours) for each in switches]
         return tuple(sorted(causes, key=lambda cause: -abs(np.nan_to_num(cause.alone))))
 
-    def row(self) -> Row:
+    def row(self) -> ConventionRow:
         """What the convention makes of the measure, and why."""
-        row = Row(self.name, self.tool.version, math.nan, None, math.nan, (), (), f"{self.name} has no {self.measure}")
+        row = ConventionRow(
+            self.name, self.tool.version, math.nan, None, math.nan, (), (), f"{self.name} has no {self.measure}"
+        )
         if not self.has:
             return row
         first, *others = self.causes(_same)
@@ -368,7 +370,7 @@ def _mean(values: Floats) -> float:
     return float(known.mean()) if len(known) else math.nan
 
 
-def _row_entry(row: Row) -> dict[str, object]:
+def _row_entry(row: ConventionRow) -> dict[str, object]:
     return {
         "convention": row.convention,
         "version": row.version,
@@ -386,7 +388,7 @@ def _move_entry(move: Move) -> dict[str, object]:
     return {"query": move.query, "convention": move.convention, **numbers, "causes": causes}
 
 
-def _cause_entry(cause: Cause) -> dict[str, object]:
+def _cause_entry(cause: DifferenceCause) -> dict[str, object]:
     return {**_switch_entry(cause.switch), "alone": or_null(cause.alone)}
 
 

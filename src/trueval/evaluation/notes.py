@@ -32,7 +32,7 @@ GAINING = frozenset({"nDCG", "DCG"})
 MOST_WRITTEN = 12
 
 
-class Cures(NamedTuple):
+class GradeCures(NamedTuple):
     """How a reader chooses what grades mean, with {} where the value belongs.
 
     Attributes:
@@ -44,8 +44,8 @@ class Cures(NamedTuple):
     grades: str
 
 
-OPTIONS = Cures("--rel {}", "--grades {}")  # of the command line
-OF_SWEEPS = Cures("rel = {} in [measure]", 'grades = "{}" there')  # keys of the file of a sweep
+OPTIONS = GradeCures("--rel {}", "--grades {}")  # of the command line
+OF_SWEEPS = GradeCures("rel = {} in [measure]", 'grades = "{}" there')  # keys of the file of a sweep
 
 
 def notes_of(
@@ -195,7 +195,7 @@ def _unreached(name: str, standings: Standings, measures: Sequence[Measure], cho
 
 
 def passed_by_all(
-    grades: Floats, measures: Sequence[Measure], chosen: Policy, cures: Cures = OPTIONS
+    grades: Floats, measures: Sequence[Measure], chosen: Policy, cures: GradeCures = OPTIONS
 ) -> tuple[str, ...]:
     """Say where every grade reaches a threshold: the measure then takes whatever is judged for relevant.
 
@@ -233,7 +233,7 @@ def _by_threshold(measures: Sequence[Measure], chosen: Policy) -> dict[Any, list
 
 
 def _passed_by_all(
-    measures: Sequence[Measure], rel: float, grades: Floats, graded: Sequence[Measure], cures: Cures
+    measures: Sequence[Measure], rel: float, grades: Floats, graded: Sequence[Measure], cures: GradeCures
 ) -> str:
     """One line for all measures of a threshold, the same for every run, as it is about judgments alone.
 

@@ -28,7 +28,7 @@ WORDS_OF_QUESTION: Final = 3
 ORDER: Final = "evaluate takes a run, then judgments"
 
 
-class Pair(NamedTuple):
+class RunJudgmentsPair(NamedTuple):
     """A run and the judgments that it is evaluated by.
 
     Attributes:
@@ -42,7 +42,7 @@ class Pair(NamedTuple):
     notes: tuple[str, ...]
 
 
-def read_pair(run: Any, judgments: Any) -> Pair:
+def read_pair(run: Any, judgments: Any) -> RunJudgmentsPair:
     """Read a run and judgments from what `evaluate` takes.
 
     Raises:
@@ -53,10 +53,10 @@ def read_pair(run: Any, judgments: Any) -> Pair:
         raise InputError(f"{ORDER}. Got {type(run).__name__} and {type(judgments).__name__}. Swap them.")
     pair = Run.of(run), Judgments.of(judgments)
     if not (_may_be_either(run, pair[0].source) and _may_be_either(judgments, pair[1].source)):
-        return Pair(*pair, ())
+        return RunJudgmentsPair(*pair, ())
     scores, grades = pair[0].documents["score"].to_numpy(), pair[1].frame["grade"].to_numpy()
     if not _are_like_grades(scores):
-        return Pair(*pair, ())
+        return RunJudgmentsPair(*pair, ())
     parts = grades != np.trunc(grades)
     many = len(np.unique(grades)) > MOST_GRADES
     if (parts & (grades < 0)).any() or (parts.any() and many):
@@ -66,12 +66,12 @@ def read_pair(run: Any, judgments: Any) -> Pair:
             "and Judgments.from_dict, or by files of TREC."
         )
     if not parts.any() and not many:
-        return Pair(*pair, ())
+        return RunJudgmentsPair(*pair, ())
     line = (
         f"judgments: grades such as {_values(grades)} could be scores, and the scores of the run could be grades; "
         "evaluate takes the run first, then the judgments."
     )
-    return Pair(*pair, (line,))
+    return RunJudgmentsPair(*pair, (line,))
 
 
 def unjudged_queries(run: Run | CorpusScorer, judgments: Judgments) -> tuple[str, ...]:

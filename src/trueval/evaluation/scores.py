@@ -12,10 +12,10 @@ import numpy as np
 import polars as pl
 
 from trueval.errors import InputError, MeasureError, nearest
-from trueval.evaluation.content_hashes import Content
+from trueval.evaluation.content_hashes import ContentHashes
 from trueval.evaluation.defaults import named_measure
 from trueval.evaluation.estimate import Estimate, arithmetic_mean, geometric_mean
-from trueval.evaluation.ties import Ties, joined_ties
+from trueval.evaluation.ties import TieSummary, joined_ties
 from trueval.forks import need_polars
 from trueval.measures import Measure, parse
 from trueval.measures.grammar import OtherMeasure
@@ -73,14 +73,14 @@ class Scores(ReprByKind):
     tie_broken: Floats
     sd: Floats
     exact: tuple[bool, ...]
-    ties: Ties
+    ties: TieSummary
     missing_queries: tuple[str, ...]
     unjudged_queries: tuple[str, ...]
     policy: Policy
     notes: tuple[str, ...]
     details: tuple[Mapping[str, float], ...] = ()
     matched: int | None = None
-    content: Content | None = None
+    content: ContentHashes | None = None
     measurable: tuple[int, ...] = ()
 
     def __getitem__(self, measure: str | Measure | OtherMeasure) -> Estimate:
@@ -266,13 +266,13 @@ class Scores(ReprByKind):
             tuple(ids.to_list()),
             tuple(parse(name) for name in entry["measures"]),
             exact=tuple(bool(each.get("exact", True)) for each in entry["measures"].values()),
-            ties=Ties(**ties),
+            ties=TieSummary(**ties),
             missing_queries=tuple(entry["missing_queries"]),
             unjudged_queries=tuple(entry["unjudged_queries"]),
             policy=policy,
             notes=tuple(entry.get("notes", ())),
             matched=entry.get("matched"),
-            content=Content(entry["content"]) if "content" in entry else None,
+            content=ContentHashes(entry["content"]) if "content" in entry else None,
             **arrays,
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 
-class Ties(NamedTuple):
+class TieSummary(NamedTuple):
     """How much a run ties, over the evaluated queries.
 
     Attributes:
@@ -23,12 +23,12 @@ class Ties(NamedTuple):
     documents: int = 0
 
 
-def joined_ties(parts: Sequence[Ties]) -> Ties:
+def joined_ties(parts: Sequence[TieSummary]) -> TieSummary:
     """How much a run ties over all its queries; not known where one part does not know."""
     cut = tuple(query for part in parts for query in part.cut_queries)
     documents = sum(part.documents for part in parts)
     known = [part for part in parts if part.tied_fraction is not None and part.largest_group is not None]
     if len(known) < len(parts):
-        return Ties(None, None, cut, documents)
+        return TieSummary(None, None, cut, documents)
     tied = sum((part.tied_fraction or 0.0) * part.documents for part in known)
-    return Ties(tied / max(documents, 1), max(part.largest_group or 0 for part in known), cut, documents)
+    return TieSummary(tied / max(documents, 1), max(part.largest_group or 0 for part in known), cut, documents)

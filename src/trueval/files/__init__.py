@@ -10,25 +10,25 @@ from trueval.files.checks.ids import id_notes
 from trueval.files.checks.rank_order import rank_notes
 from trueval.files.display_names import NamedFile, name_files, path_of
 from trueval.files.format_detection import FORMATS, read_table
-from trueval.files.frame import Kind, Stretches, Table
+from trueval.files.frame import Kind, RowTable, Stretches
 from trueval.files.memory.peers import read_dict
 from trueval.files.memory.score_lists import read_arrays
-from trueval.files.python_inputs import Given, read_given
-from trueval.files.row_checks import Rows, check_rows
-from trueval.files.source.source_bytes import Content, Source
+from trueval.files.python_inputs import NamedRows, read_given
+from trueval.files.row_checks import CheckedRows, check_rows
+from trueval.files.source.source_bytes import Source, SourceBytes
 from trueval.files.tabular.delimited_text import canonical_table
 from trueval.files.tabular.typed_tables import read_frame
 
 __all__ = [
     "FORMATS",
-    "Content",
-    "Given",
+    "CheckedRows",
     "Kind",
     "NamedFile",
-    "Rows",
+    "NamedRows",
+    "RowTable",
     "Source",
+    "SourceBytes",
     "Stretches",
-    "Table",
     "canonical_table",
     "check_rows",
     "half_hashes",

@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.errors import Place
-from trueval.files.frame import Kind, Table, other_kind, value_column
+from trueval.files.frame import Kind, RowTable, other_kind, value_column
 
 # Squashed names (lower case, without "_", "-", "." and space), the most telling first: of query_id and query, query_id.
 QUERY_NAMES = ("queryid", "qid", "topicid", "topicno", "queryno", "qno", "topic", "query", "q")
@@ -228,7 +228,7 @@ def _vanished(numbers: pl.Series, texts: pl.Series) -> pl.Series:
     return (numbers == 0) & texts.str.contains("^[^eE]*[1-9]")  # a digit other than 0 before the exponent
 
 
-def lost_values(numbers: pl.Series, texts: pl.Series, table: Table) -> tuple[str, ...]:
+def lost_values(numbers: pl.Series, texts: pl.Series, table: RowTable) -> tuple[str, ...]:
     """Compare infinite numbers and zeros with their text.
 
     Returns:
@@ -254,7 +254,7 @@ def lost_values(numbers: pl.Series, texts: pl.Series, table: Table) -> tuple[str
     )
 
 
-def refuse_equal_integers(numbers: pl.Series, written: pl.Series, queries: pl.Series, table: Table) -> None:
+def refuse_equal_integers(numbers: pl.Series, written: pl.Series, queries: pl.Series, table: RowTable) -> None:
     """Refuse two different integers of one query that became the same double: they would tie.
 
     Args:

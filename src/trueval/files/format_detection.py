@@ -24,14 +24,14 @@ import polars as pl
 
 from trueval.errors import InputError, Place, PolicyError
 from trueval.files.columns import looks_like_header
-from trueval.files.frame import Kind, Table, value_column
+from trueval.files.frame import Kind, RowTable, value_column
 from trueval.files.json.context_logs import holds_contexts, read_log
 from trueval.files.json.document import read_json
 from trueval.files.json.jsonl_rows import read_jsonl
 from trueval.files.json.shapes import refuse_unknown
 from trueval.files.source.encoding import check_text
 from trueval.files.source.line_parts import LineParts, held_parts, open_parts
-from trueval.files.source.source_bytes import Content, Source, read_content
+from trueval.files.source.source_bytes import Source, SourceBytes, read_content
 from trueval.files.tabular.delimited_text import read_delimited, sniff_delimiter
 from trueval.files.tabular.typed_tables import read_arrow, read_parquet
 from trueval.files.trec.grammar_reader import read_trec
@@ -42,10 +42,10 @@ from trueval.forks import need_polars
 FORMATS = ("trec", "msmarco", "beir", "tsv", "csv", "jsonl", "json", "contexts", "parquet", "arrow")
 SIGNATURES = {"parquet": b"PAR1", "arrow": b"ARROW1"}
 JSON_OPENING = re.compile(rb"\s*[\[{]")
-Reader: TypeAlias = Callable[[Content, Kind, bool], Table]
+Reader: TypeAlias = Callable[[SourceBytes, Kind, bool], RowTable]
 
 
-def _read_contexts(content: Content, kind: Kind, _facets: bool = False) -> Table:
+def _read_contexts(content: SourceBytes, kind: Kind, _facets: bool = False) -> RowTable:
     return read_log(content).table(kind)  # which has no facets: measures of facets say so themselves
 
 
@@ -62,7 +62,7 @@ READERS: dict[str, Reader] = {
 }
 
 
-def read_table(source: Source, kind: Kind, format: str | None = None, facets: bool = False) -> tuple[Table, str]:
+def read_table(source: Source, kind: Kind, format: str | None = None, facets: bool = False) -> tuple[RowTable, str]:
     """Read a run or judgments in any format.
 
     Args:
@@ -126,20 +126,20 @@ def _added_reader(format: str) -> Reader:
     return reader
 
 
-def _of_other_package(table: object, kind: Kind, format: str) -> Table:
+def _of_other_package(table: object, kind: Kind, format: str) -> RowTable:
     """Hold another package to what Table promises: a column of integers would be counted in integers.
 
     Raises:
         TypeError: it gave something else.
     """
     types = {"query_id": pl.String, "doc_id": pl.String, value_column(kind): pl.Float64}
-    got = table.whole().schema if isinstance(table, Table) else {}
-    if not isinstance(table, Table) or any(got.get(name) != dtype for name, dtype in types.items()):
+    got = table.whole().schema if isinstance(table, RowTable) else {}
+    if not isinstance(table, RowTable) or any(got.get(name) != dtype for name, dtype in types.items()):
         raise TypeError(f"The reader of the format {format!r} must give a Table with {types}. Got {got or table!r}.")
     return table
 
 
-def _read_regular(text: LineParts, kind: Kind, format: str | None, facets: bool) -> Table | None:
+def _read_regular(text: LineParts, kind: Kind, format: str | None, facets: bool) -> RowTable | None:
     """Read a regular text without a header line; None for anything else, and where anything is wrong."""
     head = text.head
     if format is None:
@@ -154,7 +154,7 @@ def _sniff_signature(data: bytes) -> str | None:
     return next((format for format, signature in SIGNATURES.items() if data.startswith(signature)), None)
 
 
-def _sniff_text(content: Content) -> str:
+def _sniff_text(content: SourceBytes) -> str:
     """Tell a header line by its names, and csv without any by a comma or semicolon in a line without spaces."""
     line = first_line(content)
     if line.startswith(("{", "[")):

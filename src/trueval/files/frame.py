@@ -100,7 +100,7 @@ class Stretches(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class RowTable:
     """Rows of a run or of judgments, not yet checked.
 
     Args:
@@ -128,7 +128,7 @@ class Table:
         """The frame with the queries of its rows.
 
         >>> queries = Stretches(pl.Series(["q"]), np.array([0, 1]))
-        >>> Table(pl.DataFrame({"doc_id": ["a"]}), "run.trec", stretches=queries).whole().rows()
+        >>> RowTable(pl.DataFrame({"doc_id": ["a"]}), "run.trec", stretches=queries).whole().rows()
         [('q', 'a')]
         """
         return self.frame if self.stretches is None else self.stretches.before(self.frame)
@@ -142,9 +142,9 @@ class Table:
     def place(self, row: int) -> Place:
         """Say where a row comes from, as the start of an error message.
 
-        >>> Table(pl.DataFrame(), "run.trec", count_lines_from_one).place(6)
+        >>> RowTable(pl.DataFrame(), "run.trec", count_lines_from_one).place(6)
         'run.trec:7'
-        >>> Table(pl.DataFrame(), "frame").place(6)
+        >>> RowTable(pl.DataFrame(), "frame").place(6)
         'frame: row 7'
         """
         return Place(self.source, None if self.line is None else self.line(row), row=row)

@@ -11,7 +11,7 @@ import polars as pl
 from trueval.errors import Place
 from trueval.files.columns import find_columns, has_large, refuse_equal_integers
 from trueval.files.format_detection import read_table
-from trueval.files.frame import Kind, Table, value_column
+from trueval.files.frame import Kind, RowTable, value_column
 from trueval.files.json.document import records_frame
 from trueval.files.json.shapes import GOLD_KEYS, LIST_KEYS, refuse_unknown
 from trueval.files.memory.logs import is_log, read_rows
@@ -25,14 +25,14 @@ MOST_COLUMNS = 64  # a dict of more is one of queries
 VALUE_FIELDS = {"run": ("score",), "judgments": ("relevance", "grade")}
 
 
-class Given(NamedTuple):
+class NamedRows(NamedTuple):
     """Rows, and what their owner calls them; an empty name where nobody does."""
 
-    table: Table
+    table: RowTable
     name: str
 
 
-def read_given(given: Any, kind: Kind, facets: bool = False) -> Given:
+def read_given(given: Any, kind: Kind, facets: bool = False) -> NamedRows:
     """Read a run or judgments from whatever holds them.
 
     Args:
@@ -46,28 +46,28 @@ def read_given(given: Any, kind: Kind, facets: bool = False) -> Given:
     """
     need_polars()
     if isinstance(given, pl.DataFrame | pl.LazyFrame) or hasattr(given, "__arrow_c_stream__"):
-        return Given(_frame(given, kind, facets), "")
+        return NamedRows(_frame(given, kind, facets), "")
     if hasattr(given, "query_ids"):  # a noun of ours, of the other kind: its read is no method of a file
         raise _unknown(given, kind)
     if isinstance(given, str | PathLike) or hasattr(given, "read"):
-        return Given(*read_table(given, kind, None, facets))
+        return NamedRows(*read_table(given, kind, None, facets))
     if isinstance(given, Mapping) or any(hasattr(given, name) for name in ("to_dict", *ATTRIBUTES[kind])):
         name = getattr(given, "name", None)
-        return Given(_mapping(given, kind, facets), name if isinstance(name, str) else "")
+        return NamedRows(_mapping(given, kind, facets), name if isinstance(name, str) else "")
     if not isinstance(given, Iterable) or isinstance(given, bytes) or hasattr(given, "ndim"):
         raise _unknown(given, kind)
     items = list(getattr(given, "samples", given))  # a dataset of Ragas keeps its rows there
     if is_log(items):
-        return Given(read_rows(items).table(kind), "")
+        return NamedRows(read_rows(items).table(kind), "")
     if items and isinstance(items[0], Mapping):
         refuse_unknown(items[0], kind, Place("rows", row=0))
-        return Given(canonical_table(records_frame(items, kind, "records"), kind, "records", facets), "")
+        return NamedRows(canonical_table(records_frame(items, kind, "records"), kind, "records", facets), "")
     if not items or not isinstance(items[0], tuple | list):
         raise _unknown(given, kind)
-    return Given(_triples(items, kind), "")
+    return NamedRows(_triples(items, kind), "")
 
 
-def _frame(given: Any, kind: Kind, facets: bool) -> Table:
+def _frame(given: Any, kind: Kind, facets: bool) -> RowTable:
     """A frame of rows; or of a log of contexts, whose columns hold lists, as to_pandas of Ragas gives it."""
     frame = given.collect() if isinstance(given, pl.LazyFrame) else given
     columns: Any = getattr(frame, "column_names", None) or getattr(frame, "columns", ())  # Arrow keeps names apart
@@ -77,7 +77,7 @@ def _frame(given: Any, kind: Kind, facets: bool) -> Table:
     return read_rows(pl.DataFrame(frame).to_dicts()).table(kind)
 
 
-def _mapping(given: Any, kind: Kind, facets: bool) -> Table:
+def _mapping(given: Any, kind: Kind, facets: bool) -> RowTable:
     """Numbers by query and document; or columns, each with its name, as datasets give them."""
     nested = given if isinstance(given, Mapping) else given.to_dict() if hasattr(given, "to_dict") else given
     if isinstance(nested, Mapping) and _are_columns(nested, kind):
@@ -95,7 +95,7 @@ def _are_columns(nested: Mapping[Any, Any], kind: Kind) -> bool:
     return is_whole and all(isinstance(each, list) for each in lists) and len({len(each) for each in lists}) == 1
 
 
-def _triples(items: list[Any], kind: Kind) -> Table:
+def _triples(items: list[Any], kind: Kind) -> RowTable:
     """Query, document and number; of a named tuple the fields that are called so."""
     name, source = value_column(kind), f"{value_column(kind)}s"
     rows = []
@@ -118,7 +118,7 @@ def _triples(items: list[Any], kind: Kind) -> Table:
             name: as_floats(values, name, source),
         }
     )
-    table = Table(frame, source)
+    table = RowTable(frame, source)
     if has_large(frame[name].to_numpy()):
         refuse_equal_integers(frame[name], as_text(values, name), frame["query_id"], table)
     return table

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from trueval.errors import Place
 from trueval.files.checks.duplicates import find_duplicate, half_hashes
-from trueval.files.frame import Kind, Stretches, Table, value_column
+from trueval.files.frame import Kind, RowTable, Stretches, value_column
 from trueval.forks import need_polars
 
 
-class Rows(NamedTuple):
+class CheckedRows(NamedTuple):
     """Rows that keep what Run and Judgments promise.
 
     Args:
@@ -26,7 +26,7 @@ class Rows(NamedTuple):
         hashes: [row] half_hashes of doc_id.
     """
 
-    table: Table
+    table: RowTable
     query_ids: pl.Series
     offsets: NDArray[np.int64]
     hashes: NDArray[np.uint32]
@@ -37,7 +37,7 @@ class Rows(NamedTuple):
         return self.table.frame.drop("query_id", strict=False)
 
 
-def check_rows(table: Table, kind: Kind) -> Rows:
+def check_rows(table: RowTable, kind: Kind) -> CheckedRows:
     """Check the rows and bring those of each query together.
 
     Raises:
@@ -54,12 +54,12 @@ def check_rows(table: Table, kind: Kind) -> Rows:
     if stretches.query_ids.n_unique() != len(stretches.query_ids):  # a query comes again after another one
         table = _sort_by_first_appearance(table)
         stretches = _find_stretches(table)
-    rows = Rows(table, *stretches, half_hashes(table.frame["doc_id"]))
+    rows = CheckedRows(table, *stretches, half_hashes(table.frame["doc_id"]))
     _check_duplicates(rows, kind)
     return rows
 
 
-def _check_ids(table: Table) -> None:
+def _check_ids(table: RowTable) -> None:
     if "" in table.empty:
         raise Place(table.source).error("the query_id is empty. It must be a string. Correct or remove the row.")
     if table.plain:  # the reader has seen that every field has a character
@@ -71,7 +71,7 @@ def _check_ids(table: Table) -> None:
             raise table.error(row, f"the {name} is empty. It must be a string. Correct or remove the row.")
 
 
-def _check_numbers(table: Table, kind: Kind) -> None:
+def _check_numbers(table: RowTable, kind: Kind) -> None:
     name = value_column(kind)
     values = table.frame[name]
     good = values.is_finite() if kind == "judgments" else values.is_not_nan()
@@ -87,13 +87,13 @@ def _check_numbers(table: Table, kind: Kind) -> None:
         raise table.error(row, f"{what} is {got}. It must be a {must}.")
 
 
-def _find_stretches(table: Table) -> Stretches:
+def _find_stretches(table: RowTable) -> Stretches:
     found = table.frame["query_id"].rle().struct.unnest()
     offsets = np.concatenate(([0], np.cumsum(found["len"].to_numpy(), dtype=np.int64)))
     return Stretches(found["value"].alias("query_id"), offsets)
 
 
-def _sort_by_first_appearance(table: Table) -> Table:
+def _sort_by_first_appearance(table: RowTable) -> RowTable:
     table = replace(table, frame=table.whole(), stretches=None)
     ids = table.frame["query_id"]
     # An Enum numbers its values in the order in which they are given; a stable sort keeps rows of a query in theirs.
@@ -104,7 +104,7 @@ def _sort_by_first_appearance(table: Table) -> Table:
     return replace(table, frame=table.frame[order], line=line)
 
 
-def _check_duplicates(rows: Rows, kind: Kind) -> None:
+def _check_duplicates(rows: CheckedRows, kind: Kind) -> None:
     table = rows.table
     pair = find_duplicate(table.frame, rows.offsets, rows.hashes)
     if pair is None:

@@ -11,7 +11,7 @@ from trueval.golden.baselines.heapsort import heapsort, pairwise_heapsort
 from trueval.golden.baselines.tournaments import tournaments
 from trueval.golden.baselines.trueskill import trueskill_stop
 from trueval.golden.baselines.windows import sliding_window
-from trueval.golden.build.refine_pools import Refining
+from trueval.golden.build.refine_pools import RefinementSettings
 from trueval.golden.refine.batch_choice import INSIDE
 from trueval.golden.refine.paper_s6 import AUTHORS_TURNS, PaperSettings, paper_s6
 from trueval.golden.refine.posterior import Posterior
@@ -89,7 +89,7 @@ def posterior(at_once: int = 1, *, slots: bool = False, inside: float = INSIDE) 
 
 def as_built(grades: Floats, judge: SimulatedJudge, rng: np.random.Generator) -> Iterator[Answer]:
     """The refinement of `trueval golden build` with its defaults, to its own stop."""
-    how = Refining()
+    how = RefinementSettings()
     found = posterior_s6(
         grades, judge, rng, top=how.top, budget=how.calls, settings=PosteriorSettings(at_once=how.parallel)
     )

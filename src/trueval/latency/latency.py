@@ -97,7 +97,7 @@ class Protocol:
 
 
 @dataclass(frozen=True)
-class Task:
+class TimedTask:
     """What is timed.
 
     Attributes:
@@ -111,7 +111,7 @@ class Task:
     prepare: Callable[[int], Any] = int
 
 
-class Sample(NamedTuple):
+class TimedCall(NamedTuple):
     """One timed call.
 
     Attributes:
@@ -129,7 +129,7 @@ class Sample(NamedTuple):
     seconds: float
 
 
-class Measured(NamedTuple):
+class LatencySamples(NamedTuple):
     """What was measured.
 
     Attributes:
@@ -142,16 +142,16 @@ class Measured(NamedTuple):
 
 
 def measure(
-    tasks: Sequence[Task],
+    tasks: Sequence[TimedTask],
     query_ids: Sequence[str],
     protocol: Protocol,
     *,
     rng: np.random.Generator | None = None,
     done: pl.DataFrame | None = None,
-    keep: Callable[[Sample], object] | None = None,
+    keep: Callable[[TimedCall], object] | None = None,
     step: Callable[[int, int], object] | None = None,
     clock: Clock | None = None,
-) -> Measured:
+) -> LatencySamples:
     """Time every task with every query, as often as the protocol says, all of a repeat in one random order.
 
     Args:
@@ -169,7 +169,7 @@ def measure(
 
     >>> ticks = iter(range(0, 10**9, 10**6))
     >>> slow = Clock(nanoseconds=lambda: next(ticks), now=lambda: 0.0)
-    >>> measure([Task("nothing", str)], ["q1", "q2"], Protocol(repeats=1), clock=slow).samples["seconds"].to_list()
+    >>> measure([TimedTask("nothing", str)], ["q1", "q2"], Protocol(repeats=1), clock=slow).samples["seconds"].to_list()
     [0.001, 0.001]
     """
     names = [task.name for task in tasks]
@@ -181,7 +181,7 @@ def measure(
     timing = _Timing(asked, clock or Clock(), {})
     for call in range(protocol.warmup):
         timing.warm(left.tasks, call)
-    made: list[Sample] = []
+    made: list[TimedCall] = []
     draw = rng or np.random.default_rng(protocol.seed)
     for sample in timing.samples(left, draw):
         made.append(sample)
@@ -189,7 +189,7 @@ def measure(
             keep(sample)
         if step is not None:
             step(left.there + len(made), left.there + left.number)
-    return Measured(pl.concat([before, pl.DataFrame(made, schema=SAMPLES, orient="row")]), timing.failed)
+    return LatencySamples(pl.concat([before, pl.DataFrame(made, schema=SAMPLES, orient="row")]), timing.failed)
 
 
 class _Left(NamedTuple):
@@ -200,11 +200,11 @@ class _Left(NamedTuple):
         there: how many samples there were before.
     """
 
-    repeats: list[list[tuple[Task, int]]]
+    repeats: list[list[tuple[TimedTask, int]]]
     there: int
 
     @classmethod
-    def of(cls, tasks: Sequence[Task], asked: Sequence[str], repeats: int, before: pl.DataFrame) -> _Left:
+    def of(cls, tasks: Sequence[TimedTask], asked: Sequence[str], repeats: int, before: pl.DataFrame) -> _Left:
         known = set(before.select("task", "query_id", "repeat").iter_rows())
         pairs = [(task, query) for task in tasks for query in range(len(asked))]
         left = [
@@ -217,7 +217,7 @@ class _Left(NamedTuple):
         return sum(map(len, self.repeats))
 
     @property
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> list[TimedTask]:
         return list({task.name: task for some in self.repeats for task, _ in some}.values())
 
 
@@ -234,12 +234,12 @@ class _Timing(NamedTuple):
     clock: Clock
     failed: dict[str, Exception]
 
-    def warm(self, tasks: Sequence[Task], call: int) -> None:
+    def warm(self, tasks: Sequence[TimedTask], call: int) -> None:
         """Call each task once; the times are not kept."""
         for task in tasks:
             self.tried(task, call % len(self.asked), 0)
 
-    def samples(self, left: _Left, rng: np.random.Generator) -> Iterator[Sample]:
+    def samples(self, left: _Left, rng: np.random.Generator) -> Iterator[TimedCall]:
         """Time what is left, repeat after repeat, each in a random order."""
         for repeat, some in enumerate(left.repeats):
             gc.collect()
@@ -249,7 +249,7 @@ class _Timing(NamedTuple):
                 if sample is not None:
                     yield sample
 
-    def tried(self, task: Task, query: int, repeat: int) -> Sample | None:
+    def tried(self, task: TimedTask, query: int, repeat: int) -> TimedCall | None:
         """Time one call; None of a task that breaks, or broke before: the others go on."""
         if task.name in self.failed:
             return None
@@ -260,7 +260,7 @@ class _Timing(NamedTuple):
             self.failed[task.name] = error
             return None
 
-    def timed(self, task: Task, query: int, repeat: int) -> Sample:
+    def timed(self, task: TimedTask, query: int, repeat: int) -> TimedCall:
         """Time one call; between the two readings of the clock there is nothing else."""
         given, run, read = task.prepare(query), task.run, self.clock.nanoseconds
         with without_garbage_collection():
@@ -268,7 +268,7 @@ class _Timing(NamedTuple):
             begin = read()
             run(given)
             end = read()
-        return Sample(task.name, self.asked[query], repeat, started, (end - begin) / PER_SECOND)
+        return TimedCall(task.name, self.asked[query], repeat, started, (end - begin) / PER_SECOND)
 
 
 @contextmanager

@@ -35,7 +35,7 @@ NAMES: Final = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 CELLS: Final = 1 << 22  # of resamples times samples that are in memory at once
 
 
-class Estimate(NamedTuple):
+class PercentileEstimate(NamedTuple):
     """A percentile.
 
     Attributes:
@@ -85,9 +85,9 @@ class Latency:
         samples: that they are of.
     """
 
-    p50: Estimate
-    p95: Estimate
-    p99: Estimate
+    p50: PercentileEstimate
+    p95: PercentileEstimate
+    p99: PercentileEstimate
     samples: int
 
     def to_dict(self) -> dict[str, Any]:
@@ -148,18 +148,18 @@ def latency(times: Times, *, rng: np.random.Generator, level: float = 0.95, resa
     values = np.quantile(times.seconds, shares).tolist()
     queries = len(np.unique(times.query))
     if queries < 2:
-        return _latency([Estimate(value, None, None) for value in values], times)
+        return _latency([PercentileEstimate(value, None, None) for value in values], times)
     far = tail(queries, level)
     ends = np.quantile(resampled(times, shares, resamples, rng), [far, 1 - far], axis=0)
     counted = independent(times)
     found = [
-        Estimate(value, float(low), float(high) if 1 - share**counted >= (1 + level) / 2 else None)
+        PercentileEstimate(value, float(low), float(high) if 1 - share**counted >= (1 + level) / 2 else None)
         for share, value, low, high in zip(shares, values, *ends, strict=True)
     ]
     return _latency(found, times)
 
 
-def _latency(found: Sequence[Estimate], times: Times) -> Latency:
+def _latency(found: Sequence[PercentileEstimate], times: Times) -> Latency:
     p50, p95, p99 = found
     return Latency(p50, p95, p99, len(times))
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import polars as pl
 
 from trueval.errors import Place
-from trueval.latency.latency import SAMPLES, Sample
+from trueval.latency.latency import SAMPLES, TimedCall
 
 
 @dataclass(frozen=True)
-class Ledger:
+class SampleLedger:
     """A file of samples.
 
     Attributes:
@@ -24,7 +24,7 @@ class Ledger:
 
     path: Path
 
-    def append(self, sample: Sample) -> None:
+    def append(self, sample: TimedCall) -> None:
         """Add a sample; it is in the file when this returns, also if the process is killed then.
 
         Raises:
@@ -55,10 +55,10 @@ class Ledger:
         return frame.unique(["task", "query_id", "repeat"], keep="first", maintain_order=True)
 
 
-def _samples(lines: list[bytes]) -> Iterator[Sample]:
+def _samples(lines: list[bytes]) -> Iterator[TimedCall]:
     for line in lines:
         try:
             task, query_id, repeat, started, seconds = json.loads(line)
-            yield Sample(str(task), str(query_id), int(repeat), float(started), float(seconds))
+            yield TimedCall(str(task), str(query_id), int(repeat), float(started), float(seconds))
         except (ValueError, TypeError):  # half a line
             continue

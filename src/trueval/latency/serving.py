@@ -37,19 +37,19 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.collection import ids_in_order
-from trueval.latency.latency import Protocol, Task
+from trueval.latency.latency import Protocol, TimedTask
 from trueval.models.hosted.account import summed
 from trueval.models.hosted.hosted_model import HostedModel
 from trueval.models.hosted.services import is_hosted
 from trueval.models.outputs import settings_of
 from trueval.models.pair_scores import PAIRED, pair_scores, scoring_format
-from trueval.retrieval.fusion.ranked_lists import Listed, listed
+from trueval.retrieval.fusion.ranked_lists import RankedLists, listed
 from trueval.retrieval.indexes.hits import Hits
 from trueval.retrieval.indexes.index import TextsAndVectors
 from trueval.retrieval.indexes.vectors import truncated
 from trueval.retrieval.pipeline.cache_keys import key_of
 from trueval.retrieval.pipeline.stage_resources import nobody
-from trueval.retrieval.pipeline.stage_runner import Work
+from trueval.retrieval.pipeline.stage_runner import StageRunner
 from trueval.retrieval.pipeline.suppress import sources_of
 from trueval.run import Run
 
@@ -66,10 +66,10 @@ class ServedStage:
     """
 
     name: str
-    task: Task
+    task: TimedTask
 
 
-class Outgoing(NamedTuple):
+class OutgoingCall(NamedTuple):
     """What a stage sends to a service while it is timed.
 
     Attributes:
@@ -87,7 +87,7 @@ class Outgoing(NamedTuple):
     cost: float | None
 
 
-class Served:
+class ServedPipeline:
     """A pipeline over one collection that answers single queries; it opens what it needs, from the cache if there.
 
     Args:
@@ -101,7 +101,7 @@ class Served:
         MissingExtraError: the library of a stage is not installed.
     """
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: StageRunner) -> None:
         work.open()
         self.work = copy(work)  # its notes are its own
         self.work.notes = []
@@ -136,7 +136,7 @@ class Served:
         return tuple(found)
 
     @property
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> list[TimedTask]:
         """Those of the stages."""
         return [stage.task for stage in self.stages]
 
@@ -213,7 +213,7 @@ class Served:
             self._before[name, query] = self._run(hits, query, name)
         return self._before[name, query]
 
-    def outgoing(self, protocol: Protocol) -> list[Outgoing]:
+    def outgoing(self, protocol: Protocol) -> list[OutgoingCall]:
         """What hosted stages would send while they are timed, and while they answer under load.
 
         Args:
@@ -229,7 +229,7 @@ class Served:
                 once = summed(one.cost for one in each)
                 cost = None if once is None else once / asked * times
                 calls = round(sum(one.calls for one in each) / asked * times)
-                found.append(Outgoing(stage.task.name, model.name, model.host, calls, cost))
+                found.append(OutgoingCall(stage.task.name, model.name, model.host, calls, cost))
         return found
 
     def check_cost(self, protocol: Protocol) -> None:
@@ -255,8 +255,8 @@ class Served:
             return "queries", [self.texts[query]]
         return "pairs", self._pairs(self.candidates(query), query).items
 
-    def _embed_task(self, name: str, _: str) -> Task:
-        return Task(name, self._embed)
+    def _embed_task(self, name: str, _: str) -> TimedTask:
+        return TimedTask(name, self._embed)
 
     def _embed(self, query: int) -> Any:
         return self._asked("embed", "queries", [self.texts[query]], [self.query_ids[query]])
@@ -281,15 +281,15 @@ class Served:
         both = isinstance(self.work.opened["dense"].queries, TextsAndVectors)
         return TextsAndVectors([self.texts[query]], vectors) if both else vectors
 
-    def _retrieve_task(self, name: str, _: str) -> Task:
+    def _retrieve_task(self, name: str, _: str) -> TimedTask:
         opened, settings = self.work.opened["dense"], self.settings["index"]
         if settings["scoring"] != "index":
-            return Task(name, self._dense, lambda query: opened.asked(np.array([query])))
+            return TimedTask(name, self._dense, lambda query: opened.asked(np.array([query])))
 
         def prepared(query: int) -> Callable[[], object]:
             return _library_call(opened.index, opened.asked(np.array([query])), settings["depth"])
 
-        return Task(name, _called, prepared)
+        return TimedTask(name, _called, prepared)
 
     def _dense(self, asked: Any) -> Hits:
         opened = self.work.opened["dense"]
@@ -297,15 +297,15 @@ class Served:
         vectors = asked.vectors if isinstance(asked, TextsAndVectors) else asked
         return self.work.scored(hits, replace(opened, query_vectors=vectors))
 
-    def _sparse_task(self, name: str, _: str) -> Task:
+    def _sparse_task(self, name: str, _: str) -> TimedTask:
         index, depth = self.work.opened["sparse"].index, self.settings["sparse"]["depth"]
-        return Task(name, _called, lambda query: _library_call(index, [self.texts[query]], depth))
+        return TimedTask(name, _called, lambda query: _library_call(index, [self.texts[query]], depth))
 
     def _run(self, hits: Hits, query: int, name: str) -> Run:
         return hits.to_run([self.query_ids[query]], self.work.opened[name].doc_ids, name)
 
-    def _refiner_task(self, name: str, table: str) -> Task:
-        return Task(name, lambda runs: self._refined(table, runs), lambda query: self._given(table, query))
+    def _refiner_task(self, name: str, table: str) -> TimedTask:
+        return TimedTask(name, lambda runs: self._refined(table, runs), lambda query: self._given(table, query))
 
     def _refined(self, table: str, runs: list[Run]) -> Run:
         """A stage without a model, of one query; of nothing it makes nothing."""
@@ -314,13 +314,13 @@ class Served:
         makers = {"fuse": self.work.fuse, "deduplicate": self.work.deduplicate}
         return makers[table](runs, (), nobody(table))
 
-    def _rerank_task(self, name: str, _: str) -> Task:
+    def _rerank_task(self, name: str, _: str) -> TimedTask:
         def prepared(query: int) -> _Pairs:
             pairs = self._pairs(self.candidates(query), query)
             self._vectors(pairs)
             return pairs
 
-        return Task(name, self._scores, prepared)
+        return TimedTask(name, self._scores, prepared)
 
     def _pairs(self, run: Run, query: int) -> _Pairs:
         lists = listed(run, self.settings["rerank"]["depth"])
@@ -374,7 +374,7 @@ class _Pairs:
     """
 
     query: int
-    lists: Listed
+    lists: RankedLists
     ids: list[str]
     items: list[tuple[str, str]]
 

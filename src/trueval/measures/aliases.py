@@ -116,7 +116,7 @@ _TEXT = re.compile(
 )
 
 
-class Parts(NamedTuple):
+class AliasParts(NamedTuple):
     """A measure's text taken apart, as another tool may write it.
 
     Attributes:
@@ -134,17 +134,17 @@ class Parts(NamedTuple):
     level: str | None
 
 
-def take_apart(text: str) -> Parts | None:
+def take_apart(text: str) -> AliasParts | None:
     """The parts of a text that looks like a measure of another tool; None if it does not.
 
     >>> take_apart("iprec_at_recall_0.50")[:2], take_apart("map@100-l2")[3:]
     (('iprec_at_recall', '0.50'), ('100', '2'))
     """
     found = _TEXT.fullmatch(text)
-    return None if found is None else Parts(**found.groupdict())
+    return None if found is None else AliasParts(**found.groupdict())
 
 
-def measure_of(parts: Parts, text: str) -> Measure:
+def measure_of(parts: AliasParts, text: str) -> Measure:
     """The measure that a name means, in any case, with the number that other tools write behind it.
 
     Args:
@@ -172,7 +172,7 @@ def measure_of(parts: Parts, text: str) -> Measure:
     return measure
 
 
-def _alias_of(parts: Parts, text: str) -> Alias:
+def _alias_of(parts: AliasParts, text: str) -> Alias:
     """What a name stands for, ours in another case included."""
     folded = _fold(parts.name)
     own = {_fold(known): known for known in reversed([*registry(), *ALIASES])}

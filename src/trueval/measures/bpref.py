@@ -27,7 +27,7 @@ from trueval.specs import choice
 from trueval.standings.standings import Bools, Floats, Ints, Standings, sum_by
 
 
-class Kinds(NamedTuple):
+class JudgedKinds(NamedTuple):
     """Tie groups by kinds of documents.
 
     Attributes:
@@ -83,7 +83,7 @@ def _moments(standings: Standings, relevant: Bools, most: Floats, last: int) -> 
     others = groups.judged - r
     above = np.cumsum(others) - others
     above = above - above[np.searchsorted(groups.query, groups.query)]
-    kinds = Kinds(above.astype(float), r.astype(float), others.astype(float), most[groups.query])
+    kinds = JudgedKinds(above.astype(float), r.astype(float), others.astype(float), most[groups.query])
     mean, second = _of_whole(kinds)
     inside = groups.above < last
     # Across the depth, whoever is left behaves as a whole group does, given how many of each kind these are.
@@ -95,7 +95,7 @@ def _moments(standings: Standings, relevant: Bools, most: Floats, last: int) -> 
     return sum_by(groups.query, mean, standings.queries), sum_by(groups.query, variance, standings.queries)
 
 
-def _of_whole(kinds: Kinds) -> tuple[Floats, Floats]:
+def _of_whole(kinds: JudgedKinds) -> tuple[Floats, Floats]:
     """[group] first and second moment of the sum over its relevant documents."""
     a, r, n, most = kinds
     scale = np.divide(1.0, most, out=np.zeros_like(most), where=most > 0)
@@ -118,12 +118,12 @@ def _sum_capped_squares(last: Floats, most: Floats) -> Floats:
     return np.asarray(low * (low + 1) * (2 * low + 1) / 6 + (last - low) * most**2)
 
 
-def _of_cut(kinds: Kinds, group: int, tied: int, drawn: int) -> tuple[float, float]:
+def _of_cut(kinds: JudgedKinds, group: int, tied: int, drawn: int) -> tuple[float, float]:
     """First and second moment for a group of which only some documents, drawn at random, are within the depth."""
     outcomes = draw([int(kinds.relevant[group]), int(kinds.others[group])], tied, drawn)
     same = np.ones(len(outcomes.chance))
     r, n = outcomes.counts.T
-    mean, second = _of_whole(Kinds(kinds.others_above[group] * same, r, n, kinds.most[group] * same))
+    mean, second = _of_whole(JudgedKinds(kinds.others_above[group] * same, r, n, kinds.most[group] * same))
     return float(mean @ outcomes.chance), float(second @ outcomes.chance)
 
 

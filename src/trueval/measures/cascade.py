@@ -16,10 +16,10 @@ import numpy as np
 from trueval.errors import MeasureError
 from trueval.measures.linear import extreme_ranks
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
-from trueval.measures.orders.arrivals import Kinds, PairSums, few_chances
+from trueval.measures.orders.arrivals import ArrivalKinds, PairSums, few_chances
 from trueval.measures.orders.blocks import blocks
 from trueval.measures.orders.facet_pairs import blocks as alike_blocks
-from trueval.measures.orders.survival import Takers, gone, horizon, second_moments
+from trueval.measures.orders.survival import GroupTakers, gone, horizon, second_moments
 from trueval.measures.parameters import exponential_gain
 from trueval.measures.span import UNIT
 from trueval.specs import bounded
@@ -141,7 +141,7 @@ def _moments(standings: Standings, stop: Floats, groups: Ints, best: Stops, last
     return arrived * mean - highest, arrived * deviation
 
 
-class Spans(NamedTuple):
+class RankSpans(NamedTuple):
     """The ranks of groups that matter.
 
     Attributes:
@@ -154,18 +154,18 @@ class Spans(NamedTuple):
     ends: Bools
     taken: Floats
 
-    def take(self, chosen: Ints) -> Spans:
+    def take(self, chosen: Ints) -> RankSpans:
         """Some of the groups."""
-        return Spans(self.ranks[chosen], self.ends[chosen], self.taken[chosen])
+        return RankSpans(self.ranks[chosen], self.ends[chosen], self.taken[chosen])
 
 
-def _spans(tied: Ints, within: Ints, taken: Floats) -> Spans:
+def _spans(tied: Ints, within: Ints, taken: Floats) -> RankSpans:
     """Leave out the ranks that no reader gets to; `within` ranks are before the cutoff."""
     ranks = np.minimum(within, horizon(taken))
-    return Spans(ranks, (ranks < within) | (within == tied), taken)
+    return RankSpans(ranks, (ranks < within) | (within == tied), taken)
 
 
-class Falls(NamedTuple):
+class ReciprocalSteps(NamedTuple):
     """The falls of 1 / r over the ranks of some groups.
 
     Attributes:
@@ -178,7 +178,7 @@ class Falls(NamedTuple):
     open: Floats
 
 
-def _falls(above: Ints, spans: Spans) -> Falls:
+def _falls(above: Ints, spans: RankSpans) -> ReciprocalSteps:
     t = np.arange(int(spans.ranks.max()) + 1)
     rank = above[:, None] + t + 0.0
     steps = np.where((t > 0) & (t < spans.ranks[:, None]), 1 / np.maximum(rank, 1) / (rank + 1), 0.0)
@@ -186,10 +186,10 @@ def _falls(above: Ints, spans: Spans) -> Falls:
     steps[own] = 1 / rank[own]
     still_open = steps.copy()
     still_open[own] *= ~spans.ends
-    return Falls(steps, still_open)
+    return ReciprocalSteps(steps, still_open)
 
 
-def _block_moments(standings: Standings, stop: Floats, groups: Ints, spans: Spans) -> tuple[Floats, Floats]:
+def _block_moments(standings: Standings, stop: Floats, groups: Ints, spans: RankSpans) -> tuple[Floats, Floats]:
     """[group] mean and standard deviation of what a group adds for a reader who gets to it."""
     tied, takers, unit = standings.groups.tied[groups], *_takers(standings, stop, groups)
     steps, width = _falls(standings.groups.above[groups], spans), int(spans.ranks.max())
@@ -199,7 +199,7 @@ def _block_moments(standings: Standings, stop: Floats, groups: Ints, spans: Span
     return unit * (steps.all * c).sum(axis=1), unit * np.sqrt(np.maximum(variance, 0))
 
 
-def _long_moments(standings: Standings, stop: Floats, group: Ints, spans: Spans) -> tuple[float, float]:
+def _long_moments(standings: Standings, stop: Floats, group: Ints, spans: RankSpans) -> tuple[float, float]:
     """Mean and standard deviation of what one long group adds; no deviation where its digits are in doubt."""
     tied, takers, unit = standings.groups.tied[group], *_takers(standings, stop, group)
     steps, width = _falls(standings.groups.above[group], spans), int(spans.ranks[0])
@@ -210,13 +210,15 @@ def _long_moments(standings: Standings, stop: Floats, group: Ints, spans: Spans)
     # Where chances are so small that their squares are out of range, the sum grows with them.
     scale = max(float(unit[0]), LEAST_CHANCE)
     chances, number = few_chances(takers.taken[0] * scale)
-    total, doubt = PairSums.of(int(tied[0]), steps.open[0], float(spans.taken[0])).sum(Kinds(chances, chances, number))
+    total, doubt = PairSums.of(int(tied[0]), steps.open[0], float(spans.taken[0])).sum(
+        ArrivalKinds(chances, chances, number)
+    )
     variance = 2 * total / scale**2 - float((steps.open * c).sum()) ** 2
     known = 2 * doubt / scale**2 <= CLOSE * variance
     return mean, float(unit[0]) * math.sqrt(variance) if known else math.nan
 
 
-def _takers(standings: Standings, stop: Floats, groups: Ints) -> tuple[Takers, Floats]:
+def _takers(standings: Standings, stop: Floats, groups: Ints) -> tuple[GroupTakers, Floats]:
     """R of the documents of some groups in units of the largest, so that no square is out of range, and these units.
 
     Rows are sorted by grade, so those that satisfy come first.
@@ -226,7 +228,7 @@ def _takers(standings: Standings, stop: Floats, groups: Ints) -> tuple[Takers, F
     place = np.arange(int(count.max(initial=0)))
     inside, unit = place < count[:, None], stop[found.start[groups]]
     chance = np.where(inside, stop[np.where(inside, found.start[groups, None] + place, 0)], 0.0)
-    return Takers(chance / unit[:, None], 1 - chance, count), unit
+    return GroupTakers(chance / unit[:, None], 1 - chance, count), unit
 
 
 ERR = register(

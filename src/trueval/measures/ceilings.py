@@ -18,13 +18,13 @@ from numpy.typing import ArrayLike
 
 from trueval.errors import MeasureError
 from trueval.measures.evidence import cut_counts, cutoff_of, set_values
-from trueval.measures.grade_values import Worth, worth_of
+from trueval.measures.grade_values import GradeValues, worth_of
 from trueval.measures.linear import extreme_ranks
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
 from trueval.measures.orders.best_of_draws import (
     MOST_OUTCOMES,
-    Chosen,
-    Pool,
+    CandidatePool,
+    RunTop,
     best_moments,
     lead_variance,
     share_moments,
@@ -45,7 +45,7 @@ def _whole(value: Value) -> Value:
 POOL = Parameter(None, "an integer >= 1", _whole, "candidates from the top of the run; all that it lists by default")
 
 
-class Parts(NamedTuple):
+class CeilingParts(NamedTuple):
     """A measure and its ceiling.
 
     Attributes:
@@ -56,20 +56,20 @@ class Parts(NamedTuple):
         pool: the last rank of the candidates that counts, P.
     """
 
-    worth: Worth
+    worth: GradeValues
     actual: Values
     ceiling: Values
     cutoff: int
     pool: int
 
 
-def _parts(standings: Standings, measure: Measure) -> Parts:
+def _parts(standings: Standings, measure: Measure) -> CeilingParts:
     inner, cutoff = _inner(measure), cutoff_of(measure)
     pool = standings.limit(None if measure["pool"] is None else int(measure.number("pool")))
     worth = worth_of(standings, inner, cutoff)
     actual = set_values(standings, inner @ cutoff, worth)
     last = standings.limit(cutoff)
-    return Parts(worth, actual, _ceiling(standings, worth, last, pool), last, pool)
+    return CeilingParts(worth, actual, _ceiling(standings, worth, last, pool), last, pool)
 
 
 def _inner(measure: Measure) -> Measure:
@@ -92,7 +92,7 @@ def _inner(measure: Measure) -> Measure:
     return inner
 
 
-def _ceiling(standings: Standings, worth: Worth, size: int, pool: int) -> Values:
+def _ceiling(standings: Standings, worth: GradeValues, size: int, pool: int) -> Values:
     """The best `size` of the first `pool` candidates, over the norm."""
     ranks = extreme_ranks(standings, worth.of_rows(standings))
     highest = _best_of(standings, worth, ranks.highest <= pool, size)
@@ -108,14 +108,14 @@ def _ceiling(standings: Standings, worth: Worth, size: int, pool: int) -> Values
     return Values(np.clip(expected, lowest, highest), lowest, highest, tie_broken, sd, worth.undefined)
 
 
-def _pool(standings: Standings, worth: Worth, query: int, size: int, pool: int) -> Pool:
+def _pool(standings: Standings, worth: GradeValues, query: int, size: int, pool: int) -> CandidatePool:
     """The first `pool` candidates of a query, with worths over the norm."""
     surely, tied, population, drawn = cut_counts(standings, query, pool)
     kinds = three_kinds(worth.weights[query] / worth.norm[query])
-    return Pool(kinds.values, kinds.documents(surely), kinds.documents(tied), population, drawn, size)
+    return CandidatePool(kinds.values, kinds.documents(surely), kinds.documents(tied), population, drawn, size)
 
 
-def _best_of(standings: Standings, worth: Worth, inside: Bools, size: int) -> Floats:
+def _best_of(standings: Standings, worth: GradeValues, inside: Bools, size: int) -> Floats:
     """[query] the best `size` among some listed documents, over the norm."""
     place = (standings.query * COLUMNS + standings.grade.astype(np.int64))[inside]
     counts = np.bincount(place, minlength=standings.queries * COLUMNS).reshape(-1, COLUMNS).astype(float)
@@ -180,20 +180,22 @@ def _over(value: ArrayLike, ceiling: ArrayLike) -> Floats:
     return np.asarray(np.divide(value, ceiling, out=np.zeros_like(ceiling), where=ceiling != 0))
 
 
-def _cut_by_both(standings: Standings, parts: Parts) -> Bools:
+def _cut_by_both(standings: Standings, parts: CeilingParts) -> Bools:
     """[query] whether K and P cut the same group: the first K are then drawn from the candidates that were drawn."""
     groups = standings.groups
     both = (groups.above < parts.cutoff) & (groups.above + groups.tied > parts.pool)
     return np.bincount(groups.query[both], minlength=standings.queries) > 0
 
 
-def _pool_and_chosen(standings: Standings, parts: Parts, query: int, *, both: bool) -> tuple[Pool, Chosen]:
+def _pool_and_chosen(
+    standings: Standings, parts: CeilingParts, query: int, *, both: bool
+) -> tuple[CandidatePool, RunTop]:
     """The candidates of a query and what it puts first, which depends on them only where both cut the same group."""
     pool = _pool(standings, parts.worth, query, parts.cutoff, parts.pool)
     if not both:
-        return pool, Chosen(float(parts.actual.expected[query]), float(parts.actual.sd[query]) ** 2, 0)
+        return pool, RunTop(float(parts.actual.expected[query]), float(parts.actual.sd[query]) ** 2, 0)
     _, _, _, places = cut_counts(standings, query, parts.cutoff)
-    return pool, Chosen(float(np.dot(pool.surely, pool.values)), 0.0, places)
+    return pool, RunTop(float(np.dot(pool.surely, pool.values)), 0.0, places)
 
 
 class Extreme(NamedTuple):
@@ -208,7 +210,7 @@ class Extreme(NamedTuple):
     ideal: float
 
 
-def _extremes(standings: Standings, parts: Parts, query: int) -> tuple[Extreme, Extreme]:
+def _extremes(standings: Standings, parts: CeilingParts, query: int) -> tuple[Extreme, Extreme]:
     """The orders that bring the first K closest to the ideal and farthest from it, where K and P cut the same group.
 
     Whatever else is drawn, worthier documents among the first K raise them by no less than the ideal, and worthier

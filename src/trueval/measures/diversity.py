@@ -22,10 +22,10 @@ import numpy as np
 from trueval.measures.linear import linear
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
 from trueval.measures.orders import arrivals
-from trueval.measures.orders.facet_pairs import Pairs, blocks, covariances, facet_pairs
-from trueval.measures.orders.facets import About, Kinds, about, greedy_gains, kinds_of
-from trueval.measures.orders.survival import Repeats, Slots, Takers, falls, gone, horizon, repeated
-from trueval.measures.orders.weights import Table, discounts
+from trueval.measures.orders.facet_pairs import FacetPairs, blocks, covariances, facet_pairs
+from trueval.measures.orders.facets import About, FacetKinds, about, greedy_gains, kinds_of
+from trueval.measures.orders.survival import GroupTakers, Repeats, Slots, falls, gone, horizon, repeated
+from trueval.measures.orders.weights import WeightTable, discounts
 from trueval.measures.parameters import REL
 from trueval.measures.span import FROM_ZERO, UNIT
 from trueval.specs import Parameter, Value, bounded, choice
@@ -75,7 +75,7 @@ class Gains(NamedTuple):
 
     of: About
     keep: float
-    weights: Table
+    weights: WeightTable
     last: int
 
 
@@ -107,7 +107,7 @@ def _alpha_ndcg(standings: Standings, measure: Measure) -> Values:
 def _nrbp(standings: Standings, measure: Measure) -> Values:
     last, of = standings.limit(measure.cutoff), about(standings, measure)
     keep, beta = 1 - measure.number("alpha"), measure.number("beta")
-    weights = Table(beta ** np.arange(min(last, standings.table_length), dtype=float))
+    weights = WeightTable(beta ** np.arange(min(last, standings.table_length), dtype=float))
     facets = of.facets.astype(float)
     scale = np.divide(1 - keep * beta, facets, out=np.zeros_like(facets), where=facets > 0)
     return _novelty(standings, Gains(of, keep, weights, last), scale)
@@ -201,7 +201,7 @@ def _parts(standings: Standings, gains: Gains, undecided: Ints) -> GroupValues:
     return values
 
 
-class Open(NamedTuple):
+class FacetGroups(NamedTuple):
     """Tie groups by what their documents are about.
 
     Attributes:
@@ -235,7 +235,7 @@ class Open(NamedTuple):
         return np.asarray(rows[rows.any(axis=1)][:, self.counts[group] > 0])
 
 
-def _open(standings: Standings, gains: Gains) -> Open:
+def _open(standings: Standings, gains: Gains) -> FacetGroups:
     groups, rows = standings.groups, gains.of.rows
     counts = np.add.reduceat(rows, groups.start, axis=0, dtype=np.int64)
     novel = np.add.reduceat(rows.any(axis=1), groups.start, dtype=np.int64)
@@ -245,10 +245,10 @@ def _open(standings: Standings, gains: Gains) -> Open:
     width = np.minimum(groups.tied, gains.last - groups.above)
     taken = counts / groups.tied[:, None] * (1 - gains.keep**2)
     reach = np.where(counts > 0, np.minimum(width[:, None], horizon(taken)), 0)
-    return Open(standings, gains, counts, novel, left, width, reach)
+    return FacetGroups(standings, gains, counts, novel, left, width, reach)
 
 
-def _alike_values(found: Open, groups: Ints) -> GroupValues:
+def _alike_values(found: FacetGroups, groups: Ints) -> GroupValues:
     """[group] what some groups add whose documents are about the same facets: they come first, last, or anywhere."""
     own, gains, novel = found.standings.groups, found.gains, found.novel[groups]
     query, above, tied, left = own.query[groups], own.above[groups], own.tied[groups], found.left[groups].sum(axis=1)
@@ -266,7 +266,7 @@ def _alike_values(found: Open, groups: Ints) -> GroupValues:
     return GroupValues(expected, low, high, moments.variance * left**2, np.ones(len(groups), dtype=bool))
 
 
-def _moments_of(found: Open, groups: Ints) -> Repeats:
+def _moments_of(found: FacetGroups, groups: Ints) -> Repeats:
     """[group] mean and variance: those of each facet, and what every two of them add."""
     mean, variance = np.zeros((2, len(groups)))
     place, facet = np.nonzero(found.counts[groups])
@@ -289,7 +289,7 @@ def _moments_of(found: Open, groups: Ints) -> Repeats:
     return Repeats(mean, np.maximum(variance, 0))
 
 
-def _facet_moments(found: Open, groups: Ints, facet: Ints) -> Repeats:
+def _facet_moments(found: FacetGroups, groups: Ints, facet: Ints) -> Repeats:
     """[place] mean and variance of what a group gains from a facet that finds all of it."""
     reach, tied, count = found.reach[groups, facet], found.standings.groups.tied[groups], found.counts[groups, facet]
     mean, variance = np.zeros(len(groups)), np.full(len(groups), np.nan)
@@ -308,10 +308,10 @@ def _facet_moments(found: Open, groups: Ints, facet: Ints) -> Repeats:
 def _gone(tied: Ints, count: Ints, keep: float, width: int) -> Floats:
     """[group, t] what the documents about one facet take, in units of what each takes, 1 - keep."""
     documents = np.ones((len(tied), int(count.max(initial=0))))
-    return gone(tied, Takers(documents, keep * documents, count), width)
+    return gone(tied, GroupTakers(documents, keep * documents, count), width)
 
 
-def _walked_covariances(found: Open, groups: Ints, pairs: Pairs) -> Floats:
+def _walked_covariances(found: FacetGroups, groups: Ints, pairs: FacetPairs) -> Floats:
     """[pair] what two facets of a group add to its variance, many groups at once."""
     added = np.zeros(len(pairs.group))
     own = groups[pairs.group]
@@ -323,7 +323,7 @@ def _walked_covariances(found: Open, groups: Ints, pairs: Pairs) -> Floats:
     return added
 
 
-def _long_covariances(found: Open, group: int, pairs: Pairs) -> arrivals.Sum:
+def _long_covariances(found: FacetGroups, group: int, pairs: FacetPairs) -> arrivals.Sum:
     """What every two facets of a long group add to its variance, from times of arrival."""
     own = np.array([group])
     tied, keep, width = found.standings.groups.tied[own], found.gains.keep, int(found.width[group])
@@ -342,7 +342,7 @@ def _long_covariances(found: Open, group: int, pairs: Pairs) -> arrivals.Sum:
     total = doubt = 0.0
     for one, other, sizes in zip(pairs.one.tolist(), pairs.other.tolist(), pairs.sizes, strict=True):
         scale = 2 * float(found.left[group, one] * found.left[group, other])
-        both = [sums.sum(arrivals.Kinds(*order, sizes)) for order in ((first, second), (second, first))]
+        both = [sums.sum(arrivals.ArrivalKinds(*order, sizes)) for order in ((first, second), (second, first))]
         total += scale * (sum(each.total for each in both) / share**2 - float(alone[one] * alone[other]))
         doubt += scale * sum(each.doubt for each in both) / share**2
     return arrivals.Sum(total, doubt)
@@ -354,7 +354,7 @@ def _that_matter(weights: Floats) -> Floats:
     return weights[:, : int((rest > NOTHING * rest[:, :1]).sum(axis=1).max(initial=1))]
 
 
-def _group_extremes(found: Open, group: int) -> tuple[float, float, bool]:
+def _group_extremes(found: FacetGroups, group: int) -> tuple[float, float, bool]:
     """Least and greatest of what one group adds, and whether they are reached."""
     weights = found.weights(np.array([group]), found.width[[group]])[0]
     padded = np.concatenate((weights, np.zeros(int(found.standings.groups.tied[group]) - len(weights))))
@@ -362,7 +362,7 @@ def _group_extremes(found: Open, group: int) -> tuple[float, float, bool]:
     return _extremes(kinds_of(found.documents(group)), left, found.gains.keep, padded)
 
 
-def _extremes(kinds: Kinds, left: Floats, keep: float, weights: Floats) -> tuple[float, float, bool]:
+def _extremes(kinds: FacetKinds, left: Floats, keep: float, weights: Floats) -> tuple[float, float, bool]:
     """Least and greatest sum over orders of a group, and whether they are reached.
 
     Documents about nothing come last in the best order and first in the worst; of the others every set is reached in

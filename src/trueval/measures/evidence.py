@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from trueval.measures.grade_values import Worth, worth_of
+from trueval.measures.grade_values import GradeValues, worth_of
 from trueval.measures.linear import linear
 from trueval.measures.measure import Definition, Measure, Values, register
 from trueval.measures.orders.capped_sums import excess_moments
@@ -45,13 +45,13 @@ def cutoff_of(measure: Measure) -> int:
     return measure.cutoff or 1
 
 
-def set_values(standings: Standings, measure: Measure, worth: Worth) -> Values:
+def set_values(standings: Standings, measure: Measure, worth: GradeValues) -> Values:
     """The worth of the first K documents over the norm, as a linear measure."""
     last = standings.limit(measure.cutoff)
     return linear(standings, worth.of_rows(standings), Top(last), worth.norm, worth.undefined)
 
 
-def _upper(standings: Standings, measure: Measure, worth: Worth) -> Values:
+def _upper(standings: Standings, measure: Measure, worth: GradeValues) -> Values:
     """min(1, value + unjudged documents among the first K / Z).
 
     Before the cap this is places - sum of (1 - w) over the judged documents in them, so linear; where the cap can be
@@ -69,7 +69,7 @@ def _upper(standings: Standings, measure: Measure, worth: Worth) -> Values:
     return Values(expected, lowest, highest, np.minimum(full - loss.tie_broken, 1), sd, worth.undefined)
 
 
-def _short_of_one(standings: Standings, worth: Worth, query: int, last: int) -> tuple[float, float]:
+def _short_of_one(standings: Standings, worth: GradeValues, query: int, last: int) -> tuple[float, float]:
     """Mean and variance of 1 - the capped upper bound of one query: what is lost past the places that go beyond 1."""
     surely, tied, population, drawn = cut_counts(standings, query, last)
     loss, norm = 1 - worth.weights[query], float(worth.norm[query])

@@ -14,7 +14,7 @@ from trueval.measures.rarity import BASE_GAINS, best_gain, check_rubric, grade_c
 from trueval.standings.standings import Bools, Floats, Standings
 
 
-class Worth(NamedTuple):
+class GradeValues(NamedTuple):
     """A measure of a set: the sum of what its documents are worth, over a norm.
 
     Attributes:
@@ -33,7 +33,7 @@ class Worth(NamedTuple):
         return gains
 
 
-def worth_of(standings: Standings, measure: Measure, cutoff: int) -> Worth:
+def worth_of(standings: Standings, measure: Measure, cutoff: int) -> GradeValues:
     """The weights and the norm of a measure of evidence at a cutoff.
 
     Raises:
@@ -46,41 +46,41 @@ def worth_of(standings: Standings, measure: Measure, cutoff: int) -> Worth:
     return WORTHS[measure.name](grade_counts(standings), measure, cutoff)
 
 
-def _normalized(weights: Floats, counts: Floats, cutoff: int) -> Worth:
+def _normalized(weights: Floats, counts: Floats, cutoff: int) -> GradeValues:
     ideal = best_gain(counts, weights, cutoff)
-    return Worth(weights, ideal, ideal == 0)
+    return GradeValues(weights, ideal, ideal == 0)
 
 
-def _rarity_aware(counts: Floats, measure: Measure, cutoff: int) -> Worth:
+def _rarity_aware(counts: Floats, measure: Measure, cutoff: int) -> GradeValues:
     weights = rarity_weights(counts, measure.number("alpha"), measure.number("cap4"), measure.number("cap3"))
     return _normalized(weights, counts, cutoff)
 
 
-def _fixed(counts: Floats, measure: Measure, cutoff: int) -> Worth:
+def _fixed(counts: Floats, measure: Measure, cutoff: int) -> GradeValues:
     return _normalized(np.broadcast_to(BASE_GAINS, counts.shape), counts, cutoff)
 
 
-def _recall_from(grade: int) -> Callable[[Floats, Measure, int], Worth]:
+def _recall_from(grade: int) -> Callable[[Floats, Measure, int], GradeValues]:
     """Coverage of grades from this one up: each document counts 1, over min(K, R)."""
 
-    def worth(counts: Floats, measure: Measure, cutoff: int) -> Worth:
+    def worth(counts: Floats, measure: Measure, cutoff: int) -> GradeValues:
         return _normalized(np.broadcast_to(np.arange(6) >= grade, counts.shape).astype(float), counts, cutoff)
 
     return worth
 
 
-def _share(low: int, high: int) -> Callable[[Floats, Measure, int], Worth]:
+def _share(low: int, high: int) -> Callable[[Floats, Measure, int], GradeValues]:
     """Share of the K places that grades from low to high take."""
 
-    def worth(counts: Floats, measure: Measure, cutoff: int) -> Worth:
+    def worth(counts: Floats, measure: Measure, cutoff: int) -> GradeValues:
         inside = (np.arange(6) >= low) & (np.arange(6) <= high)
         weights = np.broadcast_to(inside, counts.shape).astype(float)
-        return Worth(weights, np.full(len(counts), float(cutoff)), counts.sum(axis=1) == 0)
+        return GradeValues(weights, np.full(len(counts), float(cutoff)), counts.sum(axis=1) == 0)
 
     return worth
 
 
-WORTHS: Mapping[str, Callable[[Floats, Measure, int], Worth]] = MappingProxyType(
+WORTHS: Mapping[str, Callable[[Floats, Measure, int], GradeValues]] = MappingProxyType(
     {
         "RA-nWG": _rarity_aware,
         "nWG": _fixed,

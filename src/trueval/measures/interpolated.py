@@ -22,7 +22,7 @@ import numpy as np
 
 from trueval.measures.linear import extreme_ranks
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
-from trueval.measures.orders.curve_moments import Levels, Moments, curve_moments
+from trueval.measures.orders.curve_moments import CurveMoments, Levels, curve_moments
 from trueval.measures.orders.group_draws import moments
 from trueval.measures.orders.precision_sums import RelevantGroups, relevant_groups
 from trueval.measures.parameters import REL, count_relevant, is_relevant
@@ -60,7 +60,7 @@ def _interpolated(standings: Standings, measure: Measure) -> Values:
     groups = relevant_groups(standings, relevant, last)
     ends = np.searchsorted(groups.query, np.arange(standings.queries + 1)).tolist()
     cuts = np.stack(needed)
-    known: dict[tuple[bytes, ...], tuple[Moments, float]] = {}  # lists that are alike, as one under many orders is
+    known: dict[tuple[bytes, ...], tuple[CurveMoments, float]] = {}  # lists that are alike, as one under many orders is
     for query in np.flatnonzero((highest > lowest).any(axis=0)).tolist():
         own = groups.take(np.arange(ends[query], ends[query + 1]))
         some = np.flatnonzero(highest[:, query] > lowest[:, query])

@@ -20,7 +20,7 @@ import numpy as np
 from trueval.errors import MeasureError
 from trueval.measures.list_end import ends_at_depth
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
-from trueval.measures.orders.weights import Table, Top, Weights, discounts, geometric
+from trueval.measures.orders.weights import Top, Weights, WeightTable, discounts, geometric
 from trueval.measures.parameters import (
     BASE,
     GAIN,
@@ -196,7 +196,7 @@ def _rprec(standings: Standings, measure: Measure) -> Values:
     return linear(standings, relevant, Top(last), wanted, wanted == 0)
 
 
-def _discounts(standings: Standings, measure: Measure) -> Table:
+def _discounts(standings: Standings, measure: Measure) -> WeightTable:
     return discounts(standings.limit(measure.cutoff), standings.table_length)
 
 

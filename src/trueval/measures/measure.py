@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueval.errors import MeasureError
-from trueval.measures.span import ANYTHING, Span
+from trueval.measures.span import ANYTHING, ValueRange
 from trueval.policy.policy import Policy
 from trueval.specs import Parameter, Value, checked, written
 from trueval.standings.standings import Bools, Floats, Standings
@@ -101,7 +101,7 @@ class Definition:
     takes_measure: bool = False
     details: Callable[[Standings, Measure, Bools], Mapping[str, float]] | None = None
     mean: str = "arithmetic"
-    span: Span = ANYTHING
+    span: ValueRange = ANYTHING
     one_by_one: Mapping[str, Mapping[Value, Value]] = field(default_factory=dict)
 
 
@@ -224,7 +224,7 @@ class Measure:
         return self.definition.better
 
     @property
-    def span(self) -> Span:
+    def span(self) -> ValueRange:
         """The least and the greatest value that a query can have; infinite where no limit is known.
 
         >>> from trueval.measures import Hits

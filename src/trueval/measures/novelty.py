@@ -29,7 +29,7 @@ INNER = ("RA-nWG", "nWG", "N-Recall4+", "N-Recall5")
 BETA = bounded(0.5, 0, 1, "what a further document of a source counts for", below=True)
 
 
-class Cut(NamedTuple):
+class CutGroup(NamedTuple):
     """A tie group that the last rank cuts, and what surely comes before it.
 
     Attributes:
@@ -130,7 +130,7 @@ def _cut(
     source: Ints,
     last: int,
     beta: float,
-) -> Cut:
+) -> CutGroup:
     rows = np.arange(*np.searchsorted(standings.query, [query, query + 1]))
     inside, before = rows[cut_rows[rows]], rows[surely[rows]]
     names, number = np.unique(source[inside], return_inverse=True)
@@ -140,7 +140,7 @@ def _cut(
     np.maximum.at(held, place[same], weights[before][same])
     first, number = int(inside[0]), number[order]
     drawn = last - int(standings.above[first])
-    return Cut(int(standings.tied[first]), drawn, number, weights[inside][order], held[number], beta)
+    return CutGroup(int(standings.tied[first]), drawn, number, weights[inside][order], held[number], beta)
 
 
 class Steps(NamedTuple):
@@ -159,7 +159,7 @@ class Steps(NamedTuple):
     reach: Floats
 
     @classmethod
-    def of(cls, cut: Cut) -> Steps:
+    def of(cls, cut: CutGroup) -> Steps:
         """Of a cut."""
         weights, heaviest = cut.weights, np.flatnonzero(cut.heaviest)
         below = np.append(0.0, weights[:-1])
@@ -171,19 +171,19 @@ class Steps(NamedTuple):
         return cls(cut.source[steps], (end - np.arange(len(end)))[steps], rise[steps], (sums[end] - sums[:-1])[steps])
 
 
-def _none_drawn(cut: Cut) -> Floats:
+def _none_drawn(cut: CutGroup) -> Floats:
     """[n] q(n) = C(m-n, T) / C(m, T) for n = 0 .. all documents with a weight."""
     n = np.arange(len(cut.weights))
     return np.concatenate(([1.0], np.cumprod(np.maximum(cut.tied - cut.drawn - n, 0) / (cut.tied - n))))
 
 
-def _mean(cut: Cut) -> float:
+def _mean(cut: CutGroup) -> float:
     steps = Steps.of(cut)
     largest = float(steps.rise @ (1 - _none_drawn(cut)[steps.size]))
     return (1 - cut.beta) * largest + cut.beta * float(cut.weights.sum()) * cut.drawn / cut.tied
 
 
-def _variance(cut: Cut) -> float:
+def _variance(cut: CutGroup) -> float:
     """Of (1-beta) sum of rises reached + beta sum of weights drawn."""
     m, t, beta, steps = cut.tied, cut.drawn, cut.beta, Steps.of(cut)
     total, squares = float(cut.weights.sum()), float((cut.weights**2).sum())
@@ -195,7 +195,7 @@ def _variance(cut: Cut) -> float:
     return float(variance + rises - 2 * beta * (1 - beta) * (steps.rise @ with_sum))
 
 
-def _variance_of_rises(cut: Cut, steps: Steps) -> float:
+def _variance_of_rises(cut: CutGroup, steps: Steps) -> float:
     """Of the sum of rises reached.
 
     Each level is reached or not: the covariance of two is that of "none of n" and "none of n'", one inside the other
@@ -219,7 +219,7 @@ def _variance_of_rises(cut: Cut, steps: Steps) -> float:
     return variance
 
 
-def _most(cut: Cut) -> float:
+def _most(cut: CutGroup) -> float:
     """What the T documents that add most add; of a source the largest comes first, so each adds no more than before."""
     rise = np.where(cut.heaviest, np.maximum(cut.weights - cut.held, 0), 0)
     added = np.sort((1 - cut.beta) * rise + cut.beta * cut.weights)
@@ -227,7 +227,7 @@ def _most(cut: Cut) -> float:
     return float(added[::-1][: cut.drawn].cumsum()[-1])
 
 
-def _least(cut: Cut) -> float:
+def _least(cut: CutGroup) -> float:
     """What the T documents that add least add: all those without weight, then the cheapest split over sources."""
     needed = max(0, cut.drawn - (cut.tied - len(cut.weights)))
     least = np.full(needed + 1, np.inf)

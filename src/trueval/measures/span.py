@@ -6,7 +6,7 @@ import math
 from typing import Final, NamedTuple
 
 
-class Span(NamedTuple):
+class ValueRange(NamedTuple):
     """The values between two ends.
 
     Attributes:
@@ -19,16 +19,16 @@ class Span(NamedTuple):
     high: float
     per_place: bool = False
 
-    def at(self, cutoff: int | None) -> Span:
+    def at(self, cutoff: int | None) -> ValueRange:
         """The span of a measure with a cutoff.
 
         Args:
             cutoff: places that count; None for all.
 
         >>> PLACES.at(10), UNIT.at(10) == UNIT
-        (Span(low=0.0, high=10.0, per_place=False), True)
+        (ValueRange(low=0.0, high=10.0, per_place=False), True)
         """
-        return Span(self.low, self.high * (math.inf if cutoff is None else cutoff)) if self.per_place else self
+        return ValueRange(self.low, self.high * (math.inf if cutoff is None else cutoff)) if self.per_place else self
 
     def cut(self, value: float) -> float:
         """The value, or the end that it is beyond; NaN stays.
@@ -39,16 +39,16 @@ class Span(NamedTuple):
         return min(max(value, self.low), self.high)
 
     @property
-    def of_differences(self) -> Span:
+    def of_differences(self) -> ValueRange:
         """The span of one value less another.
 
         >>> UNIT.of_differences[:2]
         (-1.0, 1.0)
         """
-        return Span(self.low - self.high, self.high - self.low)
+        return ValueRange(self.low - self.high, self.high - self.low)
 
 
-UNIT: Final = Span(0.0, 1.0)
-FROM_ZERO: Final = Span(0.0, math.inf)
-PLACES: Final = Span(0.0, 1.0, per_place=True)
-ANYTHING: Final = Span(-math.inf, math.inf)
+UNIT: Final = ValueRange(0.0, 1.0)
+FROM_ZERO: Final = ValueRange(0.0, math.inf)
+PLACES: Final = ValueRange(0.0, 1.0, per_place=True)
+ANYTHING: Final = ValueRange(-math.inf, math.inf)

@@ -20,7 +20,7 @@ Item = TypeVar("Item")
 Output = TypeVar("Output")
 
 
-class Batched(NamedTuple, Generic[Output]):
+class BatchOutputs(NamedTuple, Generic[Output]):
     """What a model returned for every item.
 
     Args:
@@ -37,7 +37,7 @@ def in_batches(
     items: Sequence[Item],
     batch_size: int,
     length: Callable[[Item], int],
-) -> Batched[Output]:
+) -> BatchOutputs[Output]:
     """Run all items through a model, the longest first, so that padding is small and memory runs out early if it does.
 
     Args:
@@ -50,7 +50,7 @@ def in_batches(
         InputError: the batch size is below 1, or not even one item fits.
 
     >>> in_batches(lambda batch: [text.upper() for text in batch], ["a", "bcd", "ef"], 2, len)
-    Batched(outputs=['A', 'BCD', 'EF'], batch_size=2)
+    BatchOutputs(outputs=['A', 'BCD', 'EF'], batch_size=2)
     """
     if batch_size < 1:
         raise InputError(f"The batch size must be an integer >= 1. Got {batch_size!r}.")
@@ -79,7 +79,7 @@ def in_batches(
             )
         else:
             outputs.update(zip(chosen, results, strict=True))
-    return Batched([outputs[i] for i in range(len(items))], batch_size)
+    return BatchOutputs([outputs[i] for i in range(len(items))], batch_size)
 
 
 def _out_of_memory(error: Exception) -> bool:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class Known(NamedTuple):
+class KnownOutputs(NamedTuple):
     """Rows of another part.
 
     Attributes:
@@ -34,7 +34,9 @@ class Known(NamedTuple):
     seconds: float
 
 
-def known_outputs(folder: Path, settings: Mapping[str, Any], part: str, *, stopped: bool = True) -> Iterator[Known]:
+def known_outputs(
+    folder: Path, settings: Mapping[str, Any], part: str, *, stopped: bool = True
+) -> Iterator[KnownOutputs]:
     """What passes of the same model returned: those that are complete, then those that were stopped.
 
     Args:
@@ -98,7 +100,7 @@ def _passes(folder: Path, settings: Mapping[str, Any], part: str) -> Iterator[tu
             yield place, about
 
 
-def _complete(place: Path, about: Mapping[str, Any]) -> Known | None:
+def _complete(place: Path, about: Mapping[str, Any]) -> KnownOutputs | None:
     """The rows of a pass; None where they are damaged, which is said."""
     try:
         wrong = damage(place, str(about.get("identity")))
@@ -107,7 +109,7 @@ def _complete(place: Path, about: Mapping[str, Any]) -> Known | None:
             rows: Any = np.load(place / ROWS, mmap_mode="r", allow_pickle=False).view(storage_dtype(about["dtype"]))
             if (place / LENGTHS).exists():
                 rows = np.split(rows, np.cumsum(np.load(place / LENGTHS, allow_pickle=False))[:-1])
-            return Known(np.load(place / KEYS, allow_pickle=False), rows, float(about["seconds"]))
+            return KnownOutputs(np.load(place / KEYS, allow_pickle=False), rows, float(about["seconds"]))
     except (OSError, ValueError, KeyError) as error:  # removed meanwhile, or not to be read
         wrong = str(error)
     warnings.warn(
@@ -116,7 +118,7 @@ def _complete(place: Path, about: Mapping[str, Any]) -> Known | None:
     return None
 
 
-def _stopped(place: Path, about: Mapping[str, Any]) -> Iterator[Known]:
+def _stopped(place: Path, about: Mapping[str, Any]) -> Iterator[KnownOutputs]:
     """The rows of a pass that was stopped, shard by shard."""
     for file in sorted(place.glob("shard-*.safetensors")):
         try:
@@ -128,4 +130,4 @@ def _stopped(place: Path, about: Mapping[str, Any]) -> Iterator[Known]:
             continue
         ragged = shard.lengths.any()
         rows = np.split(shard.values, np.cumsum(shard.lengths)[:-1]) if ragged else shard.values
-        yield Known(shard.keys, rows, shard.seconds)
+        yield KnownOutputs(shard.keys, rows, shard.seconds)

@@ -13,7 +13,7 @@ from trueval.models.batches import in_batches
 from trueval.models.foreign_code import refuse_foreign_code
 from trueval.models.hosted.hosted_roles import sendable
 from trueval.models.hosted.services import is_hosted
-from trueval.models.model_location import Place, find_model, hardware, need
+from trueval.models.model_location import ModelLocation, find_model, hardware, need
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -36,7 +36,7 @@ class LocalModel(ABC):
         trust_remote_code: whether code that the model's authors put beside it may run.
     """
 
-    place: Place = field(kw_only=False)
+    place: ModelLocation = field(kw_only=False)
     dtype: str
     device: str
     batch_size: int

@@ -35,7 +35,7 @@ _TOKENIZERS = (
 )
 
 
-class Place(NamedTuple):
+class ModelLocation(NamedTuple):
     """Where a model is and how to use it.
 
     Args:
@@ -58,7 +58,7 @@ def need(module: str) -> ModuleType:
     return extras.need(module, "Models", "models")
 
 
-def find_model(name: str, recipe: str | Recipe | None = None) -> Place:
+def find_model(name: str, recipe: str | Recipe | None = None) -> ModelLocation:
     """Return where a model is and its recipe, without loading it; the path of a hosted one is its name.
 
     >>> find_model("bge-reranker-v2-m3").path
@@ -69,7 +69,7 @@ def find_model(name: str, recipe: str | Recipe | None = None) -> Place:
     if recipe is None and is_hosted(name):
         named = hosted_name(name)
         scoring = "product" if named.role == "embedder" else named.service.scoring
-        return Place(name, name, Recipe(named.service.name, "hosted", scoring, source=named.service.source))
+        return ModelLocation(name, name, Recipe(named.service.name, "hosted", scoring, source=named.service.source))
     prefix, _, rest = name.partition(":")
     if recipe is None and rest and prefix.lower() in {known.lower() for known in RECIPES}:
         name, recipe = rest, prefix
@@ -77,14 +77,14 @@ def find_model(name: str, recipe: str | Recipe | None = None) -> Place:
     folder = Path(name)
     if folder.exists():
         check_folder(folder)
-        return Place(folder.resolve().name, str(folder), chosen or detect_recipe(folder))
+        return ModelLocation(folder.resolve().name, str(folder), chosen or detect_recipe(folder))
     found = find_recipe(name) if chosen is None else known_recipe(name)
     if found is None and chosen is not None:  # an id of the hub
-        return Place(name, name, chosen)
+        return ModelLocation(name, name, chosen)
     if found is None or not found.model:
         raise InputError(f'The recipe {name!r} fits many models. Say which, as in "{name}:FOLDER_OR_HUB_ID".')
     path = minilm_folder() if found.name == "all-MiniLM-L6-v2" else None
-    return Place(found.name, str(path or found.model), chosen or found)
+    return ModelLocation(found.name, str(path or found.model), chosen or found)
 
 
 def may_have_accelerator(environment: Mapping[str, str] = os.environ, devices: Path = Path("/dev")) -> bool:

@@ -37,7 +37,7 @@ TENSORS: Final = ("values", "lengths", "places", "keys")  # of a shard
 Step = Callable[[str, int, int], None]
 
 
-class Part(NamedTuple):
+class OutputPart(NamedTuple):
     """Texts or pairs that go through one function of a model.
 
     Attributes:
@@ -60,7 +60,7 @@ class Part(NamedTuple):
         return {"count": len(self.items), "sha256": text_hash(flat)}
 
 
-class Found(NamedTuple):
+class PartOutputs(NamedTuple):
     """The outputs of one part.
 
     Attributes:
@@ -76,7 +76,7 @@ class Found(NamedTuple):
     earlier: float = 0.0
 
 
-def shards_of(part: Part, batch_size: int) -> list[NDArray[np.int64]]:
+def shards_of(part: OutputPart, batch_size: int) -> list[NDArray[np.int64]]:
     """The items of each shard, the longest first, so that shards are padded little.
 
     Of the batch size that a pass begins with: one that goes on must cut its shards where the interrupted one did.
@@ -87,13 +87,13 @@ def shards_of(part: Part, batch_size: int) -> list[NDArray[np.int64]]:
     return [order[start : start + BATCHES * batch_size] for start in range(0, len(order), BATCHES * batch_size)]
 
 
-def forward(part: Part, chosen: NDArray[np.int64]) -> Any:
+def forward(part: OutputPart, chosen: NDArray[np.int64]) -> Any:
     """What the model of a part gives for some of its items."""
     places = chosen.tolist()
     return part.forward([part.items[i] for i in places], [part.called[i] for i in places])
 
 
-class Kept:
+class OutputCache:
     """The folder of one part in the store.
 
     Args:
@@ -102,7 +102,7 @@ class Kept:
         part: what goes in.
     """
 
-    def __init__(self, place: Path, identity: str, part: Part) -> None:
+    def __init__(self, place: Path, identity: str, part: OutputPart) -> None:
         self.place, self.identity, self.part = place, identity, part
         self.now = 0.0  # seconds that this command computes
 
@@ -143,7 +143,7 @@ class Kept:
         for name in (*DAMAGED, *(file.name for file in self.place.glob("shard-*.safetensors"))):
             (self.place / name).unlink(missing_ok=True)
 
-    def read(self, texts: Mapping[str, Any]) -> Found:
+    def read(self, texts: Mapping[str, Any]) -> PartOutputs:
         """The rows as memory maps.
 
         Raises:
@@ -162,7 +162,7 @@ class Kept:
                 f"{self.place}: damaged outputs ({error}). Remove the folder, and they are computed again."
             ) from error
         used(self.place / DIGESTS)
-        return Found(
+        return PartOutputs(
             rows if lengths is None else np.split(rows, np.cumsum(lengths)[:-1]),
             texts,
             sizes,

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from trueval.errors import TruevalWarning
-from trueval.files.texts.lazy_list import Made
-from trueval.models.known_outputs import Known, known_outputs, matches
-from trueval.models.output_part import ABOUT, Found, Part, Step, item_keys
+from trueval.files.texts.lazy_list import LazyList
+from trueval.models.known_outputs import KnownOutputs, known_outputs, matches
+from trueval.models.output_part import ABOUT, OutputPart, PartOutputs, Step, item_keys
 from trueval.models.outputs import Outputs, joined_outputs, part_outputs, parts_of, place_of, settings_of
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ PASS, TEXT = "pass", "text"
 BY_TEXT: Final = ("float32",)  # dtypes
 
 
-def part_by(model: Any, part: Part, reuse: str, folder: Path | None, step: Step | None = None) -> Found:
+def part_by(model: Any, part: OutputPart, reuse: str, folder: Path | None, step: Step | None = None) -> PartOutputs:
     """The outputs of one part: by item where `reuse` or the dtype of the model allow it, else of a whole pass.
 
     Args:
@@ -69,7 +69,7 @@ def is_by_text(model: Any, reuse: str) -> bool:
     return hasattr(model, "answers") or model.dtype in BY_TEXT or reuse == TEXT
 
 
-def _tell_price(model: Any, part: Part, settings: Mapping[str, Any], folder: Path) -> None:
+def _tell_price(model: Any, part: OutputPart, settings: Mapping[str, Any], folder: Path) -> None:
     """Say what a whole pass costs more than its new items, where most of it is known from another pass."""
     if (place_of(settings, part.name, part.texts(), folder).place / ABOUT).is_file():
         return
@@ -108,8 +108,8 @@ def reused_outputs(
 
 
 def reused_part(
-    model: Any, part: Part, settings: Mapping[str, Any], folder: Path | None, step: Step | None = None
-) -> Found:
+    model: Any, part: OutputPart, settings: Mapping[str, Any], folder: Path | None, step: Step | None = None
+) -> PartOutputs:
     """Run a model over the items of one part that it has not seen yet; otherwise as `part_outputs`.
 
     Args:
@@ -137,11 +137,11 @@ def reused_part(
     sizes: tuple[int, ...] = ()
     if len(own.items):
         computed = part_outputs(model, own, settings, folder=folder, step=step)
-        taken += _matched(keys, [Known(item_keys(own.items), computed.rows, computed.earlier)])
+        taken += _matched(keys, [KnownOutputs(item_keys(own.items), computed.rows, computed.earlier)])
         sizes = computed.batch_sizes
     elif step is not None:
         step(part.name, len(part.items), len(part.items))
-    return Found(_joined(taken, len(keys)), part.texts(), sizes, sum(each.seconds for each in taken))
+    return PartOutputs(_joined(taken, len(keys)), part.texts(), sizes, sum(each.seconds for each in taken))
 
 
 def _joined(taken: Sequence[_Taken], count: int) -> Any:
@@ -159,7 +159,7 @@ def _joined(taken: Sequence[_Taken], count: int) -> Any:
     return rows
 
 
-def missing_items(settings: Mapping[str, Any], part: Part, folder: Path) -> NDArray[np.int64]:
+def missing_items(settings: Mapping[str, Any], part: OutputPart, folder: Path) -> NDArray[np.int64]:
     """Places of the items of a part that no complete pass of the same model has seen; of equal ones the first.
 
     Args:
@@ -171,7 +171,7 @@ def missing_items(settings: Mapping[str, Any], part: Part, folder: Path) -> NDAr
     return _missing(keys, list(_matched(keys, known_outputs(folder, settings, part.name))))
 
 
-def missing_by(model: Any, part: Part, reuse: str, folder: Path) -> NDArray[np.int64]:
+def missing_by(model: Any, part: OutputPart, reuse: str, folder: Path) -> NDArray[np.int64]:
     """Places of the items of a part that would go through a model, where its pass is not complete.
 
     Args:
@@ -203,7 +203,7 @@ class _Taken(NamedTuple):
     seconds: float
 
 
-def _matched(keys: NDArray[np.bytes_], known: Iterable[Known]) -> Iterator[_Taken]:
+def _matched(keys: NDArray[np.bytes_], known: Iterable[KnownOutputs]) -> Iterator[_Taken]:
     """What is known of items, each from the first that knows it."""
     done = np.zeros(len(keys), dtype=bool)
     for each in known:
@@ -223,8 +223,8 @@ def _missing(keys: NDArray[np.bytes_], taken: Sequence[_Taken]) -> NDArray[np.in
     return places
 
 
-def _part_of(part: Part, places: NDArray[np.int64]) -> Part:
+def _part_of(part: OutputPart, places: NDArray[np.int64]) -> OutputPart:
     """Some of the items."""
-    items = Made(len(places), lambda at: part.items[int(places[at])])
-    called = Made(len(places), lambda at: part.called[int(places[at])])
+    items = LazyList(len(places), lambda at: part.items[int(places[at])])
+    called = LazyList(len(places), lambda at: part.called[int(places[at])])
     return part._replace(items=items, called=called)

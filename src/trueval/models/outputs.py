@@ -30,9 +30,19 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from trueval.errors import TruevalWarning
-from trueval.files.texts.lazy_list import Made
+from trueval.files.texts.lazy_list import LazyList
 from trueval.models.known_outputs import deciding, prefix_of
-from trueval.models.output_part import FORMAT_VERSION, KIND, ROWS, Found, Kept, Part, Step, forward, shards_of
+from trueval.models.output_part import (
+    FORMAT_VERSION,
+    KIND,
+    ROWS,
+    OutputCache,
+    OutputPart,
+    PartOutputs,
+    Step,
+    forward,
+    shards_of,
+)
 from trueval.models.recipes import Recipe
 from trueval.models.response_store import KeptAnswers
 from trueval.report.atomic_folders import alone
@@ -41,7 +51,16 @@ if TYPE_CHECKING:
     from trueval.collection import Candidates, Collection
 
 
-__all__ = ["Found", "Outputs", "Part", "Step", "model_outputs", "part_outputs", "settings_of", "weights_hash"]
+__all__ = [
+    "OutputPart",
+    "Outputs",
+    "PartOutputs",
+    "Step",
+    "model_outputs",
+    "part_outputs",
+    "settings_of",
+    "weights_hash",
+]
 
 # Files that decide what a model returns: weights, settings and vocabularies, templates, code of its own.
 DECIDING: Final = frozenset((".safetensors", ".bin", ".json", ".txt", ".model", ".jinja", ".py"))
@@ -93,7 +112,7 @@ def model_outputs(
     return joined_outputs(settings, found)
 
 
-def joined_outputs(settings: Mapping[str, Any], found: Mapping[str, Found]) -> Outputs:
+def joined_outputs(settings: Mapping[str, Any], found: Mapping[str, PartOutputs]) -> Outputs:
     """What a model returned for its parts, by their names."""
     sizes = {size for each in found.values() for size in each.batch_sizes}
     return Outputs(
@@ -122,12 +141,12 @@ def recipe_hash(recipe: Recipe) -> dict[str, str]:
 
 def part_outputs(
     model: Any,
-    part: Part,
+    part: OutputPart,
     settings: Mapping[str, Any],
     *,
     folder: Path | None = None,
     step: Step | None = None,
-) -> Found:
+) -> PartOutputs:
     """Run a model over one part, or read what an earlier pass left.
 
     Args:
@@ -145,7 +164,7 @@ def part_outputs(
     if folder is None or not len(part.items):  # of nothing there is nothing to keep
         return _computed(model, part, texts, step)
     place, identity = place_of(settings, part.name, texts, folder)
-    kept = (KeptAnswers if hasattr(model, "answers") else Kept)(place, identity, part)
+    kept = (KeptAnswers if hasattr(model, "answers") else OutputCache)(place, identity, part)
     place.mkdir(parents=True, exist_ok=True)
     about = {"kind": KIND, "format": FORMAT_VERSION, "identity": identity, "part": part.name, "texts": texts}
     if not (place / ROWS).is_file() or kept.damage() is not None:
@@ -158,7 +177,7 @@ def part_outputs(
     return kept.read(texts)
 
 
-def _made(kept: Kept, model: Any, about: Mapping[str, Any], step: Step | None) -> bool:
+def _made(kept: OutputCache, model: Any, about: Mapping[str, Any], step: Step | None) -> bool:
     """Have the rows of a part made, unless somebody made them while we waited; damaged ones are made again.
 
     Returns:
@@ -175,7 +194,7 @@ def _made(kept: Kept, model: Any, about: Mapping[str, Any], step: Step | None) -
     return True
 
 
-class Identified(NamedTuple):
+class PartLocation(NamedTuple):
     """Where the outputs of one part are.
 
     Attributes:
@@ -192,7 +211,7 @@ class Identified(NamedTuple):
         return (self.place / ROWS).is_file()
 
 
-def place_of(settings: Mapping[str, Any], part: str, texts: Mapping[str, Any], folder: Path) -> Identified:
+def place_of(settings: Mapping[str, Any], part: str, texts: Mapping[str, Any], folder: Path) -> PartLocation:
     """Where the outputs of one part are, or will be.
 
     Args:
@@ -204,29 +223,29 @@ def place_of(settings: Mapping[str, Any], part: str, texts: Mapping[str, Any], f
     # The folder's name holds the identity, so that other texts, or other weights, are another folder.
     decided = json.dumps([FORMAT_VERSION, deciding(settings), part, texts], sort_keys=True)
     identity = hashlib.sha256(decided.encode()).hexdigest()
-    return Identified(folder / f"{prefix_of(settings, part)}{identity[:12]}", identity)
+    return PartLocation(folder / f"{prefix_of(settings, part)}{identity[:12]}", identity)
 
 
-def parts_of(model: Any, collection: Collection, candidates: Candidates) -> list[Part]:
+def parts_of(model: Any, collection: Collection, candidates: Candidates) -> list[OutputPart]:
     """What goes through the model; texts and what they are called are made when they are asked for."""
     doc_ids, query_ids = candidates.doc_ids, candidates.query_ids
-    documents = Made(len(doc_ids), lambda at: collection.documents[doc_ids[at]])
+    documents = LazyList(len(doc_ids), lambda at: collection.documents[doc_ids[at]])
     queries = [collection.queries[query] for query in query_ids]
     if hasattr(model, "pair_logits"):
         of = np.repeat(np.arange(len(query_ids)), [len(chosen) for chosen in candidates.lists])
         place = np.concatenate(candidates.lists)
-        pairs = Made(len(of), lambda at: (queries[of[at]], documents[place[at]]))
-        called = Made(len(of), lambda at: f"{doc_ids[place[at]]!r} (query {query_ids[of[at]]!r})")
-        return [Part("pairs", pairs, called, model.pair_logits, lambda pair: len(pair[0]) + len(pair[1]))]
-    named = Made(len(queries), lambda at: f"query {query_ids[at]!r}")
-    docs = Made(len(documents), lambda at: repr(doc_ids[at]))
+        pairs = LazyList(len(of), lambda at: (queries[of[at]], documents[place[at]]))
+        called = LazyList(len(of), lambda at: f"{doc_ids[place[at]]!r} (query {query_ids[of[at]]!r})")
+        return [OutputPart("pairs", pairs, called, model.pair_logits, lambda pair: len(pair[0]) + len(pair[1]))]
+    named = LazyList(len(queries), lambda at: f"query {query_ids[at]!r}")
+    docs = LazyList(len(documents), lambda at: repr(doc_ids[at]))
     return [
-        Part("queries", queries, named, model.embed_queries, len),
-        Part("documents", documents, docs, model.embed_documents, len),
+        OutputPart("queries", queries, named, model.embed_queries, len),
+        OutputPart("documents", documents, docs, model.embed_documents, len),
     ]
 
 
-def _computed(model: Any, part: Part, texts: Mapping[str, Any], step: Step | None) -> Found:
+def _computed(model: Any, part: OutputPart, texts: Mapping[str, Any], step: Step | None) -> PartOutputs:
     """The outputs of every item, in its place, kept nowhere."""
     rows: list[Any] = [None] * len(part.items)
     sizes: set[int] = set()
@@ -238,10 +257,10 @@ def _computed(model: Any, part: Part, texts: Mapping[str, Any], step: Step | Non
         if step is not None:
             step(part.name, done, len(rows))
     same = bool(rows) and all(np.ndim(row) == 1 for row in rows)
-    return Found(np.stack(rows) if same else rows, texts, tuple(sorted(sizes, reverse=True)))
+    return PartOutputs(np.stack(rows) if same else rows, texts, tuple(sorted(sizes, reverse=True)))
 
 
-def _batches(model: Any, part: Part, sizes: set[int]) -> Iterator[tuple[list[int], Any]]:
+def _batches(model: Any, part: OutputPart, sizes: set[int]) -> Iterator[tuple[list[int], Any]]:
     """Places of items with their outputs; batch sizes are added to what is given."""
     if hasattr(model, "answers"):
         yield from model.answers(part.name, part.items, part.called)

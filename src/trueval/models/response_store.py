@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from trueval.errors import InputError, TruevalWarning
-from trueval.files.texts.lazy_list import Made
+from trueval.files.texts.lazy_list import LazyList
 from trueval.models.known_outputs import known_outputs, matches
-from trueval.models.output_part import Kept, Step, item_keys, read_shard, write_shard
+from trueval.models.output_part import OutputCache, Step, item_keys, read_shard, write_shard
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,7 +21,7 @@ COPIED: Final = 100_000  # rows that are taken from another part at once
 NO_BATCH: Final = "0"  # a batch changes nothing of what a service answers
 
 
-class KeptAnswers(Kept):
+class KeptAnswers(OutputCache):
     """The folder of one part that a hosted model answers."""
 
     width: int | None = None  # numbers that are answered for an item, once one is
@@ -39,8 +39,8 @@ class KeptAnswers(Kept):
             self._add(shards, done, places, rows, keys, 0.0)
         self._tell(step, done)
         same = _Same.of(keys, np.flatnonzero(~done))
-        asked = Made(len(same.first), lambda at: items[int(same.first[at])])
-        called = Made(len(same.first), lambda at: self.part.called[int(same.first[at])])
+        asked = LazyList(len(same.first), lambda at: items[int(same.first[at])])
+        called = LazyList(len(same.first), lambda at: self.part.called[int(same.first[at])])
         began = time.perf_counter()
         for places, rows in model.answers(self.part.name, asked, called):
             group = [same.places(place) for place in places]

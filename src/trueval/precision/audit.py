@@ -24,7 +24,7 @@ from trueval.precision.audit_result import Audit, RegimeResult
 from trueval.precision.logits_files import stored_passes
 from trueval.precision.model_passes import run_models
 from trueval.precision.regimes import scored, whole_corpus
-from trueval.precision.scoring_agreement import Agreement, Resolution, agreement, resolution_of_ties
+from trueval.precision.scoring_agreement import ListAgreement, TieResolution, agreement, resolution_of_ties
 from trueval.retrieval.exhaustive import evaluate_corpus
 from trueval.run import Run
 from trueval.standings.counting import listed_documents
@@ -282,8 +282,8 @@ class _Gathered:
         self.regime = regime
         self.scores: list[Scores] = []
         self.sizes: Counter[int] = Counter()
-        self.agreements: list[Agreement] = []
-        self.resolved = np.zeros(len(Resolution._fields), dtype=np.int64)
+        self.agreements: list[ListAgreement] = []
+        self.resolved = np.zeros(len(TieResolution._fields), dtype=np.int64)
         self.depth = OVERLAP[int(np.diff(run.offsets).max()) > 2 * OVERLAP[1]]
         self.reference: str | None = None
         self.ties_of: str | None = None
@@ -323,7 +323,7 @@ class _Gathered:
             "rbo_p": PERSISTENCE,
         }
         if self.ties_of is not None:
-            found["ties"] = {"of": self.ties_of, **Resolution(*self.resolved.tolist())._asdict()}
+            found["ties"] = {"of": self.ties_of, **TieResolution(*self.resolved.tolist())._asdict()}
         return found
 
 

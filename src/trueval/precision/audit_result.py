@@ -23,7 +23,7 @@ POINTS: Final = ("tie_broken", "expected", "lowest", "highest")
 
 
 @dataclass(frozen=True)
-class Flip:
+class ModelFlip:
     """Two models whose order depends on ties.
 
     Attributes:
@@ -84,9 +84,9 @@ class Audit:
     notes: tuple[str, ...]
     about: Mapping[str, Any] = field(default_factory=dict)
 
-    def flips(self) -> tuple[Flip, ...]:
+    def flips(self) -> tuple[ModelFlip, ...]:
         """Return the pairs of models, in the same regime, whose order ties decide."""
-        found: list[Flip] = []
+        found: list[ModelFlip] = []
         for first, second in combinations(self.results, 2):
             if first.regime.label == second.regime.label and first.regime.model != second.regime.model:
                 found += [flip for measure in self.measures for flip in _flips(first, second, measure)]
@@ -114,7 +114,7 @@ class Audit:
         }
 
 
-def _flips(first: RegimeResult, second: RegimeResult, measure: Measure) -> list[Flip]:
+def _flips(first: RegimeResult, second: RegimeResult, measure: Measure) -> list[ModelFlip]:
     a, b = first.scores.mean(measure), second.scores.mean(measure)
     kinds = []
     if (a.tie_broken - b.tie_broken) * (a.expected - b.expected) < 0:
@@ -124,7 +124,7 @@ def _flips(first: RegimeResult, second: RegimeResult, measure: Measure) -> list[
     better = a.expected >= b.expected if measure.better == "higher" else a.expected <= b.expected
     models = [first.regime.model, second.regime.model]
     names = models if better else models[::-1]
-    return [Flip(kind, str(measure), first.regime.label, *names) for kind in kinds]
+    return [ModelFlip(kind, str(measure), first.regime.label, *names) for kind in kinds]
 
 
 def _entry(result: RegimeResult, measures: Sequence[Measure]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from trueval.comparison.resampling.reshuffle import PERSISTENCE, Ranked, overlaps, rank_biased_overlap, shared
+from trueval.comparison.resampling.reshuffle import PERSISTENCE, TiedLists, overlaps, rank_biased_overlap, shared
 from trueval.errors import InputError
 from trueval.standings.groups import ranges
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 DEPTH = 1000  # lists longer than this are compared over the reference's first documents
 
 
-class Agreement(NamedTuple):
+class ListAgreement(NamedTuple):
     """The agreement of one list with its reference.
 
     Attributes:
@@ -33,7 +33,7 @@ class Agreement(NamedTuple):
     rbo: float
 
 
-class Resolution(NamedTuple):
+class TieResolution(NamedTuple):
     """What becomes of the pairs of documents that tie in low precision.
 
     Attributes:
@@ -55,7 +55,7 @@ class Resolution(NamedTuple):
 
 def agreement(
     scores: NDArray[np.float64], reference: NDArray[np.float64], k: int = 10, p: float = PERSISTENCE
-) -> Agreement:
+) -> ListAgreement:
     """Compare a list with its reference.
 
     Kendall 1945's τ-b; the expected overlap of the top k; and RBO in the form that averages over the orders of tied
@@ -70,7 +70,7 @@ def agreement(
         p: persistence of RBO.
 
     >>> agreement(np.array([3.0, 2.0, 1.0]), np.array([0.9, 0.5, 0.1]), k=2)
-    Agreement(tau_b=1.0, overlap=1.0, rbo=1.0)
+    ListAgreement(tau_b=1.0, overlap=1.0, rbo=1.0)
     """
     from scipy.stats import kendalltau
 
@@ -86,15 +86,15 @@ def agreement(
         tau = float(kendalltau(scores, reference, variant="b").statistic) if len(scores) > 1 else math.nan
     count, k = len(scores), min(k, len(scores))
     offsets, documents = np.array([0, count]), np.arange(count)
-    one, other = (Ranked.of(documents, each, offsets, count) for each in (scores, reference))
+    one, other = (TiedLists.of(documents, each, offsets, count) for each in (scores, reference))
     common = overlaps(shared(one, other), 1, count)
     rbo = rank_biased_overlap(common, np.full((2, 1), count), p)
-    return Agreement(tau, float(common[0, k - 1]) / k, float(rbo[0]))
+    return ListAgreement(tau, float(common[0, k - 1]) / k, float(rbo[0]))
 
 
 def resolution_of_ties(
     low: NDArray[np.float64], fine: NDArray[np.float64], reference: NDArray[np.float64]
-) -> Resolution:
+) -> TieResolution:
     """Count how finer scores order the pairs that tie in low precision, against the reference.
 
     It answers whether the order that float32 scoring gives to spurious ties is that of the full-precision model: a coin
@@ -106,12 +106,12 @@ def resolution_of_ties(
         reference: [document] scores of the full-precision model.
 
     >>> resolution_of_ties(np.array([1.0, 1.0, 1.0]), np.array([3.0, 2.0, 2.0]), np.array([3.0, 1.0, 2.0]))
-    Resolution(pairs=3, same=2, opposite=0, tied=1, all_pairs=3, all_tied=1)
+    TieResolution(pairs=3, same=2, opposite=0, tied=1, all_pairs=3, all_tied=1)
     """
     order = np.argsort(-low, kind="stable")
     _, sizes = np.unique(-low, return_counts=True)
     start = np.cumsum(sizes) - sizes
-    found = np.zeros(len(Resolution._fields), dtype=np.int64)
+    found = np.zeros(len(TieResolution._fields), dtype=np.int64)
     for begin, size in zip(start[sizes > 1].tolist(), sizes[sizes > 1].tolist(), strict=True):
         chosen = order[begin : begin + min(size, DEPTH)]  # a group larger than the depth is judged by a part of it
         # Every pair once: the first document with all that follow it, the second with those after it, and so on.
@@ -123,4 +123,4 @@ def resolution_of_ties(
         known, given = wanted != 0, own * wanted
         of_known = [known.sum(), (given > 0).sum(), (given < 0).sum(), ((given == 0) & known).sum()]
         found += [*of_known, len(own), (own == 0).sum()]
-    return Resolution(*found.tolist())
+    return TieResolution(*found.tolist())

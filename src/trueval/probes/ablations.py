@@ -17,7 +17,7 @@ from typing import Final, Literal, NamedTuple
 from trueval.errors import PolicyError, nearest
 from trueval.probes.authors import Name, plain
 from trueval.probes.edits import near_miss
-from trueval.probes.stimuli import TEMPLATES, Bundle, Parts, Writing
+from trueval.probes.stimuli import TEMPLATES, Stimulus, TextParts, Writing
 
 Claim = Literal["reversible", "idempotent", "neither"]
 BASE: Final = "base"
@@ -51,11 +51,11 @@ class Ablation(NamedTuple):
     family: str
     claim: Claim
     about: str
-    apply: Callable[[Bundle], Bundle]
-    undo: Callable[[Bundle], Bundle] | None = None
+    apply: Callable[[Stimulus], Stimulus]
+    undo: Callable[[Stimulus], Stimulus] | None = None
 
 
-def hard_name_mask(bundle: Bundle) -> Bundle:
+def hard_name_mask(bundle: Stimulus) -> Stimulus:
     """One mask in the place of every author, in the query too: C1, C2a and C2b become one text.
 
     >>> from trueval.probes.authors import sample_people
@@ -81,7 +81,7 @@ def mask_of(language: str, number: int) -> str:
     return f"{TEMPLATES[language].mask}{number:03d}"
 
 
-def gibberish_name(bundle: Bundle) -> Bundle:
+def gibberish_name(bundle: Stimulus) -> Stimulus:
     """A token such as ID-7KQ2MX in the place of each author, the same for the same author everywhere."""
     tokens: dict[str, str] = {}
     for author in map(_written, (bundle.query, *bundle.candidates)):
@@ -91,7 +91,7 @@ def gibberish_name(bundle: Bundle) -> Bundle:
     return bundle.with_all(lambda parts: parts._replace(author=Name("", tokens[_written(parts)])))
 
 
-def _written(parts: Parts) -> str:
+def _written(parts: TextParts) -> str:
     return plain(parts.author.text)
 
 
@@ -113,7 +113,7 @@ def tokens_of(author: str) -> Iterator[str]:
         number += 1
 
 
-def edit_distance_near_miss(bundle: Bundle) -> Bundle:
+def edit_distance_near_miss(bundle: Stimulus) -> Stimulus:
     """Impostors named as the author but for 1, 2 and 3 letters: C2a, C2b and C4. C1 and C3 stay."""
     true = _written(bundle.query)
     c1, c2a, c2b, c3, c4 = bundle.candidates
@@ -124,12 +124,12 @@ def edit_distance_near_miss(bundle: Bundle) -> Bundle:
     return bundle._replace(candidates=(c1, near[0], near[1], c3, near[2]))
 
 
-def remove_label(bundle: Bundle) -> Bundle:
+def remove_label(bundle: Stimulus) -> Stimulus:
     """No "Author:" before the author."""
     return bundle.with_all(lambda parts: parts._replace(label=""))
 
 
-def strip_diacritics(bundle: Bundle) -> Bundle:
+def strip_diacritics(bundle: Stimulus) -> Stimulus:
     """No diacritical marks in any text; letters that are not made of a letter and a mark, such as ø and ł, stay."""
     return bundle.with_all(lambda parts: _also_written(parts, without_diacritics))
 
@@ -143,7 +143,7 @@ def without_diacritics(text: str) -> str:
     return unicodedata.normalize("NFC", DIACRITICS.sub("", unicodedata.normalize("NFD", text)))
 
 
-def initials_form(bundle: Bundle) -> Bundle:
+def initials_form(bundle: Stimulus) -> Stimulus:
     """Given names as initials: "A. Dupont", "J.-B. Oudinet"."""
     return bundle.with_all(
         lambda parts: parts._replace(author=parts.author._replace(given=initials(parts.author.given)))
@@ -171,14 +171,14 @@ def _first(word: str) -> str:
     return f"{word[:end]}."
 
 
-def name_order_inversion(bundle: Bundle) -> Bundle:
+def name_order_inversion(bundle: Stimulus) -> Stimulus:
     """Candidates name their author as a list of references does, "Dupont, Alice"; done again, as before."""
     return bundle.with_candidates(
         lambda parts: parts._replace(author=parts.author._replace(inverted=not parts.author.inverted))
     )
 
 
-def case_punct_perturb(bundle: Bundle) -> Bundle:
+def case_punct_perturb(bundle: Stimulus) -> Stimulus:
     """Authors in another case, curly apostrophes straight, and hyphens as spaces.
 
     The case is that of the query's number: candidates have upper case, lower case or titles in turn, and the query the
@@ -190,24 +190,24 @@ def case_punct_perturb(bundle: Bundle) -> Bundle:
     return changed._replace(query=_recased(bundle.query, here))
 
 
-def _recased(parts: Parts, case: Writing) -> Parts:
+def _recased(parts: TextParts, case: Writing) -> TextParts:
     given, family = (
         HYPHENS.sub(" ", case(text).translate(CURLY)) for text in (parts.author.given, parts.author.family)
     )
     return parts._replace(author=parts.author._replace(given=given, family=family))
 
 
-def author_position_shift(bundle: Bundle) -> Bundle:
+def author_position_shift(bundle: Stimulus) -> Stimulus:
     """Candidates name their author first."""
 
-    def shifted(parts: Parts) -> Parts:
+    def shifted(parts: TextParts) -> TextParts:
         # The sort keeps the order of what is equal, so the other segments stay as they were.
         return parts._replace(segments=tuple(sorted(parts.segments, key=lambda each: "{author}" not in each)))
 
     return bundle.with_candidates(shifted)
 
 
-def unicode_normalization_stress(bundle: Bundle) -> Bundle:
+def unicode_normalization_stress(bundle: Stimulus) -> Stimulus:
     """The query in NFC, candidates in NFD and with narrow no-break spaces before : ; and !."""
     changed = bundle.with_candidates(lambda parts: _also_written(parts, stressed))
     return changed._replace(query=_also_written(bundle.query, plain))
@@ -222,7 +222,7 @@ def stressed(text: str) -> str:
     return BEFORE_MARKS.sub(rf"{NARROW}\1", unicodedata.normalize("NFD", text))
 
 
-def _also_written(parts: Parts, writing: Writing) -> Parts:
+def _also_written(parts: TextParts, writing: Writing) -> TextParts:
     return parts._replace(writings=(*parts.writings, writing))
 
 

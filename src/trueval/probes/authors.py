@@ -18,7 +18,7 @@ from trueval.files.format_detection import SIGNATURES
 from trueval.files.json.jsonl_pairs import OBJECT, objects
 from trueval.files.json.jsonl_rows import Literal
 from trueval.files.source.encoding import check_text, decoding_error
-from trueval.files.source.source_bytes import Content, Source, read_content
+from trueval.files.source.source_bytes import Source, SourceBytes, read_content
 from trueval.files.tabular.delimited_text import sniff_delimiter
 from trueval.files.tabular.parquet_sizes import checked_groups
 from trueval.report.number_texts import counted
@@ -66,7 +66,7 @@ class Name(NamedTuple):
         return f"{self.family} {self.given}" if self.family_first else f"{self.given} {self.family}"
 
 
-class WorkOf(NamedTuple):
+class AuthorWork(NamedTuple):
     """A row of a table: who wrote what on which topic."""
 
     author: Name
@@ -75,7 +75,7 @@ class WorkOf(NamedTuple):
 
 
 @dataclass(frozen=True)
-class People:
+class Authors:
     """A table of authors with what they wrote.
 
     Attributes:
@@ -83,7 +83,7 @@ class People:
         source: what reports call the table.
     """
 
-    works: tuple[WorkOf, ...]
+    works: tuple[AuthorWork, ...]
     source: str
 
     @property
@@ -97,7 +97,7 @@ def plain(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
-def sample_people(language: str) -> People:
+def sample_people(language: str) -> Authors:
     """Our own sample: 125 authors who do not exist, each with one title and topic.
 
     Args:
@@ -112,10 +112,10 @@ def sample_people(language: str) -> People:
     if language not in LANGUAGES:
         raise InputError(f"The language of the sample must be {' or '.join(LANGUAGES)}. Got {language!r}.")
     data = (files("trueval.probes.data") / f"people.{language}.csv").read_bytes()
-    return _people(Content(data, f"people.{language}.csv", "sample"), "sample")
+    return _people(SourceBytes(data, f"people.{language}.csv", "sample"), "sample")
 
 
-def read_people(source: Source) -> People:
+def read_people(source: Source) -> Authors:
     """Read a table of authors: CSV with a header line, JSON lines, or Parquet.
 
     Columns: author and topic; title, which is the topic where there is none; family, the part of the author that is
@@ -133,16 +133,16 @@ def read_people(source: Source) -> People:
     return _people(content, recorded(content.source))
 
 
-def _people(content: Content, source: str) -> People:
+def _people(content: SourceBytes, source: str) -> Authors:
     rows = list(_works(content))
-    first: dict[tuple[str, str], WorkOf] = {}
+    first: dict[tuple[str, str], AuthorWork] = {}
     for row in rows:
         first.setdefault((row.author.text, row.topic), row)
     works = tuple(first.values())
     if len(works) < len(rows):
         told = f"{content.source}: {len(rows) - len(works)} rows repeat an author and topic; the first of each counts."
         warnings.warn(told, TruevalWarning, stacklevel=4)
-    found = People(works, source)
+    found = Authors(works, source)
     topics = len({work.topic for work in works})
     if len(found.names) < FEWEST or topics < 2:
         raise Place(content.source).error(
@@ -152,7 +152,7 @@ def _people(content: Content, source: str) -> People:
     return found
 
 
-def _works(content: Content) -> Iterator[WorkOf]:
+def _works(content: SourceBytes) -> Iterator[AuthorWork]:
     for place, row in _rows(content):
         values = {column: _text(row.get(column), column, place) for column in COLUMNS}
         lacking = [column for column in NEEDED if not values[column]]
@@ -161,10 +161,10 @@ def _works(content: Content) -> Iterator[WorkOf]:
                 f"no {lacking[0]}. Every row must have an author and a topic. Write it, or remove the row."
             )
         author = _name(values["author"], values["family"], place)
-        yield WorkOf(author, values["title"] or values["topic"], values["topic"])
+        yield AuthorWork(author, values["title"] or values["topic"], values["topic"])
 
 
-def _rows(content: Content) -> Iterator[tuple[Place, Mapping[str, Any]]]:
+def _rows(content: SourceBytes) -> Iterator[tuple[Place, Mapping[str, Any]]]:
     """The rows of a table with their places, whatever its format."""
     if content.data.startswith(SIGNATURES["parquet"]):
         yield from _parquet_rows(content)
@@ -182,7 +182,7 @@ def _rows(content: Content) -> Iterator[tuple[Place, Mapping[str, Any]]]:
         yield from _csv_rows(content)
 
 
-def _csv_rows(content: Content) -> Iterator[tuple[Place, Mapping[str, Any]]]:
+def _csv_rows(content: SourceBytes) -> Iterator[tuple[Place, Mapping[str, Any]]]:
     text = content.data.decode()
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=sniff_delimiter(text.partition("\n")[0]), strict=True)
     names: list[str] = []
@@ -204,7 +204,7 @@ def _csv_rows(content: Content) -> Iterator[tuple[Place, Mapping[str, Any]]]:
         raise Place(content.source, line).error(f"the row cannot be read: {error}. Correct its quotes.") from error
 
 
-def _parquet_rows(content: Content) -> Iterator[tuple[Place, Mapping[str, Any]]]:
+def _parquet_rows(content: SourceBytes) -> Iterator[tuple[Place, Mapping[str, Any]]]:
     checked_groups(content.data, content.source, COLUMNS)
     try:
         schema = pl.read_parquet_schema(io.BytesIO(content.data))

@@ -15,7 +15,7 @@ from trueval.probes.ablations import CURLY, HYPHENS, mask_of, stressed, tokens_o
 from trueval.probes.authors import plain
 from trueval.probes.edits import near_miss
 from trueval.probes.mentions import BOTH, INITIALS, INVERTED, WHOLE, Mention, Mentions, forms
-from trueval.probes.probe_retrieval_correlation import Condition
+from trueval.probes.probe_retrieval_correlation import QueryChange
 from trueval.probes.query_noise import LEVELS, noisy
 
 NOISE: Final = "noise "
@@ -46,14 +46,14 @@ def perturbed(text: str, number: int) -> str:
     return HYPHENS.sub(" ", CASES[number % len(CASES)](text).translate(CURLY))
 
 
-def _written() -> Iterator[Condition]:
+def _written() -> Iterator[QueryChange]:
     """The ablations of writing, on any text."""
-    yield Condition("case_punct_upper", lambda text: perturbed(text, 0), "capitals, straight apostrophes, no hyphens")
-    yield Condition(
+    yield QueryChange("case_punct_upper", lambda text: perturbed(text, 0), "capitals, straight apostrophes, no hyphens")
+    yield QueryChange(
         "case_punct_lower", lambda text: perturbed(text, 1), "small letters, straight apostrophes, no hyphens"
     )
-    yield Condition("strip_diacritics", without_diacritics, "no diacritical marks")
-    yield Condition(
+    yield QueryChange("strip_diacritics", without_diacritics, "no diacritical marks")
+    yield QueryChange(
         "unicode_normalization_stress", stressed, "characters in parts (NFD), narrow no-break spaces before : ; and !"
     )
 
@@ -64,7 +64,7 @@ class _Names:
     def __init__(self, mentions: Mentions, language: str) -> None:
         self.mentions, self.language = mentions, language
 
-    def __iter__(self) -> Iterator[Condition]:
+    def __iter__(self) -> Iterator[QueryChange]:
         changes = {
             self.mask: "one mask for each author, so that a name says nothing",
             self.token: "a token for each author: no name, and the same one every time",
@@ -73,7 +73,7 @@ class _Names:
             self.inverted: "the family name first, with a comma",
         }
         for name, (change, about) in zip(OF_NAMES, changes.items(), strict=True):
-            yield Condition(name, partial(self.mentions.changed, change=change), about)
+            yield QueryChange(name, partial(self.mentions.changed, change=change), about)
 
     def mask(self, found: Mention, _: str) -> str:
         return mask_of(self.language, found.author)
@@ -95,7 +95,7 @@ class _Names:
         return forms(self.mentions.authors[found.author]).get(other.get(found.form, ""), written)
 
 
-def conditions(language: str, *, seed: int = 0, mentions: Mentions | None = None) -> Mapping[str, Condition]:
+def conditions(language: str, *, seed: int = 0, mentions: Mentions | None = None) -> Mapping[str, QueryChange]:
     """Every condition by its name, mildest first.
 
     Args:
@@ -107,11 +107,11 @@ def conditions(language: str, *, seed: int = 0, mentions: Mentions | None = None
     ['noise 1', 'noise 2', 'noise 3', 'noise 4']
     """
 
-    def chatter(level: int) -> Condition:
+    def chatter(level: int) -> QueryChange:
         def change(text: str) -> str:
             return noisy(text, level, language, seed=seed).text
 
-        return Condition(f"{NOISE}{level}", change, f"chatter of level {level} around the query")
+        return QueryChange(f"{NOISE}{level}", change, f"chatter of level {level} around the query")
 
     names = () if mentions is None else _Names(mentions, language)
     every = [*(chatter(level) for level in range(1, len(LEVELS))), *_written(), *names]
@@ -120,7 +120,7 @@ def conditions(language: str, *, seed: int = 0, mentions: Mentions | None = None
 
 def find_conditions(
     names: Sequence[str] | None, language: str, *, seed: int = 0, mentions: Mentions | None = None
-) -> list[Condition]:
+) -> list[QueryChange]:
     """Conditions by their names; all for None.
 
     Args:

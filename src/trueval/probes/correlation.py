@@ -81,7 +81,7 @@ class Correlations(NamedTuple):
         }
 
 
-class Stratum(NamedTuple):
+class CorrelationStratum(NamedTuple):
     """What is known of the queries of one model under one condition.
 
     Attributes:
@@ -108,7 +108,7 @@ class Stratum(NamedTuple):
 
 
 def correlate(
-    strata: list[Stratum],
+    strata: list[CorrelationStratum],
     *,
     level: float = 0.95,
     resamples: int = 2000,
@@ -128,10 +128,10 @@ def correlate(
         names: of the two, for reasons.
 
     >>> x = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
-    >>> found = correlate([Stratum(x, x ** 2)], resamples=100)
+    >>> found = correlate([CorrelationStratum(x, x ** 2)], resamples=100)
     >>> found.spearman.value, found.kendall.value, found.queries
     (1.0, 1.0, 6)
-    >>> correlate([Stratum(x, np.zeros(6))], names=("drop", "loss")).reason
+    >>> correlate([CorrelationStratum(x, np.zeros(6))], names=("drop", "loss")).reason
     'loss is the same for every query, so that there is no order to compare.'
     """
     told = [each for each in strata if not each.lacks]
@@ -143,7 +143,7 @@ def correlate(
             reason = "no query has both values: each stays as it is, or nothing is known of it."
         return Correlations(NOTHING, NOTHING, queries, reason)
     anywhere = np.any([each.known for each in told], axis=0)
-    told = [Stratum(each.x[anywhere], each.y[anywhere]) for each in told]
+    told = [CorrelationStratum(each.x[anywhere], each.y[anywhere]) for each in told]
     queries = int(anywhere.sum())
     if queries < LEAST:
         return Correlations(NOTHING, NOTHING, queries, f"{queries} queries are too few: {LEAST} are the least.")
@@ -160,7 +160,12 @@ def correlate(
 
 
 def across(
-    strata: list[Stratum], *, level: float = 0.95, resamples: int = 2000, seed: int = 0, threads: int | None = None
+    strata: list[CorrelationStratum],
+    *,
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+    threads: int | None = None,
 ) -> Correlation:
     """Spearman's correlation with the values of all strata ranked together, whatever makes the strata differ.
 
@@ -172,22 +177,25 @@ def across(
         threads: that share the work.
 
     >>> low, high = np.arange(6.0), np.arange(6.0) + 10
-    >>> across([Stratum(low, -low), Stratum(high, 20 - low)], resamples=50).value.__round__(3)  # each alone has -1
+    >>> strata = [CorrelationStratum(low, -low), CorrelationStratum(high, 20 - low)]  # each alone has -1
+    >>> across(strata, resamples=50).value.__round__(3)
     0.51
     """
     anywhere = np.any([each.known for each in strata], axis=0)
     queries = int(anywhere.sum())
-    whole = Stratum(*(np.concatenate([getattr(each, name)[anywhere] for each in strata]) for name in ("x", "y")))
+    whole = CorrelationStratum(
+        *(np.concatenate([getattr(each, name)[anywhere] for each in strata]) for name in ("x", "y"))
+    )
     if queries < LEAST or whole.lacks:
         return NOTHING
     counts = bootstrap_sums(to_grid(np.eye(queries)), resamples, seed, thread_count(threads)).T
     known = np.tile(np.arange(queries), len(strata))[whole.known]
-    one = Stratum(whole.x[whole.known], whole.y[whole.known])
+    one = CorrelationStratum(whole.x[whole.known], whole.y[whole.known])
     drawn = [_spearman(one, each[:, known]) for each in (np.ones((1, queries)), counts)]
     return Correlation(float(drawn[0][0]), *_ends(drawn[1], tail(queries, level)))
 
 
-def _spearman(stratum: Stratum, counts: Floats) -> Floats:
+def _spearman(stratum: CorrelationStratum, counts: Floats) -> Floats:
     return _ratio(_products(_centered(stratum.x, counts), _centered(stratum.y, counts), counts))
 
 
@@ -213,7 +221,7 @@ def _ends(drawn: Floats, share: float) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _both(strata: list[Stratum], counts: Floats) -> tuple[Floats, Floats]:
+def _both(strata: list[CorrelationStratum], counts: Floats) -> tuple[Floats, Floats]:
     """[resample] Spearman's and Kendall's correlation with queries counted so many times; NaN without variance.
 
     Args:

@@ -31,7 +31,7 @@ PICTURES: Final = re.compile(
 EMOTICON: Final = re.compile(r"(?<!\S)(?:[:;=8x]['\-o^]?[)(dp|/\\*]+|<3+|\^[_.-]?\^|[)(]['\-]?[:;=])(?!\w)")
 
 
-class Span(NamedTuple):
+class TextSpan(NamedTuple):
     """Characters of a text, from start to before end."""
 
     start: int
@@ -76,7 +76,7 @@ def denoise(text: str) -> str:
     if not cut:
         return text
     left, place = "", 0
-    for span in (*cut, Span(len(text), len(text))):
+    for span in (*cut, TextSpan(len(text), len(text))):
         part = text[place : span.start]
         place = span.end
         # A comma stays at the word before it.
@@ -84,11 +84,11 @@ def denoise(text: str) -> str:
     return re.sub(r"\s{2,}", " ", left).strip()
 
 
-def removed(text: str) -> tuple[Span, ...]:
+def removed(text: str) -> tuple[TextSpan, ...]:
     """What `denoise` takes out of a text, in its order; nothing where nothing would be left.
 
     >>> removed("Hi! Why?"), removed("Hi!")
-    ((Span(start=0, end=3),), ())
+    ((TextSpan(start=0, end=3),), ())
     """
     seen = _Seen.of(text)
     gone = _gone(seen.view)
@@ -166,28 +166,28 @@ class _Sentence(NamedTuple):
         framed: whether it was announced as the question: by a colon after what was cut.
     """
 
-    span: Span
-    cut: tuple[Span, ...]
+    span: TextSpan
+    cut: tuple[TextSpan, ...]
     rest: str
     framed: bool
 
     @classmethod
-    def of(cls, view: str, span: Span) -> _Sentence:
+    def of(cls, view: str, span: TextSpan) -> _Sentence:
         rules, start, end = _rules(), span.start, span.end
         cut, framed = [], False
         while (found := rules.lead.match(view, start, end)) and found.end() > start:
             after = re.compile(GAP).match(view, found.end(), end)
             stop = after.end() if after else found.end()
             framed = framed or ":" in view[found.end() : stop]
-            cut.append(Span(start, stop))
+            cut.append(TextSpan(start, stop))
             start = stop
         trail = rules.trail.search(view[start:end])
         if trail and (
             trail.start() == 0 or view[start:end][: trail.start()].rstrip()[-1:] in {",", "-", ".", "?", "!"}
         ):
-            cut.append(Span(start + trail.start(), end))
+            cut.append(TextSpan(start + trail.start(), end))
             end = start + trail.start()
-        cut += [Span(*found.span()) for found in rules.filler.finditer(view, start, end)]
+        cut += [TextSpan(*found.span()) for found in rules.filler.finditer(view, start, end)]
         rest = list(view[span.start : span.end])
         for begin, stop in cut:
             rest[begin - span.start : stop - span.start] = " " * (stop - begin)
@@ -204,13 +204,13 @@ class _Sentence(NamedTuple):
         return {word for word in WORD.findall(self.rest) if len(word) >= LONG}
 
 
-def _sentences(view: str) -> Iterator[Span]:
+def _sentences(view: str) -> Iterator[TextSpan]:
     start = 0
     for found in SENTENCE_END.finditer(view):
-        yield Span(start, found.end())
+        yield TextSpan(start, found.end())
         start = found.end()
     if start < len(view):
-        yield Span(start, len(view))
+        yield TextSpan(start, len(view))
 
 
 def _digressions(sentences: Sequence[_Sentence]) -> Iterator[_Sentence]:
@@ -230,7 +230,7 @@ def _digressions(sentences: Sequence[_Sentence]) -> Iterator[_Sentence]:
             yield each
 
 
-def _spans(seen: _Seen, gone: Sequence[bool]) -> Iterator[Span]:
+def _spans(seen: _Seen, gone: Sequence[bool]) -> Iterator[TextSpan]:
     """What is out, in the text; punctuation and spaces that are left beside it at an end of the text go too."""
     view = seen.view
     out = list(gone)
@@ -241,7 +241,7 @@ def _spans(seen: _Seen, gone: Sequence[bool]) -> Iterator[Span]:
         if place < len(view) and out[place]:
             begin = place if begin is None else begin
         elif begin is not None:
-            yield Span(seen.starts[begin], seen.starts[place])
+            yield TextSpan(seen.starts[begin], seen.starts[place])
             begin = None
 
 

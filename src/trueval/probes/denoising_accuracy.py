@@ -12,7 +12,7 @@ from trueval.probes.denoise import denoise, removed
 from trueval.probes.query_noise import Noisy, noisy
 
 
-class Stripped(NamedTuple):
+class StrippedText(NamedTuple):
     """What the rules took out of some noisy texts; characters without spaces.
 
     Attributes:
@@ -38,7 +38,7 @@ class Stripped(NamedTuple):
         return {name: or_null(value) for name, value in shares.items()}
 
 
-def stripped(texts: Iterable[Noisy]) -> Stripped:
+def stripped(texts: Iterable[Noisy]) -> StrippedText:
     """Count what the rules take out of texts whose chatter is known.
 
     Args:
@@ -60,7 +60,7 @@ def stripped(texts: Iterable[Noisy]) -> Stripped:
         for of_question in (0, 1):
             mine = out[seen & (asked == bool(of_question))]
             counts[of_question] += [len(mine) - mine.sum(), mine.sum()]
-    return Stripped(int(counts[0].sum()), int(counts[0, 1]), int(counts[1].sum()), int(counts[1, 1]))
+    return StrippedText(int(counts[0].sum()), int(counts[0, 1]), int(counts[1].sum()), int(counts[1, 1]))
 
 
 def stripping(

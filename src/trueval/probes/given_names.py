@@ -24,7 +24,7 @@ NEAR: Final = 80  # characters in which a given name is looked for
 TOGETHER: Final = range(2, 5)  # initials without full stops
 
 
-class Beside(NamedTuple):
+class GivenNames(NamedTuple):
     """A family name with the given names beside it.
 
     Attributes:
@@ -76,7 +76,7 @@ def fitting(initials: str, authors: Authors) -> tuple[int, ...]:
     return _fit([_Given(each, short=True) for each in given_parts(initials)], authors)
 
 
-def beside(text: str, start: int, end: int, least: int, authors: Authors) -> Beside | None:
+def beside(text: str, start: int, end: int, least: int, authors: Authors) -> GivenNames | None:
     """A family name with the given names beside it; with none, the family name alone.
 
     Args:
@@ -90,7 +90,7 @@ def beside(text: str, start: int, end: int, least: int, authors: Authors) -> Bes
         None where the given names are those of somebody else.
 
     >>> beside("by J. Tolkien", 6, 13, 0, {0: ("john", "ronald", "reuel")})
-    Beside(start=3, end=13, authors=(0,), given='initials', inverted=False)
+    GivenNames(start=3, end=13, authors=(0,), given='initials', inverted=False)
     """
     names: list[_Given] = []
     begin, fit = start, tuple(authors)
@@ -103,11 +103,11 @@ def beside(text: str, start: int, end: int, least: int, authors: Authors) -> Bes
             break
         names, fit, begin = [*taken[0], *names], taken[1], found.start()
     if names:
-        return Beside(begin, end, fit, _kind(names))
+        return GivenNames(begin, end, fit, _kind(names))
     return _after(text, start, end, authors)
 
 
-def _after(text: str, start: int, end: int, authors: Authors) -> Beside:
+def _after(text: str, start: int, end: int, authors: Authors) -> GivenNames:
     """A family name with the given names that come after it, as in a list of references."""
     names: list[_Given] = []
     comma = text[end : end + 1] == ","
@@ -122,8 +122,8 @@ def _after(text: str, start: int, end: int, authors: Authors) -> Beside:
     other = _NEXT.match(text, stop)
     # "Tolkien, J. Smith" are two: one given name before another capital is that of who comes next.
     if not names or (len(names) == 1 and other is not None and other["letter"].isupper()):
-        return Beside(start, end, tuple(authors))
-    return Beside(start, stop, fit, _kind(names), inverted=True)
+        return GivenNames(start, end, tuple(authors))
+    return GivenNames(start, stop, fit, _kind(names), inverted=True)
 
 
 def _words_before(text: str, start: int, least: int) -> Iterator[re.Match[str]]:

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from trueval.comparison.resampling.clusters import Units
+from trueval.comparison.resampling.clusters import QueryUnits
 from trueval.comparison.resampling.intervals import bootstrap_intervals
 from trueval.comparison.resampling.resampled_sums import thread_count
 from trueval.numerics import or_null
@@ -35,7 +35,7 @@ RESAMPLES: Final = 10_000
 LEVEL: Final = 0.95
 
 
-class Resampling(NamedTuple):
+class ResamplingSettings(NamedTuple):
     """How intervals are made.
 
     Attributes:
@@ -71,7 +71,7 @@ class Statistic(NamedTuple):
         return {name: or_null(value) for name, value in self._asdict().items()}
 
 
-def statistics(values: Floats, kept: Bools, authors: Ints, how: Resampling) -> list[Statistic]:
+def statistics(values: Floats, kept: Bools, authors: Ints, how: ResamplingSettings) -> list[Statistic]:
     """Mean, spread between runs, and bootstrap interval over queries, of several values over the same resamples.
 
     Args:
@@ -86,13 +86,13 @@ def statistics(values: Floats, kept: Bools, authors: Ints, how: Resampling) -> l
     sizes = kept.sum(axis=1)
     runs = (counted.sum(axis=2)[:, sizes > 0] / sizes[sizes > 0]) if sizes.any() else np.zeros((len(values), 0))
     spread = runs.std(axis=1, ddof=1) if runs.shape[1] > 1 else np.full(len(values), np.nan)
-    units = Units.of(authors)
+    units = QueryUnits.of(authors)
     found = _ends(units.sums(counted.sum(axis=1).T), units.sums(kept.sum(axis=0).astype(np.float64)), how)
     means = [float(each[kept].mean()) for each in values]
     return [Statistic(*each) for each in zip(means, spread.tolist(), *found.T.tolist(), strict=True)]
 
 
-def _ends(sums: Floats, sizes: Floats, how: Resampling) -> Floats:
+def _ends(sums: Floats, sizes: Floats, how: ResamplingSettings) -> Floats:
     """[value, 2] ends of intervals.
 
     Args:
@@ -136,7 +136,7 @@ class NamesResult(ReprByKind):
     """
 
     probes: tuple[NamesProbe, ...]
-    how: Resampling
+    how: ResamplingSettings
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `trueval probe names`; null where not available."""
@@ -169,10 +169,10 @@ def summarise(
         seed: of intervals.
         threads: that share the work; one for each processor if None.
     """
-    return NamesResult(tuple(probes), Resampling(level, resamples, seed, thread_count(threads)))
+    return NamesResult(tuple(probes), ResamplingSettings(level, resamples, seed, thread_count(threads)))
 
 
-def _probe_dict(probe: NamesProbe, how: Resampling) -> dict[str, Any]:
+def _probe_dict(probe: NamesProbe, how: ResamplingSettings) -> dict[str, Any]:
     least = least_margin(probe)
     named = ("language", "source", "queries", "runs", "seed", "texts", "unit")
     return {
@@ -184,7 +184,7 @@ def _probe_dict(probe: NamesProbe, how: Resampling) -> dict[str, Any]:
     }
 
 
-def _conditions(probe: NamesProbe, least: float, how: Resampling) -> Iterator[dict[str, Any]]:
+def _conditions(probe: NamesProbe, least: float, how: ResamplingSettings) -> Iterator[dict[str, Any]]:
     """The entries of all conditions; those with the same queries share their resamples."""
     values = np.stack([margins.values for margins in probe.margins.values()])  # [condition, run, query, 3]
     before = values[0, ..., 0]

@@ -20,7 +20,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from trueval.probes.ablations import HYPHENS, MARKS, initials
-from trueval.probes.authors import Name, People, plain
+from trueval.probes.authors import Authors, Name, plain
 from trueval.probes.given_names import beside, fitting, given_parts
 
 APOSTROPHES: Final = re.compile("['’‘ʼ]")
@@ -90,7 +90,7 @@ class Mentions:
     ('Manon Lefèvre', 'whole', 'family')
     """
 
-    def __init__(self, people: People) -> None:
+    def __init__(self, people: Authors) -> None:
         once: dict[str, Name] = {}
         for work in people.works:
             once.setdefault(_folded(_canonical(plain(work.author.text))), work.author)

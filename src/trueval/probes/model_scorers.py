@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueval.errors import InputError
-from trueval.models.output_part import Part, Step
+from trueval.models.output_part import OutputPart, Step
 from trueval.models.output_reuse import reused_part
 from trueval.models.outputs import settings_of
 from trueval.models.pair_scores import FINISHED
 from trueval.numerics import find_format, round_to
-from trueval.probes.scorer import Pairs, PairScores, spacings
+from trueval.probes.scorer import PairScores, ScorerPairs, spacings
 from trueval.retrieval.indexes.vectors import truncated
 from trueval.scoring import maxsim
 from trueval.standings.standings import Floats, Ints
@@ -29,7 +29,7 @@ AT_ONCE: Final = 1 << 12  # pairs whose products are computed at once
 GIVEN: Final = 1 << 10  # texts that an embedder without settings gets at once
 
 
-class Passed:
+class ModelOutputs:
     """What has gone through one model: each text, or pair of texts, once, for all scorers that share this.
 
     Args:
@@ -81,7 +81,7 @@ class Passed:
         return found
 
 
-def part_of(model: Any, name: str, items: Sequence[Any]) -> Part:
+def part_of(model: Any, name: str, items: Sequence[Any]) -> OutputPart:
     """Items as they go through a model.
 
     Args:
@@ -91,7 +91,7 @@ def part_of(model: Any, name: str, items: Sequence[Any]) -> Part:
     """
     forward = {"queries": "embed_queries", "documents": "embed_documents", "pairs": "pair_logits"}[name]
     called = [repr(item if isinstance(item, str) else item[1])[:60] for item in items]
-    return Part(name, items, called, getattr(model, forward), _length)
+    return OutputPart(name, items, called, getattr(model, forward), _length)
 
 
 def _length(item: str | tuple[str, str]) -> int:
@@ -101,18 +101,18 @@ def _length(item: str | tuple[str, str]) -> int:
 class _Distinct:
     """The different pairs among pairs: each is scored once, so equal texts have equal scores to the last bit."""
 
-    def __init__(self, pairs: Pairs) -> None:
+    def __init__(self, pairs: ScorerPairs) -> None:
         codes, self.place = np.unique(pairs.query * len(pairs.candidates) + pairs.candidate, return_inverse=True)
         self.query, self.candidate = np.divmod(codes, max(len(pairs.candidates), 1))
 
 
-def different_pairs(pairs: Pairs) -> list[tuple[str, str]]:
+def different_pairs(pairs: ScorerPairs) -> list[tuple[str, str]]:
     """The different pairs among pairs, as a reranker gets them: each once.
 
     Args:
         pairs: of texts.
 
-    >>> different_pairs(Pairs.of([("q", "a"), ("q", "b"), ("q", "a")]))
+    >>> different_pairs(ScorerPairs.of([("q", "a"), ("q", "b"), ("q", "a")]))
     [('q', 'a'), ('q', 'b')]
     """
     found = _Distinct(pairs)
@@ -135,7 +135,7 @@ class CosineScorer:
     unit = "cosine"
 
     def __init__(
-        self, passed: Passed, *, dimension: int | None = None, scoring: str = "float32", stored: str = "model"
+        self, passed: ModelOutputs, *, dimension: int | None = None, scoring: str = "float32", stored: str = "model"
     ) -> None:
         own = str(passed.model.dtype)
         self.passed, self.dimension = passed, dimension
@@ -146,7 +146,7 @@ class CosineScorer:
         told += [f"kept in {self.stored}"] if self.stored != own else []
         self.name = f"{passed.model.name} ({', '.join(told)})" if told else str(passed.model.name)
 
-    def score(self, pairs: Pairs) -> PairScores:
+    def score(self, pairs: ScorerPairs) -> PairScores:
         """Score pairs, all their texts in one pass."""
         queries = self._vectors(self.passed.rows("queries", pairs.queries))
         candidates = self._vectors(self.passed.rows("documents", pairs.candidates))
@@ -196,13 +196,13 @@ class MaxSimScorer:
 
     unit = "MaxSim"
 
-    def __init__(self, passed: Passed, *, name: str = "", scoring: str = "float32") -> None:
+    def __init__(self, passed: ModelOutputs, *, name: str = "", scoring: str = "float32") -> None:
         own = str(passed.model.dtype)
         self.passed = passed
         self.scoring = find_format(own if scoring == "model" else scoring).name
         self.name = f"{name or passed.model.name} MaxSim" + (f" ({own})" if own != "float32" else "")
 
-    def score(self, pairs: Pairs) -> PairScores:
+    def score(self, pairs: ScorerPairs) -> PairScores:
         """Score pairs, all their texts in one pass."""
         queries = self.passed.rows("queries", pairs.queries)
         candidates = self.passed.rows("documents", pairs.candidates)
@@ -230,13 +230,13 @@ class LogitScorer:
         passed: of the reranker.
     """
 
-    def __init__(self, passed: Passed) -> None:
+    def __init__(self, passed: ModelOutputs) -> None:
         own = str(passed.model.dtype)
         self.passed = passed
         self.unit = "score" if passed.model.scoring == FINISHED else "logit"
         self.name = f"{passed.model.name} ({own})" if own != "float32" else str(passed.model.name)
 
-    def score(self, pairs: Pairs) -> PairScores:
+    def score(self, pairs: ScorerPairs) -> PairScores:
         """Score pairs, all in one pass.
 
         Raises:

@@ -15,8 +15,8 @@ import numpy as np
 
 from trueval.errors import PolicyError
 from trueval.probes.ablations import BASE, find_ablations
-from trueval.probes.authors import People
-from trueval.probes.scorer import Pairs, PairScorer
+from trueval.probes.authors import Authors
+from trueval.probes.scorer import PairScorer, ScorerPairs
 from trueval.probes.stimuli import CANDIDATES, bundles, chosen_works
 from trueval.standings.standings import Floats, Ints
 
@@ -46,7 +46,7 @@ class NamesDesign:
     queries: int
     runs: int
     seed: int
-    pairs: Pairs
+    pairs: ScorerPairs
     authors: Ints
 
     @property
@@ -102,7 +102,7 @@ class NamesProbe:
 
 
 def design_names(
-    people: People,
+    people: Authors,
     *,
     language: str = "en",
     queries: int = QUERIES,
@@ -142,7 +142,7 @@ def design_names(
         count,
         runs,
         seed,
-        Pairs.of(found, sets.tolist(), (sets < runs).tolist()),
+        ScorerPairs.of(found, sets.tolist(), (sets < runs).tolist()),
         np.unique(names, return_inverse=True)[1].ravel(),
     )
 

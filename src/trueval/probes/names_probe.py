@@ -9,15 +9,15 @@ from trueval.errors import PolicyError
 from trueval.files.source.source_bytes import Source
 from trueval.models.hosted.account import LEDGER, Account
 from trueval.models.output_part import Step
-from trueval.probes.authors import LANGUAGES, People, read_people, sample_people
+from trueval.probes.authors import LANGUAGES, Authors, read_people, sample_people
 from trueval.probes.margin_summary import LEVEL, RESAMPLES, NamesResult, summarise
 from trueval.probes.names import QUERIES, RUNS, NamesDesign, design_names, probe_names
-from trueval.probes.scorers import Asked, Entrants
+from trueval.probes.scorers import ProbeScorers, ScorerRequest
 from trueval.probes.uncached_items import NamesEstimate, estimate_names
 
 
 def probe_all(
-    asked: Asked,
+    asked: ScorerRequest,
     *,
     table: Source | None = None,
     languages: Sequence[str] = ("en",),
@@ -56,7 +56,7 @@ def probe_all(
     """
     designs = designs_of(table, languages, queries=queries, runs=runs, seed=seed, ablations=ablations)
     account = Account(max_cost, None if cache is None else cache / LEDGER)
-    entrants = Entrants(asked, folder=None if cache is None else cache / "outputs", begin=begin, account=account)
+    entrants = ProbeScorers(asked, folder=None if cache is None else cache / "outputs", begin=begin, account=account)
     probes = [probe_names(scorer, each) for each in designs for scorer in entrants.scorers(each.language)]
     return summarise(probes, level=level, resamples=resamples, seed=seed, threads=threads)
 
@@ -86,7 +86,7 @@ def designs_of(
     """
     if not languages or set(languages) - set(LANGUAGES):
         raise PolicyError(f"languages must be among {', '.join(LANGUAGES)}. Got {', '.join(languages) or 'none'}.")
-    people: People | None = None if table is None else read_people(table)
+    people: Authors | None = None if table is None else read_people(table)
     return [
         design_names(
             people or sample_people(language),
@@ -101,7 +101,7 @@ def designs_of(
 
 
 def estimate_all(
-    asked: Asked, designs: Sequence[NamesDesign], *, cache: Path | None = None, max_cost: float | None = None
+    asked: ScorerRequest, designs: Sequence[NamesDesign], *, cache: Path | None = None, max_cost: float | None = None
 ) -> NamesEstimate:
     """Say what `probe_all` would give to models, and what that costs, without doing it.
 
@@ -115,5 +115,5 @@ def estimate_all(
         PolicyError: as in probe_all.
         InputError: there is no such model.
     """
-    entrants = Entrants(asked, folder=None if cache is None else cache / "outputs")
+    entrants = ProbeScorers(asked, folder=None if cache is None else cache / "outputs")
     return estimate_names(entrants, designs, max_cost=max_cost)

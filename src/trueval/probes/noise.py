@@ -48,7 +48,7 @@ GRADED_MEASURE: Final = "N-Recall4+@10"  # P-B's, where there are grades from 4
 Rewriter = Callable[[Sequence[str]], Sequence[str]]
 
 
-class Condition(NamedTuple):
+class NoiseCondition(NamedTuple):
     """How queries are written.
 
     Attributes:
@@ -67,7 +67,7 @@ class Condition(NamedTuple):
     def told(self) -> str:
         """The condition in words.
 
-        >>> Condition(3, "known", RULES, True).told
+        >>> NoiseCondition(3, "known", RULES, True).told
         'level 3, known templates, denoised by rules, normalised'
         """
         words = [f"level {self.level}"] if self.level else ["clean"]
@@ -76,11 +76,11 @@ class Condition(NamedTuple):
         return ", ".join([*words, *(["normalised"] if self.normalised else [])])
 
 
-CLEAN: Final = Condition(0, "", NONE, False)
+CLEAN: Final = NoiseCondition(0, "", NONE, False)
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
+class NoiseSettings:
     """What is asked of a probe.
 
     Attributes:
@@ -114,14 +114,14 @@ class Design:
         if self.queries < 2:
             raise InputError(f"queries must be at least 2. Got {self.queries!r}.")
 
-    def conditions(self) -> Iterator[Condition]:
+    def conditions(self) -> Iterator[NoiseCondition]:
         """Every way to write a query, the clean one first."""
         yield CLEAN
         for level in self.levels:
             for bank in self.templates if level else ("",):
                 for way in self.denoised:
                     for guarded in self.normalised:
-                        found = Condition(level, bank, way, guarded)
+                        found = NoiseCondition(level, bank, way, guarded)
                         if found != CLEAN:
                             yield found
 
@@ -147,11 +147,11 @@ class NoiseProbe:
     """
 
     name: str
-    design: Design
+    design: NoiseSettings
     collection: str
     measures: tuple[Measure, ...]
     query_ids: tuple[str, ...]
-    conditions: tuple[Condition, ...]
+    conditions: tuple[NoiseCondition, ...]
     added: Floats
     cosines: Floats | None
     lists: Reshuffle
@@ -159,7 +159,7 @@ class NoiseProbe:
     policy: Policy
     notes: tuple[str, ...]
 
-    def row(self, condition: Condition) -> int:
+    def row(self, condition: NoiseCondition) -> int:
         """The row of a condition.
 
         Raises:
@@ -173,7 +173,7 @@ class NoiseProbe:
 def probe_noise(
     pipelines: Sequence[Pipeline],
     collection: Collection,
-    design: Design,
+    design: NoiseSettings,
     *,
     measures: Measures | None = None,
     rewriter: Rewriter | None = None,
@@ -240,7 +240,7 @@ def probe_noise(
     return probes
 
 
-def drawn(collection: Collection, design: Design) -> Collection:
+def drawn(collection: Collection, design: NoiseSettings) -> Collection:
     """The collection with some of its judged queries, the same for a seed.
 
     Args:
@@ -280,7 +280,7 @@ def default_measures(judgments: Judgments) -> str:
     return f"{DEFAULT_MEASURES} {GRADED_MEASURE}" if graded else DEFAULT_MEASURES
 
 
-def raw_texts(queries: Mapping[str, str], design: Design) -> list[str]:
+def raw_texts(queries: Mapping[str, str], design: NoiseSettings) -> list[str]:
     """The different texts that a rewriter gets.
 
     Args:
@@ -293,7 +293,7 @@ def raw_texts(queries: Mapping[str, str], design: Design) -> list[str]:
 
 
 def _chatter(
-    conditions: Iterable[Condition], queries: Mapping[str, str], design: Design
+    conditions: Iterable[NoiseCondition], queries: Mapping[str, str], design: NoiseSettings
 ) -> dict[tuple[int, str], list[Noisy]]:
     """Level and templates → each query with that chatter."""
     return {
@@ -305,7 +305,7 @@ def _chatter(
     }
 
 
-class Written(NamedTuple):
+class WrittenQueries(NamedTuple):
     """Queries as conditions write them.
 
     Attributes:
@@ -318,8 +318,8 @@ class Written(NamedTuple):
 
 
 def texts_of(
-    conditions: Sequence[Condition], queries: Mapping[str, str], design: Design, rewriter: Rewriter | None
-) -> Written:
+    conditions: Sequence[NoiseCondition], queries: Mapping[str, str], design: NoiseSettings, rewriter: Rewriter | None
+) -> WrittenQueries:
     """Write queries under each condition.
 
     Args:
@@ -339,10 +339,10 @@ def texts_of(
         texts = [ways[each.denoised](text) for text in raw[each.level, each.templates]]
         rows.append(tuple(one_writing(text) if each.normalised else text for text in texts))
     added = np.array([[one.added for one in chatter[each.level, each.templates]] for each in conditions])
-    return Written(tuple(rows), added)
+    return WrittenQueries(tuple(rows), added)
 
 
-def asked_texts(collection: Collection, design: Design, rewriter: Rewriter | None = None) -> dict[str, str]:
+def asked_texts(collection: Collection, design: NoiseSettings, rewriter: Rewriter | None = None) -> dict[str, str]:
     """The queries that an embedder gets for a design: id → text.
 
     Args:
@@ -358,7 +358,9 @@ def asked_texts(collection: Collection, design: Design, rewriter: Rewriter | Non
     return {name: text for text, name in _named(conditions, tuple(queries), texts).items()}
 
 
-def _named(conditions: Sequence[Condition], query_ids: Sequence[str], texts: Sequence[Sequence[str]]) -> dict[str, str]:
+def _named(
+    conditions: Sequence[NoiseCondition], query_ids: Sequence[str], texts: Sequence[Sequence[str]]
+) -> dict[str, str]:
     """Each different text → the id of the query that it is."""
     return named_texts([AS_IT_IS if each == CLEAN else each.told for each in conditions], query_ids, texts)
 

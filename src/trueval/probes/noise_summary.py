@@ -14,7 +14,7 @@ from trueval.comparison.resampling.resampled_sums import thread_count
 from trueval.comparison.resampling.reshuffle import DEPTH, PERSISTENCE, K
 from trueval.numerics import or_null
 from trueval.probes.denoising_accuracy import changed, stripping
-from trueval.probes.noise import CLEAN, RULES, Condition, NoiseProbe
+from trueval.probes.noise import CLEAN, RULES, NoiseCondition, NoiseProbe
 from trueval.probes.query_noise import variety
 from trueval.standings.standings import Floats
 from trueval.version import __version__
@@ -158,10 +158,10 @@ def told(condition: Mapping[str, Any]) -> str:
     >>> told({"level": 3, "templates": "known", "denoised": "rules", "normalised": True})
     'level 3, known templates, denoised by rules, normalised'
     """
-    return Condition(**{name: condition[name] or getattr(CLEAN, name) for name in Condition._fields}).told
+    return NoiseCondition(**{name: condition[name] or getattr(CLEAN, name) for name in NoiseCondition._fields}).told
 
 
 def is_clean(condition: Mapping[str, Any]) -> bool:
     """Whether an entry of "levels" is the clean query itself."""
-    names = Condition._fields
+    names = NoiseCondition._fields
     return tuple(condition[name] or CLEAN._asdict()[name] for name in names) == CLEAN

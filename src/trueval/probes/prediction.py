@@ -28,7 +28,7 @@ import polars as pl
 
 from trueval.errors import InputError
 from trueval.numerics import or_null
-from trueval.probes.correlation import Correlation, Correlations, Stratum, across, correlate
+from trueval.probes.correlation import Correlation, Correlations, CorrelationStratum, across, correlate
 from trueval.standings.standings import Floats
 from trueval.version import __version__
 
@@ -44,7 +44,7 @@ MODELS: Final = 5
 LISTED: Final = 8
 
 
-class Predicted(NamedTuple):
+class SignalCorrelation(NamedTuple):
     """How well a signal of one model predicts under one condition.
 
     Attributes:
@@ -76,7 +76,7 @@ class Predicted(NamedTuple):
         return {**named, **self.found.to_dict(), **shares}
 
 
-class Pooled(NamedTuple):
+class PooledCorrelation(NamedTuple):
     """How well a signal predicts within models and conditions, all of them together.
 
     Attributes:
@@ -105,7 +105,7 @@ class Pooled(NamedTuple):
         return {**named, **strata, **self.found.to_dict(), "across": self.across.to_dict()}
 
 
-class Order(NamedTuple):
+class ModelOrder(NamedTuple):
     """Whether a probe puts models into the order of what they lose.
 
     Attributes:
@@ -148,9 +148,9 @@ class Prediction:
         notes: one-line remarks.
     """
 
-    models: tuple[Predicted, ...]
-    pooled: tuple[Pooled, ...]
-    orders: tuple[Order, ...]
+    models: tuple[SignalCorrelation, ...]
+    pooled: tuple[PooledCorrelation, ...]
+    orders: tuple[ModelOrder, ...]
     queries: int
     level: float
     resamples: int
@@ -185,7 +185,7 @@ class Prediction:
         }
 
 
-class Choices(NamedTuple):
+class PredictionChoices(NamedTuple):
     """How correlations are computed.
 
     Attributes:
@@ -201,7 +201,7 @@ class Choices(NamedTuple):
     threads: int | None = None
 
 
-def predict(rows: pl.DataFrame, choices: Choices | None = None) -> Prediction:
+def predict(rows: pl.DataFrame, choices: PredictionChoices | None = None) -> Prediction:
     """Correlate what probes say with what queries lose.
 
     Args:
@@ -216,11 +216,11 @@ def predict(rows: pl.DataFrame, choices: Choices | None = None) -> Prediction:
     >>> found = predict(pl.DataFrame({
     ...     "model": "m", "condition": "noise 4", "signal": "drop", "measure": "R@10",
     ...     "query_id": list("abcdef"), "danger": drop, "loss": lost,
-    ... }), Choices(resamples=100))
+    ... }), PredictionChoices(resamples=100))
     >>> round(found.models[0].found.spearman.value, 3), round(found.models[0].lost, 3)
     (0.883, 0.667)
     """
-    choices = choices or Choices()
+    choices = choices or PredictionChoices()
     table = _Table.of(rows)
     models = tuple(table.predicted(choices))
     pooled = tuple(table.pooled(choices))
@@ -236,7 +236,7 @@ class _Table(NamedTuple):
     """
 
     ids: tuple[str, ...]
-    strata: dict[tuple[str, str, str, str], Stratum]
+    strata: dict[tuple[str, str, str, str], CorrelationStratum]
 
     @classmethod
     def of(cls, rows: pl.DataFrame) -> _Table:
@@ -255,19 +255,19 @@ class _Table(NamedTuple):
             values = (part[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in ("danger", "loss"))
             x[place], y[place] = values
             model, condition, signal, measure = map(str, key)
-            strata[model, condition, signal, measure] = Stratum(x, y)
+            strata[model, condition, signal, measure] = CorrelationStratum(x, y)
         return cls(tuple(ids), strata)
 
-    def predicted(self, choices: Choices) -> Iterator[Predicted]:
+    def predicted(self, choices: PredictionChoices) -> Iterator[SignalCorrelation]:
         """Each model under each condition."""
         for key, stratum in self.strata.items():
             found = correlate([stratum], **choices._asdict(), names=(key[2], f"the change in {key[3]}"))
             known = stratum.known
             x, y = stratum.x[known], stratum.y[known]
             shares = (float(each.mean()) if len(x) else np.nan for each in (y > 0, y < 0, x, y))
-            yield Predicted(*key, found, *shares)
+            yield SignalCorrelation(*key, found, *shares)
 
-    def pooled(self, choices: Choices) -> Iterator[Pooled]:
+    def pooled(self, choices: PredictionChoices) -> Iterator[PooledCorrelation]:
         """All models and conditions of each signal and measure together, then each condition."""
         conditions = list(dict.fromkeys(key[1] for key in self.strata))
         for signal, measure in dict.fromkeys(key[2:] for key in self.strata):
@@ -280,16 +280,16 @@ class _Table(NamedTuple):
                 found = correlate(strata, **choices._asdict(), names=(signal, f"the change in {measure}"))
                 used = sum(not each.lacks for each in strata)
                 together = across(strata, **choices._asdict())
-                yield Pooled(condition, signal, measure, names, (used, len(strata)), found, together)
+                yield PooledCorrelation(condition, signal, measure, names, (used, len(strata)), found, together)
 
-    def _chosen(self, condition: str, signal: str, measure: str) -> dict[tuple[str, ...], Stratum]:
+    def _chosen(self, condition: str, signal: str, measure: str) -> dict[tuple[str, ...], CorrelationStratum]:
         return {
             key: each
             for key, each in self.strata.items()
             if key[2:] == (signal, measure) and condition in (ALL, key[1])
         }
 
-    def orders(self) -> Iterator[Order]:
+    def orders(self) -> Iterator[ModelOrder]:
         """Whether the models come out in the order of their losses, over all conditions that all of them have."""
         for signal, measure in dict.fromkeys(key[2:] for key in self.strata):
             if signal == MARGIN:  # of a cosine and of BM25 they have no unit in common
@@ -304,7 +304,7 @@ class _Table(NamedTuple):
             yield order_of(ALL, signal, measure, np.array(kept).reshape(-1, 2))
 
 
-def order_of(condition: str, signal: str, measure: str, means: Floats) -> Order:
+def order_of(condition: str, signal: str, measure: str, means: Floats) -> ModelOrder:
     """Whether a probe puts models into the order of their losses, and what that could be by chance.
 
     Args:
@@ -332,7 +332,7 @@ def order_of(condition: str, signal: str, measure: str, means: Floats) -> Order:
     else:
         beside = "" if math.isnan(p) else f"; of all orders of the models {p:.1%} agree or disagree as much"
         told = f"Kendall's tau-b of {models} models is {tau:.2f}{beside}."
-    return Order(condition, signal, measure, models, tau, p, told)
+    return ModelOrder(condition, signal, measure, models, tau, p, told)
 
 
 def _chance(means: Floats, tau: float) -> float:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from trueval.collection import Collection
-from trueval.golden.build.build_estimate import Estimate
+from trueval.golden.build.build_estimate import TaskEstimate
 from trueval.models.hosted.account import Account, in_words, summed
-from trueval.probes.noise import Design, Rewriter, asked_texts, drawn
+from trueval.probes.noise import NoiseSettings, Rewriter, asked_texts, drawn
 from trueval.probes.query_variants import work_of
 from trueval.report.number_texts import counted
 from trueval.retrieval.pipeline.pipeline import Pipeline
@@ -30,7 +30,7 @@ class ProbeEstimate:
     """
 
     models: tuple[ModelTexts, ...]
-    judge: Estimate | None = None
+    judge: TaskEstimate | None = None
     max_cost: float | None = None
     notes: tuple[str, ...] = ()
 
@@ -45,7 +45,7 @@ class ProbeEstimate:
         return summed((*(each.at_most for each in self.models), *(each.at_most for each in self._paid)))
 
     @property
-    def _paid(self) -> tuple[Estimate, ...]:
+    def _paid(self) -> tuple[TaskEstimate, ...]:
         """What a judge is paid for."""
         return (self.judge,) if self.judge is not None and self.judge.calls and self.judge.tokens_in is not None else ()
 
@@ -83,7 +83,7 @@ class ProbeEstimate:
 def estimate_noise(
     pipelines: Sequence[Pipeline],
     collection: Collection,
-    design: Design,
+    design: NoiseSettings,
     *,
     rewriter: Rewriter | None = None,
     cache: Path | None = None,

@@ -41,16 +41,16 @@ from trueval.models.hosted.account import LEDGER, Account
 from trueval.policy.policy import Policy
 from trueval.probes.collection_margins import Trials, trials_of
 from trueval.probes.mentions import Mentions
-from trueval.probes.noise import Design, drawn, judged_queries
-from trueval.probes.prediction import COLUMNS, MARGIN, Choices, Prediction, predict
-from trueval.probes.query_variants import AS_IT_IS, Searched, named_texts, search, work_of
+from trueval.probes.noise import NoiseSettings, drawn, judged_queries
+from trueval.probes.prediction import COLUMNS, MARGIN, Prediction, PredictionChoices, predict
+from trueval.probes.query_variants import AS_IT_IS, SearchedTexts, named_texts, search, work_of
 from trueval.report.number_texts import counted
 from trueval.report.provenance import recorded
 from trueval.retrieval.fusion.ranked_lists import listed
 from trueval.retrieval.pipeline.config import Settings
 from trueval.retrieval.pipeline.pipeline_estimate import ModelCounts, ModelTexts
-from trueval.retrieval.pipeline.stage_resources import Begin, Shared, nobody, shared_work
-from trueval.retrieval.pipeline.stage_runner import Work
+from trueval.retrieval.pipeline.stage_resources import Begin, StageResources, nobody, shared_work
+from trueval.retrieval.pipeline.stage_runner import StageRunner
 from trueval.run import Run
 from trueval.standings.standings import Bools, Floats
 
@@ -61,7 +61,7 @@ PLAIN: Final = "R@10"  # the measures that may lose; those of evaluate, but for 
 OF_RUBRIC: Final = "RA-nWG@10 N-Recall4+@10 nDCG(gain='rubric')@10 P4+@10"
 
 
-class Condition(NamedTuple):
+class QueryChange(NamedTuple):
     """A way to change a query.
 
     Attributes:
@@ -96,14 +96,14 @@ class Form(NamedTuple):
 def probe_join(
     collection: Collection,
     pipelines: Mapping[str, Settings],
-    conditions: Sequence[Condition],
+    conditions: Sequence[QueryChange],
     measures: Measures | None = None,
     *,
     mentions: Mentions | None = None,
     queries: int | None = None,
     k: int = K,
     policy: Policy | None = None,
-    choices: Choices | None = None,
+    choices: PredictionChoices | None = None,
     cache: Path | None = None,
     begin: Begin | None = None,
     max_cost: float | None = None,
@@ -132,7 +132,7 @@ def probe_join(
         PolicyError: there is nothing to do, or lower values of a measure are better.
     """
     chosen, rules = fill_defaults(collection.judgments, measures, policy, plain=PLAIN, rubric=OF_RUBRIC)
-    choices = choices or Choices()
+    choices = choices or PredictionChoices()
     _check(pipelines, conditions, chosen)
     asked, forms, trials = _asked(collection, conditions, mentions, queries, choices.seed)
     with shared_work(cache, Account(max_cost, None if cache is None else cache / LEDGER), kept=True) as shared:
@@ -144,7 +144,7 @@ def probe_join(
 def estimate_join(
     collection: Collection,
     pipelines: Mapping[str, Settings],
-    conditions: Sequence[Condition],
+    conditions: Sequence[QueryChange],
     *,
     mentions: Mentions | None = None,
     queries: int | None = None,
@@ -178,12 +178,12 @@ def estimate_join(
 
 
 def _asked(
-    collection: Collection, conditions: Sequence[Condition], mentions: Mentions | None, queries: int | None, seed: int
+    collection: Collection, conditions: Sequence[QueryChange], mentions: Mentions | None, queries: int | None, seed: int
 ) -> tuple[Collection, dict[str, dict[str, str]], Trials | None]:
     """The queries that are drawn, their forms, and the names that are tried."""
     # As the probe of noise draws them: the same queries for the same seed.
     named = collection if mentions is None else _naming(collection, mentions)
-    asked = drawn(named, Design("en", queries=queries or max(2, len(collection.queries)), seed=seed))
+    asked = drawn(named, NoiseSettings("en", queries=queries or max(2, len(collection.queries)), seed=seed))
     forms = {each.name: {query: each.change(text) for query, text in asked.queries.items()} for each in conditions}
     return asked, forms, None if mentions is None else trials_of(asked, mentions, seed)
 
@@ -194,11 +194,13 @@ def _named(asked: Collection, forms: Mapping[str, Mapping[str, str]]) -> dict[st
     return named_texts([AS_IT_IS, *forms], list(asked.queries), texts)
 
 
-def _other_names(asked: Collection, trials: Trials, settings: Settings, shared: Shared, begin: Begin) -> Work:
+def _other_names(
+    asked: Collection, trials: Trials, settings: Settings, shared: StageResources, begin: Begin
+) -> StageRunner:
     """The work of a pipeline over documents with other names."""
     # Other documents: what is shared but the models is of those of the collection.
     shared = replace(shared, vectors={}, stages={}, hashes={})
-    return Work(replace(asked, documents=trials.documents), settings, shared, begin)
+    return StageRunner(replace(asked, documents=trials.documents), settings, shared, begin)
 
 
 def _naming(collection: Collection, mentions: Mentions) -> Collection:
@@ -215,7 +217,7 @@ def _naming(collection: Collection, mentions: Mentions) -> Collection:
     return replace(collection, queries=found, notes=(*collection.notes, f"{told}; only these can be drawn."))
 
 
-def _check(pipelines: Mapping[str, Settings], conditions: Sequence[Condition], measures: Sequence[Measure]) -> None:
+def _check(pipelines: Mapping[str, Settings], conditions: Sequence[QueryChange], measures: Sequence[Measure]) -> None:
     if not pipelines or not conditions:
         raise PolicyError("A join needs something that searches, and a way to change queries. Name one of each.")
     names = [each.name for each in conditions]
@@ -236,7 +238,7 @@ class _Join:
         measures: Sequence[Measure],
         k: int,
         policy: Policy,
-        shared: Shared,
+        shared: StageResources,
         begin: Begin,
         trials: Trials | None = None,
     ) -> None:
@@ -252,7 +254,7 @@ class _Join:
         """Of the queries."""
         return list(self.collection.queries)
 
-    def form(self, found: Searched, texts: Sequence[str]) -> Form:
+    def form(self, found: SearchedTexts, texts: Sequence[str]) -> Form:
         """What a pipeline found for the queries in one form."""
         run = found.run_of(self.ids, texts)
         scores = self._scores(run)
@@ -333,7 +335,7 @@ class _Join:
         self.systems.append({"name": name, "signals": names, "margin_of": found.first_name, "clean": means})
         return pl.concat(parts)
 
-    def about(self, collection: Collection, conditions: Sequence[Condition]) -> dict[str, Any]:
+    def about(self, collection: Collection, conditions: Sequence[QueryChange]) -> dict[str, Any]:
         """What a result says of what was asked."""
         texts = self.collection.queries
         return {

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from trueval.errors import PolicyError
-from trueval.probes.scorers import Named
+from trueval.probes.scorers import EmbedderRequest
 from trueval.report.provenance import recorded
 from trueval.retrieval.pipeline.config import settings_of_tables
 from trueval.retrieval.pipeline.pipeline import Pipeline
@@ -65,5 +65,5 @@ def named_once(pipelines: Sequence[Pipeline]) -> list[Pipeline]:
 
 def _embedder(text: str) -> dict[str, Any]:
     """The table of an embedder, which has no dimension where none is named."""
-    model, dimension = Named.of(text)
+    model, dimension = EmbedderRequest.of(text)
     return {"model": model} if dimension is None else {"model": model, "dimension": dimension}

@@ -70,7 +70,7 @@ LEVELS: Final[tuple[Level, ...]] = (
 )
 
 
-class Piece(NamedTuple):
+class NoisePiece(NamedTuple):
     """A stretch of a noisy text."""
 
     text: str
@@ -84,7 +84,7 @@ class Noisy(NamedTuple):
         pieces: in their order; those of kind "question" are the question, with its typos.
     """
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[NoisePiece, ...]
 
     @property
     def text(self) -> str:
@@ -99,7 +99,7 @@ class Noisy(NamedTuple):
         return sum(size for size, asked in sizes if not asked) / total if total else 0.0
 
 
-class Templates(NamedTuple):
+class NoiseTemplates(NamedTuple):
     """Templates of one bank and language.
 
     Attributes:
@@ -116,7 +116,7 @@ class Templates(NamedTuple):
 
 
 @cache
-def templates(bank: str, language: str) -> Templates:
+def templates(bank: str, language: str) -> NoiseTemplates:
     """The templates of a bank.
 
     Args:
@@ -134,7 +134,7 @@ def templates(bank: str, language: str) -> Templates:
             raise InputError(f"{what} must be one of {', '.join(known)}. Got {given!r}.{nearest(given, known)}")
     file = files(__package__) / "data" / f"chatter.{bank}.{language}.toml"
     found = tomllib.loads(file.read_text(encoding="utf-8"))
-    return Templates(
+    return NoiseTemplates(
         {part: tuple(found[part]) for part in PARTS}, {slot: tuple(each) for slot, each in found["slots"].items()}
     )
 
@@ -193,9 +193,9 @@ def noisy(query: str, level: int, language: str, *, seed: int = 0, bank: str = K
     asked = draw.typos(query) if chosen.typos else query
     pieces = list(_arranged(around, draw.with_fillers(asked, around.get("filler", ()))))
     if chosen.phone:
-        pieces = [Piece(on_phone(piece.text, language), piece.kind) for piece in pieces]
+        pieces = [NoisePiece(on_phone(piece.text, language), piece.kind) for piece in pieces]
     if chosen.typos and draw.rng("parts").random() < IN_PARTS:
-        pieces = [Piece(unicodedata.normalize("NFD", piece.text), piece.kind) for piece in pieces]
+        pieces = [NoisePiece(unicodedata.normalize("NFD", piece.text), piece.kind) for piece in pieces]
     return Noisy(tuple(pieces))
 
 
@@ -209,7 +209,7 @@ def on_phone(text: str, language: str) -> str:
     return re.sub(r" ([:;!?])", rf"{NARROW}\1", text) if language == "fr" else text
 
 
-def _arranged(around: Mapping[str, Sequence[str]], asked: Sequence[Piece]) -> Iterator[Piece]:
+def _arranged(around: Mapping[str, Sequence[str]], asked: Sequence[NoisePiece]) -> Iterator[NoisePiece]:
     """The pieces in the order in which people write them, with spaces between."""
     digressions, emoji = around.get("digression", ()), around.get("emoji", ())
     first: list[tuple[str, Kind]] = [(each, "greeting") for each in around.get("greeting", ())]
@@ -221,16 +221,16 @@ def _arranged(around: Mapping[str, Sequence[str]], asked: Sequence[Piece]) -> It
     last += [(each, "thanks") for each in around.get("thanks", ())]
     last += [(each, "emoji") for each in emoji[1:]]
     for text, kind in first:
-        yield from (Piece(text, kind), Piece(" ", "space"))
+        yield from (NoisePiece(text, kind), NoisePiece(" ", "space"))
     yield from asked
     for text, kind in last:
-        yield from (Piece(" ", "space"), Piece(text, kind))
+        yield from (NoisePiece(" ", "space"), NoisePiece(text, kind))
 
 
 class _Draw:
     """What is drawn for one query: each part has random numbers of its own, so that levels share what both have."""
 
-    def __init__(self, found: Templates, seed: int, language: str, bank: str, query: str) -> None:
+    def __init__(self, found: NoiseTemplates, seed: int, language: str, bank: str, query: str) -> None:
         self.found, self.about = found, (str(seed), language, bank, query)
 
     def rng(self, part: str) -> np.random.Generator:
@@ -262,16 +262,16 @@ class _Draw:
 
         return WORD.sub(mistyped, query)
 
-    def with_fillers(self, asked: str, fillers: Sequence[str]) -> list[Piece]:
+    def with_fillers(self, asked: str, fillers: Sequence[str]) -> list[NoisePiece]:
         """The question with fillers before some of its words, the first of them before the first word."""
         words = re.split(r"(?<=\s)(?=\S)", asked)
         rng = self.rng("places")
-        pieces: list[Piece] = []
+        pieces: list[NoisePiece] = []
         places = [0, *(1 + rng.permutation(max(len(words) - 1, 1))).tolist()][: len(fillers)]
         for place, word in enumerate(words):
             for filler in (filler for filler, at in zip(fillers, places, strict=False) if at == place):
-                pieces += [Piece(filler, "filler"), Piece(" ", "space")]
-            pieces.append(Piece(word, "question"))
+                pieces += [NoisePiece(filler, "filler"), NoisePiece(" ", "space")]
+            pieces.append(NoisePiece(word, "question"))
         return pieces
 
 

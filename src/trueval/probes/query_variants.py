@@ -16,8 +16,8 @@ import polars as pl
 from trueval.collection import Collection
 from trueval.retrieval.pipeline.config import BOTH, HIGH, STAGES, Settings, scored_in
 from trueval.retrieval.pipeline.pipeline import stages_of
-from trueval.retrieval.pipeline.stage_resources import Begin, Shared
-from trueval.retrieval.pipeline.stage_runner import Work
+from trueval.retrieval.pipeline.stage_resources import Begin, StageResources
+from trueval.retrieval.pipeline.stage_runner import StageRunner
 from trueval.run import Run
 from trueval.standings.groups import starts_of
 from trueval.standings.standings import Floats
@@ -51,7 +51,7 @@ def named_texts(conditions: Sequence[str], query_ids: Sequence[str], texts: Sequ
     return found
 
 
-class Searched(NamedTuple):
+class SearchedTexts(NamedTuple):
     """What different texts found.
 
     Attributes:
@@ -120,8 +120,8 @@ class Searched(NamedTuple):
 
 
 def search(
-    settings: Settings, collection: Collection, names: Mapping[str, str], shared: Shared, begin: Begin
-) -> Searched:
+    settings: Settings, collection: Collection, names: Mapping[str, str], shared: StageResources, begin: Begin
+) -> SearchedTexts:
     """Search for texts by a pipeline.
 
     Args:
@@ -138,11 +138,13 @@ def search(
     (stages,) = stages_of([work])
     vectors = work.query_vectors(begin("queries")).astype(np.float64) if "embed" in settings else None
     notes = tuple(dict.fromkeys(note for stage in stages for note in stage.notes))
-    return Searched(names, stages[0].run, stages[0].name, stages[-1].run, vectors, notes)
+    return SearchedTexts(names, stages[0].run, stages[0].name, stages[-1].run, vectors, notes)
 
 
-def work_of(settings: Settings, collection: Collection, names: Mapping[str, str], shared: Shared, begin: Begin) -> Work:
+def work_of(
+    settings: Settings, collection: Collection, names: Mapping[str, str], shared: StageResources, begin: Begin
+) -> StageRunner:
     """The work of a pipeline whose queries are texts; otherwise as `search`."""
     asked = replace(collection, queries={name: text for text, name in names.items()}, judgments=None)
     scoring = settings.get("pipeline", {}).get("scoring", STAGES)
-    return Work(asked, scored_in(settings, HIGH if scoring == BOTH else scoring), shared, begin)
+    return StageRunner(asked, scored_in(settings, HIGH if scoring == BOTH else scoring), shared, begin)

@@ -20,7 +20,7 @@ from trueval.golden.judge.concurrent_questions import Step
 from trueval.golden.judge.judge import Judge, Question, key_of
 from trueval.golden.judge.ledger import Ledger, known_ledger, opened_ledger
 from trueval.models.hosted.account import Account
-from trueval.probes.noise import JUDGE, Design, drawn, raw_texts
+from trueval.probes.noise import JUDGE, NoiseSettings, drawn, raw_texts
 from trueval.probes.probe_estimate import ProbeEstimate, estimate_noise
 from trueval.retrieval.pipeline.pipeline import Pipeline
 
@@ -66,7 +66,7 @@ class JudgeRewriter:
         found = rewrite(asked, JUDGE_REWRITES, judge, ledger, at_once=self.at_once, step=self.step)
         return list(found.texts.values())
 
-    def estimate(self, pipelines: Sequence[Pipeline], collection: Collection, design: Design) -> ProbeEstimate:
+    def estimate(self, pipelines: Sequence[Pipeline], collection: Collection, design: NoiseSettings) -> ProbeEstimate:
         """What a probe takes, with what it rewrites; nothing is asked.
 
         Args:

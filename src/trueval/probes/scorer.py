@@ -21,7 +21,7 @@ from trueval.standings.standings import Bools, Floats, Ints
 MOST_CELLS: Final = 1 << 20
 
 
-class Pairs(NamedTuple):
+class ScorerPairs(NamedTuple):
     """Queries with candidates, every text once.
 
     Attributes:
@@ -45,7 +45,7 @@ class Pairs(NamedTuple):
     @classmethod
     def of(
         cls, pairs: Iterable[tuple[str, str]], sets: Sequence[int] | None = None, usual: Sequence[bool] | None = None
-    ) -> Pairs:
+    ) -> ScorerPairs:
         """Gather pairs.
 
         Args:
@@ -56,7 +56,7 @@ class Pairs(NamedTuple):
         Raises:
             InputError: sets or usual are not as many as the pairs.
 
-        >>> found = Pairs.of([("q", "a"), ("q", "b"), ("r", "a")])
+        >>> found = ScorerPairs.of([("q", "a"), ("q", "b"), ("r", "a")])
         >>> found.queries, found.candidates, found.query.tolist(), found.candidate.tolist()
         (['q', 'r'], ['a', 'b'], [0, 0, 1], [0, 1, 0])
         """
@@ -105,7 +105,7 @@ class PairScorer(Protocol):
     name: str
     unit: str
 
-    def score(self, pairs: Pairs) -> PairScores:
+    def score(self, pairs: ScorerPairs) -> PairScores:
         """Score pairs, all in one call."""
         ...
 
@@ -125,7 +125,7 @@ class Bm25Scorer:
         self.name = "BM25"
         self.spec = written("bm25", {"language": language})
 
-    def score(self, pairs: Pairs) -> PairScores:
+    def score(self, pairs: ScorerPairs) -> PairScores:
         """Score pairs, the pairs of each set by an index of its candidates."""
         values = np.zeros(len(pairs.query))
         order = np.argsort(pairs.sets, kind="stable")
@@ -133,7 +133,7 @@ class Bm25Scorer:
             values[chosen] = self._of_set(pairs, chosen)
         return PairScores(values, spacings(values, "float64") / 2)
 
-    def _of_set(self, pairs: Pairs, chosen: Ints) -> Floats:
+    def _of_set(self, pairs: ScorerPairs, chosen: Ints) -> Floats:
         candidates, candidate = np.unique(pairs.candidate[chosen], return_inverse=True)
         queries, query = np.unique(pairs.query[chosen], return_inverse=True)
         index = make_index(self.spec)
@@ -152,7 +152,7 @@ class Bm25Scorer:
         return found
 
 
-class Once:
+class CachedScorer:
     """A scorer that scores the same pairs once, for hybrids that share it.
 
     Args:
@@ -162,9 +162,9 @@ class Once:
     def __init__(self, scorer: PairScorer) -> None:
         self.name, self.unit = scorer.name, scorer.unit
         self._scorer = scorer
-        self._last: tuple[Pairs, PairScores] | None = None
+        self._last: tuple[ScorerPairs, PairScores] | None = None
 
-    def score(self, pairs: Pairs) -> PairScores:
+    def score(self, pairs: ScorerPairs) -> PairScores:
         """Score pairs, or give what these very pairs got before."""
         if self._last is None or self._last[0] is not pairs:
             self._last = (pairs, self._scorer.score(pairs))
@@ -194,7 +194,7 @@ class Hybrid:
         if len(self.weights) != len(self.parts):
             raise InputError(f"A hybrid must have one weight for each of its {len(parts)} scorers. Got {weights!r}.")
 
-    def score(self, pairs: Pairs) -> PairScores:
+    def score(self, pairs: ScorerPairs) -> PairScores:
         """Score pairs by every part."""
         values, grain = np.zeros(len(pairs.query)), np.zeros(len(pairs.query))
         for weight, part in zip(self.weights, self.parts, strict=True):

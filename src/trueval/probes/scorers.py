@@ -11,16 +11,16 @@ from trueval.errors import PolicyError
 from trueval.models.hosted.account import Account
 from trueval.models.hosted.services import is_hosted
 from trueval.models.loading import load_embedder, load_reranker
-from trueval.models.model_location import Place, find_model
+from trueval.models.model_location import ModelLocation, find_model
 from trueval.models.output_part import Step
-from trueval.probes.model_scorers import CosineScorer, LogitScorer, MaxSimScorer, Passed
-from trueval.probes.scorer import Bm25Scorer, Hybrid, Once, PairScorer
+from trueval.probes.model_scorers import CosineScorer, LogitScorer, MaxSimScorer, ModelOutputs
+from trueval.probes.scorer import Bm25Scorer, CachedScorer, Hybrid, PairScorer
 
 EMBEDDER, TOKENS, RERANKER = "embedder", "tokens", "reranker"
 LATE: Final = "late-interaction"
 
 
-class Named(NamedTuple):
+class EmbedderRequest(NamedTuple):
     """An embedder as it is asked for.
 
     Attributes:
@@ -32,18 +32,19 @@ class Named(NamedTuple):
     dimension: int | None
 
     @classmethod
-    def of(cls, text: str) -> Named:
+    def of(cls, text: str) -> EmbedderRequest:
         """Read NAME or NAME@DIMENSION.
 
-        >>> Named.of("all-MiniLM-L6-v2@256"), Named.of("org/model@main")
-        (Named(model='all-MiniLM-L6-v2', dimension=256), Named(model='org/model@main', dimension=None))
+        >>> EmbedderRequest.of("all-MiniLM-L6-v2@256"), EmbedderRequest.of("org/model@main")
+        (EmbedderRequest(model='all-MiniLM-L6-v2', dimension=256), EmbedderRequest(model='org/model@main',
+        dimension=None))
         """
         model, _, dimension = text.rpartition("@")
         return cls(model, int(dimension)) if model and dimension.isdecimal() and int(dimension) else cls(text, None)
 
 
 @dataclass(frozen=True)
-class Asked:
+class ScorerRequest:
     """What a probe is asked for.
 
     Attributes:
@@ -80,7 +81,10 @@ class Asked:
             raise PolicyError("A probe needs a scorer. Name a model, a reranker, or BM25.")
         if (self.hybrid or self.maxsim) and not self.models:
             raise PolicyError(f"{'hybrid' if self.hybrid else 'maxsim'} needs an embedder. Name a model beside it.")
-        for named in ([*map(Named.of, self.models)], [Named(each, None) for each in self.rerankers]):
+        for named in (
+            [*map(EmbedderRequest.of, self.models)],
+            [EmbedderRequest(each, None) for each in self.rerankers],
+        ):
             if twice := [each.model for each in named if named.count(each) > 1]:
                 raise PolicyError(f"{twice[0]} is named twice. Name it once, or an embedder with another @DIM.")
         for model in self.models if self.maxsim else ():
@@ -88,7 +92,7 @@ class Asked:
                 raise PolicyError(f"maxsim needs the token vectors of {model}, which no service gives.")
 
 
-class Entrants:
+class ProbeScorers:
     """The scorers of a probe; models are loaded once, whatever the number of languages.
 
     Args:
@@ -100,7 +104,7 @@ class Entrants:
 
     def __init__(
         self,
-        asked: Asked,
+        asked: ScorerRequest,
         *,
         folder: Path | None = None,
         begin: Callable[[str], Step] | None = None,
@@ -108,7 +112,7 @@ class Entrants:
     ) -> None:
         asked.check()
         self.asked, self.folder, self.begin, self.account = asked, folder, begin, account or Account()
-        self._passed: dict[tuple[str, str], Passed] = {}
+        self._passed: dict[tuple[str, str], ModelOutputs] = {}
 
     def scorers(self, language: str) -> list[PairScorer]:
         """The scorers for texts of a language, in the order of reports.
@@ -117,9 +121,9 @@ class Entrants:
             language: whose stop words and stems BM25 takes.
         """
         asked = self.asked
-        named = [Named.of(each) for each in asked.models]
-        dense = [Once(self._cosine(each)) for each in named]
-        sparse = Once(Bm25Scorer(language))
+        named = [EmbedderRequest.of(each) for each in asked.models]
+        dense = [CachedScorer(self._cosine(each)) for each in named]
+        sparse = CachedScorer(Bm25Scorer(language))
         found: list[PairScorer] = [*dense, *([sparse] if asked.bm25 else [])]
         if asked.hybrid:
             found += [Hybrid(f"{each.name} + BM25", (each, sparse)) for each in dense]
@@ -132,11 +136,11 @@ class Entrants:
 
     def models(self) -> list[tuple[str, str]]:
         """Role and name of each model that takes part, once; those of "tokens" give vectors of tokens."""
-        names = list(dict.fromkeys(Named.of(each).model for each in self.asked.models))
+        names = list(dict.fromkeys(EmbedderRequest.of(each).model for each in self.asked.models))
         tokens = [(TOKENS, name) for name in names if self.asked.maxsim]
         return [*((EMBEDDER, name) for name in names), *tokens, *((RERANKER, name) for name in self.asked.rerankers)]
 
-    def place(self, role: str, name: str) -> Place:
+    def place(self, role: str, name: str) -> ModelLocation:
         """Where a model is, without loading it.
 
         Args:
@@ -155,7 +159,7 @@ class Entrants:
         """
         return self._loaded(role, name).model
 
-    def _cosine(self, named: Named) -> PairScorer:
+    def _cosine(self, named: EmbedderRequest) -> PairScorer:
         return CosineScorer(
             self._loaded(EMBEDDER, named.model),
             dimension=named.dimension,
@@ -163,7 +167,7 @@ class Entrants:
             stored=self.asked.stored,
         )
 
-    def _loaded(self, role: str, name: str) -> Passed:
+    def _loaded(self, role: str, name: str) -> ModelOutputs:
         """The model of a name in a role, loaded when it is first asked for."""
         if (role, name) not in self._passed:
             here = {**self.asked.loading, "dtype": self.asked.dtype}
@@ -173,5 +177,5 @@ class Entrants:
             else:
                 model = (load_embedder if role == EMBEDDER else load_reranker)(name, **options)
             told = None if self.begin is None else self.begin(f"{name} {role}")
-            self._passed[role, name] = Passed(model, folder=self.folder, step=told)
+            self._passed[role, name] = ModelOutputs(model, folder=self.folder, step=told)
         return self._passed[role, name]

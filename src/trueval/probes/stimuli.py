@@ -18,7 +18,7 @@ import numpy as np
 
 from trueval.comparison.resampling.resampled_sums import generator
 from trueval.errors import PolicyError
-from trueval.probes.authors import LANGUAGES, Name, People, WorkOf
+from trueval.probes.authors import LANGUAGES, Authors, AuthorWork, Name
 
 CANDIDATES: Final = ("C1", "C2a", "C2b", "C3", "C4")
 # Streams of a seed. Those of runs are above all that comparisons draw from.
@@ -27,7 +27,7 @@ RUNS: Final = (1 << 40) + 1
 Writing = Callable[[str], str]
 
 
-class Templates(NamedTuple):
+class TextTemplates(NamedTuple):
     """What texts of a language are made of; the first of each is that of the paper.
 
     Attributes:
@@ -46,7 +46,7 @@ class Templates(NamedTuple):
 
 
 TEMPLATES: Final = {
-    "en": Templates(
+    "en": TextTemplates(
         (
             "Which works by {author} on {topic}?",
             "Which works by {author} are on {topic}?",
@@ -58,7 +58,7 @@ TEMPLATES: Final = {
         "AUTHOR_",
     ),
     # "signés" takes any name as it is, where "de" would become "d’" before a vowel.
-    "fr": Templates(
+    "fr": TextTemplates(
         (
             "Quels travaux signés {author} portent sur {topic} ?",
             "Quelles publications signées {author} portent sur {topic} ?",
@@ -72,7 +72,7 @@ TEMPLATES: Final = {
 }
 
 
-class Parts(NamedTuple):
+class TextParts(NamedTuple):
     """What a text is made of; it is written last, so that changes need not search in texts.
 
     Attributes:
@@ -95,7 +95,7 @@ class Parts(NamedTuple):
     def text(self) -> str:
         """The text itself.
 
-        >>> Parts(Name("Ann", "Lee Jr."), "Wings", "flight", "By ", ("“{title}”.", "{label}{author}.")).text
+        >>> TextParts(Name("Ann", "Lee Jr."), "Wings", "flight", "By ", ("“{title}”.", "{label}{author}.")).text
         '“Wings”. By Ann Lee Jr.'
         """
         values = {"author": self.author.text, "title": self.title, "topic": self.topic, "label": self.label}
@@ -107,7 +107,7 @@ class Parts(NamedTuple):
         return text
 
 
-class Texts(NamedTuple):
+class StimulusTexts(NamedTuple):
     """A bundle as a scorer sees it.
 
     Attributes:
@@ -119,7 +119,7 @@ class Texts(NamedTuple):
     candidates: tuple[str, ...]
 
 
-class Bundle(NamedTuple):
+class Stimulus(NamedTuple):
     """A query and its five candidates.
 
     Attributes:
@@ -132,24 +132,24 @@ class Bundle(NamedTuple):
 
     number: int
     language: str
-    query: Parts
-    candidates: tuple[Parts, ...]
+    query: TextParts
+    candidates: tuple[TextParts, ...]
     names: frozenset[str]
 
-    def texts(self) -> Texts:
+    def texts(self) -> StimulusTexts:
         """The bundle as a scorer sees it."""
-        return Texts(self.query.text, tuple(each.text for each in self.candidates))
+        return StimulusTexts(self.query.text, tuple(each.text for each in self.candidates))
 
-    def with_candidates(self, change: Callable[[Parts], Parts]) -> Bundle:
+    def with_candidates(self, change: Callable[[TextParts], TextParts]) -> Stimulus:
         """The bundle with every candidate changed."""
         return self._replace(candidates=tuple(map(change, self.candidates)))
 
-    def with_all(self, change: Callable[[Parts], Parts]) -> Bundle:
+    def with_all(self, change: Callable[[TextParts], TextParts]) -> Stimulus:
         """The bundle with its query and every candidate changed."""
         return self.with_candidates(change)._replace(query=change(self.query))
 
 
-def chosen_works(people: People, queries: int, seed: int) -> list[int]:
+def chosen_works(people: Authors, queries: int, seed: int) -> list[int]:
     """The rows that queries ask for, drawn without replacement; all in their order where there are no more.
 
     Args:
@@ -166,7 +166,7 @@ def chosen_works(people: People, queries: int, seed: int) -> list[int]:
     return sorted(generator(seed, CHOICE, 0).permutation(len(people.works))[:queries].tolist())
 
 
-def bundles(people: People, language: str, queries: int, run: int, seed: int) -> list[Bundle]:
+def bundles(people: Authors, language: str, queries: int, run: int, seed: int) -> list[Stimulus]:
     r"""The bundles of one run: the queries of the seed, with impostors, another work and templates of the run.
 
     A bundle depends on the seed, the run and the row of the table alone, not on how many others there are.
@@ -199,23 +199,25 @@ def bundles(people: People, language: str, queries: int, run: int, seed: int) ->
 class _Drawing(NamedTuple):
     """What bundles are drawn from."""
 
-    people: People
+    people: Authors
     language: str
     authors: list[Name]
     names: frozenset[str]
 
-    def bundle(self, number: int, row: int, rng: np.random.Generator) -> Bundle:
+    def bundle(self, number: int, row: int, rng: np.random.Generator) -> Stimulus:
         work, templates = self.people.works[row], TEMPLATES[self.language]
         first, second, third = self.impostors(work.author, rng)
         other = self.other_title(work, rng)
         query = templates.queries[rng.integers(len(templates.queries))]
         segments = (templates.works[rng.integers(len(templates.works))], templates.author)
         shown = ((work.author, work.title), (first, work.title), (second, work.title), (work.author, other))
-        return Bundle(
+        return Stimulus(
             number,
             self.language,
-            Parts(work.author, "", work.topic, "", (query,)),
-            tuple(Parts(author, title, "", templates.label, segments) for author, title in (*shown, (third, other))),
+            TextParts(work.author, "", work.topic, "", (query,)),
+            tuple(
+                TextParts(author, title, "", templates.label, segments) for author, title in (*shown, (third, other))
+            ),
             self.names,
         )
 
@@ -232,7 +234,7 @@ class _Drawing(NamedTuple):
             )
         return fit[:3]
 
-    def other_title(self, work: WorkOf, rng: np.random.Generator) -> str:
+    def other_title(self, work: AuthorWork, rng: np.random.Generator) -> str:
         """The title of a work on another topic."""
         while True:  # there are two topics at least
             drawn = self.people.works[rng.integers(len(self.people.works))]

@@ -12,12 +12,12 @@ import numpy as np
 from trueval.models.hosted.services import is_hosted
 from trueval.models.known_outputs import prefix_of
 from trueval.models.output_reuse import missing_items
-from trueval.models.outputs import Part, place_of, settings_of
+from trueval.models.outputs import OutputPart, place_of, settings_of
 from trueval.probes.model_scorers import different_pairs, part_of
 from trueval.probes.names import NamesDesign
 from trueval.probes.probe_estimate import ProbeEstimate
-from trueval.probes.scorer import Pairs
-from trueval.probes.scorers import EMBEDDER, RERANKER, Entrants
+from trueval.probes.scorer import ScorerPairs
+from trueval.probes.scorers import EMBEDDER, RERANKER, ProbeScorers
 from trueval.report.number_texts import counted
 from trueval.retrieval.pipeline.pipeline_estimate import ModelTexts, texts_of_model
 from trueval.standings.standings import Ints
@@ -25,7 +25,7 @@ from trueval.standings.standings import Ints
 Texts = Mapping[str, Sequence[Any]]
 
 
-class Lacking(NamedTuple):
+class UncachedItems(NamedTuple):
     """What a model has not given yet.
 
     Attributes:
@@ -35,7 +35,7 @@ class Lacking(NamedTuple):
     """
 
     model: Any
-    part: Part
+    part: OutputPart
     places: Ints
 
     @property
@@ -44,7 +44,7 @@ class Lacking(NamedTuple):
         return [self.part.items[place] for place in self.places.tolist()]
 
 
-def lacking(model: Any, texts: Texts, folder: Path | None) -> Iterator[Lacking]:
+def lacking(model: Any, texts: Texts, folder: Path | None) -> Iterator[UncachedItems]:
     """What a model would still get of some texts; what is kept needs nothing.
 
     Args:
@@ -58,7 +58,7 @@ def lacking(model: Any, texts: Texts, folder: Path | None) -> Iterator[Lacking]:
             places = places[: 0 if place_of(settings_of(model), name, part.texts(), folder).complete else None]
         elif folder is not None:
             places = missing_items(settings_of(model), part, folder)
-        yield Lacking(model, part, places)
+        yield UncachedItems(model, part, places)
 
 
 def texts_of_names(designs: Iterable[NamesDesign], role: str = EMBEDDER) -> Iterator[Texts]:
@@ -80,7 +80,7 @@ def texts_of_names(designs: Iterable[NamesDesign], role: str = EMBEDDER) -> Iter
             known[name].update(items)
 
 
-def _parts(pairs: Pairs, role: str) -> Texts:
+def _parts(pairs: ScorerPairs, role: str) -> Texts:
     if role == RERANKER:
         return {"pairs": different_pairs(pairs)}
     return {"queries": pairs.queries, "documents": pairs.candidates}
@@ -118,7 +118,7 @@ class NamesEstimate(ProbeEstimate):
 
 
 def estimate_names(
-    entrants: Entrants, designs: Sequence[NamesDesign], *, max_cost: float | None = None
+    entrants: ProbeScorers, designs: Sequence[NamesDesign], *, max_cost: float | None = None
 ) -> NamesEstimate:
     """Say what would go through models, without doing it.
 
@@ -136,7 +136,7 @@ def estimate_names(
     return NamesEstimate(tuple(found), max_cost=max_cost, designs=tuple(designs))
 
 
-def _of_model(entrants: Entrants, role: str, name: str, given: Sequence[Texts]) -> ModelTexts:
+def _of_model(entrants: ProbeScorers, role: str, name: str, given: Sequence[Texts]) -> ModelTexts:
     count = sum(len(items) for texts in given for items in texts.values())
     if not is_hosted(name) and not _may_be_kept(entrants, role, name):
         return ModelTexts(name, role, count, count)
@@ -145,7 +145,7 @@ def _of_model(entrants: Entrants, role: str, name: str, given: Sequence[Texts]) 
     return replace(texts_of_model(model, role, [(each.part, each.places) for each in found], count), name=name)
 
 
-def _may_be_kept(entrants: Entrants, role: str, name: str) -> bool:
+def _may_be_kept(entrants: ProbeScorers, role: str, name: str) -> bool:
     """Whether the folder has outputs of a model of this name in this dtype, of whatever settings."""
     about = {"model": entrants.place(role, name).name, "dtype": entrants.asked.dtype}
     folder = entrants.folder

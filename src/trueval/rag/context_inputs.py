@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from trueval.judgments import Judgments
 
 
-class Pair(NamedTuple):
+class RunWithJudgments(NamedTuple):
     """A run and what it is held against.
 
     Attributes:
@@ -30,7 +30,7 @@ class Pair(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Inputs:
+class InputRules:
     """What is done to judgments and runs when they are read.
 
     Attributes:
@@ -58,7 +58,7 @@ class Inputs:
 
     def read_runs(
         self, paths: Sequence[str], judgments: Judgments, begin: Callable[[str], None] | None = None
-    ) -> Iterator[Pair]:
+    ) -> Iterator[RunWithJudgments]:
         """Read runs, or the documents that logs of contexts retrieved, one at a time.
 
         Args:
@@ -87,4 +87,4 @@ class Inputs:
             # Filled before sources are named: a document that was added has a source as well.
             judged = judgments if self.unjudged is None else grade_unjudged(judgments, run, self.unjudged)
             judged = judged if sources is None else judged.with_sources(sources)
-            yield Pair(run, judged, correct if self.correct is None else self.correct)
+            yield RunWithJudgments(run, judged, correct if self.correct is None else self.correct)

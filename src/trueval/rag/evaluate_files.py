@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from trueval.errors import MeasureError, TruevalWarning
-from trueval.evaluation.content_hashes import Content, full_content
+from trueval.evaluation.content_hashes import ContentHashes, full_content
 from trueval.evaluation.defaults import fill_defaults
 from trueval.evaluation.evaluate import Measures, evaluate
 from trueval.evaluation.scores import Scores, results
 from trueval.rag.answer_accuracy import AccuracyGivenHit, accuracies
-from trueval.rag.context_inputs import Inputs
+from trueval.rag.context_inputs import InputRules
 from trueval.rag.unjudged import as_judged, grade_unjudged
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ Observe = Callable[["Run", "Judgments", Scores], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluated:
+class EvaluationResults:
     """What the files say.
 
     Attributes:
@@ -66,14 +66,14 @@ def evaluate_files(
     runs: Sequence[str],
     measures: Measures | None = None,
     *,
-    inputs: Inputs | None = None,
+    inputs: InputRules | None = None,
     with_sensitivity: bool = False,
     content: Mapping[str, str] | None = None,
     observe: Observe | None = None,
     begin: Callable[[str], None] | None = None,
     policy: Policy | None = None,
     **choices: Any,
-) -> Evaluated:
+) -> EvaluationResults:
     """Evaluate files, one run at a time in memory.
 
     Args:
@@ -94,7 +94,7 @@ def evaluate_files(
         MeasureError: answers or sensitivity are asked for without the measure that they are about.
         PolicyError: a choice is unknown.
     """
-    inputs = inputs or Inputs()
+    inputs = inputs or InputRules()
     parsed, chosen = fill_defaults(qrels if inputs.grades is None else None, measures, policy, choices)
     check_subjects(parsed, correct=inputs.correct is not None, with_sensitivity=with_sensitivity)
     scores: list[Scores] = []
@@ -108,7 +108,7 @@ def evaluate_files(
             # Of the judgments as read: those that are filled differ from run to run, and what filled them is said.
             if inputs.unjudged is not None:
                 found = as_judged(found, pair.run, judgments, inputs.unjudged)
-            known = Content({"unjudged": inputs.unjudged, **(content or {})}, judgments)
+            known = ContentHashes({"unjudged": inputs.unjudged, **(content or {})}, judgments)
             measured = known if content is None else full_content(known, pair.run, found.query_ids, found.policy)
             found = replace(found, content=measured)
             scores.append(found)
@@ -131,10 +131,10 @@ def evaluate_files(
         notes.append(
             f"answers: {len(unknown)} queries are not in the judgments and are ignored, the first {unknown[0]!r}."
         )
-    return Evaluated(judgments, tuple(scores), tuple(answers), analyzed, tuple(dict.fromkeys(notes)))
+    return EvaluationResults(judgments, tuple(scores), tuple(answers), analyzed, tuple(dict.fromkeys(notes)))
 
 
-def _judgments(qrels: str | Judgments, inputs: Inputs, begin: Callable[[str], None] | None) -> Judgments:
+def _judgments(qrels: str | Judgments, inputs: InputRules, begin: Callable[[str], None] | None) -> Judgments:
     if not isinstance(qrels, str):
         return qrels
     if begin is not None:

@@ -40,7 +40,7 @@ CAPS3 = (0.20, 0.25, 0.33)
 LEAST = 1e-12
 
 
-class Cell(NamedTuple):
+class ParameterCell(NamedTuple):
     """The runs under one choice of parameters.
 
     Attributes:
@@ -58,7 +58,7 @@ class Cell(NamedTuple):
     swapped: tuple[tuple[str, str], ...]
 
 
-class Flip(NamedTuple):
+class LabelFlip(NamedTuple):
     """One label changed.
 
     Attributes:
@@ -99,10 +99,10 @@ class Flips:
 
     run: str
     flips: int
-    falls_when_raised: tuple[Flip, ...]
-    rises_when_lowered: tuple[Flip, ...]
-    largest_fall: Flip | None
-    largest_rise: Flip | None
+    falls_when_raised: tuple[LabelFlip, ...]
+    rises_when_lowered: tuple[LabelFlip, ...]
+    largest_fall: LabelFlip | None
+    largest_rise: LabelFlip | None
     lowest_mean: float
     highest_mean: float
 
@@ -133,9 +133,9 @@ class Sensitivity:
 
     measure: Measure
     runs: tuple[str, ...]
-    grid: tuple[Cell, ...]
+    grid: tuple[ParameterCell, ...]
     flips: tuple[Flips, ...]
-    swaps: tuple[tuple[Flip, str, str], ...]
+    swaps: tuple[tuple[LabelFlip, str, str], ...]
 
     def to_dict(self) -> dict[str, Any]:
         """As it appears in the JSON of results; null where not available."""
@@ -198,7 +198,7 @@ def sensitivity(
     return Sensitivity(wanted, names, grid, flips, swaps)
 
 
-def _grid(runs: Sequence[Run], judgments: Judgments, measure: Measure, policy: Policy) -> tuple[Cell, ...]:
+def _grid(runs: Sequence[Run], judgments: Judgments, measure: Measure, policy: Policy) -> tuple[ParameterCell, ...]:
     choices = list(itertools.product(ALPHAS, CAPS4, CAPS3))
     plain = parse(f"RA-nWG@{measure.cutoff}")
     measures = [plain, *(plain(alpha=alpha, cap4=cap4, cap3=cap3) for alpha, cap4, cap3 in choices)]
@@ -211,7 +211,7 @@ def _grid(runs: Sequence[Run], judgments: Judgments, measure: Measure, policy: P
         means = tuple(one.mean(chosen) for one in scores)
         swapped = _reversed(np.array(default), np.array([[mean.expected] for mean in means]))
         pairs = tuple((runs[better].name, runs[worse].name) for better, worse, _ in swapped)
-        cells.append(Cell(*choice, means, pairs))
+        cells.append(ParameterCell(*choice, means, pairs))
     return tuple(cells)
 
 
@@ -319,7 +319,7 @@ def _flips_of(table: FlipTable, judgments: Judgments, run: int, name: str) -> Fl
     change = (table.after[run] - table.before[run])[reaches]
     raised = (table.new > table.old)[reaches]
 
-    def worst(chosen: Bools, sign: int) -> tuple[Flip, ...]:
+    def worst(chosen: Bools, sign: int) -> tuple[LabelFlip, ...]:
         """The flip of each query that changes most, largest change first."""
         order = reaches[chosen][np.argsort(sign * change[chosen], kind="stable")]
         _, first = np.unique(table.query[order], return_index=True)
@@ -340,7 +340,7 @@ def _flips_of(table: FlipTable, judgments: Judgments, run: int, name: str) -> Fl
     )
 
 
-def _flip(table: FlipTable, judgments: Judgments, run: int, flip: int) -> Flip:
+def _flip(table: FlipTable, judgments: Judgments, run: int, flip: int) -> LabelFlip:
     row = judgments.frame.row(int(table.item[flip]), named=True)
     before, after = float(table.before[run, flip]), float(table.after[run, flip])
-    return Flip(row["query_id"], row["doc_id"], int(table.old[flip]), int(table.new[flip]), before, after)
+    return LabelFlip(row["query_id"], row["doc_id"], int(table.old[flip]), int(table.new[flip]), before, after)

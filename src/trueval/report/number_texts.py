@@ -9,7 +9,7 @@ MANY_QUERIES: Final = ">1 million"
 NOISE = 1e-12  # sums of the same doubles in another order differ by less
 
 
-class Scale(NamedTuple):
+class ValueUnit(NamedTuple):
     """The unit of the values of measures.
 
     Attributes:
@@ -21,11 +21,11 @@ class Scale(NamedTuple):
     digits: int
 
 
-Show: TypeAlias = Callable[[float | None, Scale], str]
+Show: TypeAlias = Callable[[float | None, ValueUnit], str]
 
-FRACTIONS: Final = Scale(1, 4)
+FRACTIONS: Final = ValueUnit(1, 4)
 # What `--percent` asks for: values as the tables of most papers have them.
-POINTS: Final = Scale(100, 2)
+POINTS: Final = ValueUnit(100, 2)
 
 
 def whole(value: float | None) -> str:
@@ -67,12 +67,12 @@ def formatted(form: str) -> Callable[[float | None], str]:
     return lambda value: NOT_AVAILABLE if value is None else format(value, form)
 
 
-def unit(scale: Scale) -> tuple[str, ...]:
+def unit(scale: ValueUnit) -> tuple[str, ...]:
     """What must be said beside values on the scale: nothing of fractions, a sentence of points."""
     return () if scale == FRACTIONS else (f"Values in points: {scale.one} times those of the JSON.",)
 
 
-def fixed(value: float | None, scale: Scale = FRACTIONS) -> str:
+def fixed(value: float | None, scale: ValueUnit = FRACTIONS) -> str:
     """A value of a measure with four decimals, or as points with two.
 
     Args:
@@ -97,7 +97,7 @@ def fixed(value: float | None, scale: Scale = FRACTIONS) -> str:
     return f"{scale.one * value:.{scale.digits}f}"
 
 
-def signed(value: float | None, scale: Scale = FRACTIONS) -> str:
+def signed(value: float | None, scale: ValueUnit = FRACTIONS) -> str:
     """A difference with its sign.
 
     Args:
@@ -114,7 +114,7 @@ def signed(value: float | None, scale: Scale = FRACTIONS) -> str:
     return fixed(value, scale) if value is None or value < _least(scale) else f"+{fixed(value, scale)}"
 
 
-def _least(scale: Scale) -> float:
+def _least(scale: ValueUnit) -> float:
     """The least value that rounds to a digit that is not zero."""
     return 0.5 * 10.0**-scale.digits / scale.one
 
@@ -134,7 +134,7 @@ def counted(number: int, noun: str, plural: str) -> str:
     return f"{number:,} {noun if number == 1 else plural}"
 
 
-def interval(lowest: float | None, highest: float | None, scale: Scale = FRACTIONS, show: Show = fixed) -> str:
+def interval(lowest: float | None, highest: float | None, scale: ValueUnit = FRACTIONS, show: Show = fixed) -> str:
     """The two ends of what a value may be.
 
     Args:

@@ -27,7 +27,7 @@ DOT_KEY = (
 )
 
 
-class Dot(NamedTuple):
+class TieInterval(NamedTuple):
     """A run, or whatever has a value under ties.
 
     Attributes:
@@ -57,7 +57,7 @@ class Bracket(NamedTuple):
     members: tuple[int, ...]
 
 
-class Span(NamedTuple):
+class DifferenceInterval(NamedTuple):
     """A difference with what is known of it.
 
     Attributes:
@@ -76,7 +76,12 @@ class Span(NamedTuple):
 
 
 def dot_plot(
-    dots: Sequence[Dot], *, brackets: Sequence[Bracket] = (), title: str = "", width: int = NARROW, row: int = ROW
+    dots: Sequence[TieInterval],
+    *,
+    brackets: Sequence[Bracket] = (),
+    title: str = "",
+    width: int = NARROW,
+    row: int = ROW,
 ) -> Chart:
     """Values in the order given, each with its tie range; groups that are not separated as brackets at the right.
 
@@ -123,7 +128,7 @@ def dot_plot(
     return plot.properties(title=title) if title else plot
 
 
-def lead_figure(name: str, measure: str, dots: Sequence[Dot], groups: Mapping[str, str]) -> Figure:
+def lead_figure(name: str, measure: str, dots: Sequence[TieInterval], groups: Mapping[str, str]) -> Figure:
     """The plot of the first screen: values best first, with brackets around those that are not separated.
 
     Args:
@@ -148,7 +153,7 @@ def row_height(rows: int) -> int:
     return ROW if rows <= 20 else 16
 
 
-def span_plot(spans: Sequence[Span], *, title: str = "", width: int = NARROW) -> Chart:
+def span_plot(spans: Sequence[DifferenceInterval], *, title: str = "", width: int = NARROW) -> Chart:
     """Differences in the order given: bar of ties, line of the interval over queries, dot filled where separated.
 
     Args:
@@ -258,7 +263,7 @@ def distinct(names: Iterable[str]) -> list[str]:
     return result
 
 
-def dot_of(name: str, value: Mapping[str, Any]) -> Dot:
+def dot_of(name: str, value: Mapping[str, Any]) -> TieInterval:
     """The dot of a value as the JSON holds it.
 
     Args:
@@ -266,7 +271,7 @@ def dot_of(name: str, value: Mapping[str, Any]) -> Dot:
         value: with expected, lowest, highest, and tie_broken where there is one.
     """
     low, high = (value["expected"] if value[end] is None else value[end] for end in ("lowest", "highest"))
-    return Dot(name, value["expected"], low, high, value.get("tie_broken"))
+    return TieInterval(name, value["expected"], low, high, value.get("tie_broken"))
 
 
 def names_axis(names: Sequence[str]) -> Any:
@@ -280,11 +285,11 @@ def names_axis(names: Sequence[str]) -> Any:
     return alt.Y("name:N", sort=None, title=None, scale=alt.Scale(domain=list(names)), axis=alt.Axis(grid=False))
 
 
-def _differs(dot: Dot) -> bool:
+def _differs(dot: TieInterval) -> bool:
     return dot.tie_broken is not None and abs(dot.tie_broken - dot.expected) > DIFFERS
 
 
-def _told(dot: Dot) -> str:
+def _told(dot: TieInterval) -> str:
     told = f"{dot.name}: expected {fixed(dot.expected)}"
     told += f", ties {interval(dot.lowest, dot.highest)}" if dot.highest - dot.lowest > DIFFERS else ""
     return f"{told}, tie-broken {fixed(dot.tie_broken)}" if _differs(dot) else told

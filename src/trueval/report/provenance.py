@@ -16,13 +16,13 @@ from trueval.errors import InputError
 from trueval.printable import encodable
 
 if TYPE_CHECKING:
-    from trueval.files.source.fingerprints import Seen
+    from trueval.files.source.fingerprints import FileFingerprints
 
 LIBRARIES = ("numpy", "polars")
 
 
 def provenance(
-    files: Sequence[tuple[str, str]], seen: Seen | None = None, now: datetime | None = None
+    files: Sequence[tuple[str, str]], seen: FileFingerprints | None = None, now: datetime | None = None
 ) -> dict[str, Any]:
     """What someone needs to repeat an evaluation and to check that it is the same.
 
@@ -46,7 +46,7 @@ def provenance(
     }
 
 
-def files_read(files: Sequence[tuple[str, str]], seen: Seen | None) -> list[dict[str, Any]]:
+def files_read(files: Sequence[tuple[str, str]], seen: FileFingerprints | None) -> list[dict[str, Any]]:
     """What results say of the files that were read.
 
     Args:
@@ -109,6 +109,6 @@ def versions() -> dict[str, str]:
     return {"trueval": __version__, "python": platform.python_version(), **libraries}
 
 
-def _fingerprint(path: str, seen: Seen | None) -> Mapping[str, Any]:
+def _fingerprint(path: str, seen: FileFingerprints | None) -> Mapping[str, Any]:
     found = None if seen is None else seen.get(path)
     return {"bytes": None, "sha256": None} if found is None else found._asdict()

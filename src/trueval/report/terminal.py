@@ -42,7 +42,7 @@ def drawn(content: RenderableType) -> str:
 
 
 @dataclass
-class Grid:
+class TerminalGrid:
     """A table without lines that fits itself to the terminal when it is drawn, and never cuts a number or a name.
 
     Where room is short, headings and texts go on in the next line, and columns that follow from others are left out,
@@ -199,7 +199,7 @@ class _Fit(NamedTuple):
     widths: Mapping[int, int]
 
 
-def grid(head: Sequence[str], columns: str, spare: Sequence[str] = ()) -> Grid:
+def grid(head: Sequence[str], columns: str, spare: Sequence[str] = ()) -> TerminalGrid:
     """A table without lines, whose rows are still to be added.
 
     Args:
@@ -209,7 +209,7 @@ def grid(head: Sequence[str], columns: str, spare: Sequence[str] = ()) -> Grid:
             in the next line; R for numbers with slashes between them, after which they go on in the next line.
         spare: headings of columns that follow from others: where room is short they are left out, the first first.
     """
-    return Grid(head, columns, spare)
+    return TerminalGrid(head, columns, spare)
 
 
 def breadth(renderable: object) -> int:
@@ -218,7 +218,7 @@ def breadth(renderable: object) -> int:
     Args:
         renderable: a table, or a group of tables and texts.
     """
-    if isinstance(renderable, Grid):
+    if isinstance(renderable, TerminalGrid):
         return renderable.breadth
     return max(map(breadth, renderable.renderables), default=0) if isinstance(renderable, Group) else 0
 

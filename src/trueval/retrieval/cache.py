@@ -49,7 +49,7 @@ UNITS: Final = {"d": "days", "h": "hours", "w": "weeks"}
 
 
 @dataclass(frozen=True)
-class Entry:
+class CacheEntry:
     """What one hash stands for.
 
     Attributes:
@@ -93,7 +93,7 @@ class Cache(NamedTuple):
     """
 
     folder: Path
-    entries: tuple[Entry, ...]
+    entries: tuple[CacheEntry, ...]
     ledger: int | None
     others: int
 
@@ -168,7 +168,7 @@ def limit_of(environment: Mapping[str, str] = os.environ) -> int:
     return parse_size(environment.get(LIMIT) or DEFAULT_LIMIT, LIMIT)
 
 
-class Chosen(NamedTuple):
+class CacheFolder(NamedTuple):
     """The cache of a piece of work.
 
     Attributes:
@@ -180,7 +180,7 @@ class Chosen(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def cache_for(given: Path | None, out: Path | None, *, make: bool = True) -> Chosen:
+def cache_for(given: Path | None, out: Path | None, *, make: bool = True) -> CacheFolder:
     """The cache of a piece of work: the one that is named, or the user's.
 
     Of the user's own, what was not used longest leaves where it is larger than its limit. Where it cannot be written,
@@ -195,20 +195,20 @@ def cache_for(given: Path | None, out: Path | None, *, make: bool = True) -> Cho
         PolicyError: the limit of the user's is no size.
     """
     if given is not None:
-        return Chosen(given)
+        return CacheFolder(given)
     limit = limit_of()
     instead = None if out is None else out / "cache"
     try:
         if not make:
             place = user_cache()
             there = next(each for each in (place, *place.parents) if each.exists())
-            return Chosen(place if there.is_dir() and os.access(there, os.W_OK) else instead)
+            return CacheFolder(place if there.is_dir() and os.access(there, os.W_OK) else instead)
         place = own_cache()
     except OSError as error:
         kept = "Nothing is kept" if instead is None else f"What is computed is kept in {instead}"
         told = f"{error.filename}: the cache cannot be written ({error.strerror}). {kept}. {ANOTHER}"
-        return Chosen(instead, (told,))
-    return Chosen(place, _made_room(place, limit))
+        return CacheFolder(instead, (told,))
+    return CacheFolder(place, _made_room(place, limit))
 
 
 def _made_room(place: Path, limit: int) -> tuple[str, ...]:
@@ -236,7 +236,7 @@ def size_of(folder: Path) -> int:
     return size
 
 
-def leaving(cache: Cache, limit: int, now: datetime) -> tuple[Entry, ...]:
+def leaving(cache: Cache, limit: int, now: datetime) -> tuple[CacheEntry, ...]:
     """The entries that must leave a cache for it to keep to a limit: those first that were not used longest.
 
     Args:
@@ -245,7 +245,7 @@ def leaving(cache: Cache, limit: int, now: datetime) -> tuple[Entry, ...]:
         now: the time; what was used within the hour stays, since a process may be at work with it.
     """
     over = sum(entry.bytes for entry in cache.entries) - limit
-    gone = list[Entry]()
+    gone = list[CacheEntry]()
     for entry in sorted(cache.entries, key=lambda entry: entry.used):
         if over <= 0 or now - entry.used < BUSY:
             break
@@ -262,7 +262,7 @@ def read_cache(folder: Path) -> Cache:
     """
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: this is a file. A cache must be a folder.")
-    entries, others, ledger = list[Entry](), 0, None
+    entries, others, ledger = list[CacheEntry](), 0, None
     try:
         for path in sorted(folder.iterdir()) if folder.exists() else ():
             if path.name == LEDGER and path.is_file():
@@ -278,7 +278,7 @@ def read_cache(folder: Path) -> Cache:
     return Cache(folder, tuple(entries), ledger, others)
 
 
-def chosen(cache: Cache, names: Sequence[str], age: timedelta | None, now: datetime) -> tuple[Entry, ...]:
+def chosen(cache: Cache, names: Sequence[str], age: timedelta | None, now: datetime) -> tuple[CacheEntry, ...]:
     """The entries that some words mean.
 
     Args:
@@ -290,7 +290,7 @@ def chosen(cache: Cache, names: Sequence[str], age: timedelta | None, now: datet
     Raises:
         PolicyError: nothing there begins with a name, or a name is empty.
     """
-    meant = list[Entry]()
+    meant = list[CacheEntry]()
     if "" in names:  # an empty variable of a shell
         raise PolicyError(f"A name is empty. Give one of {', '.join(KINDS)}, all, or how a name begins.")
     for name in names or ("all",):
@@ -302,7 +302,7 @@ def chosen(cache: Cache, names: Sequence[str], age: timedelta | None, now: datet
     return tuple(entry for entry in dict.fromkeys(meant) if age is None or now - entry.used > age)
 
 
-def remove(entries: Sequence[Entry]) -> None:
+def remove(entries: Sequence[CacheEntry]) -> None:
     """Remove entries; each is gone for whoever looks before its files are.
 
     Raises:
@@ -329,7 +329,7 @@ def age_of(text: str) -> timedelta:
     return timedelta(**{UNITS[found[2]]: int(found[1])})
 
 
-def _entries(folder: Path) -> Iterator[Entry | None]:
+def _entries(folder: Path) -> Iterator[CacheEntry | None]:
     """The entries of one kind; None for each thing that is none."""
     candidates = {path.stem for path in folder.glob("*.parquet")}
     for path in sorted(folder.iterdir()):
@@ -346,7 +346,7 @@ def _entries(folder: Path) -> Iterator[Entry | None]:
             yield read(path) if path.is_dir() and HASHED.fullmatch(path.name) else None
 
 
-def _outputs(path: Path) -> Entry | None:
+def _outputs(path: Path) -> CacheEntry | None:
     about = _json(path / kept.ABOUT)
     if about.get("kind") != kept.KIND:
         return None
@@ -356,14 +356,14 @@ def _outputs(path: Path) -> Entry | None:
     return _entry("outputs", path.name, (path,), said, texts.get("count"), state)
 
 
-def _index(path: Path) -> Entry | None:
+def _index(path: Path) -> CacheEntry | None:
     about = _json(path / index.ABOUT)
     if about.get("kind") != index.KIND:
         return None
     return _entry("indexes", path.name, (path,), str(about.get("spec", "")), about.get("documents"), COMPLETE)
 
 
-def _stage(path: Path) -> Entry | None:
+def _stage(path: Path) -> CacheEntry | None:
     if path.suffix not in (".json", ".parquet"):
         return None
     if not is_kept(path.with_suffix(".parquet")):  # one without the other
@@ -371,12 +371,12 @@ def _stage(path: Path) -> Entry | None:
     return _entry("stages", path.stem, (path, path.with_suffix(".json")), "candidates", None, COMPLETE)
 
 
-def _entry(kind: str, name: str, paths: tuple[Path, ...], about: str, items: int | None, state: str) -> Entry:
+def _entry(kind: str, name: str, paths: tuple[Path, ...], about: str, items: int | None, state: str) -> CacheEntry:
     files = [file for path in paths for file in (path.rglob("*") if path.is_dir() else (path,))]
     stats = [*_stats(paths), *(held := list(_stats(files)))]
     size = sum(each.st_size for each in held if stat.S_ISREG(each.st_mode))
     used = datetime.fromtimestamp(max((each.st_mtime for each in stats), default=0.0), UTC)
-    return Entry(kind, name, paths, about, items, size, used, state)
+    return CacheEntry(kind, name, paths, about, items, size, used, state)
 
 
 def _stats(paths: Sequence[Path]) -> Iterator[os.stat_result]:

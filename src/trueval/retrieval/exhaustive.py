@@ -29,7 +29,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.errors import InputError, PolicyError
-from trueval.evaluation.content_hashes import Content
+from trueval.evaluation.content_hashes import ContentHashes
 from trueval.evaluation.defaults import fill_defaults
 from trueval.evaluation.evaluate import Measures, score
 from trueval.evaluation.notes import notes_of
@@ -39,8 +39,8 @@ from trueval.forks import need_polars
 from trueval.judgments import Judgments
 from trueval.numerics import find_format
 from trueval.policy.conventions import Policy
-from trueval.retrieval.tiles.numpy_tiles import Arrays
-from trueval.retrieval.tiles.torch_tiles import Tensors
+from trueval.retrieval.tiles.numpy_tiles import ArrayProducts
+from trueval.retrieval.tiles.torch_tiles import TensorProducts
 from trueval.standings.counting import counter
 from trueval.standings.groups import starts_of
 from trueval.threads import in_threads
@@ -93,7 +93,7 @@ class Embeddings:
     device: str | None = None
     height: int = HEIGHT
     width: int | None = None
-    on: Arrays | Tensors = field(init=False, repr=False)
+    on: ArrayProducts | TensorProducts = field(init=False, repr=False)
     infinite: ClassVar[bool] = False  # products of finite numbers that are infinite have overflowed
 
     def __post_init__(self) -> None:
@@ -119,7 +119,9 @@ class Embeddings:
         dtype = "float64" if self.format == "float64" else "float32"
         plain = self.device is None and isinstance(self.documents[0], np.ndarray)
         object.__setattr__(
-            self, "on", Arrays(dtype, self.storage) if plain else Tensors(dtype, self.storage, self.device)
+            self,
+            "on",
+            ArrayProducts(dtype, self.storage) if plain else TensorProducts(dtype, self.storage, self.device),
         )
 
     def blocks(self, queries: Ints) -> Iterator[_Block]:
@@ -187,7 +189,7 @@ def evaluate_corpus(
     count = counter(source, judgments)
     notes = (*judgments.notes, *notes_of(source, judgments, count(chosen), unjudged, parsed, chosen))
     found = score(source.name, judgments.query_ids.to_list(), count, parsed, chosen, unjudged, notes)
-    return replace(found, content=Content({}, judgments))
+    return replace(found, content=ContentHashes({}, judgments))
 
 
 class _Block(ABC):

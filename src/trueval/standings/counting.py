@@ -20,9 +20,9 @@ from trueval.standings.corpus.corpus_counting import count_corpus
 from trueval.standings.corpus.corpus_scorer import CorpusScorer
 from trueval.standings.groups import TieGroups, find_groups, ranges, tie_groups
 from trueval.standings.input_rules import judgments_under, retrieved_only, whole_grades, with_empty_lists, without_first
-from trueval.standings.judged_pool import Pool, pool_of
+from trueval.standings.judged_pool import JudgedPool, pool_of
 from trueval.standings.list_positions import Lists, count_lists
-from trueval.standings.matching import Found, align, list_of, match
+from trueval.standings.matching import MatchedDocuments, align, list_of, match
 from trueval.standings.order import INPUT_ORDERS, TieOrder, hash_keys
 from trueval.standings.standings import NO_LIMIT, Bools, Floats, Ints, Standings
 from trueval.threads import side_by_side
@@ -36,7 +36,7 @@ PART = 1 << 17  # documents beyond which matching and sorting are done side by s
 
 
 @dataclass(frozen=True, eq=False)
-class Arrays:
+class ScoreArrays:
     """Scores and grades of the same documents, which have no ids.
 
     Attributes:
@@ -54,7 +54,7 @@ class Arrays:
     keep_zeros: bool = True
 
 
-Source: TypeAlias = "Run | Arrays | CorpusScorer"
+Source: TypeAlias = "Run | ScoreArrays | CorpusScorer"
 
 
 def count(source: Source, judgments: Judgments | None, policy: Policy) -> Standings:
@@ -72,7 +72,7 @@ def count(source: Source, judgments: Judgments | None, policy: Policy) -> Standi
         InputError: a score overflows the tie precision, or a grade is refused.
         PolicyError: the source lacks what a choice needs: ranks, document ids, or lists.
     """
-    if isinstance(source, Arrays):
+    if isinstance(source, ScoreArrays):
         found = _count_arrays(source, policy)
     elif judgments is None:
         raise InputError("A run is counted by its judgments. Got None; only arrays hold their own grades.")
@@ -108,10 +108,10 @@ class _Listed(NamedTuple):
 
     run: Run
     judgments: Judgments
-    pool: Pool
+    pool: JudgedPool
     lists: Lists
     groups: TieGroups
-    found: Found
+    found: MatchedDocuments
     row_of: Ints | None
 
 
@@ -131,9 +131,9 @@ def _listed(run: Run, judgments: Judgments, policy: Policy, *, matched: bool = T
     run = with_empty_lists(run)
     pool, query = pool_of(judgments), align(run.query_ids, judgments.query_ids)
 
-    def find() -> Found:
+    def find() -> MatchedDocuments:
         if not matched and not policy.judged_only:
-            return Found(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+            return MatchedDocuments(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
         return match(run, judgments, query, pool)
 
     def tie() -> tuple[Lists, TieGroups]:
@@ -203,7 +203,7 @@ def listed_documents(
     return Documents(frame.with_columns(pl.Series(name, values) for name, values in columns.items()), groups.size[held])
 
 
-def _count_arrays(arrays: Arrays, policy: Policy) -> Standings:
+def _count_arrays(arrays: ScoreArrays, policy: Policy) -> Standings:
     if policy.skip_first:
         raise PolicyError("skip_first needs a run with document ids. Drop the first results from the arrays instead.")
     scores, offsets = arrays.scores, arrays.offsets
@@ -213,11 +213,11 @@ def _count_arrays(arrays: Arrays, policy: Policy) -> Standings:
         scores, grades = scores[known], grades[known]
         offsets, known = np.searchsorted(np.flatnonzero(known), offsets), np.ones(len(scores), dtype=bool)
     item = (known if arrays.keep_zeros else grades > 0).nonzero()[0]
-    pool = Pool(list_of(item, offsets), grades[item], item, _count_by_list(known, offsets))
+    pool = JudgedPool(list_of(item, offsets), grades[item], item, _count_by_list(known, offsets))
     lists = Lists(round_to(scores, policy.tie_precision), offsets, np.arange(len(offsets) - 1))
     order = _array_order(offsets, policy.tie_order, policy.seed)
     groups = tie_groups(lists.scores, offsets)
-    return count_lists(pool, lists, groups, Found(item, np.arange(len(item))), order, depth=policy.depth)
+    return count_lists(pool, lists, groups, MatchedDocuments(item, np.arange(len(item))), order, depth=policy.depth)
 
 
 def _run_order(run: Run, row_of: Ints | None, name: str, seed: int) -> TieOrder:

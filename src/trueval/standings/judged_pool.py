@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from trueval.judgments import Judgments
 
 
-class Pool(NamedTuple):
+class JudgedPool(NamedTuple):
     """Judged documents, in any order.
 
     Attributes:
@@ -32,7 +32,7 @@ class Pool(NamedTuple):
     facets: Facets | None = None
 
 
-def pool_of(judgments: Judgments) -> Pool:
+def pool_of(judgments: Judgments) -> JudgedPool:
     """The judged documents: those with a grade of at least 0."""
     grades = judgments.frame["grade"].to_numpy()
     owner = np.repeat(np.arange(len(judgments.query_ids)), np.diff(judgments.offsets))
@@ -42,7 +42,9 @@ def pool_of(judgments: Judgments) -> Pool:
         grades = grades.copy()
         np.maximum.at(grades, facets.item, facets.grade)
         item = distinct(facets.item)
-    return Pool(owner[item], grades[item], item, np.bincount(owner[item], minlength=len(judgments.query_ids)), facets)
+    return JudgedPool(
+        owner[item], grades[item], item, np.bincount(owner[item], minlength=len(judgments.query_ids)), facets
+    )
 
 
 def _facets(frame: pl.DataFrame, owner: Ints) -> Facets:

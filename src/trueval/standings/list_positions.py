@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from trueval.standings.groups import TieGroups, find_groups
-from trueval.standings.judged_pool import Pool
-from trueval.standings.listed_rows import Rows, Totals, standings_of
-from trueval.standings.matching import Found, list_of
+from trueval.standings.judged_pool import JudgedPool
+from trueval.standings.listed_rows import ListedRows, ListTotals, standings_of
+from trueval.standings.matching import MatchedDocuments, list_of
 from trueval.standings.order import TieOrder, count_ahead
 from trueval.standings.standings import Floats, Ints, Standings
 
@@ -29,7 +29,13 @@ class Lists(NamedTuple):
 
 
 def count_lists(
-    pool: Pool, lists: Lists, groups: TieGroups, found: Found, order: TieOrder, *, depth: int | None = None
+    pool: JudgedPool,
+    lists: Lists,
+    groups: TieGroups,
+    found: MatchedDocuments,
+    order: TieOrder,
+    *,
+    depth: int | None = None,
 ) -> Standings:
     """Count above, tied and ahead of the judged documents found in some lists.
 
@@ -47,16 +53,16 @@ def count_lists(
     above = groups.start[of_row] - lists.offsets[owner]
     if depth is not None:  # what is past it in every order is not listed
         inside = above < depth
-        found = Found(found.position[inside], found.judged[inside])
+        found = MatchedDocuments(found.position[inside], found.judged[inside])
         owner, score, of_row, above = owner[inside], score[inside], of_row[inside], above[inside]
     ahead = count_ahead(groups, of_row, found.position, order)
     if order.open_from is not None:
         ahead[(groups.size[of_row] > 1) & (np.diff(lists.offsets)[owner] >= order.open_from)] = -1
-    rows = Rows(found.judged, score, above, groups.size[of_row], ahead)
+    rows = ListedRows(found.judged, score, above, groups.size[of_row], ahead)
     return standings_of(pool, rows, _totals(groups, lists, len(pool.judged), depth), depth)
 
 
-def _totals(groups: TieGroups, lists: Lists, queries: int, depth: int | None) -> Totals:
+def _totals(groups: TieGroups, lists: Lists, queries: int, depth: int | None) -> ListTotals:
     """How long the list of each query is, how much of it ties, and what its last group is."""
     listed, tied, largest, above, last = (np.zeros(queries, dtype=np.int64) for _ in range(5))
     absent = np.ones(queries, dtype=bool)
@@ -78,4 +84,4 @@ def _totals(groups: TieGroups, lists: Lists, queries: int, depth: int | None) ->
         final = groups.first[1:][some] - 1
         last[query] = groups.size[final]
         above[query] = groups.start[final] - lists.offsets[:-1][some]
-    return Totals(listed, tied, largest, above, last, absent)
+    return ListTotals(listed, tied, largest, above, last, absent)

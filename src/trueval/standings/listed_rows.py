@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trueval.standings.judged_pool import Pool
+from trueval.standings.judged_pool import JudgedPool
 from trueval.standings.standings import Bools, Floats, Ints, Standings
 
 
-class Rows(NamedTuple):
+class ListedRows(NamedTuple):
     """Judged documents that are listed, in any order.
 
     Attributes:
@@ -27,13 +27,13 @@ class Rows(NamedTuple):
     tied: Ints
     ahead: Ints
 
-    def take(self, chosen: Bools) -> Rows:
+    def take(self, chosen: Bools) -> ListedRows:
         """Some of them."""
         judged, score, above, tied, ahead = self
-        return Rows(judged[chosen], score[chosen], above[chosen], tied[chosen], ahead[chosen])
+        return ListedRows(judged[chosen], score[chosen], above[chosen], tied[chosen], ahead[chosen])
 
 
-class Totals(NamedTuple):
+class ListTotals(NamedTuple):
     """What the list of each query is as a whole, as Standings have it too; 0 where nothing is listed.
 
     Attributes:
@@ -53,7 +53,7 @@ class Totals(NamedTuple):
     absent: Bools
 
 
-def standings_of(pool: Pool, found: Rows, totals: Totals, depth: int | None) -> Standings:
+def standings_of(pool: JudgedPool, found: ListedRows, totals: ListTotals, depth: int | None) -> Standings:
     """Standings of the judged documents that are listed, sorted as Standings are.
 
     Args:

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.files.checks.duplicates import GOLDEN, half_hashes
-from trueval.standings.judged_pool import Pool
+from trueval.standings.judged_pool import JudgedPool
 from trueval.standings.standings import Ints
 from trueval.threads import in_threads
 
@@ -25,7 +25,7 @@ FILTER_SLOTS = 16  # for each wanted hash, so that one in 16 others at most pass
 MOST_BITS = 28  # of a filter: 256 MiB
 
 
-class Found(NamedTuple):
+class MatchedDocuments(NamedTuple):
     """Judged documents that the lists hold.
 
     Attributes:
@@ -44,7 +44,7 @@ def align(queries: pl.Series, evaluated: pl.Series) -> Ints:
     return found.cast(pl.Int64).fill_null(-1).to_numpy()
 
 
-def match(run: Run, judgments: Judgments, query_of: Ints, pool: Pool) -> Found:
+def match(run: Run, judgments: Judgments, query_of: Ints, pool: JudgedPool) -> MatchedDocuments:
     """Find the judged documents in the run: by hash first, which leaves few rows to compare as strings."""
     listed, judged = run.documents["doc_id"], judgments.frame["doc_id"].gather(pool.item)
     hashes = half_hashes(judged)
@@ -59,15 +59,17 @@ def match(run: Run, judgments: Judgments, query_of: Ints, pool: Pool) -> Found:
     alike = np.flatnonzero(np.append(wanted, -1)[place] == key)
     position, found = position[alike], order[place[alike]]
     same = (listed.gather(position) == judged.gather(found)).to_numpy()
-    return Found(position[same], found[same])
+    return MatchedDocuments(position[same], found[same])
 
 
-def _match_strings(listed: pl.Series, judged: pl.Series, position: Ints, query: Ints, pool: Pool) -> Found:
+def _match_strings(
+    listed: pl.Series, judged: pl.Series, position: Ints, query: Ints, pool: JudgedPool
+) -> MatchedDocuments:
     """Compare candidates with all judged documents of their queries, as two of these have the same hash."""
     candidates = pl.DataFrame({"query": query, "doc": listed.gather(position), "position": position})
     known = pl.DataFrame({"query": pool.query, "doc": judged}).with_row_index("judged")
     both = candidates.join(known, on=["query", "doc"])
-    return Found(both["position"].to_numpy(), both["judged"].cast(pl.Int64).to_numpy())
+    return MatchedDocuments(both["position"].to_numpy(), both["judged"].cast(pl.Int64).to_numpy())
 
 
 def _key(query: Ints, hashes: Hashes) -> Ints:

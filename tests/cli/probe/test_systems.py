@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from trueval.cli.probe.join import SearchOptions
-from trueval.cli.probe.noise import SystemOptions
+from trueval.cli.probe.join import CollectionSearchOptions
+from trueval.cli.probe.noise import ProbeSystemOptions
 from trueval.errors import PolicyError
 from trueval.probes.probe_systems import systems
 
@@ -19,10 +19,10 @@ def test_two_systems_of_one_name_are_refused(tmp_path: Path) -> None:
         files.append(tmp_path / folder / "same.toml")
         files[-1].write_text('[sparse]\nindex = "bm25"\n', encoding="utf-8")
     with pytest.raises(PolicyError, match="two systems are called same"):
-        SearchOptions(pipelines=files).settings("en")
+        CollectionSearchOptions(pipelines=files).settings("en")
     with pytest.raises(PolicyError, match="two systems are called same"):
-        SystemOptions(pipelines=files).found("en")
-    assert list(SearchOptions(pipelines=files[:1], bm25=True).settings("en")) == ["bm25", "same"]
+        ProbeSystemOptions(pipelines=files).found("en")
+    assert list(CollectionSearchOptions(pipelines=files[:1], bm25=True).settings("en")) == ["bm25", "same"]
 
 
 def test_systems_are_called_by_the_name_of_a_model_and_not_by_its_folders() -> None:

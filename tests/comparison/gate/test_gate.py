@@ -16,7 +16,7 @@ from trueval.comparison.compare import compare_scores
 from trueval.comparison.gate.drop_checks import verdict_of
 from trueval.comparison.gate.gate import Limit, MaxDrop, MaxRange, Minimum, MinQueries, parse_limit
 from trueval.errors import InputError, MeasureError, PolicyError
-from trueval.evaluation.content_hashes import Content
+from trueval.evaluation.content_hashes import ContentHashes
 from trueval.evaluation.scores import results
 from trueval.policy.policy import Policy
 
@@ -335,19 +335,19 @@ def test_a_baseline_of_the_same_name_is_another_run() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"content": Content({"judgments": "b"})}, "different judgments, so"),
-        ({"content": Content({"judgments": "a", "corpus": "d"})}, "different documents, so"),
-        ({"content": Content({"judgments": "a", "unjudged": 1.0})}, "different grades of unjudged documents, so"),
+        ({"content": ContentHashes({"judgments": "b"})}, "different judgments, so"),
+        ({"content": ContentHashes({"judgments": "a", "corpus": "d"})}, "different documents, so"),
+        ({"content": ContentHashes({"judgments": "a", "unjudged": 1.0})}, "different grades of unjudged documents, so"),
         ({"policy": Policy(rel=2)}, r"different policies \(rel 2 and 1\), so"),
         ({"query_ids": tuple(f"q{at}" for at in range(1, 51))}, r"different queries \(2 are evaluated for one"),
         (
-            {"policy": Policy(depth=5), "content": Content({"judgments": "b"})},
+            {"policy": Policy(depth=5), "content": ContentHashes({"judgments": "b"})},
             r"different judgments and policies \(depth 5 and None\), so",
         ),
     ],
 )
 def test_a_gate_refuses_what_was_measured_otherwise(change: dict[str, object], said: str) -> None:
-    known = Content({"judgments": "a", "corpus": "c", "run": "r"})
+    known = ContentHashes({"judgments": "a", "corpus": "c", "run": "r"})
     base = replace(BASE, content=known)
     (check,) = tv.gate(replace(lost(0), **{"content": known, **change}), [MaxDrop(None, 0.5)], baseline=base)
     assert (check.name, check.passed, check.verdict) == ("comparable", False, "failed")
@@ -356,8 +356,8 @@ def test_a_gate_refuses_what_was_measured_otherwise(change: dict[str, object], s
 
 def test_what_changes_no_number_is_not_refused() -> None:
     """The name of a convention, the run itself, a hash that one of the two lacks."""
-    base = replace(BASE, content=Content({"judgments": "a", "run": "r"}), policy=Policy(convention="own", seed=4))
-    run = replace(lost(0.3), content=Content({"judgments": "a", "run": "s", "corpus": "c"}))
+    base = replace(BASE, content=ContentHashes({"judgments": "a", "run": "r"}), policy=Policy(convention="own", seed=4))
+    run = replace(lost(0.3), content=ContentHashes({"judgments": "a", "run": "s", "corpus": "c"}))
     (check,) = tv.gate(run, [MaxDrop(None, 0.01)], baseline=base)
     assert check.name == "max-drop"
 

@@ -12,7 +12,7 @@ from trueval.comparison.gate.gate import Limit, MaxDrop, MaxRange, Minimum, MinQ
 from trueval.comparison.gate.sample_size_checks import enough
 from trueval.comparison.limits import EVERY, FEWEST
 from trueval.errors import InputError, PolicyError
-from trueval.evaluation.content_hashes import Content
+from trueval.evaluation.content_hashes import ContentHashes
 from trueval.evaluation.scores import Scores
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
@@ -149,12 +149,12 @@ def test_a_run_that_is_its_own_baseline_fails() -> None:
     scores = evaluated(10)
     for baseline in (scores, "run"):
         assert failed(scores, MaxDrop(None, 0), baseline=baseline, when_same="pass") == [("distinct", None, None)]
-    same = [replace(scores, name=name, content=Content({"run": "the rows"})) for name in ("new", "old")]
+    same = [replace(scores, name=name, content=ContentHashes({"run": "the rows"})) for name in ("new", "old")]
     assert failed(same[0], MaxDrop(None, 0), baseline=same[1]) == [("distinct", None, None)]
     assert failed(same[0], MaxDrop(None, 0), baseline=same[1], when_same="pass") == []
     (check, *_) = tv.gate(same[0], [MaxDrop(None, 0)], baseline=same[1])
     assert "new holds the same rows as its baseline old, so nothing was compared." in check.line
-    other = replace(same[1], content=Content({"run": "other rows"}))
+    other = replace(same[1], content=ContentHashes({"run": "other rows"}))
     assert failed(same[0], MaxDrop(None, 0), baseline=other) == []
 
 

@@ -12,10 +12,10 @@ from tests.comparison.made_scores import LOSS, made_scores
 
 import trueval as tv
 from trueval.comparison.gate.gate import MaxDrop, MaxRange, gate
-from trueval.comparison.gate.self_test import Group, _groups, joint_intervals, self_test
+from trueval.comparison.gate.self_test import CheckGroup, _groups, joint_intervals, self_test
 from trueval.comparison.resampling.alignment import align
-from trueval.comparison.resampling.intervals import Draws
-from trueval.comparison.resampling.shared_tie_intervals import Ties, joint_ends
+from trueval.comparison.resampling.intervals import ResampleDraws
+from trueval.comparison.resampling.shared_tie_intervals import WorldTies, joint_ends
 from trueval.errors import InputError, PolicyError
 
 RNG = np.random.default_rng(3)
@@ -36,10 +36,10 @@ def test_without_a_swap_a_world_is_what_the_gate_sees() -> None:
     checks = gate(run, [MaxDrop(None, 0.01)], baseline=base)
     difference = (run.expected - base.expected)[:, None]
     reach = (run.sd + base.sd)[:, None]
-    group = Group(
+    group = CheckGroup(
         difference, difference - reach, difference + reach, reach**2, np.ones(60), np.zeros(3, dtype=np.int64)
     )
-    (found,) = joint_intervals([group], Draws(10_000, 0, 1, 0.95))
+    (found,) = joint_intervals([group], ResampleDraws(10_000, 0, 1, 0.95))
     for check, (low, high) in zip(checks, found[0], strict=True):
         assert (check.low, check.high) == pytest.approx((low, high), abs=0.004)
 
@@ -64,15 +64,17 @@ def test_of_ties_that_are_not_known_the_bounds_swap_too() -> None:
     run, base = pair(40, "AP", 0.0)
     difference = (run.expected - base.expected)[:, None]
     unknown = np.full((40, 1, 1), math.nan)
-    group = Group(difference, difference - 0.1, difference + 0.3, unknown, np.ones(40), np.zeros(1, dtype=np.int64))
+    group = CheckGroup(
+        difference, difference - 0.1, difference + 0.3, unknown, np.ones(40), np.zeros(1, dtype=np.int64)
+    )
     turned = group._replace(apart=-difference, lowest=-difference - 0.3, highest=-difference + 0.1)
-    one, other = (joint_intervals([each], Draws(2_000, 0, 1, 0.95))[0][0, 0] for each in (group, turned))
+    one, other = (joint_intervals([each], ResampleDraws(2_000, 0, 1, 0.95))[0][0, 0] for each in (group, turned))
     assert one == pytest.approx(-other[::-1], abs=1e-12)
     assert one[0] < difference.mean() - 0.09
     assert one[1] > difference.mean() + 0.29
 
 
-def drawn_groups(seed: int) -> list[Group]:
+def drawn_groups(seed: int) -> list[CheckGroup]:
     """One or two groups of worlds with ties, equal differences, clusters, few units."""
     rng, groups = np.random.default_rng(seed), []
     worlds = int(rng.integers(1, 4))
@@ -82,14 +84,14 @@ def drawn_groups(seed: int) -> list[Group]:
         apart[:, :, 0] *= rng.integers(2)
         variance = np.where(rng.random((units, 1, checks)) < 0.4, rng.random((units, 1, checks)) * 0.1, 0.0)
         sizes = rng.integers(1, 6, units).astype(float) if rng.random() < 0.5 else np.ones(units)
-        groups.append(Group(apart, apart, apart, variance, sizes, rng.integers(0, 2, checks)))
+        groups.append(CheckGroup(apart, apart, apart, variance, sizes, rng.integers(0, 2, checks)))
     return groups
 
 
 @pytest.mark.parametrize("seed", range(25))
 def test_intervals_of_many_worlds_are_those_of_each_alone(seed: int) -> None:
-    groups, draws = drawn_groups(seed), Draws(500, seed, 1, 0.95)
-    ties = [Ties.of(each.variance[:, 0], each.sizes, each.run, draws) for each in groups]
+    groups, draws = drawn_groups(seed), ResampleDraws(500, seed, 1, 0.95)
+    ties = [WorldTies.of(each.variance[:, 0], each.sizes, each.run, draws) for each in groups]
 
     def found(is_open: bool) -> list[np.ndarray]:
         opens = [lambda low, _: np.full(low.shape, is_open)] * len(groups)
@@ -113,10 +115,12 @@ def test_what_is_not_asked_for_decides_nothing(monkeypatch: pytest.MonkeyPatch, 
 
     quick, asked = found(), []
 
-    def as_compared(apart: list[np.ndarray], ties: list[Ties], _: object) -> list[np.ndarray]:
+    def as_compared(apart: list[np.ndarray], ties: list[WorldTies], _: object) -> list[np.ndarray]:
         asked.append(len(apart))
         groups = [
-            Group(each, each, each, shared.grid.values[:, None], shared.sizes.units, np.zeros(each.shape[2], dtype=int))
+            CheckGroup(
+                each, each, each, shared.grid.values[:, None], shared.sizes.units, np.zeros(each.shape[2], dtype=int)
+            )
             for each, shared in zip(apart, ties, strict=True)
         ]
         return joint_intervals(groups, ties[0].draws)

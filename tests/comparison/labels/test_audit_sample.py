@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from trueval.comparison.labels.audit_sample import Audited
+from trueval.comparison.labels.audit_sample import AuditSample
 from trueval.comparison.labels.label_source import people_only
 from trueval.errors import InputError
 from trueval.judgments import Judgments
@@ -45,7 +45,7 @@ def write(folder: Path, sample: Any = SAMPLE, items: list[Any] = ITEMS, people: 
 
 
 def test_what_people_graded_is_read_with_its_design(tmp_path: Path) -> None:
-    found = Audited.read(write(tmp_path))
+    found = AuditSample.read(write(tmp_path))
     assert (found.design, found.scale, dict(found.population)) == ("documents", (1.0, 5.0), {"low": 7, "high": 3})
     assert found.items.rows() == [("q1", "a", "low"), ("q1", "b", "high"), ("q2", "é", "low")]
     assert found.labels.rows() == [("q1", "a", 4.0)]
@@ -54,14 +54,14 @@ def test_what_people_graded_is_read_with_its_design(tmp_path: Path) -> None:
 
 
 def test_an_audit_that_nobody_answered_has_no_labels(tmp_path: Path) -> None:
-    found = Audited.read(str(write(tmp_path, people=None)))
+    found = AuditSample.read(str(write(tmp_path, people=None)))
     assert len(found.labels) == 0
     assert found.labels.columns == ["query_id", "doc_id", "grade"]
 
 
 def test_peoples_grades_take_the_place_of_the_judges_and_leave_the_rest(tmp_path: Path) -> None:
     judge = Judgments.from_dict({"q2": {"z": 1, "é": 2}, "q1": {"b": 3, "a": 1}}).with_sources({"a": "s", "z": "s"})
-    over = Audited.read(write(tmp_path)).over(judge)
+    over = AuditSample.read(write(tmp_path)).over(judge)
     assert over.frame.rows() == [("q2", "z", 1.0), ("q2", "é", 2.0), ("q1", "b", 3.0), ("q1", "a", 4.0)]
     assert over.source_codes is judge.source_codes
     assert judge.frame["grade"].to_list() == [1.0, 2.0, 3.0, 1.0]
@@ -95,31 +95,31 @@ def test_files_that_are_wrong_are_refused_with_file_and_line(
     tmp_path: Path, changed: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
-        Audited.read(write(tmp_path, **changed))
+        AuditSample.read(write(tmp_path, **changed))
 
 
 def test_a_folder_that_is_no_audit_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"sample\.json: cannot be read .*trueval golden audit"):
-        Audited.read(tmp_path)
+        AuditSample.read(tmp_path)
     write(tmp_path)
     (tmp_path / "items.jsonl").unlink()
     with pytest.raises(InputError, match=r"items\.jsonl: cannot be read"):
-        Audited.read(tmp_path)
+        AuditSample.read(tmp_path)
 
 
 def test_in_memory_too_labels_must_be_of_the_sample_and_on_its_scale() -> None:
     items = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "stratum": ["s", "s"]})
     said = items.select("query_id", "doc_id", grade=pl.Series([1.0, 2.0]))
     with pytest.raises(InputError, match=r"the grade of document 'b' in query 'q' is 2\. It must be from 0 to 1"):
-        Audited("documents", items, said, {"s": 4}, (0.0, 1.0))
+        AuditSample("documents", items, said, {"s": 4}, (0.0, 1.0))
     with pytest.raises(InputError, match=r"a label is of a passage that is not in the sample"):
-        Audited("documents", items.head(1), said, {"s": 4}, (0.0, 3.0))
+        AuditSample("documents", items.head(1), said, {"s": 4}, (0.0, 3.0))
     with pytest.raises(InputError, match=r"a passage is there twice"):
-        Audited("documents", pl.concat([items, items]), said, {"s": 4}, (0.0, 3.0))
+        AuditSample("documents", pl.concat([items, items]), said, {"s": 4}, (0.0, 3.0))
     with pytest.raises(InputError, match=r"stratum 's' has 2 passages in the sample and a population of 1"):
-        Audited("documents", items, said, {"s": 1}, (0.0, 3.0))
+        AuditSample("documents", items, said, {"s": 1}, (0.0, 3.0))
     with pytest.raises(InputError, match=r"stratum 'queries' has 1 queries in the sample and a population of 0"):
-        Audited("queries", items, said, {"s": 1}, (0.0, 3.0))
+        AuditSample("queries", items, said, {"s": 1}, (0.0, 3.0))
 
 
 @pytest.mark.parametrize(
@@ -129,6 +129,8 @@ def test_skipped_passages_of_whole_queries_are_counted(skipped: str, words: str)
     items = pl.DataFrame({"query_id": ["q"] * 3, "doc_id": ["a", "b", "c"], "stratum": ["queries"] * 3})
     said = [("q", document, 1.0) for document in "abc" if document not in skipped]
     labels = pl.DataFrame(said, schema=["query_id", "doc_id", "grade"], orient="row")
-    audited = Audited("queries", items, labels, {"queries": 2}, (0.0, 1.0), frozenset(("q", each) for each in skipped))
+    audited = AuditSample(
+        "queries", items, labels, {"queries": 2}, (0.0, 1.0), frozenset(("q", each) for each in skipped)
+    )
     judgments = Judgments.from_dict({"q": {"a": 0, "b": 1, "c": 0}, "r": {"a": 1}})
     assert f"; {words} the judge's grade." in " ".join(people_only(judgments, audited).notes)

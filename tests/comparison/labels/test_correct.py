@@ -13,9 +13,9 @@ import pytest
 
 from trueval import Judgments, Run, evaluate
 from trueval.comparison.labels.audit_planning import labels_needed
-from trueval.comparison.labels.audit_sample import Audited
+from trueval.comparison.labels.audit_sample import AuditSample
 from trueval.comparison.labels.correct import correct
-from trueval.comparison.labels.correction import Corrected
+from trueval.comparison.labels.correction import CorrectedResults
 from trueval.errors import InputError, PolicyError
 from trueval.report.formats import to_json
 
@@ -37,18 +37,18 @@ def tied_run(queries: int, seed: int) -> dict[str, dict[str, float]]:
     return {f"q{i}": {d: float(rng.integers(3)) for d in f"{DOCUMENTS}xy"} for i in range(queries)}
 
 
-def audit(people: Grades, queries: int, sampled: list[str], scale: tuple[float, float] = (0.0, 3.0)) -> Audited:
+def audit(people: Grades, queries: int, sampled: list[str], scale: tuple[float, float] = (0.0, 3.0)) -> AuditSample:
     rows = [(q, d, "queries", float(g)) for q in sampled for d, g in people[q].items()]
     frame = pl.DataFrame(rows, schema=["query_id", "doc_id", "stratum", "grade"], orient="row")
-    return Audited("queries", frame.drop("grade"), frame.drop("stratum"), {"queries": queries}, scale)
+    return AuditSample("queries", frame.drop("grade"), frame.drop("stratum"), {"queries": queries}, scale)
 
 
-def passages(people: Grades, rows: list[tuple[str, str]], scale: tuple[float, float] = (0.0, 3.0)) -> Audited:
+def passages(people: Grades, rows: list[tuple[str, str]], scale: tuple[float, float] = (0.0, 3.0)) -> AuditSample:
     """Passages of one stratum."""
     of = [(q, d, "all", float(people[q][d])) for q, d in rows]
     frame = pl.DataFrame(of, schema=["query_id", "doc_id", "stratum", "grade"], orient="row")
     count = sum(len(each) for each in people.values())
-    return Audited("documents", frame.drop("grade"), frame.drop("stratum"), {"all": count}, scale)
+    return AuditSample("documents", frame.drop("grade"), frame.drop("stratum"), {"all": count}, scale)
 
 
 MEASURES = ["nDCG@3", "P@3", "RR", "AP", "Rprec"]
@@ -325,7 +325,7 @@ def test_queries_that_are_not_answered_whole_are_left_out_and_skipped_passages_s
         ~((pl.col("query_id") == "q3") & (pl.col("doc_id") == "g"))
         & ~((pl.col("query_id") == "q2") & (pl.col("doc_id") == "a"))
     )
-    some = Audited("queries", whole.items, labels, {"queries": 8}, (0.0, 3.0), frozenset({("q2", "a")}))
+    some = AuditSample("queries", whole.items, labels, {"queries": 8}, (0.0, 3.0), frozenset({("q2", "a")}))
     found = correct(run, judge, some, "P@3").of("run", "P@3")
     assert (found.queries, found.labels, found.skipped) == (3, 20, 1)
     assert [warning.split(":")[0] for warning in found.warnings] == [
@@ -349,7 +349,7 @@ def test_labels_that_are_not_of_these_judgments_are_refused() -> None:
         correct(run, broken, sampled, "P@3")
     more = {**judge, "q0": {**judge["q0"], "new": 1}}  # judged after the sample was drawn: q0 is not whole any more
     assert correct(run, more, sampled, "P@3").of("run", "P@3").queries == 2
-    nobody = Audited("queries", sampled.items, sampled.labels.clear(), {"queries": 6}, (0.0, 3.0))
+    nobody = AuditSample("queries", sampled.items, sampled.labels.clear(), {"queries": 6}, (0.0, 3.0))
     with pytest.raises(InputError, match=r"nobody has graded any of its 21 passages"):
         correct(run, judge, nobody, "P@3")
 
@@ -371,7 +371,7 @@ def test_choices_that_are_unknown_are_refused() -> None:
 
 def test_the_json_has_the_entries_of_the_design_page_and_no_nan() -> None:
     judge, people, run = made(6, 1), made(6, 2), tied_run(6, 3)
-    found: Corrected = correct(run, Judgments.of(judge), audit(people, 6, ["q0", "q1", "q2"]), "P@3 gm(AP)")
+    found: CorrectedResults = correct(run, Judgments.of(judge), audit(people, 6, ["q0", "q1", "q2"]), "P@3 gm(AP)")
     told = json.loads(to_json(found.to_dict()))
     assert (told["kind"], told["format"], told["design"]) == ("corrected", 1, "queries")
     entry = told["runs"][0]["corrected"][0]

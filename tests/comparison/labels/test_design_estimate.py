@@ -12,7 +12,7 @@ from tests.comparison.labels.test_correct import audit, made, tied_run
 
 from trueval.comparison.labels.correct import correct
 from trueval.comparison.labels.design_estimate import interval
-from trueval.measures.span import ANYTHING, FROM_ZERO, UNIT, Span
+from trueval.measures.span import ANYTHING, FROM_ZERO, UNIT, ValueRange
 
 MANY = 1e9  # degrees of freedom, with which t is normal
 
@@ -27,9 +27,11 @@ def test_of_zeros_and_ones_each_end_is_the_farther_one_of_wilson_and_wald(succes
     assert found.high == pytest.approx(min(1.0, max(wilson.high, share + half)), abs=1e-7)
 
 
-@pytest.mark.parametrize("span", [UNIT, FROM_ZERO, Span(-math.inf, 5.0), Span(-2.0, 3.0), Span(-1.0, 1.0)])
+@pytest.mark.parametrize(
+    "span", [UNIT, FROM_ZERO, ValueRange(-math.inf, 5.0), ValueRange(-2.0, 3.0), ValueRange(-1.0, 1.0)]
+)
 @pytest.mark.parametrize("place", [0.02, 0.3, 0.9])
-def test_score_ends_solve_the_equation(span: Span, place: float) -> None:
+def test_score_ends_solve_the_equation(span: ValueRange, place: float) -> None:
     low, high = max(span.low, -2.0), min(span.high, 5.0)
     middle, se = low + place * (high - low), 0.05 * (high - low)
     half = float(t.ppf(0.975, 9)) * se
@@ -58,7 +60,7 @@ def test_without_a_span_it_is_the_t_interval() -> None:
 def test_ends_lie_in_the_span_and_never_inside_the_t_interval_that_is_cut() -> None:
     rng = np.random.default_rng(7)
     for _ in range(300):
-        span = (UNIT, FROM_ZERO, Span(-1.0, 1.0))[rng.integers(3)]
+        span = (UNIT, FROM_ZERO, ValueRange(-1.0, 1.0))[rng.integers(3)]
         # Of estimates too that a judge who errs put outside the span.
         estimate, se, degrees = rng.uniform(-0.3, 1.3), 10 ** rng.uniform(-4, 0), int(rng.integers(1, 60))
         found = interval(estimate, se**2, degrees, 0.95, span)

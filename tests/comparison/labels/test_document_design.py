@@ -10,7 +10,7 @@ import pytest
 from tests.comparison.labels.test_correct import DOCUMENTS, made, passages, tied_run
 
 from trueval import evaluate
-from trueval.comparison.labels.audit_sample import Audited
+from trueval.comparison.labels.audit_sample import AuditSample
 from trueval.comparison.labels.contributions import Contributions
 from trueval.comparison.labels.correct import correct
 from trueval.comparison.labels.design_estimate import NEW, THESE
@@ -114,7 +114,7 @@ def test_merging_is_said() -> None:
     every = [(q, d) for q in people for d in DOCUMENTS]
     of = passages(people, every[::2])
     items = of.items.with_columns(stratum=pl.Series(["a"] * 13 + ["b"]))
-    audited = Audited("documents", items, of.labels, {"a": 20, "b": 8}, (0.0, 3.0))
+    audited = AuditSample("documents", items, of.labels, {"a": 20, "b": 8}, (0.0, 3.0))
     found = correct(tied_run(4, 3), judge, audited, "P@3").of("run", "P@3")
     assert "2 strata were merged to 1: the others have fewer than 2 answers." in found.warnings
     assert [each.name for each in found.strata] == ["a + b"]

@@ -8,7 +8,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from trueval.comparison.labels.prediction_powered import Units, correlation, rounding, total, tuned
+from trueval.comparison.labels.prediction_powered import LabeledUnits, correlation, rounding, total, tuned
 
 PEOPLE = [Fraction(3, 4), Fraction(1, 8), Fraction(1, 2), Fraction(1), Fraction(0), Fraction(5, 8)]
 JUDGE = [Fraction(1), Fraction(1, 4), Fraction(5, 8), Fraction(3, 4), Fraction(1, 2), Fraction(1, 8)]
@@ -62,14 +62,14 @@ def naive(
     return estimate, variance
 
 
-def units(strata: list[tuple[int, list[tuple[Fraction, Fraction]]]], judge_total: Fraction) -> Units:
+def units(strata: list[tuple[int, list[tuple[Fraction, Fraction]]]], judge_total: Fraction) -> LabeledUnits:
     rows = [(p, j, h) for h, (_, own) in enumerate(strata) for p, j in own]
     people, judge, stratum = (np.array(column) for column in zip(*rows, strict=True))
     sizes = np.array([float(size) for size, _ in strata])
-    return Units(people.astype(float), judge.astype(float), stratum.astype(np.int64), sizes, float(judge_total))
+    return LabeledUnits(people.astype(float), judge.astype(float), stratum.astype(np.int64), sizes, float(judge_total))
 
 
-def same(found: Units, weight: Fraction | None, expected: tuple[Fraction, Fraction]) -> None:
+def same(found: LabeledUnits, weight: Fraction | None, expected: tuple[Fraction, Fraction]) -> None:
     weights = tuned(found) if weight is None else np.full(len(found.people), float(weight))
     ours = total(found, weights)
     assert ours.estimate == pytest.approx(float(expected[0]), abs=1e-12)
@@ -135,7 +135,7 @@ def test_of_all_worlds_the_variance_for_new_queries_is_the_truth(weight: Fractio
 def test_strata_drawn_whole_weigh_as_if_a_part_were_drawn() -> None:
     """Of populations c times as large the factors are c (c - 1) n, those of whole strata n: the same weights."""
     people, judge = (np.array(values, dtype=float) for values in (PEOPLE, JUDGE))
-    whole = Units(people, judge, np.array([0, 0, 1, 1, 1, 1]), np.array([2.0, 4.0]), float(judge.sum()))
+    whole = LabeledUnits(people, judge, np.array([0, 0, 1, 1, 1, 1]), np.array([2.0, 4.0]), float(judge.sum()))
     part = whole._replace(population=5 * whole.population)
     assert 0 < tuned(part)[0] < 1
     assert tuned(whole) == pytest.approx(tuned(part))
@@ -147,7 +147,7 @@ def test_where_there_are_no_values_rounding_is_no_less_than_nothing() -> None:
 
 def test_a_judge_that_says_the_same_of_all_has_no_weight() -> None:
     people = np.array([0.1, 0.4, 0.9])
-    found = Units(people, np.full(3, 0.3), np.zeros(3, dtype=np.int64), np.array([10.0]), 3.0)
+    found = LabeledUnits(people, np.full(3, 0.3), np.zeros(3, dtype=np.int64), np.array([10.0]), 3.0)
     assert tuned(found).tolist() == [0.0, 0.0, 0.0]
     assert np.isnan(correlation(found))
     assert total(found, tuned(found)).estimate == pytest.approx(10 * people.mean())
@@ -162,7 +162,7 @@ FIFTHS = [0.4 - 0.2, 0.6 - 0.4, 0.8 - 0.6, 1.0 - 0.8]
 def test_a_judge_whose_values_differ_by_rounding_has_no_weight(pattern: list[int], strata: list[int]) -> None:
     people, judge = np.array([0.0, 0.2, -0.2, 0.4, 0.0, -0.2]), np.array([FIFTHS[at] for at in pattern])
     sizes = np.array([10.0, 20.0])[: max(strata) + 1]
-    found = Units(people, judge, np.array(strata), sizes, 3.0, rounding(np.array([1.0])))
+    found = LabeledUnits(people, judge, np.array(strata), sizes, 3.0, rounding(np.array([1.0])))
     assert len(set(judge.tolist())) > 1
     assert tuned(found).tolist() == [0.0] * 6
     assert np.isnan(correlation(found))
@@ -171,8 +171,8 @@ def test_a_judge_whose_values_differ_by_rounding_has_no_weight(pattern: list[int
 def test_what_is_rounding_is_asked_without_each_unit() -> None:
     """Without the one value that differs the others are the same; without another one they differ."""
     people, judge = np.array([0.0, 0.2, 0.1, 0.4]), np.array([FIFTHS[1], FIFTHS[2], FIFTHS[0], 0.6])
-    found = Units(people, judge, np.zeros(4, dtype=np.int64), np.array([10.0]), 3.0, rounding(np.array([1.0])))
-    alike = Units(people, np.array([0.2, 0.2, 0.2, 0.6]), found.stratum, found.population, 3.0)
+    found = LabeledUnits(people, judge, np.zeros(4, dtype=np.int64), np.array([10.0]), 3.0, rounding(np.array([1.0])))
+    alike = LabeledUnits(people, np.array([0.2, 0.2, 0.2, 0.6]), found.stratum, found.population, 3.0)
     assert tuned(found)[3] == 0.0
     assert tuned(found) == pytest.approx(tuned(alike), abs=1e-12)
     assert (tuned(found)[:3] > 0).all()
@@ -182,14 +182,14 @@ def test_what_is_rounding_is_asked_without_each_unit() -> None:
 def test_without_a_unit_far_from_the_others_the_weight_is_that_of_the_others(far: float) -> None:
     """Sums of squares less the square of one that is far larger would have lost the digits of the rest."""
     people, judge = np.array([0.1, 0.7, 0.3, 0.2, 0.9]), np.array([0.2, 0.8, 0.5, 0.1, far])
-    found = Units(people, judge, np.zeros(5, dtype=np.int64), np.array([10.0]), 3.0)
+    found = LabeledUnits(people, judge, np.zeros(5, dtype=np.int64), np.array([10.0]), 3.0)
     rest = np.cov(people[:4], judge[:4])
     assert tuned(found)[4] == pytest.approx(rest[0, 1] / rest[1, 1], rel=1e-9)
 
 
 def test_a_judge_that_is_always_right_leaves_nothing_open() -> None:
     people = np.array([0.1, 0.4, 0.9, 0.2])
-    found = Units(people, people, np.array([0, 0, 1, 1]), np.array([10.0, 30.0]), 17.0)
+    found = LabeledUnits(people, people, np.array([0, 0, 1, 1]), np.array([10.0, 30.0]), 17.0)
     ours = total(found, tuned(found))
     assert tuned(found).tolist() == [1.0] * 4
     assert ours.estimate == pytest.approx(17.0)
@@ -201,7 +201,7 @@ def test_degrees_are_at_most_one_less_than_the_answers_and_few_where_few_values_
 
     def degrees(people: np.ndarray, sizes: list[int], populations: list[float]) -> float:
         strata = np.repeat(np.arange(len(sizes)), sizes)
-        return total(Units(people, people, strata, np.array(populations), 0.0), np.zeros(9)).degrees
+        return total(LabeledUnits(people, people, strata, np.array(populations), 0.0), np.zeros(9)).degrees
 
     assert degrees(even, [9], [50.0]) == pytest.approx(8)
     # s^2 = 9, m_4 = 1/9 (8 1^4 + 8^4) = 456: Var(s^2) = (456 - 81 * 6/8) / 9 = 43.92, 2 * 81 / 43.92
@@ -219,7 +219,9 @@ def test_on_disjoint_samples_the_estimate_and_its_variance_are_those_of_ppi_pyth
     judge = 0.6 * people + 0.4 * rng.random(60)
     others = np.tile(judge, 4)  # as spread as the labeled ones: they take the variance of each sample, we of one
     whole, part = 300.0, 60 / 300
-    found = Units(people, judge, np.zeros(60, dtype=np.int64), np.array([whole]), float(judge.sum() + others.sum()))
+    found = LabeledUnits(
+        people, judge, np.zeros(60, dtype=np.int64), np.array([whole]), float(judge.sum() + others.sum())
+    )
     for weight in (0.4, 1.0):
         ours = total(found, np.full(60, weight))
         point = ppi.ppi_mean_pointestimate(people, judge, others, lam=(1 - part) * weight)

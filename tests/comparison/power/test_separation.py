@@ -12,18 +12,18 @@ from tests.comparison.separation_worlds import separated
 
 from trueval.comparison.power.power_analysis import power_of_scores
 from trueval.comparison.power.sample_size import least_difference
-from trueval.comparison.power.separation import Population, Rise, _bar, _beyond
+from trueval.comparison.power.separation import SeparationRise, UnitPopulation, _bar, _beyond
 from trueval.comparison.resampling.paired_tests import randomization_test
 from trueval.comparison.resampling.resampled_sums import SignPatterns
 
 ASKED = {"level": 0.95, "power": 0.8}
 
 
-def population(values: np.ndarray, ties: float = 0.0, codes: np.ndarray | None = None) -> Population:
+def population(values: np.ndarray, ties: float = 0.0, codes: np.ndarray | None = None) -> UnitPopulation:
     """Of [query, run], every pair."""
     pairs = np.array(list(combinations(range(values.shape[1]), 2)))
     codes = np.arange(len(values)) if codes is None else codes
-    return Population.of(values, np.full(values.shape, ties), codes, pairs)
+    return UnitPopulation.of(values, np.full(values.shape, ties), codes, pairs)
 
 
 def test_values_are_around_their_means_and_stretched() -> None:
@@ -81,12 +81,12 @@ def test_what_ties_decide_is_not_separated() -> None:
 
 
 def test_between_two_numbers_the_rise_is_interpolated_and_stays_as_it_is_at_the_end() -> None:
-    rise = Rise((6, 8, 32, 128), (math.inf, 1.3, 1.1, 1.05))
+    rise = SeparationRise((6, 8, 32, 128), (math.inf, 1.3, 1.1, 1.05))
     assert [rise.at(units) for units in (2, 6, 7.9)] == [math.inf] * 3
     assert [rise.at(units) for units in (8, 16, 32, 64, 128, 10_000)] == pytest.approx(
         [1.3, 1.2, 1.1, 1.075, 1.05, 1.05]
     )
-    assert Rise((), ()).at(10) == math.inf
+    assert SeparationRise((), ()).at(10) == math.inf
 
 
 def test_many_pairs_take_larger_differences_as_compare_decides_them_together() -> None:

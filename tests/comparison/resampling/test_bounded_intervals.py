@@ -14,7 +14,7 @@ from trueval.comparison.comparison import Comparison
 from trueval.comparison.gate.gate import MaxDrop
 from trueval.comparison.resampling.betting import Bets, lower_ends
 from trueval.errors import MeasureError, PolicyError
-from trueval.evaluation.content_hashes import Content
+from trueval.evaluation.content_hashes import ContentHashes
 from trueval.evaluation.scores import Scores
 
 RNG = np.random.default_rng(23)
@@ -164,7 +164,7 @@ def test_a_gate_does_not_take_equal_values_for_proof() -> None:
     assert check.rare_losses is None
     assert held(run, base, intervals="anytime").needed == 733
     assert held(run, base, 0.3).verdict == "not worse"
-    content = Content({"run": "same"})
+    content = ContentHashes({"run": "same"})
     same = held(*(replace(each, content=content) for each in (run, base)), when_same="pass")
     assert (same.verdict, same.needed) == ("not worse", None)
 

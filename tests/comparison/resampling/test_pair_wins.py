@@ -13,7 +13,7 @@ from trueval.comparison.choices import MOST_TIE_SAMPLES
 from trueval.comparison.compare import compare_scores
 from trueval.comparison.resampling import tie_order_values
 from trueval.comparison.resampling.alignment import align
-from trueval.comparison.resampling.pair_wins import Column, Winners
+from trueval.comparison.resampling.pair_wins import MeasureColumn, PairWins
 from trueval.comparison.resampling.tie_order_values import Atoms
 from trueval.comparison.resampling.win_probability import WinProbability, normal
 
@@ -41,12 +41,12 @@ class Drawn(Listed):
         return None
 
 
-def winners(off: float, *, measures: Any = "nDCG@10") -> Winners:
+def winners(off: float, *, measures: Any = "nDCG@10") -> PairWins:
     """Two runs of two queries: the first is 0.2 or 0.6 on one of them, off by so much in the list; 0.5 on the other."""
     a = made_scores("a", [0.4, 0.5], [0.2, 0.0], measures=measures)
     b = made_scores("b", [0.45, 0.5], measures=measures)
     listed: Any = Listed([0.2 + off, 0.6 + off], [0.5, 0.5])
-    return Winners(align([a, b]), [listed, listed], tie_samples=0, seed=0)
+    return PairWins(align([a, b]), [listed, listed], tie_samples=0, seed=0)
 
 
 def probability(off: float, **choices: Any) -> WinProbability:
@@ -68,11 +68,11 @@ def test_a_list_with_another_mean_is_not(off: float) -> None:
 def test_samples_with_another_mean_are_not_used(off: float, method: str) -> None:
     """Of 500 samples in a range of .4 the mean is off by .4 sqrt(ln(2e9) / 1000) = .0585 once in a billion."""
     drawn: Any = Drawn([0.2 + off, 0.6 + off], [0.5, 0.5])
-    case = Winners(winners(0.0).aligned, [drawn, drawn], tie_samples=0, seed=0)
+    case = PairWins(winners(0.0).aligned, [drawn, drawn], tie_samples=0, seed=0)
     found = case.probability(0, 0, 1)
     assert found.method == method
     if method == "normal":
-        assert found == normal(*(Column.of(case.aligned, run, 0).spread() for run in (0, 1)))
+        assert found == normal(*(MeasureColumn.of(case.aligned, run, 0).spread() for run in (0, 1)))
 
 
 @pytest.mark.parametrize(("queries", "rank"), [(20, 6), (50, 5), (60, 6), (60, 4)])
@@ -100,7 +100,7 @@ def test_a_verdict_does_not_turn_with_the_orders_that_are_drawn(queries: int, ra
 def test_a_win_probability_at_the_level_is_undecidable_when_the_orders_are_spent() -> None:
     drawn: Any = Drawn([0.2, 1.0], [0.95, 0.05])  # mean .24
     one, other = made_scores("a", [0.24], [0.4], measures="nDCG@10"), made_scores("b", [0.5], measures="nDCG@10")
-    case = Winners(align([one, other]), [drawn, drawn], tie_samples=0, seed=0)
+    case = PairWins(align([one, other]), [drawn, drawn], tie_samples=0, seed=0)
     found = case.probability(0, 0, 1)
     assert found.method == "sampled"
     assert found.low < 0.05 < found.high < found.low + 0.02
@@ -145,7 +145,7 @@ def test_average_precision_with_one_threshold_wins_by_single_orders(
 def test_without_orders_a_measure_that_is_better_when_lower_is_turned() -> None:
     """.4 with a deviation of .2 against .45: Phi(-1/4) = .4013 where more is better, 1 - .4013 where less is."""
     for measures, value in (("nDCG@10", 0.40129), ((LOSS,), 0.59871)):
-        found = Winners(winners(0.0, measures=measures).aligned, None, 0, 0).probability(0, 0, 1)
+        found = PairWins(winners(0.0, measures=measures).aligned, None, 0, 0).probability(0, 0, 1)
         assert found.method == "normal"
         assert found.value == pytest.approx(value, abs=1e-5)
 
@@ -155,7 +155,7 @@ def test_the_list_of_a_measure_that_is_better_when_lower_is_turned() -> None:
     for measures, value in (("nDCG@10", 0.25), ((LOSS,), 0.75)):
         case = winners(0.0, measures=measures)
         listed: Any = Listed([0.2, 1.0], [0.75, 0.25])
-        found = Winners(case.aligned, [listed, listed], 0, 0).probability(0, 0, 1)
+        found = PairWins(case.aligned, [listed, listed], 0, 0).probability(0, 0, 1)
         assert found == (value, value, value, "exact")
 
 
@@ -204,9 +204,9 @@ def test_queries_are_measured_together_as_one_by_one(monkeypatch: pytest.MonkeyP
 
 
 def test_a_column_is_made_once_for_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, of = Counter[tuple[int, int]](), Column.of
+    made, of = Counter[tuple[int, int]](), MeasureColumn.of
     monkeypatch.setattr(
-        Column, "of", lambda aligned, run, measure: made.update([(run, measure)]) or of(aligned, run, measure)
+        MeasureColumn, "of", lambda aligned, run, measure: made.update([(run, measure)]) or of(aligned, run, measure)
     )
     scores = [made_scores(f"r{run}", np.full((4, 2), 0.1 * run), measures="nDCG@10 RR") for run in range(6)]
     assert len(compare_scores(scores, resamples=100).differences) == 30

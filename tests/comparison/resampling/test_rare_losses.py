@@ -12,7 +12,7 @@ import trueval as tv
 from trueval.comparison.checks import Check
 from trueval.comparison.gate.gate import MaxDrop
 from trueval.comparison.resampling.rare_losses import rare_losses
-from trueval.evaluation.content_hashes import Content
+from trueval.evaluation.content_hashes import ContentHashes
 from trueval.evaluation.scores import Scores
 
 
@@ -105,7 +105,7 @@ def test_clusters_count_once() -> None:
 
 
 def test_the_same_rows_are_never_worse() -> None:
-    content = Content({"run": "same"})
+    content = ContentHashes({"run": "same"})
     run, base = (replace(made_scores(name, np.full(20, 0.5)), content=content) for name in ("run", "base"))
     check = held(run, base, when_same="pass")
     assert (check.verdict, check.rare_losses) == ("not worse", None)

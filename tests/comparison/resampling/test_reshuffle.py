@@ -8,7 +8,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from trueval.comparison.resampling.reshuffle import Ranked, Reshuffle, overlaps, rank_biased_overlap, reshuffle, shared
+from trueval.comparison.resampling.reshuffle import (
+    Reshuffle,
+    TiedLists,
+    overlaps,
+    rank_biased_overlap,
+    reshuffle,
+    shared,
+)
 from trueval.errors import InputError
 
 List = dict[str, float]
@@ -75,12 +82,12 @@ def rbo(one: Order, other: Order, depth: int, p: Fraction) -> Fraction:
     return (1 - p) * sum(p ** (d - 1) * agreement[d] for d in agreement) + p**long * agreement[long]
 
 
-def ranked(lists: Sequence[List]) -> Ranked:
+def ranked(lists: Sequence[List]) -> TiedLists:
     names = "abcdexyz"
     document = [names.index(d) for each in lists for d in each]
     scores = [score for each in lists for score in each.values()]
     offsets = np.cumsum([0, *map(len, lists)])
-    return Ranked.of(np.array(document, dtype=np.int64), np.array(scores, dtype=float), offsets, len(names))
+    return TiedLists.of(np.array(document, dtype=np.int64), np.array(scores, dtype=float), offsets, len(names))
 
 
 def of_pairs(pairs: Sequence[tuple[List, List]], k: int, depth: int = 9, p: float = 0.75) -> Reshuffle:
@@ -142,7 +149,7 @@ def test_the_ends_of_the_scale() -> None:
 def test_large_tie_groups_cost_no_more_than_the_groups() -> None:
     """2,000 documents tie in both lists: each of the first ten is common with chance 10/2000."""
     count = 2_000
-    one = Ranked.of(np.arange(count), np.zeros(count), np.array([0, count]), count)
+    one = TiedLists.of(np.arange(count), np.zeros(count), np.array([0, count]), count)
     assert len(shared(one, one).list) == 1
     found = reshuffle(one, one)
     assert float(found.overlap[0]) == pytest.approx(10 / count)

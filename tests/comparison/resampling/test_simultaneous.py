@@ -8,7 +8,7 @@ from scipy import stats
 from tests.comparison.made_scores import made_scores
 
 from trueval.comparison.compare import compare_scores
-from trueval.comparison.resampling.intervals import Draws, Intervals, Resampled, Sizes
+from trueval.comparison.resampling.intervals import Intervals, ResampledColumns, ResampleDraws, Sizes
 from trueval.comparison.resampling.simultaneous import Family, deviations, simultaneous_intervals
 
 RNG = np.random.default_rng(3)
@@ -68,7 +68,7 @@ def test_clusters_of_one_size_are_a_case_of_clusters_of_any(monkeypatch: pytest.
 
 
 def test_clusters_are_alike_where_all_hold_as_many_queries() -> None:
-    draws = Draws(10, 0, 1, 0.95)
+    draws = ResampleDraws(10, 0, 1, 0.95)
     assert Sizes.of(np.array([2.0, 2.0, 2.0]), draws).alike is True
     assert Sizes.of(np.array([2.0, 1.0, 3.0]), draws).alike is False
 
@@ -81,8 +81,8 @@ def test_scales_and_ends_by_hand() -> None:
     t(.975) / z(.975) with one degree of freedom.
     """
     expected, variance = np.array([[1.0, 0.0], [9.0, 0.0]]), np.array([[2.0, 0.0], [6.0, 0.0]])
-    draws, one, other = Draws(500, 0, 1, 0.95), np.array([0]), np.array([1])
-    columns = Resampled.of(expected, variance, draws, np.array([1.0, 3.0]))
+    draws, one, other = ResampleDraws(500, 0, 1, 0.95), np.array([0]), np.array([1])
+    columns = ResampledColumns.of(expected, variance, draws, np.array([1.0, 3.0]))
     family = Family(one, other, np.array([0]), np.array([0, 1]))
     found = deviations(columns, family, draws)
     assert [scale.tolist() for scale in found.scales] == [[0.75], [pytest.approx(math.sqrt(0.5625 + 0.5))]]

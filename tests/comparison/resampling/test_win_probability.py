@@ -9,7 +9,7 @@ import pytest
 from trueval.comparison.resampling.tie_order_values import Atoms
 from trueval.comparison.resampling.win_probability import (
     UNKNOWN,
-    Tied,
+    TieMoments,
     WinProbability,
     bounds_of_mean,
     certain,
@@ -22,9 +22,9 @@ from trueval.comparison.resampling.win_probability import (
 PHI_1, PHI_3 = 0.8413447460685429, 0.9986501019683699
 
 
-def tied(*queries: tuple[float, float, float]) -> Tied:
+def tied(*queries: tuple[float, float, float]) -> TieMoments:
     """What ties do to a system, from the expected value, the variance and the reach of each query."""
-    return Tied(*np.array(queries).T)
+    return TieMoments(*np.array(queries).T)
 
 
 def assert_win(found: WinProbability, value: float, low: float, high: float) -> None:

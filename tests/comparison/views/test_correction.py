@@ -11,7 +11,7 @@ import trueval as tv
 def test_printed_it_is_a_table(tmp_path: Path) -> None:
     world = written(tmp_path, design="documents", sampled=80)
     runs = {f"<{path.stem}>": str(path) for path in world.runs[:2]}
-    found = tv.correct(runs, str(world.golden), tv.Audited.read(world.audit), "DCG@5 RR(rel=4)")
+    found = tv.correct(runs, str(world.golden), tv.AuditSample.read(world.audit), "DCG@5 RR(rel=4)")
     shown = repr(found)
     value = found.of("<honest>", "DCG@5").corrected.estimate
     assert f"{value:.4f}" in shown

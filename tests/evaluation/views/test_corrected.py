@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from trueval.evaluation.views.corrected import Told, turned_leads
+from trueval.evaluation.views.corrected import CorrectedEntry, turned_leads
 
 
-def told(name: str, judge: float, low: float, high: float, measure: str = "P@10") -> Told:
+def told(name: str, judge: float, low: float, high: float, measure: str = "P@10") -> CorrectedEntry:
     corrected = {"estimate": (low + high) / 2, "low": low, "high": high}
-    return Told(name, {"measure": measure, "judge": {"estimate": judge}, "corrected": corrected}, ())
+    return CorrectedEntry(name, {"measure": measure, "judge": {"estimate": judge}, "corrected": corrected}, ())
 
 
 @pytest.mark.parametrize(("low", "overlap"), [(0.45, False), (0.35, True)])

@@ -5,10 +5,10 @@ from rich.console import Console
 from tests.report.results import results, value
 
 from trueval.evaluation.views.table import table
-from trueval.report.number_texts import FRACTIONS, POINTS, Scale
+from trueval.report.number_texts import FRACTIONS, POINTS, ValueUnit
 
 
-def draw(content: dict, width: int = 80, scale: Scale = FRACTIONS) -> list[str]:
+def draw(content: dict, width: int = 80, scale: ValueUnit = FRACTIONS) -> list[str]:
     console = Console(width=width, file=io.StringIO(), color_system=None, highlight=False)
     console.print(table(content, scale=scale))
     return console.file.getvalue().splitlines()  # type: ignore[attr-defined]

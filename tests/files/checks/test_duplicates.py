@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from trueval.files.checks import duplicates
-from trueval.files.checks.duplicates import Pair, find_duplicate, half_hashes
+from trueval.files.checks.duplicates import DuplicateRows, find_duplicate, half_hashes
 
 
-def duplicate(frame: pl.DataFrame, offsets: np.ndarray) -> Pair | None:
+def duplicate(frame: pl.DataFrame, offsets: np.ndarray) -> DuplicateRows | None:
     return find_duplicate(frame, offsets, half_hashes(frame["doc_id"]))
 
 
@@ -48,7 +48,7 @@ def test_every_query_is_looked_at_whatever_the_block(monkeypatch: pytest.MonkeyP
     for query in range(40):
         first, second = int(offsets[query]), int(offsets[query + 1]) - 1
         repeated = [*documents[:second], documents[first], *documents[second + 1 :]]
-        assert duplicate(pl.DataFrame({"doc_id": repeated}), offsets) == Pair(first, second)
+        assert duplicate(pl.DataFrame({"doc_id": repeated}), offsets) == DuplicateRows(first, second)
 
 
 @pytest.mark.parametrize("value", [0, 0xFFFFFFFF])
@@ -57,11 +57,11 @@ def test_colliding_hashes_neither_make_up_nor_hide_a_duplicate(monkeypatch: pyte
     monkeypatch.setattr(duplicates, "_suspects", lambda hashes, offsets: suspects(np.full_like(hashes, value), offsets))
     offsets = np.array([0, 3, 5, 6])
     assert duplicate(pl.DataFrame({"doc_id": ["a", "b", "c", "a", "b", "a"]}), offsets) is None
-    assert duplicate(pl.DataFrame({"doc_id": ["a", "b", "c", "a", "a", "a"]}), offsets) == Pair(3, 4)
+    assert duplicate(pl.DataFrame({"doc_id": ["a", "b", "c", "a", "a", "a"]}), offsets) == DuplicateRows(3, 4)
 
 
 def test_facets_keep_documents_apart() -> None:
     frame = pl.DataFrame({"doc_id": ["a", "a", "b", "b"], "facet": ["1", "2", "1", "1"]})
     assert duplicate(frame[:3], np.array([0, 3])) is None
-    assert duplicate(frame, np.array([0, 4])) == Pair(2, 3)
+    assert duplicate(frame, np.array([0, 4])) == DuplicateRows(2, 3)
     assert duplicate(pl.DataFrame({"doc_id": ["x", "y"], "facet": ["y", "x"]}), np.array([0, 2])) is None

@@ -12,7 +12,7 @@ from trueval.errors import InputError
 from trueval.files import read_table
 from trueval.files.json.jsonl_texts import read_text_rows
 from trueval.files.source import fingerprints, line_parts
-from trueval.files.source.fingerprints import Fingerprint, PartsHash, Seen, recording
+from trueval.files.source.fingerprints import FileFingerprints, Fingerprint, PartsHash, recording
 from trueval.files.trec import regular_reader
 from trueval.files.trec.kernel import scan
 
@@ -126,7 +126,7 @@ def test_texts_are_hashed_to_the_last_byte(pack: type[bytes], tmp_path: Path) ->
 @pytest.mark.usefixtures("small_parts")
 def test_nothing_is_hashed_where_nobody_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("note", "take"):
-        monkeypatch.setattr(Seen if name == "note" else PartsHash, name, lambda *_: pytest.fail("hashed"))
+        monkeypatch.setattr(FileFingerprints if name == "note" else PartsHash, name, lambda *_: pytest.fail("hashed"))
     monkeypatch.setattr(fingerprints, "Fingerprint", lambda *_: pytest.fail("hashed"))
     (tmp_path / "run.trec").write_bytes(TEXT)
     (tmp_path / "packed").write_bytes(gzip.compress(TEXT))

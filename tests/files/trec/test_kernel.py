@@ -25,7 +25,7 @@ from trueval import Run
 from trueval.errors import InputError
 from trueval.files import format_detection
 from trueval.files.source.line_parts import LineParts, held_parts
-from trueval.files.source.source_bytes import Content
+from trueval.files.source.source_bytes import SourceBytes
 from trueval.files.trec.kernel import scan
 from trueval.files.trec.row_forms import find_row_form
 
@@ -241,7 +241,7 @@ def scanned(text: LineParts) -> object:
 @needs_kernel
 def test_no_memory_is_asked_for_rows_that_cannot_be() -> None:
     """Rows take more memory than empty lines: those of a file of 1 GiB would take 28."""
-    text = Content(b"q Q0 d 1 1 t\n" + b"\n" * 1000, "run.trec", "run")
+    text = SourceBytes(b"q Q0 d 1 1 t\n" + b"\n" * 1000, "run.trec", "run")
     with patch.object(scan.np, "empty", lambda *_: pytest.fail("memory for rows")):
         assert scanned(held_parts(text)) is None
     assert Run.read(BytesIO(text.data)).documents.height == 1
@@ -249,7 +249,7 @@ def test_no_memory_is_asked_for_rows_that_cannot_be() -> None:
 
 @needs_kernel
 def test_a_file_that_was_emptied_meanwhile_is_left_to_others() -> None:
-    head = Content(b"q Q0 d 1 1 t\n", "run.trec", "run")
+    head = SourceBytes(b"q Q0 d 1 1 t\n", "run.trec", "run")
     assert scanned(LineParts(head, lambda _: [slice(0, len(head.data))], lambda _: b"", lambda _: b"")) is None
 
 

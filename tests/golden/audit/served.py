@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 from trueval.collection import text_hash
 from trueval.golden.audit.server.page_address import Address, read_address, write_address
 from trueval.golden.audit.server.server import listening, server_of
-from trueval.golden.audit.store.audit_manifest import Item, Sample, Stratum, write_sample
-from trueval.golden.audit.store.audit_store import Store
+from trueval.golden.audit.store.audit_manifest import AuditManifest, AuditStratum, Item, write_sample
+from trueval.golden.audit.store.audit_store import AuditStore
 
 SECRET = "judge-said-5"  # in the name of every stratum, document and query: nothing of these may reach a rater
 SCALES = {"grade": (1, 5), "order": (-1, 1), "answer": (1, 5)}
@@ -48,8 +48,8 @@ def drawn(
         low, high = SCALES[task]
         items.append(Item(f"i{number}", task, f"{SECRET}-q{number}", names, SECRET, hashes, low, high, system, ranks))
     scales = {task: SCALES[task] for task in dict.fromkeys(task for task, _ in entries)}
-    strata = (Stratum(SECRET, 10 * len(items), len(items)),)
-    write_sample(folder, Sample("documents", 1, raters, scales, strata, tuple(items), {"judge": SECRET}), texts)
+    strata = (AuditStratum(SECRET, 10 * len(items), len(items)),)
+    write_sample(folder, AuditManifest("documents", 1, raters, scales, strata, tuple(items), {"judge": SECRET}), texts)
     return folder
 
 
@@ -71,7 +71,7 @@ class Answer(NamedTuple):
 class Served(NamedTuple):
     """The page of an audit, in a thread."""
 
-    store: Store
+    store: AuditStore
     address: Address
 
     @property
@@ -125,7 +125,7 @@ def answer_of(connection: socket.socket) -> Answer:
 
 @contextmanager
 def served(folder: Path, *, patience: float = 10.0, most: int = 100) -> Iterator[Served]:
-    with Store.open(folder) as store, listening(HOST, 0) as place:
+    with AuditStore.open(folder) as store, listening(HOST, 0) as place:
         address = Address(read_address(folder).token, place.getsockname()[1])
         write_address(folder, address)
         server = server_of(store, address, patience=patience, most=most)
@@ -148,8 +148,8 @@ _PROGRAM = """
 import sys
 from pathlib import Path
 from trueval.golden.audit.server.server import serve
-from trueval.golden.audit.store.audit_store import Store
-with Store.open(Path(sys.argv[1])) as store:
+from trueval.golden.audit.store.audit_store import AuditStore
+with AuditStore.open(Path(sys.argv[1])) as store:
     serve(store, ready=lambda address: print(address, flush=True))
 """
 

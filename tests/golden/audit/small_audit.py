@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from trueval.collection import text_hash
-from trueval.golden.audit.store.audit_manifest import Item, Sample, Stratum, write_sample
+from trueval.golden.audit.store.audit_manifest import AuditManifest, AuditStratum, Item, write_sample
 
 
 def hash_of(text: str) -> str:
@@ -41,7 +41,10 @@ def small_audit(
     pair = Item("o1", "order", "q0", ("lower", "upper"), "lists", hashes, -1, 1, ranks=(4, 3))
     scales = {"grade": scale, "order": (-1, 1)} if order else {"grade": scale}
     about = {"size": items, "qrels": "hash", "measure": None, "runs": [], "judged": 40, "unjudged": 0}
-    strata = (Stratum("grade 1, light", 20, items - items // 2, 0.5), Stratum("grade 5, heavy", 20, items // 2, 0.5))
-    drawn = Sample("documents", 0, raters, scales, strata, (*grades, *((pair,) if order else ())), about)
+    strata = (
+        AuditStratum("grade 1, light", 20, items - items // 2, 0.5),
+        AuditStratum("grade 5, heavy", 20, items // 2, 0.5),
+    )
+    drawn = AuditManifest("documents", 0, raters, scales, strata, (*grades, *((pair,) if order else ())), about)
     write_sample(folder, drawn, texts)
     return folder

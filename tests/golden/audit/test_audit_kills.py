@@ -14,7 +14,7 @@ import pytest
 from tests.golden.audit.small_audit import small_audit
 
 from trueval.errors import InputError
-from trueval.golden.audit.store.audit_store import Store
+from trueval.golden.audit.store.audit_store import AuditStore
 
 ROOT = Path(__file__).parents[3]
 RATERS = ("ann", "bob")
@@ -22,9 +22,9 @@ RATERS = ("ann", "bob")
 PROGRAM = """
 import pathlib, sys
 from trueval.golden.audit.store.events import Event
-from trueval.golden.audit.store.audit_store import Store
+from trueval.golden.audit.store.audit_store import AuditStore
 folder, unsure = pathlib.Path(sys.argv[1]), sys.argv[2:]
-store = Store.open(folder)
+store = AuditStore.open(folder)
 print("open", flush=True)
 for each in unsure:
     rater, item, grade = each.split()
@@ -51,7 +51,7 @@ def killed(folder: Path, unsure: list[str], seconds: float) -> list[str]:
     assert process.stdout is not None
     assert process.stdout.readline() == "open\n"
     with pytest.raises(InputError, match="another trueval golden audit has these labels open"):
-        Store.open(folder)
+        AuditStore.open(folder)
     time.sleep(seconds)
     process.send_signal(signal.SIGKILL)
     said, _ = process.communicate()
@@ -74,7 +74,7 @@ def test_a_store_that_is_killed_loses_no_label(tmp_path: Path, lives: int) -> No
                 acknowledged[rater, item] = int(grade)
         known = {(*pair, grade) for pair, grade in acknowledged.items()}
         unsure = [each for each in (*unsure, *sent) if (*each.split()[:2], int(each.split()[2])) not in known]
-        with Store.open(folder) as store:
+        with AuditStore.open(folder) as store:
             labels = {(each.rater, item): each.grade for item, given in store.labels().items() for each in given}
         assert acknowledged.items() <= labels.items()
         # What is there beyond that is what was under way.

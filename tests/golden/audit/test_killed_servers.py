@@ -12,7 +12,7 @@ import pytest
 from tests.golden.audit.chromium import chromium, come, passage, press, saved, until
 from tests.golden.audit.served import Process, drawn, plain
 
-from trueval.golden.audit.store.audit_store import EVENTS, Store
+from trueval.golden.audit.store.audit_store import EVENTS, AuditStore
 
 pytestmark = pytest.mark.evidence
 
@@ -88,7 +88,7 @@ def test_no_label_is_lost_and_none_counts_twice_when_the_server_is_killed(tmp_pa
             times += each.page.evaluate("window.times")
             assert each.page.evaluate("document.getElementById('refused').hidden")
     assert process.stop() == 0
-    with Store.open(tmp_path / "a") as store:
+    with AuditStore.open(tmp_path / "a") as store:
         texts = {item: store.shown(item).texts[0] for item in store.items}
         labels = store.labels()
     for each in raters:

@@ -10,7 +10,7 @@ import pytest
 from tests.golden.audit.chromium import chromium, come, passage, press, saved, until
 from tests.golden.audit.served import Process, drawn, plain, served
 
-from trueval.golden.audit.store.audit_store import Store
+from trueval.golden.audit.store.audit_store import AuditStore
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -39,7 +39,7 @@ def page(browser: Browser) -> Iterator[Page]:
     assert not complaints
 
 
-def given(store: Store, rater: str) -> dict[str, tuple[int | None, str]]:
+def given(store: AuditStore, rater: str) -> dict[str, tuple[int | None, str]]:
     """Passage or texts → what a rater said of it, and the note."""
     return {
         " / ".join(store.shown(item).texts): (label.grade, label.note)
@@ -145,7 +145,7 @@ def test_labels_outlive_a_server_that_is_killed_and_a_page_that_is_closed(page: 
         assert page.inner_text("#message-title") == "Nothing is left for you"
     finally:
         assert process.stop() == 0
-    with Store.open(tmp_path / "a") as store:
+    with AuditStore.open(tmp_path / "a") as store:
         grades = [label.grade for labels in store.labels().values() for label in labels]
     assert sorted(map(str, grades)) == ["1", "3", *"5555555"]
 
@@ -285,6 +285,6 @@ def test_a_browser_that_keeps_nothing_grades_and_says_what_is_not_saved(page: Pa
     process.start()
     saved(page)
     assert process.stop() == 0
-    with Store.open(tmp_path / "a") as store:
+    with AuditStore.open(tmp_path / "a") as store:
         grades = [label.grade for labels in store.labels().values() for label in labels]
     assert sorted(map(str, grades)) == ["1", "2"]

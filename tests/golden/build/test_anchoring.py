@@ -14,10 +14,10 @@ from tests.golden.chat import chat_server
 from trueval.errors import InputError, TruevalWarning
 from trueval.golden.build.anchoring import anchored, changed
 from trueval.golden.build.build import build
-from trueval.golden.build.golden_plan import Plan, read_judge
+from trueval.golden.build.golden_plan import GoldenPlan, read_judge
 from trueval.golden.build.golden_set import GoldenSet
 from trueval.golden.build.on_demand_files import OnDemand
-from trueval.tradeoff.config.plan import Plan as SweepPlan
+from trueval.tradeoff.config.plan import SweepPlan
 from trueval.tradeoff.config.sweep_inputs import read_inputs
 
 pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
@@ -28,7 +28,7 @@ SWEEP = '[corpus]\npath = "c"\n[sparse]\ndepth = 10\n[measure]\njudgments = "out
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A golden set in `out`, its plan and its corpus; nobody writes there."""
     folder = tmp_path_factory.mktemp("built")
-    build(Plan.read(small.written(folder, small.LABELS)), folder / "out", until="grade")
+    build(GoldenPlan.read(small.written(folder, small.LABELS)), folder / "out", until="grade")
     return folder
 
 
@@ -46,7 +46,7 @@ def reworded(folder: Path, query: str, text: str) -> None:
 
 
 def test_labels_stay_with_their_texts_where_the_corpus_is_cut_anew(place: Path) -> None:
-    plan, found = Plan.read(place / "golden.toml"), GoldenSet.read(place / "out")
+    plan, found = GoldenPlan.read(place / "golden.toml"), GoldenSet.read(place / "out")
     assert changed(found, plan.read_collection()).sentences() == []
     file = place / "c" / "corpus.jsonl"
     rows = [json.loads(line) for line in file.read_text().splitlines()]
@@ -76,7 +76,7 @@ def test_labels_stay_with_their_texts_where_the_corpus_is_cut_anew(place: Path) 
 
 def test_labels_of_a_question_in_other_words_are_left_out_and_said(place: Path) -> None:
     """Another question under an old id: none of its labels is carried over, and every place that looks says so."""
-    plan, found = Plan.read(place / "golden.toml"), GoldenSet.read(place / "out")
+    plan, found = GoldenPlan.read(place / "golden.toml"), GoldenSet.read(place / "out")
     reworded(place, "q1", "who builds boilers")
     now = plan.read_collection()
     there = anchored(GoldenSet.read(place / "out"), now)
@@ -112,7 +112,7 @@ def test_judging_on_demand_mixes_no_labels_of_two_questions(place: Path) -> None
 
 
 def test_queries_that_nobody_can_look_at_are_said(place: Path) -> None:
-    plan, found = Plan.read(place / "golden.toml"), GoldenSet.read(place / "out")
+    plan, found = GoldenPlan.read(place / "golden.toml"), GoldenSet.read(place / "out")
     file = place / "c" / "queries.jsonl"
     file.write_text("".join(line + "\n" for line in file.read_text().splitlines()[:1]))
     there = anchored(found, plan.read_collection())
@@ -121,7 +121,7 @@ def test_queries_that_nobody_can_look_at_are_said(place: Path) -> None:
 
 
 def test_labels_that_do_not_say_how_they_were_asked_are_not_carried_over(place: Path) -> None:
-    plan = Plan.read(place / "golden.toml")
+    plan = GoldenPlan.read(place / "golden.toml")
     file = place / "out" / "labels.jsonl"
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     file.write_text("".join(json.dumps({**row, "asked": None}) + "\n" for row in rows))
@@ -136,7 +136,7 @@ def test_a_build_asks_again_about_a_question_in_other_words_alone(
     again = pytest.warns(TruevalWarning, match=r"1 query is asked in other words than were judged \('q1'\)")
     with chat_server(small.stars) as server, warnings.catch_warnings():
         warnings.simplefilter("ignore", TruevalWarning)  # of what leaves this machine
-        plan = Plan.read(small.written(tmp_path, small.served(server.url)))
+        plan = GoldenPlan.read(small.written(tmp_path, small.served(server.url)))
         build(plan, tmp_path / "out", until="grade")
         before = len(server.seen)
         reworded(tmp_path, "q1", "all about boilers")

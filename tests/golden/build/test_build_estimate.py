@@ -13,10 +13,10 @@ from tests.golden.chat import ChatServer, Trouble, chat_server, thirds
 from tests.models.hosted import loopback
 
 from trueval.errors import TruevalWarning
-from trueval.golden.build.build import Estimates, build, dry_run
-from trueval.golden.build.build_estimate import Estimate
-from trueval.golden.build.golden_plan import Plan
-from trueval.golden.judge.model_judge import Prices
+from trueval.golden.build.build import BuildEstimate, build, dry_run
+from trueval.golden.build.build_estimate import TaskEstimate
+from trueval.golden.build.golden_plan import GoldenPlan
+from trueval.golden.judge.model_judge import TokenPrices
 from trueval.models.hosted.account import rounded_up
 
 pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
@@ -31,14 +31,14 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
         yield found
 
 
-def plan_of(folder: Path, server: ChatServer, method: str, queries: int = 2) -> Plan:
+def plan_of(folder: Path, server: ChatServer, method: str, queries: int = 2) -> GoldenPlan:
     """A plan that asks some calls twice, and grades once more what the refinement contradicts."""
     path = small.written(folder, f"{small.served(server.url)}\nrepeat = 5", queries=queries)
     path.write_text(path.read_text().replace("top = 3", f'top = 3\nregrade = true\nmethod = "{method}"'))
-    return Plan.read(path)
+    return GoldenPlan.read(path)
 
 
-def of_tasks(found: Estimates) -> dict[str, Estimate]:
+def of_tasks(found: BuildEstimate) -> dict[str, TaskEstimate]:
     return {each.task: each for each in found.tasks}
 
 
@@ -80,7 +80,7 @@ def test_tokens_of_answers_are_those_of_earlier_ones(tmp_path: Path, server: Cha
     plan_of(tmp_path, server, "none")
     path, out = tmp_path / "golden.toml", tmp_path / "out"
     path.write_text(path.read_text().replace("repeat = 5", ""))
-    plan, ledger = Plan.read(path), out / "ledger.sqlite"
+    plan, ledger = GoldenPlan.read(path), out / "ledger.sqlite"
     guessed = of_tasks(dry_run(plan, out, ledger=ledger))["grade"]
     assert guessed.answers == 0
     assert "back (thinking not counted), about" in guessed.sentence()
@@ -93,14 +93,14 @@ def test_tokens_of_answers_are_those_of_earlier_ones(tmp_path: Path, server: Cha
     path.write_text(
         path.read_text().replace("batch = 3\nconc", "batch = 3\nrounds = 3\nconc").replace("repeat = 5", "")
     )
-    more = of_tasks(dry_run(Plan.read(path), out, ledger=ledger))["grade"]
+    more = of_tasks(dry_run(GoldenPlan.read(path), out, ledger=ledger))["grade"]
     assert (more.calls, more.answers) == (6, asked)
     assert f"back (as in {asked} earlier answers), about" in more.sentence()
     assert more.tokens_out == 6 * thought  # each round has the same batches: 3, 3 and 2 passages
     assert more.cost == pytest.approx((more.tokens_in or 0) / 1e6 + (more.tokens_out or 0) * 2 / 1e6)
     other = path.read_text().replace('model = "served"', 'model = "another"')
     path.write_text(other)
-    assert of_tasks(dry_run(Plan.read(path), out, ledger=ledger))["grade"].answers == 0
+    assert of_tasks(dry_run(GoldenPlan.read(path), out, ledger=ledger))["grade"].answers == 0
 
 
 def test_an_order_stage_has_one_price(tmp_path: Path, server: ChatServer) -> None:
@@ -115,7 +115,7 @@ def test_an_order_stage_has_one_price(tmp_path: Path, server: ChatServer) -> Non
         row["text"] = f"{text} {'long ' * (place * 7 % 90)}, worth {stars}"
     corpus.write_text("".join(json.dumps(row) + "\n" for row in rows))
     path.write_text(path.read_text().replace("calls = 4", "calls = 6\noverlap = 1.0"))
-    plan, ledger, prices = Plan.read(path), out / "ledger.sqlite", Prices(1.0, 2.0)
+    plan, ledger, prices = GoldenPlan.read(path), out / "ledger.sqlite", TokenPrices(1.0, 2.0)
     said = [of_tasks(dry_run(plan, out, ledger=ledger))["order"]]
     for stage in ("pool", "grade", "prune"):
         build(plan, out, until=stage)
@@ -149,12 +149,12 @@ def test_at_most_has_second_calls_and_the_longest_answers(tmp_path: Path, server
 
     server.bills, server.trouble = worst, lambda number: Trouble(content='{"passages": [], "order": []}' + " " * 250)
     path, out = small.written(tmp_path, f"{small.served(server.url)}\nmax_tokens = 300"), tmp_path / "out"
-    plan = Plan.read(path)
+    plan = GoldenPlan.read(path)
     said = [dry_run(plan, out, ledger=out / "ledger.sqlite", until="grade")]
     build(plan, out, until="pool")
     said.append(dry_run(plan, out, ledger=out / "ledger.sqlite", until="grade"))
     build(plan, out, until="grade")
-    paid = sum(Prices(1.0, 2.0).cost(*each) or 0.0 for each in server.billed)
+    paid = sum(TokenPrices(1.0, 2.0).cost(*each) or 0.0 for each in server.billed)
     assert len(server.billed) == 2 * 18
     for each in said:
         (task,) = each.tasks
@@ -164,7 +164,7 @@ def test_at_most_has_second_calls_and_the_longest_answers(tmp_path: Path, server
 
 
 def test_where_nothing_limits_an_answer_no_most_is_said(tmp_path: Path, server: ChatServer) -> None:
-    plan, out = Plan.read(small.written(tmp_path, small.served(server.url))), tmp_path / "out"
+    plan, out = GoldenPlan.read(small.written(tmp_path, small.served(server.url))), tmp_path / "out"
     found = dry_run(plan, out, ledger=out / "ledger.sqlite")
     assert [each.at_most for each in found.tasks] == [None, None]
     assert any("set max_completion_tokens" in line for line in found.sentences())
@@ -175,7 +175,7 @@ def test_where_nothing_limits_an_answer_no_most_is_said(tmp_path: Path, server: 
 def test_a_service_without_a_price_is_said_to_have_none(tmp_path: Path) -> None:
     path = small.written(tmp_path, f"{small.LABELS}\nunknown = 1")
     path.write_text(path.read_text().replace("[sparse]", '[embed]\nmodel = "openai:text-embedding-3-small"\n[sparse]'))
-    found = dry_run(Plan.read(path), tmp_path / "out", ledger=tmp_path / "none.sqlite")
+    found = dry_run(GoldenPlan.read(path), tmp_path / "out", ledger=tmp_path / "none.sqlite")
     (embedder,) = found.models
     assert (embedder.name, embedder.left, embedder.cost) == ("openai:text-embedding-3-small", 27, None)
     assert "in all: at most" in found.sentences()[-1]
@@ -197,7 +197,7 @@ def test_what_finds_the_pools_is_counted_as_a_service_then_bills_it(tmp_path: Pa
         path = small.written(tmp_path, small.served(server.url), queries=2)
         table = f'[embed]\nmodel = "openai:m"\nbase_url = "{service.url}"\nprice_per_million_tokens = 1000\n[index]\n'
         path.write_text(path.read_text().replace("[sparse]\n", f"{table}[sparse]\n"))
-        plan, out, cache = Plan.read(path), tmp_path / "out", tmp_path / "cache"
+        plan, out, cache = GoldenPlan.read(path), tmp_path / "out", tmp_path / "cache"
         given: dict[str, Any] = {"ledger": out / "ledger.sqlite", "cache": cache}
         (embedder,) = dry_run(plan, out, **given).models
         assert not service.seen

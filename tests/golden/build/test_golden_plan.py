@@ -9,18 +9,18 @@ from tests.golden import small
 
 from trueval.comparison.resampling.resampled_sums import sample
 from trueval.errors import InputError, TruevalWarning
-from trueval.golden.build.golden_plan import Plan, read_judge
+from trueval.golden.build.golden_plan import GoldenPlan, read_judge
 
 JUDGE = 'model = "m"'
 
 
-def plan_of(tmp_path: Path, text: str) -> Plan:
+def plan_of(tmp_path: Path, text: str) -> GoldenPlan:
     (tmp_path / "g.toml").write_text(text)
-    return Plan.read(tmp_path / "g.toml")
+    return GoldenPlan.read(tmp_path / "g.toml")
 
 
 def test_a_whole_file(tmp_path: Path) -> None:
-    plan = Plan.read(small.written(tmp_path, small.LABELS))
+    plan = GoldenPlan.read(small.written(tmp_path, small.LABELS))
     assert plan.settings == {"sparse": {"index": "bm25", "depth": 8}}
     assert plan.judge.model == f"labels:{tmp_path}/c/labels.trec"
     assert (plan.judge.grading.batch, plan.judge.grading.rounds, plan.keep) == (3, 2, 6)
@@ -80,12 +80,12 @@ def test_a_judge_by_name_or_by_file(tmp_path: Path) -> None:
 
 def test_queries_are_drawn_as_a_sweep_draws_them(tmp_path: Path) -> None:
     path = small.written(tmp_path, small.LABELS)
-    plan = Plan.read(path)
+    plan = GoldenPlan.read(path)
     all_queries = list(plan.read_collection().queries)
     path.write_text(path.read_text() + "[queries]\nsample = 2\n[golden]\nseed = 7\n")
-    found = Plan.read(path).read_collection()
+    found = GoldenPlan.read(path).read_collection()
     assert list(found.queries) == sample(all_queries, 2, 7)
     assert found.documents == plan.read_collection().documents
     path.write_text(path.read_text().replace("sample = 2", "sample = 20"))
     with pytest.warns(TruevalWarning, match="sample is 20, and there are only 3 queries: all are taken"):
-        assert list(Plan.read(path).read_collection().queries) == all_queries
+        assert list(GoldenPlan.read(path).read_collection().queries) == all_queries

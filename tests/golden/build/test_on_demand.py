@@ -11,7 +11,7 @@ from trueval.collection import Collection
 from trueval.errors import InputError, PolicyError
 from trueval.golden.build.build_estimate import estimate_stage
 from trueval.golden.build.golden_plan import read_judge
-from trueval.golden.build.grade import Grading
+from trueval.golden.build.grade import GradingSettings
 from trueval.golden.build.on_demand import demand, extend, refuse_other_scale
 from trueval.golden.build.on_demand_files import OnDemand
 from trueval.golden.judge.judge import Question
@@ -65,7 +65,7 @@ def test_several_runs_want_each_document_once(collection: Collection) -> None:
 def test_old_grades_stay_and_new_ones_are_the_judge_s(tmp_path: Path, collection: Collection) -> None:
     wanted = demand(JUDGED, [RUN], collection, 3)
     with opened_ledger(tmp_path / "l.sqlite") as ledger:
-        found = extend(JUDGED, wanted, collection, judge(collection), ledger, Grading(batch=2), Account())
+        found = extend(JUDGED, wanted, collection, judge(collection), ledger, GradingSettings(batch=2), Account())
     rows = {(query, document): grade for query, document, grade in found.judgments.frame.iter_rows()}
     assert rows == {
         ("q0", "wings-0"): 2, ("q0", "bridges-0"): 1, ("q1", "boilers-0"): 4,  # people's, though the judge would say 5
@@ -83,9 +83,9 @@ def test_grades_of_another_scale_must_be_named(tmp_path: Path, collection: Colle
     wanted = demand(binary, [RUN], collection, 2)
     with opened_ledger(tmp_path / "l.sqlite") as ledger:
         with pytest.raises(PolicyError, match=r"has the grades 0, 1, and a judge gives 1 to 5\. .*--scale 1:0,2:0"):
-            extend(binary, wanted, collection, judge(collection), ledger, Grading(), Account())
+            extend(binary, wanted, collection, judge(collection), ledger, GradingSettings(), Account())
         scale = {1.0: 0.0, 2.0: 0.0, 3.0: 0.0, 4.0: 1.0, 5.0: 1.0}
-        found = extend(binary, wanted, collection, judge(collection), ledger, Grading(), Account(), scale=scale)
+        found = extend(binary, wanted, collection, judge(collection), ledger, GradingSettings(), Account(), scale=scale)
     rows = {(query, document): grade for query, document, grade in found.judgments.frame.iter_rows()}
     assert rows == {
         ("q0", "wings-0"): 1, ("q0", "wings-5"): 0, ("q0", "wings-1"): 1, ("q1", "boilers-0"): 1, ("q1", "wings-5"): 0

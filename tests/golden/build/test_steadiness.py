@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from trueval.golden.build.steadiness import Repeated, between_rounds, by_slot
-from trueval.golden.judge.judge import Answer, Label, Question
+from trueval.golden.build.steadiness import RepeatedAnswers, between_rounds, by_slot
+from trueval.golden.judge.judge import JudgeAnswer, JudgeLabel, Question
 from trueval.golden.refine.heterogeneity import heterogeneity
 
 
@@ -38,9 +38,19 @@ def test_slots() -> None:
 
 def test_asked_twice() -> None:
     grade, order = Question("grade", "q", ("a", "b")), Question("order", "q", ("a", "b", "c"))
-    first = (Answer((Label(5), Label(2))), Answer((Label(1), None)), Answer(order=(0, 1, 2)), Answer(order=(2, 1, 0)))
-    second = (Answer((Label(5), Label(3))), Answer((Label(1), Label(1))), Answer(order=(0, 2, 1)), Answer())
-    found = Repeated((grade, grade, order, order), first, second).to_dict()
+    first = (
+        JudgeAnswer((JudgeLabel(5), JudgeLabel(2))),
+        JudgeAnswer((JudgeLabel(1), None)),
+        JudgeAnswer(order=(0, 1, 2)),
+        JudgeAnswer(order=(2, 1, 0)),
+    )
+    second = (
+        JudgeAnswer((JudgeLabel(5), JudgeLabel(3))),
+        JudgeAnswer((JudgeLabel(1), JudgeLabel(1))),
+        JudgeAnswer(order=(0, 2, 1)),
+        JudgeAnswer(),
+    )
+    found = RepeatedAnswers((grade, grade, order, order), first, second).to_dict()
     assert (found["calls"], found["labels"], found["orders"]) == (4, 3, 1)
     assert found["labels_differ"] == pytest.approx(1 / 3)
     assert found["orders_differ"] == 1.0

@@ -9,7 +9,7 @@ import pytest
 
 from trueval.errors import InputError
 from trueval.golden.judge.concurrent_questions import ask_all
-from trueval.golden.judge.judge import Answer, Label, Question, Task
+from trueval.golden.judge.judge import JudgeAnswer, JudgeLabel, Question, Task
 from trueval.golden.judge.ledger import opened_ledger
 
 
@@ -25,7 +25,7 @@ class Slow:
     def identity(self, task: Task) -> Mapping[str, Any]:
         return {}
 
-    def ask(self, question: Question) -> Answer:
+    def ask(self, question: Question) -> JudgeAnswer:
         with self.lock:
             self.asked += 1
             first = self.asked <= self.at_once
@@ -33,7 +33,7 @@ class Slow:
             self.gate.wait()
         if question.sample == self.fails:
             raise self.error or InputError("no money")
-        return Answer((Label(3),))
+        return JudgeAnswer((JudgeLabel(3),))
 
 
 def questions(count: int) -> list[Question]:

@@ -7,7 +7,7 @@ import pytest
 
 from trueval.errors import InputError, PolicyError
 from trueval.golden.judge.judge import Judge, Question
-from trueval.golden.judge.label_judge import Errors, LabelJudge, ReplayJudge
+from trueval.golden.judge.label_judge import LabelErrors, LabelJudge, ReplayJudge
 from trueval.golden.judge.ledger import opened_ledger
 
 TEXTS = tuple(f"passage {number} " + "word " * number for number in range(40))
@@ -27,13 +27,13 @@ def test_labels_without_errors_are_given_back() -> None:
     assert order == (4, 3, 2, 1, 0)
 
 
-def spread(errors: Errors, *, samples: int = 200) -> np.ndarray:
+def spread(errors: LabelErrors, *, samples: int = 200) -> np.ndarray:
     judge = LabelJudge(dict.fromkeys(LABELS, 3), errors)
     return np.array([grades(judge, sample) for sample in range(samples)], dtype=float) - 3
 
 
 def test_noise_is_drawn_anew_and_persistent_error_is_not() -> None:
-    noisy, fixed = spread(Errors(noise=0.6)), spread(Errors(persistent=0.6))
+    noisy, fixed = spread(LabelErrors(noise=0.6)), spread(LabelErrors(persistent=0.6))
     # A normal error of .6, rounded: .5 lies at .833 standard deviations.
     assert (noisy != 0).mean() == pytest.approx(2 * 0.2023, abs=0.02)
     assert noisy.std(axis=0).min() > 0.4
@@ -42,24 +42,26 @@ def test_noise_is_drawn_anew_and_persistent_error_is_not() -> None:
 
 
 def test_position_and_length() -> None:
-    tilt = spread(Errors(position=2.0), samples=1)[0]
+    tilt = spread(LabelErrors(position=2.0), samples=1)[0]
     assert (tilt[0], tilt[-1]) == (1, -1)
-    judge = LabelJudge({("q", "word " * 100): 3, ("q", "word " * 272): 3}, Errors(length=1.0))
+    judge = LabelJudge({("q", "word " * 100): 3, ("q", "word " * 272): 3}, LabelErrors(length=1.0))
     assert grades(judge, texts=("word " * 100, "word " * 272)) == [3, 4]
 
 
 def test_gross_and_invalid() -> None:
-    wild = spread(Errors(gross=0.5))
+    wild = spread(LabelErrors(gross=0.5))
     assert (wild != 0).mean() == pytest.approx(0.5 * 0.8, abs=0.02)
-    lost = np.array([grades(LabelJudge(LABELS, Errors(invalid=0.25)), sample) for sample in range(100)], dtype=float)
+    lost = np.array(
+        [grades(LabelJudge(LABELS, LabelErrors(invalid=0.25)), sample) for sample in range(100)], dtype=float
+    )
     assert np.isnan(lost).mean() == pytest.approx(0.25, abs=0.02)
 
 
 def test_answers_are_those_of_the_seed() -> None:
-    errors = Errors(noise=1.0, gross=0.1)
+    errors = LabelErrors(noise=1.0, gross=0.1)
     assert grades(LabelJudge(LABELS, errors)) == grades(LabelJudge(LABELS, errors))
     assert grades(LabelJudge(LABELS, errors)) != grades(LabelJudge(LABELS, errors), sample=1)
-    assert grades(LabelJudge(LABELS, errors)) != grades(LabelJudge(LABELS, Errors(noise=1.0, gross=0.1, seed=1)))
+    assert grades(LabelJudge(LABELS, errors)) != grades(LabelJudge(LABELS, LabelErrors(noise=1.0, gross=0.1, seed=1)))
 
 
 def test_what_has_no_label() -> None:
@@ -75,11 +77,11 @@ def test_what_has_no_label() -> None:
 )
 def test_errors_are_checked(wrong: dict[str, float]) -> None:
     with pytest.raises(PolicyError, match=next(iter(wrong))):
-        Errors(**wrong)
+        LabelErrors(**wrong)
 
 
 def test_a_ledger_answers_what_was_answered(tmp_path: Path) -> None:
-    judge = LabelJudge(LABELS, Errors(noise=1.0))
+    judge = LabelJudge(LABELS, LabelErrors(noise=1.0))
     asked = Question("grade", "q", TEXTS[:5])
     with opened_ledger(tmp_path / "l.sqlite") as ledger:
         ledger.ask(judge, asked)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from trueval.errors import InputError
-from trueval.golden.judge.judge import Answer, Judge, Label, Question, Task, Usage, key_of
-from trueval.golden.judge.ledger import CLAIM, Ledger, Totals, opened_ledger
+from trueval.golden.judge.judge import Judge, JudgeAnswer, JudgeLabel, JudgeUsage, Question, Task, key_of
+from trueval.golden.judge.ledger import CLAIM, Ledger, LedgerTotals, opened_ledger
 
 ASKED = Question("grade", "what is lift", ("wings lift", "cheese \ud800", ""), 0)
 
@@ -28,10 +28,12 @@ class Counted:
     def identity(self, task: Task) -> Mapping[str, Any]:
         return {"model": "lengths", "version": self.version}
 
-    def ask(self, question: Question) -> Answer:
+    def ask(self, question: Question) -> JudgeAnswer:
         self.asked += 1
-        labels = tuple(Label(min(5, len(text)), "long") if text else None for text in question.passages)
-        return Answer(labels, (), "", ("raw é\n",), ("passage 3: no grade",), "lengths-1", Usage(10, 5, 0.25), 0.5)
+        labels = tuple(JudgeLabel(min(5, len(text)), "long") if text else None for text in question.passages)
+        return JudgeAnswer(
+            labels, (), "", ("raw é\n",), ("passage 3: no grade",), "lengths-1", JudgeUsage(10, 5, 0.25), 0.5
+        )
 
 
 def test_nothing_is_asked_twice(tmp_path: Path) -> None:
@@ -42,7 +44,7 @@ def test_nothing_is_asked_twice(tmp_path: Path) -> None:
         assert ledger.ask(judge, ASKED) == (first, False)
     with opened_ledger(tmp_path / "l.sqlite") as ledger:
         assert ledger.ask(judge, ASKED) == (first, False)
-        assert ledger.totals() == Totals(1, 2, 1, 10, 5, 0.25)
+        assert ledger.totals() == LedgerTotals(1, 2, 1, 10, 5, 0.25)
     assert judge.asked == 1
 
 
@@ -67,7 +69,7 @@ def test_whatever_decides_the_answer_asks_anew(tmp_path: Path, other: Question) 
 
 def test_a_judge_that_fails_leaves_nothing(tmp_path: Path) -> None:
     class Broken(Counted):
-        def ask(self, question: Question) -> Answer:
+        def ask(self, question: Question) -> JudgeAnswer:
             if not self.asked:
                 self.asked += 1
                 raise InputError("no server")

@@ -14,9 +14,9 @@ from trueval.errors import InputError, PolicyError
 from trueval.golden.build.golden_plan import read_judge
 from trueval.golden.build.judge_choice import model_judge
 from trueval.golden.judge.concurrent_questions import ask_all
-from trueval.golden.judge.judge import Answer, Label, Question, Usage
+from trueval.golden.judge.judge import JudgeAnswer, JudgeLabel, JudgeUsage, Question
 from trueval.golden.judge.ledger import opened_ledger
-from trueval.golden.judge.model_judge import JudgeSettings, ModelJudge, Prices, _reply_of
+from trueval.golden.judge.model_judge import JudgeSettings, ModelJudge, TokenPrices, _reply_of
 from trueval.golden.judge.prompt import prompts_for
 from trueval.models.hosted.account import Account
 from trueval.models.hosted.retries import Retries
@@ -42,14 +42,14 @@ def judge(server: ChatServer, waits: list[float] | None = None, **options: Any) 
     return ModelJudge(use, prompts, account, Retries(attempts=4, sleep=slept.append, rng=random.Random(0)))
 
 
-def grades(answer: Answer) -> tuple[int | None, ...]:
+def grades(answer: JudgeAnswer) -> tuple[int | None, ...]:
     return tuple(None if label is None else label.grade for label in answer.labels)
 
 
 def test_a_question_is_graded(server: ChatServer) -> None:
-    answer = judge(server, prices=Prices(1.0, 10.0)).ask(ASKED)
+    answer = judge(server, prices=TokenPrices(1.0, 10.0)).ask(ASKED)
     assert grades(answer) == RIGHT
-    assert answer.labels[0] == Label(5, "because 1")
+    assert answer.labels[0] == JudgeLabel(5, "because 1")
     assert (answer.model, answer.problems, len(answer.raw)) == ("served-1", (), 1)
     usage = answer.usage
     assert usage.tokens_in
@@ -371,7 +371,7 @@ def test_a_url_that_is_none_is_refused(url: str) -> None:
 
 
 def test_the_budget_stops_before_it_is_exceeded(server: ChatServer, tmp_path: Path) -> None:
-    prices = Prices(1000.0, 1000.0)
+    prices = TokenPrices(1000.0, 1000.0)
     one = judge(server, prices=prices).estimate(ASKED).cost
     assert one
     questions = [ASKED._replace(sample=sample) for sample in range(20)]
@@ -393,7 +393,7 @@ def test_no_estimate_is_below_what_is_billed(server: ChatServer) -> None:
     asked = judge(server)
     for task in ("grade", "order"):
         expected, usage = asked.estimate(ASKED._replace(task=task)), asked.ask(ASKED._replace(task=task)).usage
-        assert isinstance(expected, Usage)
+        assert isinstance(expected, JudgeUsage)
         assert expected.tokens_in >= usage.tokens_in
         assert expected.tokens_out >= usage.tokens_out
 

@@ -16,10 +16,10 @@ from tests.golden import small
 from tests.golden.audit.small_audit import small_audit
 
 from trueval.errors import InputError
-from trueval.golden.audit.store.audit_store import EVENTS, Store
+from trueval.golden.audit.store.audit_store import EVENTS, AuditStore
 from trueval.golden.build import judge_choice
 from trueval.golden.build.build import build, dry_run
-from trueval.golden.build.golden_plan import Plan
+from trueval.golden.build.golden_plan import GoldenPlan
 from trueval.golden.judge.ledger import Ledger, known_ledger, opened_ledger
 from trueval.golden.judge.sqlite_files import look_into
 
@@ -91,7 +91,7 @@ def ledger(path: Path) -> Path:
 
 
 def audit(path: Path) -> Path:
-    with Store.open(small_audit(path.parent / "of another")):
+    with AuditStore.open(small_audit(path.parent / "of another")):
         pass
     shutil.copy(path.parent / "of another" / EVENTS, path)
     return path
@@ -128,7 +128,7 @@ def test_a_file_that_holds_no_labels_is_refused_as_it_is(tmp_path: Path, make: C
     path = make(folder / EVENTS)
     before = contents(path)
     with pytest.raises(InputError, match=r"audit\.sqlite: "):
-        Store.open(folder)
+        AuditStore.open(folder)
     assert contents(path) == before
 
 
@@ -152,16 +152,16 @@ def test_what_is_in_the_log_of_our_own_is_seen(tmp_path: Path) -> None:
 
 def test_a_store_that_is_served_is_said_to_be(tmp_path: Path) -> None:
     folder = small_audit(tmp_path / "audit")
-    with Store.open(folder), pytest.raises(InputError, match="has these labels open"):
-        Store.open(folder)
-    with Store.open(folder):
+    with AuditStore.open(folder), pytest.raises(InputError, match="has these labels open"):
+        AuditStore.open(folder)
+    with AuditStore.open(folder):
         pass
 
 
 def test_a_dry_run_and_a_replay_write_nothing_beside_a_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also in a folder that cannot be written, which SQLite's WAL mode would need."""
     monkeypatch.setenv("TEST_JUDGE_KEY", "k")
-    plan = Plan.read(small.written(tmp_path / "p", small.LABELS, queries=1))
+    plan = GoldenPlan.read(small.written(tmp_path / "p", small.LABELS, queries=1))
     out, seen = tmp_path / "out", list[str]()
     build(plan, out, until="grade")
     before = contents(out / "ledger.sqlite")

@@ -7,14 +7,14 @@ import pytest
 
 from trueval.golden.refine.batch_choice import next_batches, pair_gains
 from trueval.golden.refine.consistency import bands, inconsistency, inversions
-from trueval.golden.refine.judge_orders import Order, Orders
+from trueval.golden.refine.judge_orders import JudgeOrder, OrderBatch
 from trueval.golden.refine.posterior import Posterior
 
 
-def random_orders(seed: int, pool: int = 6, count: int = 25) -> Orders:
+def random_orders(seed: int, pool: int = 6, count: int = 25) -> OrderBatch:
     rng = np.random.default_rng(seed)
     batches = [tuple(map(int, rng.permutation(pool)[: rng.integers(2, 4)])) for _ in range(count)]
-    return Orders.of([Order(batch, tuple(sorted(batch))) for batch in batches], pool)
+    return OrderBatch.of([JudgeOrder(batch, tuple(sorted(batch))) for batch in batches], pool)
 
 
 def some_posterior(seed: int, pool: int = 7) -> Posterior:
@@ -54,7 +54,7 @@ def test_contradictions_are_those_that_brute_force_finds(seed: int) -> None:
 
 
 def test_nothing_repeated_has_no_disagreement() -> None:
-    assert inconsistency(Orders.of([Order((0, 1), (0, 1))], 2)).disagreement is None
+    assert inconsistency(OrderBatch.of([JudgeOrder((0, 1), (0, 1))], 2)).disagreement is None
 
 
 def test_inversions_are_the_sure_pairs_against_the_grades_widest_first() -> None:

@@ -6,7 +6,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from trueval.golden.refine.judge_orders import Order, Orders
+from trueval.golden.refine.judge_orders import JudgeOrder, OrderBatch
 from trueval.golden.refine.plackett_luce import terms
 
 
@@ -20,16 +20,16 @@ def naive(order: tuple[int, ...], scores: np.ndarray, noise: float) -> float:
     return total
 
 
-def some_orders(rng: np.random.Generator, pool: int = 7) -> Orders:
+def some_orders(rng: np.random.Generator, pool: int = 7) -> OrderBatch:
     """Orders of 2 to 5 documents."""
     orders = []
     for size in (2, 3, 4, 5, 5, 2):
         batch = tuple(map(int, rng.permutation(pool)[:size]))
-        orders.append(Order(batch, tuple(sorted(batch))))
-    return Orders.of(orders, pool)
+        orders.append(JudgeOrder(batch, tuple(sorted(batch))))
+    return OrderBatch.of(orders, pool)
 
 
-def predictor(orders: Orders, scores: np.ndarray) -> np.ndarray:
+def predictor(orders: OrderBatch, scores: np.ndarray) -> np.ndarray:
     return np.where(orders.present, scores[orders.items], 0.0)
 
 
@@ -44,7 +44,7 @@ def test_it_is_that_of_the_naive_twin(noise: float) -> None:
 
 @pytest.mark.parametrize("noise", [0.0, 0.03])
 def test_all_orders_of_a_batch_have_probability_one_together(noise: float) -> None:
-    orders = Orders.of([Order(order, (0, 1, 2, 3)) for order in permutations(range(4))], 4)
+    orders = OrderBatch.of([JudgeOrder(order, (0, 1, 2, 3)) for order in permutations(range(4))], 4)
     found = terms(predictor(orders, np.array([3.0, -1.0, 0.5, 0.0])), orders, noise)
     assert math.isclose(np.exp(found.value).sum(), 1.0, rel_tol=1e-12)
 
@@ -66,14 +66,14 @@ def test_derivatives_are_those_of_differences(noise: float) -> None:
 
 def test_the_safe_information_is_never_negative_where_the_exact_one_is() -> None:
     """An order against all scores is an accident more likely than not: there the mixture is not concave."""
-    orders = Orders.of([Order((1, 0), (0, 1))], 2)
+    orders = OrderBatch.of([JudgeOrder((1, 0), (0, 1))], 2)
     found = terms(np.array([[-5.0, 5.0]]), orders, 0.03)
     assert np.linalg.eigvalsh(found.information[0]).min() < -1e-3
     assert np.linalg.eigvalsh(found.safe[0]).min() > -1e-15
 
 
 def test_far_scores_stay_finite() -> None:
-    orders = Orders.of([Order((0, 1, 2), (0, 1, 2))], 3)
+    orders = OrderBatch.of([JudgeOrder((0, 1, 2), (0, 1, 2))], 3)
     for noise in (0.0, 0.03):
         found = terms(np.array([[-2000.0, 0.0, 2000.0]]), orders, noise)
         assert all(np.isfinite(part).all() for part in found)

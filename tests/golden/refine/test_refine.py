@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from trueval.errors import InputError, PolicyError
-from trueval.golden.refine.noise_scale import Scale
+from trueval.golden.refine.noise_scale import ScorePrior
 from trueval.golden.refine.paper_s6 import PaperSettings
 from trueval.golden.refine.posterior_s6 import PosteriorSettings
 from trueval.golden.refine.refine import in_rounds, refine
 
 IDS = [f"d{number:02}" for number in range(30)]
 GRADES = [5 - number // 8 for number in range(30)]
-FIXED = PosteriorSettings(scale=Scale())  # half the time of a learned one
+FIXED = PosteriorSettings(scale=ScorePrior())  # half the time of a learned one
 Batches = Sequence[tuple[str, ...]]
 
 
@@ -69,7 +69,9 @@ def test_a_refinement_that_is_sure_from_grades_still_asks() -> None:
 
 
 def test_orders_from_before_are_data_and_are_not_asked_again() -> None:
-    before = refine(IDS, GRADES, noisy(3), top=8, budget=10, settings=PosteriorSettings(overlap=2.0, scale=Scale()))
+    before = refine(
+        IDS, GRADES, noisy(3), top=8, budget=10, settings=PosteriorSettings(overlap=2.0, scale=ScorePrior())
+    )
     assert (before.calls, before.stopped) == (10, "budget")
     after = refine(IDS, GRADES, perfect, top=8, budget=0, settings=FIXED, known=before.orders)
     assert (after.calls, after.orders) == (0, before.orders)
@@ -79,7 +81,7 @@ def test_orders_from_before_are_data_and_are_not_asked_again() -> None:
 
 
 def test_contradictions_are_kept() -> None:
-    settings = PosteriorSettings(overlap=2.0, scale=Scale())
+    settings = PosteriorSettings(overlap=2.0, scale=ScorePrior())
     found = refine(IDS, GRADES, noisy(4, sd=8.0), top=8, budget=30, settings=settings)
     assert found.inconsistency.both_ways > 0
     assert len(found.orders) == 30
@@ -94,7 +96,7 @@ def test_a_judge_that_refuses_some_costs_calls_and_is_asked_about_others() -> No
         shown.extend(frozenset(batch) for batch in batches)
         return [None if "d03" in batch else sorted(batch) for batch in batches]
 
-    found = refine(IDS, GRADES, judge, top=8, budget=30, settings=PosteriorSettings(overlap=2.0, scale=Scale()))
+    found = refine(IDS, GRADES, judge, top=8, budget=30, settings=PosteriorSettings(overlap=2.0, scale=ScorePrior()))
     assert found.calls == 30
     refused = [batch for batch in shown if "d03" in batch]
     assert 0 < len(refused) < 20
@@ -144,7 +146,7 @@ def test_small_pools() -> None:
 
 def test_a_favored_slot_is_reported() -> None:
     """The judge puts whatever comes first first, and orders the rest."""
-    settings = PosteriorSettings(slot_bias=1.0, overlap=2.0, scale=Scale())
+    settings = PosteriorSettings(slot_bias=1.0, overlap=2.0, scale=ScorePrior())
     found = refine(
         IDS, GRADES, lambda batches: [[batch[0], *sorted(batch[1:])] for batch in batches], settings=settings
     )
@@ -163,7 +165,7 @@ def test_a_judge_that_likes_long_texts_is_found_out() -> None:
     def judge(batches: Batches) -> list[list[str]]:
         return [sorted(batch, key=lambda each: -of[each]) for batch in batches]
 
-    settings = PosteriorSettings(length_bias=3.0, overlap=2.0, scale=Scale())
+    settings = PosteriorSettings(length_bias=3.0, overlap=2.0, scale=ScorePrior())
     found = refine(IDS, [3.0] * 30, judge, top=8, lengths=lengths, settings=settings)
     assert found.length_bias is not None
     value, sd = found.length_bias
@@ -173,7 +175,7 @@ def test_a_judge_that_likes_long_texts_is_found_out() -> None:
 def test_grades_that_the_orders_contradict_are_listed() -> None:
     grades = [float(grade) for grade in GRADES]
     grades[29] = 5.0  # of the worst document
-    found = refine(IDS, grades, perfect, top=8, budget=25, settings=PosteriorSettings(overlap=2.0, scale=Scale()))
+    found = refine(IDS, grades, perfect, top=8, budget=25, settings=PosteriorSettings(overlap=2.0, scale=ScorePrior()))
     assert {each.below for each in found.inversions} == {"d29"}
     assert all(each.chance >= 0.9 and each.grades > 0 for each in found.inversions)
 

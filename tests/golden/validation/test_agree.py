@@ -16,7 +16,7 @@ from tests.golden.agreement import twins
 from trueval.errors import InputError, PolicyError
 from trueval.golden.validation.agree import agree
 from trueval.golden.validation.audit_labels import shares
-from trueval.golden.validation.label_files import Choices
+from trueval.golden.validation.label_files import LabelChoices
 from trueval.golden.views.agree import sentences
 
 LABELS = SHARED / "labels" / "llmjudge"
@@ -36,7 +36,7 @@ def test_of_17_real_judges_all_coefficients_are_those_of_peers(judges: list[Path
     krippendorff = pytest.importorskip("krippendorff", reason="krippendorff is absent")
     from trueval.judgments import Judgments
 
-    found = agree(judges, LABELS / "human.qrels", choices=Choices(outside="drop"), **FAST).to_dict()
+    found = agree(judges, LABELS / "human.qrels", choices=LabelChoices(outside="drop"), **FAST).to_dict()
     assert len(found["pairs"]) == 17
     people = Judgments.read(LABELS / "human.qrels").frame
     columns = []
@@ -65,7 +65,7 @@ def test_a_real_grade_of_10_is_refused_with_its_line(judges: list[Path]) -> None
     wrong = LABELS / "judges" / "h2oloo-zeroshot2.qrels.gz"
     with pytest.raises(InputError, match=r"h2oloo-zeroshot2.qrels.gz:3187: the grade 10 of document 'p8028'"):
         agree([wrong], LABELS / "human.qrels", **FAST)
-    found = agree([wrong], LABELS / "human.qrels", choices=Choices(outside="drop"), **FAST).to_dict()
+    found = agree([wrong], LABELS / "human.qrels", choices=LabelChoices(outside="drop"), **FAST).to_dict()
     assert found["notes"] == ["h2oloo-zeroshot2: 1 label left out, whose grade is not on the scale."]
     assert found["judges"][0]["left_out"] == {"duplicates": 0, "outside": 1, "unjudged": 0}
 
@@ -75,8 +75,8 @@ def test_the_scale_of_an_audit_is_the_one_it_was_drawn_with(tmp_path: Path) -> N
     low, high = agree([folder], **FAST).to_dict()["scale"]
     for judges, people in (([folder], None), ([folder / "qrels.trec"], folder / "audit")):
         with pytest.raises(PolicyError, match=f"drawn with, {low:g}-{high:g}. Leave --scale out"):
-            agree(judges, people, choices=Choices(scale=(low, high + 1)), **FAST)
-        agree(judges, people, choices=Choices(scale=(low, high)), **FAST)
+            agree(judges, people, choices=LabelChoices(scale=(low, high + 1)), **FAST)
+        agree(judges, people, choices=LabelChoices(scale=(low, high)), **FAST)
 
 
 def test_what_people_gave_to_answers_is_told(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.golden.audited_world import World, written
 
-from trueval.comparison.labels.audit_sample import Audited
+from trueval.comparison.labels.audit_sample import AuditSample
 from trueval.comparison.labels.correct import correct
 from trueval.errors import InputError, PolicyError
 from trueval.golden.validation.correct_runs import correct_runs
@@ -25,7 +25,7 @@ def test_it_is_the_correction_of_the_same_files(world: World) -> None:
     measure = parse("nDCG@5")
     runs = [str(run) for run in world.runs[:2]]
     found = correct_runs(str(world.golden), runs, [measure], policy=OURS, target="these", width=0.1, baseline=runs[1])
-    audited = Audited.read(world.golden / "audit")
+    audited = AuditSample.read(world.golden / "audit")
     by_hand = correct(runs, Judgments.read(world.golden), audited, [measure], target="these queries")
     for told, run in zip(found.to_dict()["runs"], by_hand.runs, strict=True):
         (entry,) = told["corrected"]

@@ -13,7 +13,7 @@ from tests.golden.agreement import twins
 from tests.golden.validation.test_coefficients import QUICK, ratings
 
 from trueval.golden.validation.coefficients import kappa
-from trueval.golden.validation.ratings import Design, Ratings
+from trueval.golden.validation.ratings import Ratings, SampleDesign
 
 # People and judge of ten passages, and the stratum that each is drawn from: by the judge's grade.
 POPULATION = [(0, 0), (0, 0), (1, 0), (0, 0), (2, 0), (0, 0), (2, 2), (1, 2), (3, 2), (2, 2)]
@@ -24,7 +24,7 @@ SAMPLED = (2, 3)
 
 def sampled(some: tuple[int, ...]) -> tuple[Ratings, np.ndarray]:
     found = ratings([list(POPULATION[place]) for place in some])
-    design = Design("documents", SIZES, np.array([STRATA[place] for place in some]))
+    design = SampleDesign("documents", SIZES, np.array([STRATA[place] for place in some]))
     found = replace(found, design=design)
     return found, found.weights(found.both(0, 1))
 
@@ -110,10 +110,10 @@ def test_a_census_has_the_value_of_the_population_whatever_the_strata() -> None:
 
 
 def test_items_stand_for_those_that_were_not_reached() -> None:
-    design = Design("documents", {"a": 10, "b": 6, "c": 4}, np.array([0, 0, 0, 1]))
+    design = SampleDesign("documents", {"a": 10, "b": 6, "c": 4}, np.array([0, 0, 0, 1]))
     answered = np.array([True, True, False, True])
     assert design.weights(answered).tolist() == [5.0, 5.0, 0.0, 6.0]
     assert design.covered(answered) == pytest.approx(16 / 20)  # of c nobody knows anything
-    queries = Design("queries", {"queries": 9}, np.array([0, 0, 1, 2]))
+    queries = SampleDesign("queries", {"queries": 9}, np.array([0, 0, 1, 2]))
     assert queries.weights(answered).tolist() == [4.5, 4.5, 0.0, 4.5]
     assert queries.covered(answered) == 1.0

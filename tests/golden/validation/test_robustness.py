@@ -14,7 +14,7 @@ from tests.golden.chat import ChatServer, Trouble, chat_server
 
 from trueval.collection import Collection
 from trueval.errors import InputError, PolicyError
-from trueval.golden.build.golden_plan import Plan
+from trueval.golden.build.golden_plan import GoldenPlan
 from trueval.golden.validation.adversarial_passages import ABOUT, foreign, padded, pasted, traps_of, unrelated
 from trueval.golden.validation.robustness import FORMAT_VERSION, KIND, dry_run, gullibility, sign_test
 from trueval.golden.views.kind import GULLIBILITY
@@ -29,7 +29,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEST_JUDGE_KEY", "secret")
 
 
-def plan_of(folder: Path, url: str, mode: str = "single") -> Plan:
+def plan_of(folder: Path, url: str, mode: str = "single") -> GoldenPlan:
     """Eight queries about other things than the forty documents; passages are graded alone, or in batches of 5."""
     (folder / "c").mkdir(parents=True)
     queries = [{"_id": f"q{n}", "text": f"how does machine{n} make bread{n}"} for n in range(QUERIES)]
@@ -40,7 +40,7 @@ def plan_of(folder: Path, url: str, mode: str = "single") -> Plan:
     (folder / "golden.toml").write_text(
         f'[corpus]\npath = "c"\n[sparse]\n[judge]\n{small.served(url)}\nmode = "{mode}"\nbatch = 5\nconcurrency = 4\n'
     )
-    return Plan.read(folder / "golden.toml")
+    return GoldenPlan.read(folder / "golden.toml")
 
 
 def honest(query: str, text: str) -> int:
@@ -203,7 +203,7 @@ def test_passages_without_a_valid_grade_are_counted_and_not_taken_for_irrelevant
 
 
 def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
-    labels = Plan.read(small.written(tmp_path / "p", small.LABELS))
+    labels = GoldenPlan.read(small.written(tmp_path / "p", small.LABELS))
     with pytest.raises(InputError, match="knows no made-up passages"):
         gullibility(labels, tmp_path / "out")
     plan = plan_of(tmp_path / "q", "http://127.0.0.1:9/v1")

@@ -14,7 +14,7 @@ from trueval.errors import InputError
 from trueval.golden.validation.agreement_intervals import Resampler
 from trueval.golden.validation.label_verdicts import in_short, outcome, rates, spread
 from trueval.golden.validation.model_families import Families
-from trueval.golden.validation.system_rankings import Means, lift, lift_in_measure, ranks, tau_b, taus, top_of
+from trueval.golden.validation.system_rankings import SystemMeans, lift, lift_in_measure, ranks, tau_b, taus, top_of
 
 DRAW = Resampler(resamples=200)
 VALUES = st.lists(st.integers(0, 3), min_size=5, max_size=5)
@@ -40,10 +40,10 @@ def test_the_best_systems_hold_all_that_tie_with_the_last() -> None:
     assert top_of(np.array([0.2, 0.9]), 9) == [1, 0]
 
 
-def means(*labels: list[float]) -> Means:
+def means(*labels: list[float]) -> SystemMeans:
     """The same values in each of four queries."""
     values = np.tile(np.array(labels), (4, 1, 1))
-    return Means(values, np.ones(values.shape[:2], dtype=bool))
+    return SystemMeans(values, np.ones(values.shape[:2], dtype=bool))
 
 
 def test_a_lift_is_how_many_ranks_kin_is_higher_than_by_people_and_than_by_other_judges() -> None:
@@ -74,10 +74,10 @@ def test_a_lift_in_the_measure_is_what_the_judge_adds_to_its_kin_beyond_the_othe
 def test_queries_that_labels_do_not_count_are_not_zeros() -> None:
     values = np.array([[[1.0, 0.0], [1.0, 0.0]], [[0.0, 0.5], [0.0, 0.0]]])
     counted = np.array([[True, True], [True, False]])
-    assert Means(values, counted).means.tolist() == [[0.5, 0.25], [1.0, 0.0]]
-    (one,) = taus(Means(values, counted), [0, 1], [1], DRAW)
+    assert SystemMeans(values, counted).means.tolist() == [[0.5, 0.25], [1.0, 0.0]]
+    (one,) = taus(SystemMeans(values, counted), [0, 1], [1], DRAW)
     assert one.value == 1.0
-    assert taus(Means(values, counted), [0], [1], DRAW)[0].reason == "fewer than two systems"
+    assert taus(SystemMeans(values, counted), [0], [1], DRAW)[0].reason == "fewer than two systems"
 
 
 def test_the_rates_count_what_they_say() -> None:

@@ -16,13 +16,13 @@ from trueval.evaluation.arrays import evaluate_arrays
 from trueval.evaluation.evaluate import evaluate
 from trueval.judgments import Judgments
 from trueval.measures import cascade, diversity
-from trueval.measures.orders.arrivals import Kinds, PairSums, few_chances
-from trueval.measures.orders.survival import Takers, falls, gone, gone_together, horizon
+from trueval.measures.orders.arrivals import ArrivalKinds, PairSums, few_chances
+from trueval.measures.orders.survival import GroupTakers, falls, gone, gone_together, horizon
 from trueval.run import Run
 
 
 def of_walk(tied: int, first: np.ndarray, second: np.ndarray, steps: np.ndarray) -> float:
-    one, other = (Takers(each[None], 1 - each[None], np.array([len(each)])) for each in (first, second))
+    one, other = (GroupTakers(each[None], 1 - each[None], np.array([len(each)])) for each in (first, second))
     joint = gone_together(np.array([tied]), one, other, len(steps) - 1)
     pairs = [(s, t) for t in range(len(steps)) for s in range(t + 1)]
     return float(sum(steps[s] * steps[t] * joint[0, s, t - s] / (2 if s == t else 1) for s, t in pairs))
@@ -41,7 +41,7 @@ def test_seven_documents_of_two_facets_in_exact_fractions(keep: Fraction) -> Non
             total += steps[s] * steps[t] * c[0][s] * c[1][t] / (2 if s == t else 1)
     sums = PairSums.of(tied, np.array([float(step) for step in steps]), 1.0)
     share = float(1 - keep)
-    found = sums.sum(Kinds(np.array([share, 0, share]), np.array([0, share, share]), np.array([2.0, 1.0, 1.0])))
+    found = sums.sum(ArrivalKinds(np.array([share, 0, share]), np.array([0, share, share]), np.array([2.0, 1.0, 1.0])))
     assert found.total == pytest.approx(float(total / len(orders)), rel=1e-12)
     assert found.doubt < 1e-10 * found.total
 
@@ -63,7 +63,7 @@ def test_what_the_walk_over_documents_says(tied: int, takers: int, low: float, h
     weights = 1 / np.arange(1.0, ranks + 1)
     steps = falls(weights[None])[0]
     taken = float(max((each * (2 - each)).sum() for each in (first, second))) / tied
-    found = PairSums.of(tied, steps, taken).sum(Kinds(first, second, np.ones(takers)))
+    found = PairSums.of(tied, steps, taken).sum(ArrivalKinds(first, second, np.ones(takers)))
     true = of_walk(tied, first, second, steps)
     assert found.total == pytest.approx(true, rel=1e-11)
     assert abs(found.total - true) < 10 * found.doubt + 1e-14 * true
@@ -77,7 +77,7 @@ def test_few_chances_take_as_much_together_as_the_many_that_they_stand_for() -> 
     assert number.sum() == pytest.approx(len(chances), rel=1e-12)
     for u, v in ((0.9999, 0.99999), (0.2, 0.7), (1e-6, 1e-5)):
         one, other = (
-            Kinds(each, each, count).joint(np.array([u]), np.array([v]))
+            ArrivalKinds(each, each, count).joint(np.array([u]), np.array([v]))
             for each, count in ((chances, np.ones(len(chances))), (few, number))
         )
         np.testing.assert_allclose(other, one, rtol=1e-11)
@@ -138,8 +138,8 @@ def test_ten_thousand_tied_documents_take_few_steps(name: str, monkeypatch: pyte
     steps = []
     monkeypatch.setattr(cascade, "second_moments", lambda *_: pytest.fail("pairs of counts are walked"))
     monkeypatch.setattr(cascade, "gone", lambda m, t, w: steps.append(t.taken.size * (w + 1)) or gone(m, t, w))
-    joint = Kinds.joint
-    monkeypatch.setattr(Kinds, "joint", lambda k, u, v: steps.append(len(k.first) * u.size) or joint(k, u, v))
+    joint = ArrivalKinds.joint
+    monkeypatch.setattr(ArrivalKinds, "joint", lambda k, u, v: steps.append(len(k.first) * u.size) or joint(k, u, v))
     found = evaluate_arrays([np.zeros(10_000)], [GRADES[name](np.random.default_rng(2), 10_000)], "ERR")
     assert found.exact == (True,)
     assert found.sd[0, 0] > 0
@@ -182,8 +182,8 @@ def test_ten_thousand_documents_about_ten_facets_take_few_steps(
 ) -> None:
     steps = []
     monkeypatch.setattr(diversity, "covariances", lambda *_: pytest.fail("pairs of facets are walked"))
-    joint = Kinds.joint
-    monkeypatch.setattr(Kinds, "joint", lambda k, u, v: steps.append(len(k.first) * u.size) or joint(k, u, v))
+    joint = ArrivalKinds.joint
+    monkeypatch.setattr(ArrivalKinds, "joint", lambda k, u, v: steps.append(len(k.first) * u.size) or joint(k, u, v))
     found = evaluate(*with_facets(10_000, share, np.random.default_rng(2)), measure)
     assert found.sd[0, 0] > 0
     assert len(steps) == 90

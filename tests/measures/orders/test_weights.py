@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from trueval.measures.orders.weights import KEPT, Table, discounts
+from trueval.measures.orders.weights import KEPT, WeightTable, discounts
 
 
-def arrays(table: Table) -> list[np.ndarray]:
+def arrays(table: WeightTable) -> list[np.ndarray]:
     return [table.weights, table._padded]
 
 

@@ -20,11 +20,11 @@ from tests.models.hosted.loopback import Loopback, Trouble
 
 from trueval.collection import text_hash
 from trueval.errors import InputError, PolicyError, TruevalWarning
-from trueval.models.hosted.account import Account, Price, Usage
-from trueval.models.hosted.call_batches import Limits, calls, estimated_tokens
+from trueval.models.hosted.account import Account, Price, ServiceUsage
+from trueval.models.hosted.call_batches import CallLimits, calls, estimated_tokens
 from trueval.models.hosted.call_log import CallLog, amount
 from trueval.models.hosted.call_owners import OWNER
-from trueval.models.hosted.failures import CallError, Kind
+from trueval.models.hosted.failures import CallError, FailureKind
 from trueval.models.hosted.services import is_this_machine
 
 TEXTS = ["one", "two words", "three more words"]  # 2, 4 and 7 tokens as we count, 1, 2 and 3 as the service does
@@ -179,10 +179,10 @@ def test_accounts_within_one_share_its_limit_and_keep_their_own() -> None:
             account.expect(2, "more")
     assert (one.spent, other.spent, limit.spent) == (5, 4, 9), "what was not sent costs nothing in any of them"
     with pytest.raises(CallError), one.call(0.5, {}, "m"):
-        raise CallError(Kind.BUSY, "cut: half an answer", billed=True)
+        raise CallError(FailureKind.BUSY, "cut: half an answer", billed=True)
     assert (one.spent, limit.spent, limit.at_most) == (5.5, 9.5, 0.5)
     with pytest.raises(CallError), one.call(0.5, {}, "m"):
-        raise CallError(Kind.BUSY, "HTTP 500", 500)
+        raise CallError(FailureKind.BUSY, "HTTP 500", 500)
     assert (one.spent, limit.spent) == (5.5, 9.5)
 
 
@@ -255,11 +255,11 @@ def test_what_was_set_aside_becomes_what_was_paid_in_one_step() -> None:
 
 def test_a_call_whose_bill_is_not_known_counts_at_its_most(tmp_path: Path) -> None:
     account = Account(10, tmp_path / "calls.jsonl", shared=True)
-    for failure in (CallError(Kind.BUSY, "cut: it broke off", billed=True), KeyboardInterrupt()):
+    for failure in (CallError(FailureKind.BUSY, "cut: it broke off", billed=True), KeyboardInterrupt()):
         with pytest.raises(type(failure)), account.call(2, {"model": "m"}, "m"):
             raise failure
     with pytest.raises(CallError), account.call(2, {"model": "m"}, "m"):
-        raise CallError(Kind.LOST, "no connection")
+        raise CallError(FailureKind.LOST, "no connection")
     assert (account.spent, account.at_most) == (4, 4)
     with pytest.raises(InputError, match=r"with 4 spent \(up to 4 of it for calls whose bill is not known\)"):
         pay(account, 7, 1)
@@ -348,9 +348,9 @@ def test_a_limit_must_be_a_number_and_prices_tell_what_they_are() -> None:
     for wrong in (-1.0, float("nan")):
         with pytest.raises(PolicyError, match="max_cost must be a number of at least 0"):
             Account(max_cost=wrong)
-    assert Price(2.5).cost(Usage(1_000_000)) == 2.5
-    assert Price(2.5).cost(Usage(5, searches=1000)) is None
-    assert Price(None, 2).cost(Usage(5, searches=1000)) == 2
+    assert Price(2.5).cost(ServiceUsage(1_000_000)) == 2.5
+    assert Price(2.5).cost(ServiceUsage(5, searches=1000)) is None
+    assert Price(None, 2).cost(ServiceUsage(5, searches=1000)) == 2
     assert [str(Price(0.02)), str(Price(None, 2)), str(Price())] == [
         "0.02 per million tokens",
         "2 per thousand searches",
@@ -365,7 +365,7 @@ def test_no_text_has_more_tokens_than_bytes_and_none_is_free() -> None:
 
 def test_calls_hold_no_more_than_they_may() -> None:
     texts = [f"{number} " * (number % 7 + 1) for number in range(60)]
-    for limits in (Limits(1, 10**9), Limits(7, 10**9), Limits(10**9, 25), Limits(4, 13)):
+    for limits in (CallLimits(1, 10**9), CallLimits(7, 10**9), CallLimits(10**9, 25), CallLimits(4, 13)):
         cut = calls("documents", "", enumerate(texts), limits)
         assert [place for call in cut for group in call.groups for place in group] == list(range(60))
         assert all(len(call.texts) <= limits.texts for call in cut)

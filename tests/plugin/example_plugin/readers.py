@@ -5,10 +5,10 @@ from __future__ import annotations
 import polars as pl
 
 from trueval.errors import Place
-from trueval.files import Content, Kind, Table, canonical_table
+from trueval.files import Kind, RowTable, SourceBytes, canonical_table
 
 
-def read_letor(content: Content, kind: Kind, facets: bool) -> Table:
+def read_letor(content: SourceBytes, kind: Kind, facets: bool) -> RowTable:
     rows = []
     for number, line in enumerate(content.data.decode().splitlines(), 1):
         try:
@@ -20,6 +20,6 @@ def read_letor(content: Content, kind: Kind, facets: bool) -> Table:
     return canonical_table(frame, kind, content.source, facets, line=lambda row: max(row, 0) + 1)
 
 
-def read_wrongly(content: Content, kind: Kind, facets: bool) -> Table:
+def read_wrongly(content: SourceBytes, kind: Kind, facets: bool) -> RowTable:
     """Scores in integers, which Table does not allow."""
-    return Table(pl.DataFrame({"query_id": ["q"], "doc_id": ["d"], "score": [1], "grade": [1]}), content.source)
+    return RowTable(pl.DataFrame({"query_id": ["q"], "doc_id": ["d"], "score": [1], "grade": [1]}), content.source)

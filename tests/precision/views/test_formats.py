@@ -11,7 +11,7 @@ from trueval import Judgments, Run
 from trueval.precision.audit import audit
 from trueval.precision.regimes import Regime
 from trueval.precision.views.kind import PRECISION
-from trueval.report.number_texts import FRACTIONS, POINTS, Scale
+from trueval.report.number_texts import FRACTIONS, POINTS, ValueUnit
 from trueval.report.result_directory import Directory, ResultFile
 
 FORMS = ("table", "markdown", "latex")
@@ -24,7 +24,7 @@ def found() -> dict[str, Any]:
     return audit(runs, Judgments.from_arrays([[0, 1], [1, 0]]), ["RR@10", "P@1"], tie_order="input").to_dict()
 
 
-def text_of(found: dict[str, Any], form: str, scale: Scale) -> str:
+def text_of(found: dict[str, Any], form: str, scale: ValueUnit) -> str:
     written = PRECISION.write(found, form, scale=scale)
     if form != "table":
         return str(written)
@@ -43,7 +43,7 @@ def text_of(found: dict[str, Any], form: str, scale: Scale) -> str:
     ],
 )
 def test_table_1_has_the_scale_that_was_asked_for(
-    found: dict[str, Any], form: str, scale: Scale, values: list[str]
+    found: dict[str, Any], form: str, scale: ValueUnit, values: list[str]
 ) -> None:
     rows = [
         row.replace("|", " ").replace("&", " ").replace("\\\\", " ").split()

@@ -12,7 +12,7 @@ from rich.console import Console
 from trueval.comparison.resampling.reshuffle import Reshuffle
 from trueval.measures import parse_list
 from trueval.policy.policy import Policy
-from trueval.probes.noise import Design, NoiseProbe
+from trueval.probes.noise import NoiseProbe, NoiseSettings
 from trueval.probes.noise_summary import NoiseResult
 from trueval.probes.views.noise import guard_is_idle, levels, printed, short_name, table, to_csv, to_latex, to_markdown
 from trueval.probes.views.noise_page import build
@@ -21,10 +21,10 @@ from trueval.report.result_directory import Directory, ResultFile
 QUERIES = ("q1", "q2", "q3")
 
 
-TWO_LEVELS = Design("en", levels=(0, 2), templates=("known",), queries=3)
+TWO_LEVELS = NoiseSettings("en", levels=(0, 2), templates=("known",), queries=3)
 
 
-def probe(name: str, *, embeds: bool, guard: float, design: Design = TWO_LEVELS) -> NoiseProbe:
+def probe(name: str, *, embeds: bool, guard: float, design: NoiseSettings = TWO_LEVELS) -> NoiseProbe:
     """Every level loses .1; the guard changes the overlap by so much."""
     conditions = tuple(design.conditions())
     rows = np.array([[each.level / 20 + at / 100 for at in range(3)] for each in conditions])
@@ -106,7 +106,7 @@ def test_a_clean_query_that_keeps_less_than_all_is_explained(result: dict[str, A
 @pytest.mark.parametrize("levels", [(0,), (0, 2)])
 def test_a_page_is_made_of_every_choice_of_conditions(levels: Any, denoised: Any, normalised: Any) -> None:
     """The guard alone, --guard on, left the page without its first sentence, and so without a page."""
-    design = Design("en", levels, ("known", "held-out"), denoised, normalised, queries=3)
+    design = NoiseSettings("en", levels, ("known", "held-out"), denoised, normalised, queries=3)
     made = probe("m", embeds=False, guard=0.05, design=design)
     result = NoiseResult((made,), {"clean": {"queries": 9, "changed": 1}, "stripped": []}).to_dict()
     part = build(ResultFile("probe-noise.json", "probe-noise", result), Directory(Path("made"), ()))

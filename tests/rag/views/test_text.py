@@ -5,9 +5,9 @@ import pytest
 
 from trueval import Judgments, Run
 from trueval.rag.answer_accuracy import AccuracyGivenHit
-from trueval.rag.sensitivity import ALPHAS, CAPS3, CAPS4, Flip, sensitivity
+from trueval.rag.sensitivity import ALPHAS, CAPS3, CAPS4, LabelFlip, sensitivity
 from trueval.rag.views.text import answer_line, detail_lines, flip_line, sensitivity_lines
-from trueval.report.number_texts import FRACTIONS, POINTS, Scale
+from trueval.report.number_texts import FRACTIONS, POINTS, ValueUnit
 
 JUDGMENTS = Judgments.from_dict({"q": {"a": 5, "b": 4, "c": 3}})
 FIRST = Run.from_dict({"q": {"a": 2.0, "b": 1.0}}, name="first")
@@ -21,7 +21,7 @@ def test_numbers_beside_a_mean_are_said_where_there_are_some() -> None:
 
 
 @pytest.mark.parametrize(("scale", "said"), [(FRACTIONS, "0.5000"), (POINTS, "50.00")])
-def test_answers_say_what_they_average_and_leave_out(scale: Scale, said: str) -> None:
+def test_answers_say_what_they_average_and_leave_out(scale: ValueUnit, said: str) -> None:
     found = AccuracyGivenHit(0.5, 0.0, 1.0, math.nan, 2.0, 3, 1)
     line = answer_line("a", "AllGold@3", found, scale)
     assert line.startswith(f"a  Acc|AllGold@3: {said} over 2 expected hits (")
@@ -34,7 +34,7 @@ def test_no_hit_gives_no_number() -> None:
 
 
 def test_a_flip_of_a_query_without_a_value_shows_a_dash() -> None:
-    assert flip_line(Flip("q", "d", 1, 5, math.nan, 0.25), POINTS).endswith("1 to 5: – to 25.00")
+    assert flip_line(LabelFlip("q", "d", 1, 5, math.nan, 0.25), POINTS).endswith("1 to 5: – to 25.00")
 
 
 def test_sensitivity_says_the_grid_and_what_flips_do() -> None:

@@ -20,10 +20,10 @@ from trueval.report.formats import to_json
 from trueval.report.number_texts import POINTS
 from trueval.report.terminal import drawn
 from trueval.retrieval.cuts.cut_audit import cut_index, cut_runs
-from trueval.retrieval.cuts.cutoff import Cut
+from trueval.retrieval.cuts.cutoff import CutoffGroup
 from trueval.retrieval.indexes.hits import Hits, joined
 from trueval.retrieval.indexes.index import Description, make_index
-from trueval.retrieval.indexes.repeated_calls import Opened
+from trueval.retrieval.indexes.repeated_calls import SearchSession
 from trueval.retrieval.views import cuts as views
 from trueval.run import Run
 
@@ -57,10 +57,12 @@ class Engine:
     def load(self, folder: Any) -> None: ...
 
 
-def opened(engine: Engine) -> Opened:
+def opened(engine: Engine) -> SearchSession:
     queries = [str(at) for at in range(len(engine.scores))]
     documents = max(map(len, engine.scores))
-    return Opened(engine, queries, [f"q{at}" for at in queries], pl.Series([f"d{at}" for at in range(documents)]))
+    return SearchSession(
+        engine, queries, [f"q{at}" for at in queries], pl.Series([f"d{at}" for at in range(documents)])
+    )
 
 
 def shown(found: Any) -> str:
@@ -414,10 +416,10 @@ def test_real_runs_whose_cut_changes_nothing_say_so(dl_hard_folder: Path):
 
 
 def test_the_chance_to_differ_of_more_contexts_than_a_float_holds():
-    cut = Cut("q", 0, 0, tuple(map(str, range(2000))), 1000, 0.0, False)
+    cut = CutoffGroup("q", 0, 0, tuple(map(str, range(2000))), 1000, 0.0, False)
     assert cut.chance_to_differ(2) == 1.0
     assert cut.chance_to_differ(1) == 0.0
-    assert len(set(combinations(range(5), 2))) == Cut("q", 0, 0, tuple("abcde"), 2, 0.0, False).contexts
+    assert len(set(combinations(range(5), 2))) == CutoffGroup("q", 0, 0, tuple("abcde"), 2, 0.0, False).contexts
 
 
 class Odd(Engine):
@@ -629,7 +631,7 @@ def test_bm25_in_float64_is_cut_inside_a_group_in_one_query(name: str, cut: list
     index = make_index("bm25")
     index.build(list(collection.documents.values()))
     queries = list(collection.queries)
-    asked = Opened(index, list(collection.queries.values()), queries, pl.Series(list(collection.documents)))
+    asked = SearchSession(index, list(collection.queries.values()), queries, pl.Series(list(collection.documents)))
     found = cut_index(asked, 10, repeats=2, judgments=collection.judgments)
     assert [each.query for each in found.cuts] == cut
     assert found.to_dict()["calls"]["differed_otherwise"] == 0

@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from trueval.retrieval.cuts.cut_audit import cut_index, cut_runs
-from trueval.retrieval.cuts.tie_causes import Cause
+from trueval.retrieval.cuts.tie_causes import TieCause
 from trueval.retrieval.indexes.index import make_index
-from trueval.retrieval.indexes.repeated_calls import Opened
+from trueval.retrieval.indexes.repeated_calls import SearchSession
 
 pytest.importorskip("faiss", reason='needs the extra "retrieval"')
 pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
@@ -29,20 +29,20 @@ def vectors() -> np.ndarray[Any, Any]:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def opened(spec: str, documents: Any, queries: Any) -> Opened:
+def opened(spec: str, documents: Any, queries: Any) -> SearchSession:
     index = make_index(spec)
     index.build(documents)
     ids = pl.Series([f"d{at}" for at in range(len(documents))])
     dense = isinstance(documents, np.ndarray)
     vectors = (documents, queries) if dense else ()
-    return Opened(index, queries, [f"q{at}" for at in range(len(queries))], ids, *vectors)
+    return SearchSession(index, queries, [f"q{at}" for at in range(len(queries))], ids, *vectors)
 
 
 def texts(number: int) -> dict[str, str]:
     return {f"d{at}": f"text number {at} says something else {at * at}" for at in range(number)}
 
 
-def planted(spec: str, rows: Any, query: Any, k: int, **told: str) -> tuple[tuple[str, ...], Cause]:
+def planted(spec: str, rows: Any, query: Any, k: int, **told: str) -> tuple[tuple[str, ...], TieCause]:
     found = cut_index(opened(spec, rows, query), k, repeats=2, texts={**texts(len(rows)), **told})
     (cut,), (cause,) = found.cuts, found.causes
     return tuple(sorted(cut.documents)), cause
@@ -56,12 +56,12 @@ def test_equal_vectors_of_different_texts_are_found_in_any_index():
     names = tuple(sorted(f"d{at}" for at in best[2:4]))
     for spec in ("flat", "flat(storage='bfloat16')", "hnsw(M=8)", "flat(storage='int8')"):
         documents, cause = planted(spec, rows, query, 3)
-        assert (documents, cause) == (names, Cause("equal vectors", 2, 1, False)), spec
+        assert (documents, cause) == (names, TieCause("equal vectors", 2, 1, False)), spec
     same = dict.fromkeys(names, "the same words")
     assert planted("flat", rows, query, 3, **same)[1].name == "identical texts"
     words = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
     near = dict(zip(names, (words, words + " seventeen"), strict=True))
-    assert planted("flat", rows, query, 3, **near)[1] == Cause("near duplicates", 2, 1, False)
+    assert planted("flat", rows, query, 3, **near)[1] == TieCause("near duplicates", 2, 1, False)
 
 
 @pytest.mark.parametrize("spec", ["flat(storage='int8')", "flat(storage='binary')", "hnsw(storage='int8')"])
@@ -87,7 +87,7 @@ def test_ties_of_words_are_told_by_their_texts():
     corpus = opened("bm25(language=None)", list(TEXTS.values()), ["heat flows", "air"])
     found = cut_index(corpus, 1, repeats=2, texts={f"d{at}": text for at, text in enumerate(TEXTS.values())})
     causes = {cut.query: cause for cut, cause in zip(found.cuts, found.causes, strict=True)}
-    assert causes == {"q0": Cause("identical texts", 1, None, None)}
+    assert causes == {"q0": TieCause("identical texts", 1, None, None)}
     told = found.to_dict()
     assert told["causes"] == {"cuts": {"identical texts": 1}, "decided_by_exact_scores": None}
     assert told["cuts"][0]["cause"] == "identical texts"

@@ -17,11 +17,11 @@ from tests.retrieval.pipeline.test_pipeline import Model
 from trueval import Judgments
 from trueval.collection import Collection
 from trueval.errors import InputError, PolicyError, TruevalWarning
-from trueval.retrieval.indexes.engines import Given, Held, batches
+from trueval.retrieval.indexes.engines import EngineIndex, EngineInput, batches
 from trueval.retrieval.indexes.index import make_index, read_spec
 from trueval.retrieval.pipeline.config import settings_of_tables
 from trueval.retrieval.pipeline.pipeline import Pipeline
-from trueval.retrieval.pipeline.pipeline_result import Retrieved
+from trueval.retrieval.pipeline.pipeline_result import PipelineResult
 
 pytest.importorskip("elasticsearch", reason='needs the extra "elastic"')
 pymilvus = pytest.importorskip("pymilvus", reason='needs the extra "milvus"')
@@ -53,13 +53,13 @@ def collection() -> Collection:
     return Collection("made", "made", documents, queries, Judgments.from_dict({"q0": {"d0": 1}}))
 
 
-def retrieved(collection: Collection, cache: Path | None = None, **tables: dict) -> Retrieved:
+def retrieved(collection: Collection, cache: Path | None = None, **tables: dict) -> PipelineResult:
     if "index" in tables:
         tables["embed"] = {"model": "embedder"}
     return Pipeline(settings_of_tables(tables, "test")).retrieve(collection, cache=cache)
 
 
-def scores(found: Retrieved) -> dict[tuple[str, str], float]:
+def scores(found: PipelineResult) -> dict[tuple[str, str], float]:
     return {(query, doc): score for query, doc, score in found.run.frame.select("query_id", "doc_id", "score").rows()}
 
 
@@ -124,7 +124,7 @@ def test_what_cannot_be_done_is_told_before_the_work(
 def test_what_leaves_the_machine_is_said_once(spec: str, monkeypatch: pytest.MonkeyPatch):
     index = make_index(f"{spec}, api_key_env='SOME_KEY')")
     sent: list[int] = []
-    monkeypatch.setattr(index, "held", lambda: Held(index.mark, sent[-1]) if sent else None)
+    monkeypatch.setattr(index, "held", lambda: EngineIndex(index.mark, sent[-1]) if sent else None)
     monkeypatch.setattr(index, "send", lambda given: sent.append(len(given)))
     monkeypatch.setattr(index, "settle", lambda documents: None)
     documents = ["a", "b"] if index.takes == "texts" else np.ones((2, 3), dtype=np.float32)
@@ -156,10 +156,10 @@ def test_messages_hold_what_a_server_takes():
 
 
 def test_sizes_are_bytes():
-    given = Given(["été", "b"], np.zeros((2, 3), dtype=np.float32))
+    given = EngineInput(["été", "b"], np.zeros((2, 3), dtype=np.float32))
     assert given.sizes.tolist() == [5 + 12, 1 + 12]
     assert len(given) == 2
-    assert len(Given(None, np.zeros((4, 3), dtype=np.float32))) == 4
+    assert len(EngineInput(None, np.zeros((4, 3), dtype=np.float32))) == 4
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from trueval.errors import InputError
-from trueval.files.texts.lazy_list import Made
+from trueval.files.texts.lazy_list import LazyList
 from trueval.retrieval.indexes import analysis, postings
 from trueval.retrieval.indexes.index import load_index, make_index
 
@@ -144,9 +144,9 @@ def test_postings_are_those_that_bm25s_makes_however_many_are_counted_at_once_an
     assert index.describe().notes == ("3 of 93 documents have no term, and no query finds them.",)
 
 
-def iter_once(texts: list[str]) -> Made[str]:
+def iter_once(texts: list[str]) -> LazyList[str]:
     """Texts as a corpus on disk gives them: a sequence that holds none."""
-    return Made(len(texts), texts.__getitem__)
+    return LazyList(len(texts), texts.__getitem__)
 
 
 def test_documents_of_equal_words_tie_exactly():

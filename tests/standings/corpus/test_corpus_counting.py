@@ -12,7 +12,7 @@ import trueval as tv
 from trueval.errors import InputError, PolicyError
 from trueval.numerics import round_to
 from trueval.policy.policy import Policy
-from trueval.retrieval.tiles.numpy_tiles import Arrays
+from trueval.retrieval.tiles.numpy_tiles import ArrayProducts
 from trueval.standings.corpus.corpus_scorer import CorpusScorer
 from trueval.standings.counting import count
 from trueval.standings.kernel import passing
@@ -63,7 +63,7 @@ class Block:
         return [work(self.tiles(scores, half)) for half in halves]
 
     def tiles(self, scores: Any, starts: Iterable[int]) -> Iterator[Any]:
-        on = Arrays(scores.dtype.name, None)
+        on = ArrayProducts(scores.dtype.name, None)
         for start in starts:
             part = scores[:, start : start + self.table.width]
             yield from on.tiles(part, start, self.table.bound or np.inf, on.scratch(3, part.shape[1]))

@@ -7,15 +7,15 @@ import pytest
 from tests.tradeoff.made import LARGE
 
 from trueval.errors import InputError
-from trueval.tradeoff.config.plan import Plan
+from trueval.tradeoff.config.plan import SweepPlan
 
 LEAST = '[corpus]\npath = "c"\n[sparse]\n'
 
 
-def read(place: Path, text: str) -> Plan:
+def read(place: Path, text: str) -> SweepPlan:
     file = place / "s.toml"
     file.write_text(text)
-    return Plan.read(file)
+    return SweepPlan.read(file)
 
 
 def test_lists_make_a_grid_of_what_decides_each_method(tmp_path: Path):
@@ -223,7 +223,7 @@ def test_a_file_that_is_no_toml_or_not_there_is_told(tmp_path: Path):
     with pytest.raises(InputError, match="not TOML"):
         read(tmp_path, "[corpus\n")
     with pytest.raises(InputError, match="must be the TOML file of a sweep"):
-        Plan.read(tmp_path / "none.toml")
+        SweepPlan.read(tmp_path / "none.toml")
     with pytest.raises(InputError, match=r"needs \[corpus\] with its path"):
         read(tmp_path, "[sparse]\n")
 

@@ -13,17 +13,17 @@ from tests.tradeoff.swept import write_sweep
 
 import trueval as tv
 from trueval.tradeoff.diagnosis.advice import Headrooms, headrooms, sentence, verdict
-from trueval.tradeoff.diagnosis.matched_recall import Indexed, at_recall
+from trueval.tradeoff.diagnosis.matched_recall import IndexedSystem, at_recall
 from trueval.tradeoff.quality.efficiency import efficiency
-from trueval.tradeoff.quality.sweep_loader import Measured, read_sweep
+from trueval.tradeoff.quality.sweep_loader import SweepArrays, read_sweep
 
 
-def planted(ceilings: np.ndarray[Any, Any], values: np.ndarray[Any, Any]) -> Measured:
+def planted(ceilings: np.ndarray[Any, Any], values: np.ndarray[Any, Any]) -> SweepArrays:
     """A sweep of one configuration with known ceilings."""
     one = {"name": "dense K=10", "ceiling": None}
     empty = np.zeros((1, 0, 0))
     ids = tuple(f"q{number}" for number in range(len(values)))
-    return Measured(
+    return SweepArrays(
         {"configurations": [one]}, "", ids, values[:, None], values[:, None] * 0, ceilings[:, None], empty, ()
     )
 
@@ -132,7 +132,11 @@ def test_efficiency_is_that_of_the_paper(swept: Path) -> None:
 
 
 def test_recall_is_matched_by_interpolation_or_from_above() -> None:
-    family = [Indexed(0, 0.90, 0.010, 10.0), Indexed(1, 0.96, 0.020, 20.0), Indexed(2, 0.99, 0.060, 20.0)]
+    family = [
+        IndexedSystem(0, 0.90, 0.010, 10.0),
+        IndexedSystem(1, 0.96, 0.020, 20.0),
+        IndexedSystem(2, 0.99, 0.060, 20.0),
+    ]
     assert at_recall(family, 0.85)["how"] == "at or above"
     assert at_recall(family, 0.85)["system"] == 0
     exact = at_recall(family, 0.96)

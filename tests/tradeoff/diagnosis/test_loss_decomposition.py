@@ -14,7 +14,7 @@ from trueval.errors import InputError
 from trueval.policy.policy import Policy
 from trueval.retrieval.indexes.index import LocalIndex
 from trueval.retrieval.pipeline.config import settings_of_tables
-from trueval.tradeoff.diagnosis.loss_decomposition import Ladder, climb, recall, rungs
+from trueval.tradeoff.diagnosis.loss_decomposition import LossDecomposition, climb, recall, rungs
 from trueval.tradeoff.quality.changes import Bootstrap
 
 pytest.importorskip("faiss", reason='needs the extra "retrieval"')
@@ -30,7 +30,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     return planted.use(monkeypatch)
 
 
-def climbed(given: dict[str, dict[str, Any]], **choices: Any) -> Ladder:
+def climbed(given: dict[str, dict[str, Any]], **choices: Any) -> LossDecomposition:
     collection = planted.collection()
     return climb(collection, given, collection.graded, ["R@2", "RR"], bootstrap=FAST, **choices)
 

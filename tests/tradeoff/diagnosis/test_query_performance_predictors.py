@@ -12,9 +12,9 @@ from trueval import Judgments, Run
 from trueval.errors import InputError, PolicyError
 from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.tradeoff.diagnosis import query_performance_predictors
-from trueval.tradeoff.diagnosis.query_performance_predictors import Noise, entropy, margin, route_pipeline
+from trueval.tradeoff.diagnosis.query_performance_predictors import QueryNoise, entropy, margin, route_pipeline
 from trueval.tradeoff.quality.changes import Bootstrap
-from trueval.tradeoff.route.route import Routing
+from trueval.tradeoff.route.route import RoutingResult
 
 FAST = Bootstrap(resamples=200, threads=1)
 
@@ -61,7 +61,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     return planted.use(monkeypatch)
 
 
-def routed(depths: tuple[int, int] = (1, 3), measure: str = "RR", **choices: object) -> Routing:
+def routed(depths: tuple[int, int] = (1, 3), measure: str = "RR", **choices: object) -> RoutingResult:
     collection = planted.collection()
     given = planted.settings(index={"depth": 3}, rerank={"model": "reranker", "depth": 2})
     return route_pipeline(
@@ -152,7 +152,7 @@ def test_the_drop_is_one_more_signal_at_its_price(
     )
     plain = routed(cache=tmp_path)
     before = len(log)
-    found = routed(cache=tmp_path, noise=Noise(cost=0.25))
+    found = routed(cache=tmp_path, noise=QueryNoise(cost=0.25))
     assert [each for each, _ in log[before:]] == ["embed"]  # the queries with chatter, and no pair
     assert [each.name for each in found.rules] == ["either", "margin", "entropy", "drop", "linear"]
     for rule in found.rules:
@@ -161,8 +161,8 @@ def test_the_drop_is_one_more_signal_at_its_price(
     assert (found["margin"].share, found["margin"].cost) == (plain["margin"].share, plain["margin"].cost)
     assert (found["fewer"].cost, found["more"].cost) == (1, 3)
     values = query_performance_predictors.drop(
-        planted.collection(), planted.settings(index={"depth": 3}), ["q0", "q1"], Noise(), cache=tmp_path
+        planted.collection(), planted.settings(index={"depth": 3}), ["q0", "q1"], QueryNoise(), cache=tmp_path
     )
     assert values.name == "drop"
     with pytest.raises(InputError, match="leave drop out"):
-        query_performance_predictors.drop(planted.collection(), {"sparse": {}}, ["0"], Noise())
+        query_performance_predictors.drop(planted.collection(), {"sparse": {}}, ["0"], QueryNoise())

@@ -17,8 +17,8 @@ from trueval.report.result_directory import ResultFile
 from trueval.retrieval.indexes.index import LocalIndex
 from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.tradeoff.diagnosis.loss_decomposition import climb
-from trueval.tradeoff.diagnosis.tune import Loss, Tried, Tuned, _Trial, least_sufficient, tune
-from trueval.tradeoff.quality.changes import Bootstrap, Estimated
+from trueval.tradeoff.diagnosis.tune import Loss, TriedSetting, TuningResult, _Trial, least_sufficient, tune
+from trueval.tradeoff.quality.changes import Bootstrap, MeanEstimate
 from trueval.tradeoff.views.quality_blocks import ladder_block
 
 pytest.importorskip("faiss", reason='needs the extra "retrieval"')
@@ -27,11 +27,11 @@ pytest.importorskip("safetensors", reason='needs the extra "models"')
 FAST = Bootstrap(resamples=200, threads=1)
 
 
-def tried(**losses: float) -> tuple[Tried, ...]:
+def tried(**losses: float) -> tuple[TriedSetting, ...]:
     """efSearch → loss, as ef10=0.1."""
-    nothing = Estimated(0.0, 0.0, 0.0, 1)
+    nothing = MeanEstimate(0.0, 0.0, 0.0, 1)
     return tuple(
-        Tried(int(name[2:]), nothing, {}, {"recall": Loss(loss, loss, loss + 0.01)}, 0.0)
+        TriedSetting(int(name[2:]), nothing, {}, {"recall": Loss(loss, loss, loss + 0.01)}, 0.0)
         for name, loss in losses.items()
     )
 
@@ -62,7 +62,7 @@ def test_doubling_and_halving(suffices: Any, asked: list[int]):
     for name, value in fields.items():
         object.__setattr__(trial, name, value)
 
-    def at(value: int) -> Tried:
+    def at(value: int) -> TriedSetting:
         return trial.known.setdefault(value, tried(**{f"ef{value}": 0.0 if suffices(value) else 0.5})[0])
 
     object.__setattr__(trial, "at", at)
@@ -85,7 +85,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     return planted.use(monkeypatch)
 
 
-def tuned(collection: Collection, spec: str, **choices: Any) -> Tuned:
+def tuned(collection: Collection, spec: str, **choices: Any) -> TuningResult:
     depth = choices.pop("depth", 3)
     given = planted.settings(index={"spec": spec, "depth": depth})
     return tune(collection, given, collection.graded, ["R@3", "RR"], bootstrap=FAST, **choices)

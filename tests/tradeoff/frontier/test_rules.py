@@ -12,7 +12,7 @@ from tests.tradeoff.swept import write_sweep
 
 import trueval as tv
 from trueval.tradeoff.diagnosis.cross_fit import cross_fit
-from trueval.tradeoff.frontier.rules import Known, Limits, apply_rules, choose
+from trueval.tradeoff.frontier.rules import RuleInputs, RuleLimits, apply_rules, choose
 from trueval.tradeoff.quality.pareto import Objectives
 
 SEEKS = {"quality": (2, -1), "latency": (1, 1), "cost": (0, 1)}
@@ -29,7 +29,7 @@ def removed(rows: list[tuple[float, ...]], place: int, some: list[int]) -> bool:
     return False
 
 
-def enumerated(rows: list[tuple[float, ...]], seeks: str, limits: Limits) -> int | None:
+def enumerated(rows: list[tuple[float, ...]], seeks: str, limits: RuleLimits) -> int | None:
     """The best one on the frontier of those inside, of equal ones the smaller prompt, then by the other objectives."""
     column, sign = SEEKS[seeks]
     inside = []
@@ -64,9 +64,9 @@ def test_rules_choose_what_enumeration_chooses() -> None:
         table = rng.integers(0, 5, (count, 4)).astype(float)
         table[:, :3][rng.random((count, 3)) < 0.1] = math.nan
         rows = [tuple(map(float, row)) for row in table]
-        known = Known(Objectives(*table[:, :3].T), None, table[:, 3])
+        known = RuleInputs(Objectives(*table[:, :3].T), None, table[:, 3])
         given = [float(rng.integers(0, 5)) if rng.random() < 0.7 else None for _ in range(3)]
-        for choice in apply_rules(known, Limits(*given)):
+        for choice in apply_rules(known, RuleLimits(*given)):
             assert choice.answer == enumerated(rows, choice.seeks, choice.limits), (rows, choice)
             if choice.answer is not None:
                 assert choice.feasible[choice.answer]
@@ -75,8 +75,8 @@ def test_rules_choose_what_enumeration_chooses() -> None:
 
 
 def test_every_limit_has_its_rule() -> None:
-    known = Known(Objectives(*np.ones((3, 2))), None, np.ones(2))
-    assert [(each.rule, each.seeks) for each in apply_rules(known, Limits(1.0, 1.0, 1.0))] == [
+    known = RuleInputs(Objectives(*np.ones((3, 2))), None, np.ones(2))
+    assert [(each.rule, each.seeks) for each in apply_rules(known, RuleLimits(1.0, 1.0, 1.0))] == [
         ("latency-bound", "quality"),
         ("cost-bound", "quality"),
         ("quality-bound", "latency"),
@@ -84,21 +84,21 @@ def test_every_limit_has_its_rule() -> None:
         ("all limits", "quality"),
         ("best quality", "quality"),
     ]
-    assert [each.rule for each in apply_rules(known, Limits(latency=1.0))] == ["latency-bound", "best quality"]
+    assert [each.rule for each in apply_rules(known, RuleLimits(latency=1.0))] == ["latency-bound", "best quality"]
 
 
-def noisy(quality: list[float], prompt: list[float], sd: float = 0.01) -> Known:
+def noisy(quality: list[float], prompt: list[float], sd: float = 0.01) -> RuleInputs:
     """Those that are better cost more, so that all are on the frontier."""
     rng = np.random.default_rng(0)
     draws = np.array(quality)[:, None] + rng.normal(0, sd, (len(quality), 4000))
     latency = np.full((len(quality), 4000), 0.1)
     cost = np.array(quality)
     points = Objectives(cost, np.full(len(quality), 0.1), np.array(quality))
-    return Known(points, Objectives(cost, latency, draws), np.array(prompt))
+    return RuleInputs(points, Objectives(cost, latency, draws), np.array(prompt))
 
 
 def test_inside_noise_the_smaller_prompt_decides_and_says_so() -> None:
-    found = choose(noisy([0.70, 0.695, 0.5], [5000.0, 500.0, 50.0]), "best quality", "quality", Limits())
+    found = choose(noisy([0.70, 0.695, 0.5], [5000.0, 500.0, 50.0]), "best quality", "quality", RuleLimits())
     assert (found.best, found.answer, found.runner_up) == (0, 1, 0)
     assert found.within_noise == (0, 1)
     assert found.decided_by == "smaller prompt"
@@ -106,7 +106,7 @@ def test_inside_noise_the_smaller_prompt_decides_and_says_so() -> None:
 
 
 def test_a_tie_that_the_value_decides_shows_its_share_of_resamples() -> None:
-    found = choose(noisy([0.70, 0.695, 0.5], [500.0, 500.0, 50.0]), "best quality", "quality", Limits())
+    found = choose(noisy([0.70, 0.695, 0.5], [500.0, 500.0, 50.0]), "best quality", "quality", RuleLimits())
     assert (found.answer, found.runner_up, found.decided_by, found.within_noise) == (0, 1, "quality", (0, 1))
     # Normal differences of mean .005 and sd .01 sqrt(2): P(> 0) = Phi(.3536) = .6382.
     assert found.better == pytest.approx(0.6382, abs=0.03)
@@ -115,14 +115,14 @@ def test_a_tie_that_the_value_decides_shows_its_share_of_resamples() -> None:
 def test_where_most_resamples_prefer_the_next_one_it_is_chosen() -> None:
     draws = np.array([[0.9, 0.5, 0.5], [0.6, 0.6, 0.6]])  # a mean of .633 by one resample of three
     points = Objectives(np.array([2.0, 1.0]), np.full(2, 0.1), np.array([0.633, 0.6]))
-    known = Known(points, Objectives(points.cost, np.full((2, 3), 0.1), draws), np.ones(2))
-    found = choose(known, "best quality", "quality", Limits())
+    known = RuleInputs(points, Objectives(points.cost, np.full((2, 3), 0.1), draws), np.ones(2))
+    found = choose(known, "best quality", "quality", RuleLimits())
     assert (found.best, found.answer, found.runner_up, found.decided_by) == (0, 1, 0, "most resamples")
     assert found.better == pytest.approx(2 / 3)
 
 
 def test_outside_noise_quality_decides() -> None:
-    found = choose(noisy([0.80, 0.70, 0.5], [5000.0, 500.0, 50.0]), "best quality", "quality", Limits())
+    found = choose(noisy([0.80, 0.70, 0.5], [5000.0, 500.0, 50.0]), "best quality", "quality", RuleLimits())
     assert (found.answer, found.runner_up, found.within_noise, found.decided_by) == (0, 1, (0,), "quality")
     assert found.better == 1.0
 
@@ -137,39 +137,41 @@ def test_outside_noise_quality_decides() -> None:
     ],
 )
 def test_ties_are_decided_by_what_is_said(points: tuple[list[float], ...], prompt: list[float], decided: str) -> None:
-    found = choose(Known(Objectives(*map(np.array, points)), None, np.array(prompt)), "r", "quality", Limits())
+    found = choose(RuleInputs(Objectives(*map(np.array, points)), None, np.array(prompt)), "r", "quality", RuleLimits())
     assert (found.answer, found.decided_by) == (1, decided)
 
 
 def test_prompts_of_about_the_same_size_are_the_same() -> None:
-    near = choose(noisy([0.70, 0.695], [515.0, 500.0]), "best quality", "quality", Limits())
+    near = choose(noisy([0.70, 0.695], [515.0, 500.0]), "best quality", "quality", RuleLimits())
     assert (near.answer, near.decided_by) == (0, "quality")
-    far = choose(noisy([0.70, 0.695], [530.0, 500.0]), "best quality", "quality", Limits())
+    far = choose(noisy([0.70, 0.695], [530.0, 500.0]), "best quality", "quality", RuleLimits())
     assert (far.answer, far.decided_by) == (1, "smaller prompt")
 
 
 def test_latencies_that_tie_are_decided_by_the_prompt() -> None:
     points = Objectives(np.array([2.0, 1.0]), np.array([0.30, 0.35]), np.array([0.9, 0.8]))
-    known = Known(points, None, np.array([5000.0, 500.0]))
-    assert choose(known, "quality-bound", "latency", Limits(quality=0.5)).answer == 0
-    tied = choose(known._replace(apart=np.zeros((2, 2), dtype=bool)), "quality-bound", "latency", Limits(quality=0.5))
+    known = RuleInputs(points, None, np.array([5000.0, 500.0]))
+    assert choose(known, "quality-bound", "latency", RuleLimits(quality=0.5)).answer == 0
+    tied = choose(
+        known._replace(apart=np.zeros((2, 2), dtype=bool)), "quality-bound", "latency", RuleLimits(quality=0.5)
+    )
     assert (tied.answer, tied.decided_by, tied.better) == (1, "smaller prompt", None)
 
 
 def test_what_another_one_inside_the_limits_removes_is_not_chosen() -> None:
     # The first one is the least latency by a hair; the second one ties with it and is better and cheaper.
     points = Objectives(np.array([2.0, 1.0]), np.array([0.30, 0.301]), np.array([0.7, 0.9]))
-    known = Known(points, None, np.array([500.0, 5000.0]), apart=np.zeros((2, 2), dtype=bool))
-    found = choose(known, "quality-bound", "latency", Limits(quality=0.5))
+    known = RuleInputs(points, None, np.array([500.0, 5000.0]), apart=np.zeros((2, 2), dtype=bool))
+    found = choose(known, "quality-bound", "latency", RuleLimits(quality=0.5))
     assert (found.answer, found.runner_up) == (1, None)
     # Outside the limits it removes nobody.
-    assert choose(known, "latency-bound", "quality", Limits(latency=0.3)).answer == 0
+    assert choose(known, "latency-bound", "quality", RuleLimits(latency=0.3)).answer == 0
 
 
 def test_the_chance_to_be_inside_the_limits_is_the_share_of_the_draws() -> None:
     draws = Objectives(np.ones(1), np.array([[0.4, 0.5, 0.6, 0.7]]), np.array([[0.9, 0.9, 0.7, 0.9]]))
-    known = Known(Objectives(np.ones(1), np.array([0.5]), np.array([0.9])), draws, np.ones(1))
-    found = choose(known, "all limits", "quality", Limits(latency=0.6, quality=0.8))
+    known = RuleInputs(Objectives(np.ones(1), np.array([0.5]), np.array([0.9])), draws, np.ones(1))
+    found = choose(known, "all limits", "quality", RuleLimits(latency=0.6, quality=0.8))
     assert found.feasible_chance == 0.5
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from trueval.errors import InputError, PolicyError
 from trueval.tradeoff.quality.changes import Bootstrap
-from trueval.tradeoff.route.route import Routing, learn_routing, partitions, routed
-from trueval.tradeoff.route.routing_policy import Either, Limit, Signal, rules_for
+from trueval.tradeoff.route.route import RoutingResult, learn_routing, partitions, routed
+from trueval.tradeoff.route.routing_policy import AnySignalRule, RoutingLimit, Signal, rules_for
 
 FAST = Bootstrap(resamples=250, threads=1)
 
@@ -23,7 +23,7 @@ def planted(rng: np.random.Generator, queries: int, sharp: float) -> tuple[np.nd
     return fewer, more, [Signal("margin", margin, low_is_hard=True), Signal("entropy", entropy)]
 
 
-def learned(queries: int = 100, sharp: float = 3.0, seed: int = 0, **choices: object) -> Routing:
+def learned(queries: int = 100, sharp: float = 3.0, seed: int = 0, **choices: object) -> RoutingResult:
     rng = np.random.default_rng(seed)
     fewer, more, signals = planted(rng, queries, sharp)
     given = {"repeats": 1, "folds": 5, "curve": (), "bootstrap": FAST, **choices}
@@ -51,12 +51,12 @@ def test_a_query_is_not_routed_by_its_own_gain():
     needs, gains = np.stack([each.need for each in signals], axis=1), more - fewer
     parts = partitions(24, 6, 2, rng)
     for rule in rules_for(signals):
-        shares = routed(rule, needs, gains, Limit.of(0.3, None, 1), parts)
+        shares = routed(rule, needs, gains, RoutingLimit.of(0.3, None, 1), parts)
         moved = 0
         for query in range(0, 24, 4):
             other = gains.copy()
             other[query] = 100.0 if shares[query] < 0.5 else -100.0
-            again = routed(rule, needs, other, Limit.of(0.3, None, 1), parts)
+            again = routed(rule, needs, other, RoutingLimit.of(0.3, None, 1), parts)
             assert again[query] == shares[query]
             moved += (again != shares).sum()
         assert moved  # others are routed by it
@@ -65,17 +65,17 @@ def test_a_query_is_not_routed_by_its_own_gain():
 def test_shares_are_those_of_every_fold_by_hand():
     rng = np.random.default_rng(5)
     fewer, more, signals = planted(rng, 12, 1.0)
-    needs, gains, limit = np.stack([each.need for each in signals], axis=1), more - fewer, Limit.of(0.5, None, 1)
+    needs, gains, limit = np.stack([each.need for each in signals], axis=1), more - fewer, RoutingLimit.of(0.5, None, 1)
     parts = partitions(12, 4, 3, rng)
     expected = [0.0] * 12
     for folds in parts:
         assert sorted(np.concatenate(folds).tolist()) == list(range(12))
         for fold in folds:
             rest = [query for query in range(12) if query not in fold]
-            fitted = Either().fit(needs[rest], gains[rest], limit)
+            fitted = AnySignalRule().fit(needs[rest], gains[rest], limit)
             for query in fold:
                 expected[query] += bool(fitted.escalated(needs[query : query + 1])[0]) / 3
-    assert routed(Either(), needs, gains, limit, parts) == pytest.approx(expected)
+    assert routed(AnySignalRule(), needs, gains, limit, parts) == pytest.approx(expected)
 
 
 def test_the_random_router_is_the_mean_of_its_draws():

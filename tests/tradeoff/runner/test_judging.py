@@ -17,8 +17,8 @@ from tests.tradeoff.made import SMALL
 import trueval as tv
 from trueval.errors import InputError, PolicyError, TruevalWarning
 from trueval.models.hosted.account import rounded_up
-from trueval.tradeoff.config.plan import Plan
-from trueval.tradeoff.runner.model_tasks import Task
+from trueval.tradeoff.config.plan import SweepPlan
+from trueval.tradeoff.runner.model_tasks import ModelTask
 from trueval.tradeoff.runner.sweep import sweep
 from trueval.tradeoff.runner.sweep_estimate import estimate
 
@@ -127,7 +127,7 @@ def test_before_and_after_the_work_it_is_said_what_there_is_to_judge(tmp_path: P
     before = next(
         task for task in estimate(file, out=out, probe=lambda *_: 0.0).tasks if task.what == "passages to judge"
     )
-    systems = len(Plan.read(file).systems)
+    systems = len(SweepPlan.read(file).systems)
     assert before.at_most
     assert before.count == made.QUERIES * min(10 * systems, made.DOCUMENTS)
     assert before.calls == before.count / 5  # a pool of 10 for each system fills its batches
@@ -145,7 +145,7 @@ def test_before_and_after_the_work_it_is_said_what_there_is_to_judge(tmp_path: P
     assert (after.at_most, after.count, after.calls) == (False, found["judge"]["new"], found["judge"]["calls"])
 
 
-def judging(file: Path, out: Path) -> Task:
+def judging(file: Path, out: Path) -> ModelTask:
     return next(
         task for task in estimate(file, out=out, probe=lambda *_: 0.0).tasks if task.what == "passages to judge"
     )
@@ -287,4 +287,4 @@ def test_a_bad_table_is_told_with_its_line(tmp_path: Path, lines: str, said: str
     file = tmp_path / "sweep.toml"
     file.write_text(f'[corpus]\npath = "made"\n[sparse]\nindex = "bm25"\n{lines}')
     with pytest.raises(InputError, match=said):
-        Plan.read(file)
+        SweepPlan.read(file)

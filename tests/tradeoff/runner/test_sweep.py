@@ -18,7 +18,7 @@ from trueval.errors import InputError, TruevalWarning
 from trueval.report.result_directory import Directory, ResultFile
 from trueval.report.terminal import drawn
 from trueval.retrieval.pipeline.pipeline import Pipeline
-from trueval.tradeoff.config.plan import Plan
+from trueval.tradeoff.config.plan import SweepPlan
 from trueval.tradeoff.config.sweep_inputs import read_inputs
 from trueval.tradeoff.runner.sweep import sweep
 from trueval.tradeoff.runner.sweep_estimate import estimate
@@ -169,7 +169,7 @@ def test_a_pair_that_breaks_the_reranker_fails_the_systems_that_ask_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     file = made.written(tmp_path, SMALL)
-    texts = read_inputs(Plan.read(file)).collections["as is"].documents
+    texts = read_inputs(SweepPlan.read(file)).collections["as is"].documents
     made.use(monkeypatch, [])
     pools = {
         each.system.name: set(tv.Run.read(tmp_path / "clean" / "runs" / f"{each.key}.parquet").frame["doc_id"])
@@ -240,7 +240,7 @@ def test_the_sample_is_of_judged_queries_and_of_the_seed(tmp_path: Path, seen: l
     assert drawn == sorted(drawn)
     assert set(found.queries["query_id"]) == set(drawn)
     others = [
-        read_inputs(Plan.read(made.written(tmp_path, text + f"[measure]\nseed = {seed}\n"))).query_ids
+        read_inputs(SweepPlan.read(made.written(tmp_path, text + f"[measure]\nseed = {seed}\n"))).query_ids
         for seed in range(5)
     ]
     assert others[0] == drawn
@@ -253,7 +253,7 @@ def test_the_sample_is_of_judged_queries_and_of_the_seed(tmp_path: Path, seen: l
 def test_queries_may_be_those_of_another_file(tmp_path: Path, seen: list[Any]):
     file = made.written(tmp_path, LEAST.replace("[sparse]", '[queries]\npath = "asked.jsonl"\n[sparse]'))
     (tmp_path / "asked.jsonl").write_text('{"_id": "q3", "text": "word1 word2"}\n')
-    assert read_inputs(Plan.read(file)).texts == {"q3": "word1 word2"}
+    assert read_inputs(SweepPlan.read(file)).texts == {"q3": "word1 word2"}
 
 
 LEAST = (

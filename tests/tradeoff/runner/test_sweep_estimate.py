@@ -12,7 +12,7 @@ from tests.tradeoff.made import SMALL
 
 from trueval.errors import InputError, TruevalWarning
 from trueval.models.hosted.account import rounded_up
-from trueval.tradeoff.config.plan import Plan
+from trueval.tradeoff.config.plan import SweepPlan
 from trueval.tradeoff.runner.sweep import sweep
 from trueval.tradeoff.runner.sweep_estimate import estimate
 
@@ -205,7 +205,7 @@ def test_a_changed_document_is_estimated_as_it_is_embedded(
     for dtype, reuse, texts in (("float32", None, 1), ("bfloat16", None, made.DOCUMENTS), ("bfloat16", "text", 1)):
         fixed = property(lambda self, dtype=dtype: dtype, lambda self, _: None)
         monkeypatch.setattr(made.Model, "dtype", fixed, raising=False)
-        chosen = Plan.read(file).reusing(reuse)
+        chosen = SweepPlan.read(file).reusing(reuse)
         place = out / f"{dtype} {reuse}"
         sweep(chosen, out=place)
         corpus = tmp_path / "made" / "corpus.jsonl"

@@ -14,10 +14,10 @@ from tests.tradeoff.made import SMALL
 
 from trueval.cli.output import save, save_page
 from trueval.errors import InputError
-from trueval.probes.noise import CLEAN, NONE, Condition, probe_noise
+from trueval.probes.noise import CLEAN, NONE, NoiseCondition, probe_noise
 from trueval.probes.query_noise import KNOWN, noisy
 from trueval.report.terminal import drawn
-from trueval.tradeoff.config.plan import Plan
+from trueval.tradeoff.config.plan import SweepPlan
 from trueval.tradeoff.config.sweep_inputs import read_inputs
 from trueval.tradeoff.diagnosis.query_performance_predictors import route_pipeline
 from trueval.tradeoff.runner.sweep import sweep
@@ -64,7 +64,7 @@ def test_each_probe_is_made_once_and_kept(tmp_path: Path, seen: list[Any]) -> No
     assert len(list((out / "probes").glob("noise-*.json"))) == 5
     asked = [each for each in seen if isinstance(each, str)]
     # The clean queries alone go through the model again, in one set with their noisy forms.
-    assert {text for text in asked if asked.count(text) > 1} <= set(read_inputs(Plan.read(file)).texts.values())
+    assert {text for text in asked if asked.count(text) > 1} <= set(read_inputs(SweepPlan.read(file)).texts.values())
     seen.clear()
     again = sweep(file, out=out).to_dict()
     assert not seen
@@ -80,7 +80,7 @@ def test_the_drop_is_that_of_the_queries_of_the_sweep(tmp_path: Path, seen: list
     file = made.written(tmp_path, SMALL + PROBES.replace("queries = 6", "queries = 50\nlevel = 2\nnames = false"))
     found = sweep(file).to_dict()
     (dense,) = [each for each in found["systems"] if each["name"].startswith("dense") and "top" not in each["name"]][:1]
-    model, texts = made.Model("counts", []), read_inputs(Plan.read(file)).texts
+    model, texts = made.Model("counts", []), read_inputs(SweepPlan.read(file)).texts
     clean, changed = (
         model.embed_queries(list(each), None)
         for each in (texts.values(), [noisy(text, 2, "en").text for text in texts.values()])
@@ -93,7 +93,7 @@ def test_the_drop_is_that_of_the_queries_of_the_sweep(tmp_path: Path, seen: list
 
 
 def test_the_change_under_chatter_is_that_of_the_means() -> None:
-    noisy_one = Condition(2, KNOWN, NONE, False)
+    noisy_one = NoiseCondition(2, KNOWN, NONE, False)
     found: Any = SimpleNamespace(
         row=(CLEAN, noisy_one).index,
         conditions=(CLEAN, noisy_one),
@@ -135,7 +135,7 @@ def test_a_bad_table_is_told_with_its_line(tmp_path: Path, lines: str, said: str
     file = tmp_path / "sweep.toml"
     file.write_text(f'[corpus]\npath = "made"\n[sparse]\nindex = "bm25"\n[probes]\n{lines}')
     with pytest.raises(InputError, match=f":6: .*{said}"):
-        Plan.read(file)
+        SweepPlan.read(file)
 
 
 def test_probes_are_columns_in_every_form(tmp_path: Path, seen: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:

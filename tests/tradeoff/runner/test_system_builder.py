@@ -14,7 +14,7 @@ from trueval.evaluation.content_hashes import run_hash
 from trueval.run import Run
 from trueval.tradeoff.runner.sweep import sweep
 from trueval.tradeoff.runner.system_builder import names_of
-from trueval.tradeoff.runner.system_store import FORMAT, KEYS, Store
+from trueval.tradeoff.runner.system_store import FORMAT, KEYS, SystemStore
 
 
 def test_a_hybrid_fuses_and_is_reranked_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,7 +40,7 @@ def test_a_group_of_one_is_called_by_its_name() -> None:
 
 
 def test_a_system_of_a_later_version_is_not_read(tmp_path: Path) -> None:
-    store, run = Store(tmp_path), Run.from_dict({"q": {"a": 1.0}})
+    store, run = SystemStore(tmp_path), Run.from_dict({"q": {"a": 1.0}})
     told = store.write("k", {**dict.fromkeys(KEYS), "run": {"content": run_hash(run)}}, run)
     assert store.read("k") is not None
     (tmp_path / store.about("k")).write_text(json.dumps({**told, "format": FORMAT + 1}), encoding="utf-8")

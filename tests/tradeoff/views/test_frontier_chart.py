@@ -12,17 +12,17 @@ from tests.tradeoff.sweeps import large_sweep, made_sweep
 
 from trueval.report.inline_svg import inline
 from trueval.report.number_texts import fixed
-from trueval.tradeoff.views.frontier_chart import HEIGHT, WIDTH, Axis, _kind, frontier_chart
-from trueval.tradeoff.views.points import Point, points_of_frontier, points_of_sweep
+from trueval.tradeoff.views.frontier_chart import HEIGHT, WIDTH, ChartAxis, _kind, frontier_chart
+from trueval.tradeoff.views.points import ConfigurationPoint, points_of_frontier, points_of_sweep
 
 
-def chart_of(points: list[Point]) -> dict[str, Any]:
+def chart_of(points: list[ConfigurationPoint]) -> dict[str, Any]:
     chart = frontier_chart(points, "p50", "USD")
     assert chart is not None
     return dict(chart)
 
 
-def rows_of(points: list[Point]) -> list[dict[str, Any]]:
+def rows_of(points: list[ConfigurationPoint]) -> list[dict[str, Any]]:
     return list(chart_of(points)["datasets"]["points"])
 
 
@@ -87,7 +87,7 @@ def test_numbers_do_not_hide_each_other() -> None:
     rows = rows_of(points)
     for field in ("ms", "cost"):
         values = [row[field] for row in rows]
-        kind = _kind(Axis(field, "", tuple(values), False))
+        kind = _kind(ChartAxis(field, "", tuple(values), False))
         scale = {"log": math.log, "linear": float, "sqrt": math.sqrt}[kind]
         across = (scale(max(values)) - scale(min(values))) / WIDTH
         up = (rows[0]["quality"] - rows[-1]["quality"]) / HEIGHT
@@ -103,7 +103,7 @@ def test_numbers_do_not_hide_each_other() -> None:
     [((1.0, 2.0, 3.0), "linear"), ((1.0, 2.0, 30.0), "log"), ((0.0, 0.1, 30.0), "sqrt"), ((0.0, 20.0, 30.0), "linear")],
 )
 def test_an_axis_spreads_what_would_be_in_a_corner(values: tuple[float, ...], kind: str) -> None:
-    assert _kind(Axis("cost", "", values, False)) == kind
+    assert _kind(ChartAxis("cost", "", values, False)) == kind
 
 
 def test_both_panels_share_one_brush() -> None:

@@ -17,7 +17,7 @@ from tests.tradeoff.sweeps import large_sweep, made_sweep
 from trueval.report.number_texts import FRACTIONS, POINTS
 from trueval.report.terminal import drawn
 from trueval.tradeoff.views.cost_tables import scenarios
-from trueval.tradeoff.views.paper_cells import Missing, PaperTable, Value, csv_columns, written, written_latex
+from trueval.tradeoff.views.paper_cells import CellValue, MissingTable, PaperTable, csv_columns, written, written_latex
 from trueval.tradeoff.views.paper_tables import (
     legend,
     paper_tables,
@@ -42,7 +42,7 @@ def found(sweep, name: str) -> list[PaperTable]:
 
 
 def numbers(table: PaperTable) -> list[list[float | None]]:
-    return [[cell.value for cell in row if isinstance(cell, Value)] for row in table.rows]
+    return [[cell.value for cell in row if isinstance(cell, CellValue)] for row in table.rows]
 
 
 def labels(table: PaperTable) -> list[str]:
@@ -51,7 +51,7 @@ def labels(table: PaperTable) -> list[str]:
 
 def test_every_table_of_the_paper_is_made_of_its_own_data() -> None:
     assert list(dict.fromkeys(each.name for each in paper_tables(PAPER))) == EVERY
-    assert not [each for each in paper_tables(PAPER) if isinstance(each, Missing)]
+    assert not [each for each in paper_tables(PAPER) if isinstance(each, MissingTable)]
 
 
 def test_table_1_is_the_paper_s() -> None:
@@ -82,7 +82,7 @@ def test_table_7_has_the_changes_of_its_values_and_not_the_misprints() -> None:
     assert told[5:8] == ["0.5940 (-6.6%)", "0.6160 (-9.0%)", "0.5800 (-7.2%)"]
     assert told[-1] == "35.4 (-25.6%)"
     assert written(coded[2], FRACTIONS) == "0.5210 (-12.0%)"
-    assert all(not isinstance(cell, Value) or cell.change is None for cell in flat)
+    assert all(not isinstance(cell, CellValue) or cell.change is None for cell in flat)
 
 
 def test_the_rules_of_scenarios_choose_what_the_paper_chose_but_for_the_cost_saver() -> None:
@@ -99,7 +99,7 @@ def test_the_rules_of_scenarios_choose_what_the_paper_chose_but_for_the_cost_sav
     assert paper.pop("cost saver") == ("voyage-3.5-lite (1024d)", "rerank-2.5-lite", 50)
     assert told == paper
     table = found(PAPER, "Table 8")[0]
-    costs = {row[0]: row[4].value for row in table.rows if isinstance(row[4], Value)}
+    costs = {row[0]: row[4].value for row in table.rows if isinstance(row[4], CellValue)}
     assert {name: costs[name] for name in paper if name != "baseline"} == pytest.approx(
         {"quality push": 2.5, "efficient small-dim": 2.5, "high-K check": 5.0}
     )
@@ -168,7 +168,7 @@ def test_a_table_without_data_is_left_out_and_says_what_to_add(name: str) -> Non
     if name == "Prices of reranking":
         for configuration in sweep["configurations"]:
             configuration["cost"]["rerank"] = None
-    (missing,) = [each for each in paper_tables(sweep) if each.name == name and isinstance(each, Missing)]
+    (missing,) = [each for each in paper_tables(sweep) if each.name == name and isinstance(each, MissingTable)]
     assert cure in missing.cure
     assert not found(sweep, name)
     assert str(missing) in to_latex(sweep)
@@ -179,7 +179,7 @@ def test_ceilings_need_a_measure_of_evidence() -> None:
     sweep = made_sweep()
     for configuration in sweep["configurations"]:
         configuration["ceiling"] = None
-    missing = [each for each in paper_tables(sweep) if isinstance(each, Missing)]
+    missing = [each for each in paper_tables(sweep) if isinstance(each, MissingTable)]
     assert [each.name for each in missing if "measure of evidence" in each.cure] == ["Table 3", "Table 4"]
 
 
@@ -222,13 +222,13 @@ def test_ceilings_are_of_the_best_that_reranks_a_hybrid_pool_even_if_a_dense_one
 
 
 def test_cells_tell_intervals_and_ties_where_they_are_not_one_value() -> None:
-    value = Value(0.5, low=0.4, high=0.6, lowest=0.49, highest=0.51)
+    value = CellValue(0.5, low=0.4, high=0.6, lowest=0.49, highest=0.51)
     assert written(value, FRACTIONS) == "0.5000 [0.4000, 0.6000] ties [0.4900, 0.5100]"
     assert written(value, POINTS) == "50.00 [40.00, 60.00] ties [49.00, 51.00]"
     assert written(value._replace(lowest=0.5, highest=0.5), FRACTIONS) == "0.5000 [0.4000, 0.6000]"
     assert written(value, FRACTIONS, uncertain=False) == "0.5000"
     assert written_latex(value._replace(change=-0.1), FRACTIONS).startswith(r"0.5000 (-10.0\%) {\scriptsize [0.4000")
-    assert written(Value(None, low=0.1, high=0.2), FRACTIONS) == "–"
+    assert written(CellValue(None, low=0.1, high=0.2), FRACTIONS) == "–"
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,7 @@ def test_what_a_sweep_does_not_say_is_no_error() -> None:
     for system in sweep["systems"]:
         system |= {"tokens": None, "memory": None, "recall": None, "settings": {}}
     sweep["prices"] = None
-    missing = {each.name for each in paper_tables(sweep) if isinstance(each, Missing)}
+    missing = {each.name for each in paper_tables(sweep) if isinstance(each, MissingTable)}
     assert missing >= {"Prices of reranking", "Prices of generation", "Table 9", "Table 14", "Table 15"}
     assert found(sweep, "Table 1")
     assert "Table 8" in to_latex(sweep)
@@ -309,7 +309,7 @@ def test_what_a_sweep_does_not_say_is_no_error() -> None:
 
 
 def test_data_columns_keep_ends_beside_their_number() -> None:
-    table = PaperTable("t", "t", ("a", "b", "c"), (("x", Value(1.0, low=0.0, high=2.0), Value(3.0)),))
+    table = PaperTable("t", "t", ("a", "b", "c"), (("x", CellValue(1.0, low=0.0, high=2.0), CellValue(3.0)),))
     assert csv_columns(table) == (
         ("a", "b", "b low", "b high", "c"),
         [{"a": "x", "b": 1.0, "b low": 0.0, "b high": 2.0, "c": 3.0}],
@@ -333,7 +333,7 @@ def test_names_of_others_cannot_break_a_table() -> None:
 def test_a_sweep_in_which_nothing_could_be_measured_says_so() -> None:
     sweep = {**made_sweep(), "configurations": []}
     (missing,) = paper_tables(sweep)
-    assert isinstance(missing, Missing)
+    assert isinstance(missing, MissingTable)
     assert "failed" in to_markdown(sweep)
     assert to_csv(sweep).count("\n") == 1
 

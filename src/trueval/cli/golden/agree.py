@@ -11,7 +11,7 @@ from trueval.cli.output import check_folder, save, show, talk
 from trueval.cli.progress import progress
 
 if TYPE_CHECKING:
-    from trueval.golden.validation.label_files import Choices
+    from trueval.golden.validation.label_files import LabelChoices
 
 PEOPLE_HELP = "Labels of people: judgments in any form that evaluate takes."
 AUDIT_HELP = "Labels of people: judgments, or the folder of an audit."
@@ -37,11 +37,11 @@ class GradeOptions:
         Literal["refuse", "drop"], typer.Option(help="What to do with a grade that is not on the scale.")
     ] = "refuse"
 
-    def to_choices(self) -> "Choices":
+    def to_choices(self) -> "LabelChoices":
         """The choices, checked."""
-        from trueval.golden.validation.label_files import Choices
+        from trueval.golden.validation.label_files import LabelChoices
 
-        return Choices(self.duplicates, self.outside, None if self.scale is None else _scale(self.scale))
+        return LabelChoices(self.duplicates, self.outside, None if self.scale is None else _scale(self.scale))
 
 
 def _scale(text: str) -> tuple[float, float]:

@@ -14,15 +14,15 @@ from trueval.cli.output import make_parent, say, talk
 from trueval.errors import PolicyError
 
 if TYPE_CHECKING:
-    from trueval.golden.audit.sampling.sample_drawing import Choices
-    from trueval.golden.audit.store.audit_manifest import Sample
+    from trueval.golden.audit.sampling.sample_drawing import SampleChoices
+    from trueval.golden.audit.store.audit_manifest import AuditManifest
 
 
 @dataclass(frozen=True)
 class SampleOptions:
     """What is drawn; left out, it is what was drawn before."""
 
-    panel: ClassVar = "Sample"
+    panel: ClassVar = "AuditManifest"
 
     design: Annotated[
         str | None,
@@ -78,11 +78,11 @@ class SampleOptions:
         typer.Option(metavar="DIR", help="Folder with corpus and queries. Default: the one of the golden set."),
     ] = None
 
-    def choices(self, runs: list[Path]) -> "Choices":
+    def choices(self, runs: list[Path]) -> "SampleChoices":
         """As the library takes them."""
-        from trueval.golden.audit.sampling.sample_drawing import Choices
+        from trueval.golden.audit.sampling.sample_drawing import SampleChoices
 
-        return Choices(
+        return SampleChoices(
             self.design,
             self.size,
             self.seed,
@@ -136,7 +136,7 @@ def audit(
     Example: trueval golden audit golden --import ann.jsonl --rater ann
     """
     from trueval.golden.audit.sampling.sample_drawing import FOLDER, is_golden
-    from trueval.golden.audit.server.session import Wanted
+    from trueval.golden.audit.server.session import SessionTasks
     from trueval.golden.audit.server.session import audit as library
 
     if (import_ is None) != (rater is None):
@@ -147,7 +147,7 @@ def audit(
         make_parent(export, "--export")
     place = out or folder / FOLDER
     take = None if import_ is None or rater is None else (import_, rater)
-    wanted = Wanted(take, export, not (take or export or no_serve), port)
+    wanted = SessionTasks(take, export, not (take or export or no_serve), port)
     with (
         interruptible(f"What was drawn is in {place}. The same command goes on from there."),
         remarks(),
@@ -155,7 +155,7 @@ def audit(
     ):
         step = until_drawn.enter_context(bars())("reading")
 
-        def drawn(it: "Sample") -> None:
+        def drawn(it: "AuditManifest") -> None:
             until_drawn.close()  # no bar beside what is served
             _say_all(it.sentences())
 

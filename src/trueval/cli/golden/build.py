@@ -65,10 +65,10 @@ def build(
     from trueval.golden.build.build import LEDGER
     from trueval.golden.build.build import build as library
     from trueval.golden.build.build import dry_run as estimates
-    from trueval.golden.build.golden_plan import Plan
+    from trueval.golden.build.golden_plan import GoldenPlan
     from trueval.golden.views.kind import GOLDEN
 
-    plan = Plan.read(config).reusing(reuse)
+    plan = GoldenPlan.read(config).reusing(reuse)
     check_folder(out)
     book = ledger or out / LEDGER
     if dry_run:

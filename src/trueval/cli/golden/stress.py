@@ -24,7 +24,7 @@ from trueval.cli.progress import progress
 
 
 @dataclass(frozen=True)
-class SystemOptions:
+class StressRunOptions:
     """What is compared."""
 
     panel: ClassVar = "Systems"
@@ -100,7 +100,7 @@ def stress(
         list[str] | None, typer.Argument(metavar="JUDGE...", help="Judgments of each judge, or name=path.")
     ] = None,
     *,
-    systems: SystemOptions,
+    systems: StressRunOptions,
     measures: MeasureList = None,
     policy: PolicyOptions,
     labels: GradeOptions,
@@ -150,13 +150,13 @@ def stress(
 
 
 def _gullibility(traps: TrapOptions, level: float, output: OutputOptions, form: str) -> None:
-    from trueval.golden.build.golden_plan import Plan
+    from trueval.golden.build.golden_plan import GoldenPlan
     from trueval.golden.validation.robustness import dry_run, gullibility
     from trueval.golden.views.kind import GULLIBILITY
 
     if output.out is None or traps.gullibility is None:
         raise typer.BadParameter("is needed with --gullibility: answers are kept there.", param_hint="--out")
-    plan = Plan.read(traps.gullibility)
+    plan = GoldenPlan.read(traps.gullibility)
     if traps.dry_run:
         check_form(form)
         with remarks():

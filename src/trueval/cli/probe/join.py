@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class SearchOptions:
+class CollectionSearchOptions:
     """What searches the collection."""
 
     panel: ClassVar = "Search"
@@ -98,7 +98,7 @@ def join(
             rich_help_panel=MEASURES,
         ),
     ] = None,
-    search: SearchOptions,
+    search: CollectionSearchOptions,
     asked: QueryOptions,
     out: ResultFolder = None,
     cache: CacheFolder = None,
@@ -125,7 +125,7 @@ def join(
     from trueval.probes.authors import read_people
     from trueval.probes.conditions import find_conditions
     from trueval.probes.mentions import Mentions
-    from trueval.probes.prediction import Choices
+    from trueval.probes.prediction import PredictionChoices
     from trueval.probes.probe_estimate import ProbeEstimate
     from trueval.probes.probe_retrieval_correlation import estimate_join, probe_join
     from trueval.probes.views.kind import PREDICTION
@@ -160,7 +160,7 @@ def join(
             mentions=mentions,
             queries=asked.queries,
             k=asked.top,
-            choices=Choices(seed=asked.seed),
+            choices=PredictionChoices(seed=asked.seed),
             cache=place,
             begin=bar,
             max_cost=max_cost,

@@ -13,7 +13,7 @@ from trueval.cli.options import Form, Memory, Percent, ResultFolder, in_list, wi
 from trueval.cli.output import check_folder, save, show
 
 if TYPE_CHECKING:
-    from trueval.probes.scorers import Asked
+    from trueval.probes.scorers import ScorerRequest
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,11 @@ class ScorerOptions:
         str, typer.Option(metavar="NAME", help="Format that vectors of candidates are kept in; model is its own.")
     ] = "model"
 
-    def asked(self, loading: dict[str, Any], hosted: dict[str, Any]) -> "Asked":
+    def asked(self, loading: dict[str, Any], hosted: dict[str, Any]) -> "ScorerRequest":
         """What the probe is asked for."""
-        from trueval.probes.scorers import Asked
+        from trueval.probes.scorers import ScorerRequest
 
-        return Asked(
+        return ScorerRequest(
             tuple(self.models or ()),
             tuple(self.rerankers or ()),
             self.bm25,

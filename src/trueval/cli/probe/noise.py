@@ -14,12 +14,12 @@ from trueval.cli.options import Form, MeasureList, Memory, Percent, PolicyOption
 from trueval.cli.output import check_folder, save, show, talk
 
 if TYPE_CHECKING:
-    from trueval.probes.noise import Design
+    from trueval.probes.noise import NoiseSettings
     from trueval.retrieval.pipeline.pipeline import Pipeline
 
 
 @dataclass(frozen=True)
-class SystemOptions:
+class ProbeSystemOptions:
     """What searches the collection."""
 
     panel: ClassVar = "Systems"
@@ -67,11 +67,11 @@ class NoiseOptions:
     ] = "both"
     queries: Annotated[int, typer.Option(metavar="N", min=2, help="How many judged queries are drawn.")] = 100
 
-    def design(self, seed: int) -> "Design":
+    def design(self, seed: int) -> "NoiseSettings":
         """What is asked of the probe, with a seed."""
-        from trueval.probes.noise import Design
+        from trueval.probes.noise import NoiseSettings
 
-        return Design(
+        return NoiseSettings(
             self.language,
             tuple(dict.fromkeys(_levels(self.levels))),
             tuple(dict.fromkeys(in_list(self.templates))),
@@ -108,7 +108,7 @@ def noise(
         str, typer.Argument(metavar="COLLECTION", help="Folder with corpus, queries and judgments, or mteb:NAME.")
     ],
     *,
-    system: SystemOptions,
+    system: ProbeSystemOptions,
     chosen: NoiseOptions,
     measures: MeasureList = None,
     policy: PolicyOptions,

@@ -28,7 +28,7 @@ SAME = {
 }
 
 
-class Against(NamedTuple):
+class BaselineMatch(NamedTuple):
     """Runs that can be compared with a baseline.
 
     Attributes:
@@ -79,7 +79,7 @@ def against(
     measures: Sequence[Measure],
     missing: str | None = None,
     least: MinQueries | None = None,
-) -> Against:
+) -> BaselineMatch:
     """Which runs can be compared with a baseline, brought onto the queries that all of them have.
 
     Args:
@@ -114,7 +114,7 @@ def against(
         lacking = {query for each in (*fit, baseline) for query in each.missing_queries}
         unlike = [check for run in fit if (check := _unlike(run, baseline, lacking, least or EVERY)) is not None]
         fit, baseline = [without(run, lacking) for run in fit], without(baseline, lacking)
-    return Against(tuple(fit), baseline, tuple(refused), tuple(unlike), tuple(same))
+    return BaselineMatch(tuple(fit), baseline, tuple(refused), tuple(unlike), tuple(same))
 
 
 def says_missing(missing: str | None, scores: Scores) -> bool:

@@ -20,14 +20,14 @@ from typing import Final
 from trueval.comparison.checks import CANNOT_TELL, FAILED, NOT_WORSE, PASSED, POWER, WORSE, Check
 from trueval.comparison.gate.drop_checks import verdict_of
 from trueval.comparison.labels.audit_planning import fewest
-from trueval.comparison.labels.correction import Bounded, Corrected, Correction
+from trueval.comparison.labels.correction import CorrectedResults, Correction, EstimateWithInterval
 from trueval.comparison.labels.design_estimate import interval
 from trueval.comparison.labels.label_source import CORRECTED, PEOPLE
 from trueval.comparison.limits import MaxDrop, Minimum, rounding
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.scores import Scores
 from trueval.measures import parse
-from trueval.measures.span import ANYTHING, Span
+from trueval.measures.span import ANYTHING, ValueRange
 from trueval.numerics import or_null
 
 # How the values are called in sentences.
@@ -35,7 +35,7 @@ CALLED: Final = {CORRECTED: "corrected by people's labels", PEOPLE: "by people's
 
 
 @dataclass(frozen=True)
-class Judged:
+class CorrectedChecks:
     """What decides checks beside their limits.
 
     Attributes:
@@ -46,25 +46,26 @@ class Judged:
         level: of all of them together.
     """
 
-    corrected: Corrected
+    corrected: CorrectedResults
     labels: str
     when_unclear: str
     checks: int = 1
     level: float = 0.95
 
-    def value(self, correction: Correction) -> Bounded:
+    def value(self, correction: Correction) -> EstimateWithInterval:
         """The value that counts."""
         return correction.corrected if self.labels == CORRECTED else correction.people
 
-    def interval(self, value: Bounded, span: Span = ANYTHING) -> tuple[float, float]:
+    def interval(self, value: EstimateWithInterval, span: ValueRange = ANYTHING) -> tuple[float, float]:
         """The interval of a value at the level that one check has.
 
         Args:
             value: with a standard error.
             span: of the values, or differences, of queries.
 
-        >>> one = Judged(Corrected("queries", "new queries", 0.95, (), (), (), {}), "corrected", "pass", checks=2)
-        >>> [round(end, 3) for end in one.interval(Bounded(0.5, 0.0, 1.0, 0.1, 20.0))]
+        >>> results = CorrectedResults("queries", "new queries", 0.95, (), (), (), {})
+        >>> one = CorrectedChecks(results, "corrected", "pass", checks=2)
+        >>> [round(end, 3) for end in one.interval(EstimateWithInterval(0.5, 0.0, 1.0, 0.1, 20.0))]
         [0.258, 0.742]
         """
         if math.isnan(value.se):
@@ -78,7 +79,7 @@ class Judged:
         return 1 - (1 - self.level) / self.checks
 
 
-def check_labels(labels: str, corrected: Corrected | None) -> None:
+def check_labels(labels: str, corrected: CorrectedResults | None) -> None:
     """Refuse values that a gate is asked to look at and that are not there.
 
     Raises:
@@ -90,7 +91,7 @@ def check_labels(labels: str, corrected: Corrected | None) -> None:
         )
 
 
-def minima(runs: Sequence[Scores], limits: Iterable[Minimum], judged: Judged) -> Iterator[Check]:
+def minima(runs: Sequence[Scores], limits: Iterable[Minimum], judged: CorrectedChecks) -> Iterator[Check]:
     """A check for each run and --min.
 
     Args:
@@ -108,7 +109,7 @@ def minima(runs: Sequence[Scores], limits: Iterable[Minimum], judged: Judged) ->
             yield _check(limit, found, judged, verdict, judged.value(found).estimate, (low, high))
 
 
-def drops(runs: Sequence[Scores], baseline: str, limits: Iterable[MaxDrop], judged: Judged) -> Iterator[Check]:
+def drops(runs: Sequence[Scores], baseline: str, limits: Iterable[MaxDrop], judged: CorrectedChecks) -> Iterator[Check]:
     """A check for each run, measure and --max-drop.
 
     Args:
@@ -153,14 +154,14 @@ def count_checks(runs: Sequence[Scores], limits: Iterable[object], labels: str, 
     return max(total, 1)
 
 
-def _of(judged: Judged, run: str, measure: str) -> Correction:
+def _of(judged: CorrectedChecks, run: str, measure: str) -> Correction:
     try:
         return judged.corrected.of(run, measure)
     except InputError as error:
         raise InputError(f"A gate on labels={judged.labels!r}: {error}") from None
 
 
-def _difference(judged: Judged, run: str, baseline: str, measure: str) -> Correction:
+def _difference(judged: CorrectedChecks, run: str, baseline: str, measure: str) -> Correction:
     try:
         return judged.corrected.difference(run, baseline, measure)
     except InputError as error:
@@ -170,7 +171,7 @@ def _difference(judged: Judged, run: str, baseline: str, measure: str) -> Correc
 def _check(
     limit: Minimum | MaxDrop,
     found: Correction,
-    judged: Judged,
+    judged: CorrectedChecks,
     verdict: str,
     value: float,
     ends: tuple[float, float],
@@ -197,7 +198,7 @@ def _check(
     )
 
 
-def _needed(limit: Minimum | MaxDrop, found: Correction, judged: Judged, value: float) -> int | None:
+def _needed(limit: Minimum | MaxDrop, found: Correction, judged: CorrectedChecks, value: float) -> int | None:
     """How many queries, or passages, people must have graded to decide, if the value stays; None where none would do.
 
     Decided with a chance of POWER: also from z standard errors nearer to the limit, the whole interval is on its side.
@@ -209,7 +210,7 @@ def _needed(limit: Minimum | MaxDrop, found: Correction, judged: Judged, value: 
         return None
     z = math.copysign(float(ndtri(POWER)), border - value)
 
-    def decides(after: Bounded) -> bool:
+    def decides(after: EstimateWithInterval) -> bool:
         low, high = judged.interval(after._replace(estimate=value + z * after.se), found.span)
         return low >= border if value > border else high < border
 
@@ -220,7 +221,7 @@ def _needed(limit: Minimum | MaxDrop, found: Correction, judged: Judged, value: 
 def _line(
     limit: Minimum | MaxDrop,
     found: Correction,
-    judged: Judged,
+    judged: CorrectedChecks,
     verdict: str,
     value: float,
     ends: tuple[float, float],

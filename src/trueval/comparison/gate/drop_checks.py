@@ -13,7 +13,7 @@ from trueval.comparison.gate.baseline_matching import is_same
 from trueval.comparison.limits import ROUNDING, MaxDrop, rounding
 from trueval.comparison.power.sample_size import queries_needed
 from trueval.comparison.resampling.betting import Bets, units_needed
-from trueval.comparison.resampling.clusters import Units
+from trueval.comparison.resampling.clusters import QueryUnits
 from trueval.comparison.resampling.rare_losses import rare_losses
 from trueval.evaluation.scores import Scores
 from trueval.numerics import or_null
@@ -41,7 +41,7 @@ def verdict_of(low: float, high: float, limit: float, within: float = ROUNDING) 
     return WORSE if high < -limit - within else CANNOT_TELL
 
 
-class Paired(NamedTuple):
+class PairedDifference(NamedTuple):
     """What the queries that two runs have in common say about their difference on one measure.
 
     Attributes:
@@ -76,7 +76,9 @@ class Paired(NamedTuple):
         return "queries" if self.clusters is None else "clusters"
 
     @classmethod
-    def of(cls, run: Scores, baseline: Scores, measure: str, clusters: Clusters | None, tolerance: float) -> Paired:
+    def of(
+        cls, run: Scores, baseline: Scores, measure: str, clusters: Clusters | None, tolerance: float
+    ) -> PairedDifference:
         """Pair the queries of two runs.
 
         Args:
@@ -93,7 +95,7 @@ class Paired(NamedTuple):
         kept = np.flatnonzero(~np.isnan(one.expected) & ~np.isnan(other.expected) & (rows >= 0))
         one, other = (_Values(*(statistic[kept] for statistic in each)) for each in (one, other))
         codes = np.arange(len(kept)) if clusters is None else clusters.codes([run.query_ids[at] for at in kept])
-        apart, units = one.expected - other.expected, Units.of(codes)
+        apart, units = one.expected - other.expected, QueryUnits.of(codes)
         ties = (one.sd**2 + other.sd**2).sum() / max(len(kept), 1) ** 2
         count = len(units.sizes)
         return cls(
@@ -130,7 +132,7 @@ class _Values(NamedTuple):
         return cls(-expected, -highest, -lowest, sd)
 
 
-def _squared_error(apart: Floats, units: Units) -> float:
+def _squared_error(apart: Floats, units: QueryUnits) -> float:
     """Squared standard error of a mean over queries in units; NaN below two units.
 
     A ratio of sums where clusters differ in size; with one query each, that of a mean of independent differences.
@@ -142,7 +144,7 @@ def _squared_error(apart: Floats, units: Units) -> float:
     return float((residuals**2).sum() * count / (count - 1) / total**2)
 
 
-class Rule(NamedTuple):
+class DropRule(NamedTuple):
     """How drops are decided.
 
     Attributes:
@@ -163,7 +165,7 @@ class Rule(NamedTuple):
         return 1 - (1 - self.level) / self.checks
 
 
-def drop(row: Difference, pair: Paired, limit: MaxDrop, rule: Rule) -> Check:
+def drop(row: Difference, pair: PairedDifference, limit: MaxDrop, rule: DropRule) -> Check:
     """What the joint interval of a difference says of an allowed drop.
 
     Args:
@@ -205,7 +207,7 @@ def drop(row: Difference, pair: Paired, limit: MaxDrop, rule: Rule) -> Check:
     return replace(check, line=_line(check, pair))
 
 
-def _needed(row: Difference, pair: Paired, limit: MaxDrop, rule: Rule) -> int | None:
+def _needed(row: Difference, pair: PairedDifference, limit: MaxDrop, rule: DropRule) -> int | None:
     """How many queries, or clusters, would decide; None where no number does."""
     if rule.bets is not None:
         # As few as exclude the limit whatever the orders of ties are.
@@ -219,7 +221,7 @@ def _needed(row: Difference, pair: Paired, limit: MaxDrop, rule: Rule) -> int | 
     return None if needed is None else max(needed, pair.units + 1)
 
 
-def _line(check: Check, pair: Paired) -> str:
+def _line(check: Check, pair: PairedDifference) -> str:
     """The whole story of a check."""
     run, measure, limit = check.run, check.measure, check.option
     rare = "" if check.rare_losses is None else f" {check.rare_losses.sentence(pair.called).capitalize()}"
@@ -239,7 +241,7 @@ def _line(check: Check, pair: Paired) -> str:
     return f"{run}: {measure} {moved} {abs(check.value):.6g} against {check.baseline}; {said[check.verdict]}{few}"
 
 
-def _unclear(check: Check, pair: Paired) -> str:
+def _unclear(check: Check, pair: PairedDifference) -> str:
     """What a check that cannot tell says of itself."""
     more = "no number of queries would decide a difference at the limit"
     if check.needed is not None:

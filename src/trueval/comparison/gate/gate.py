@@ -17,11 +17,11 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trueval.comparison.checks import FAILED, Check, passed_or_failed
-from trueval.comparison.choices import BOOTSTRAP, Choices
+from trueval.comparison.choices import BOOTSTRAP, ComparisonChoices
 from trueval.comparison.gate.baseline_matching import against, find_baseline, own_baseline, says_missing
-from trueval.comparison.gate.corrected_checks import Judged, check_labels, count_checks, minima
+from trueval.comparison.gate.corrected_checks import CorrectedChecks, check_labels, count_checks, minima
 from trueval.comparison.gate.corrected_checks import drops as corrected_drops
-from trueval.comparison.gate.drop_checks import Paired, Rule, drop
+from trueval.comparison.gate.drop_checks import DropRule, PairedDifference, drop
 from trueval.comparison.gate.sample_size_checks import enough, too_few_compared
 from trueval.comparison.labels.label_source import CORRECTED, PEOPLE
 from trueval.comparison.limits import (
@@ -41,7 +41,7 @@ from trueval.evaluation.scores import Scores
 from trueval.numerics import or_null
 
 if TYPE_CHECKING:
-    from trueval.comparison.labels.correction import Corrected
+    from trueval.comparison.labels.correction import CorrectedResults
     from trueval.comparison.resampling.clusters import Clusters
     from trueval.files import Source
     from trueval.measures import Measure
@@ -70,7 +70,7 @@ def gate(
     when_unclear: str = "pass",
     when_same: str = "fail",
     missing: str | None = None,
-    corrected: Corrected | None = None,
+    corrected: CorrectedResults | None = None,
     labels: str = "judge",
     clusters: Clusters | Mapping[str, str] | Source | None = None,
     threads: int | None = None,
@@ -132,7 +132,7 @@ def gate(
     judged = None
     if corrected is not None and labels in (CORRECTED, PEOPLE):
         level = float(choices.get("level", 0.95))
-        judged = Judged(corrected, labels, when_unclear, count_checks(runs, limits, labels, name), level)
+        judged = CorrectedChecks(corrected, labels, when_unclear, count_checks(runs, limits, labels, name), level)
     least_means = [limit for limit in limits if isinstance(limit, Minimum)]
     if judged is not None:
         found += minima(runs, least_means, judged)
@@ -155,7 +155,7 @@ class _Rules(NamedTuple):
     when_same: str
     missing: str | None
     least: MinQueries | None
-    judged: Judged | None = None
+    judged: CorrectedChecks | None = None
 
 
 def check_choice(name: str, value: str | None, accepted: Sequence[str]) -> None:
@@ -254,14 +254,16 @@ def _drops(
         [*sides.runs, sides.baseline], baseline=sides.baseline.name, **{**choices, "family": "all"}
     )
     by_name, count = {run.name: run for run in sides.runs}, len(compared.differences)
-    chosen = Choices(**{name: value for name, value in choices.items() if name in Choices.__dataclass_fields__})
+    chosen = ComparisonChoices(
+        **{name: value for name, value in choices.items() if name in ComparisonChoices.__dataclass_fields__}
+    )
     pairs = [
-        Paired.of(by_name[row.first], sides.baseline, row.measure, clusters, chosen.tolerance)
+        PairedDifference.of(by_name[row.first], sides.baseline, row.measure, clusters, chosen.tolerance)
         for row in compared.differences
     ]
     bets = bets_of(chosen, clusters, 1)
     bets = None if bets is None else bets._replace(alpha=bets.alpha / count)
-    rule = Rule(chosen.level, count, rules.when_unclear, bets)
+    rule = DropRule(chosen.level, count, rules.when_unclear, bets)
     for name in by_name:
         own = [
             (row.queries, pair.clusters)

@@ -39,7 +39,7 @@ DIGITS = 12
 
 
 @dataclass(frozen=True, repr=False)
-class Published(ReprByKind):
+class PublishedMean(ReprByKind):
     """What a published mean can claim.
 
     Attributes:
@@ -93,7 +93,7 @@ def published(
     grain: float | None = None,
     difference: float | None = None,
     level: float = 0.95,
-) -> Published:
+) -> PublishedMean:
     """Say what a published mean over so many queries can claim.
 
     Args:
@@ -118,7 +118,7 @@ def published(
     if grain is not None and difference is not None:
         least_p = least_randomization_p(abs(difference), queries, grain)
     method = "clopper-pearson" if binary else "kl"
-    return Published(value, queries, grain, difference, level, ends, method, least_p)
+    return PublishedMean(value, queries, grain, difference, level, ends, method, least_p)
 
 
 def kl_interval(mean: float, queries: int, level: float) -> Interval:

@@ -15,17 +15,24 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from trueval.comparison.choices import Choices
+from trueval.comparison.choices import ComparisonChoices
 from trueval.comparison.gate.baseline_matching import against, find_baseline
 from trueval.comparison.gate.gate import asked_of
 from trueval.comparison.limits import Limit, MaxDrop, check_limits, name_measures, rounding
-from trueval.comparison.resampling.alignment import Aligned, align
+from trueval.comparison.resampling.alignment import AlignedScores, align
 from trueval.comparison.resampling.betting import Bets
 from trueval.comparison.resampling.bounded_intervals import Differences, bets_of, intervals_by_bets, reach_of
-from trueval.comparison.resampling.clusters import Clusters, Units
-from trueval.comparison.resampling.intervals import Draws, Extremes, Intervals, Resampled, Sizes, intervals_of
-from trueval.comparison.resampling.resampled_sums import Grid, generator, thread_count, to_grid
-from trueval.comparison.resampling.shared_tie_intervals import Ties, joint_ends
+from trueval.comparison.resampling.clusters import Clusters, QueryUnits
+from trueval.comparison.resampling.intervals import (
+    Extremes,
+    Intervals,
+    ResampledColumns,
+    ResampleDraws,
+    Sizes,
+    intervals_of,
+)
+from trueval.comparison.resampling.resampled_sums import ValueGrid, generator, thread_count, to_grid
+from trueval.comparison.resampling.shared_tie_intervals import WorldTies, joint_ends
 from trueval.comparison.resampling.simultaneous import Deviations, Family, deviations, simultaneous_intervals
 from trueval.errors import InputError, PolicyError, nearest
 from trueval.evaluation.scores import Scores
@@ -89,7 +96,7 @@ class SelfTest(NamedTuple):
         return {**self._asdict(), **parts}
 
 
-class Group(NamedTuple):
+class CheckGroup(NamedTuple):
     """Checks of measures that count the same queries, in one world or many.
 
     Attributes:
@@ -148,9 +155,9 @@ def self_test(
     drops = [limit for limit in limits if isinstance(limit, MaxDrop)]
     if not drops:
         raise PolicyError("A self-test needs --max-drop: only a drop is told by an interval that chance moves.")
-    if unknown := next((name for name in choices if name not in Choices.__dataclass_fields__), None):
+    if unknown := next((name for name in choices if name not in ComparisonChoices.__dataclass_fields__), None):
         raise PolicyError(
-            f"Unknown choice {unknown!r} of a comparison.{nearest(unknown, Choices.__dataclass_fields__)}"
+            f"Unknown choice {unknown!r} of a comparison.{nearest(unknown, ComparisonChoices.__dataclass_fields__)}"
         )
     if worlds < 1:
         raise PolicyError(f"worlds must be an integer >= 1. Got {worlds!r}.")
@@ -164,10 +171,10 @@ def self_test(
     sides = against(others, found, asked, missing)
     if sides.refused:
         raise InputError(sides.refused[0].line)
-    aligned, chosen = align([*sides.runs, sides.baseline]), Choices(**choices)
+    aligned, chosen = align([*sides.runs, sides.baseline]), ComparisonChoices(**choices)
     belonging = Clusters.of(clusters)
     codes = np.arange(len(aligned.query_ids)) if belonging is None else belonging.codes(aligned.query_ids)
-    draws = Draws(chosen.resamples, chosen.seed, thread_count(threads), chosen.level)
+    draws = ResampleDraws(chosen.resamples, chosen.seed, thread_count(threads), chosen.level)
     bets = bets_of(chosen, belonging, draws.threads)
     groups = list(_groups(aligned, codes, None if bets is None else reach_of(aligned.measures)))
     if any(len(group.sizes) < 2 for group, _, _ in groups):
@@ -199,7 +206,7 @@ def parts(worlds: int, checks: int) -> int:
     return -(-worlds // max(1, COLUMNS // checks))
 
 
-def joint_intervals(groups: Sequence[Group], draws: Draws, bets: Bets | None = None) -> list[Floats]:
+def joint_intervals(groups: Sequence[CheckGroup], draws: ResampleDraws, bets: Bets | None = None) -> list[Floats]:
     """Joint intervals of candidate - baseline, simultaneous over all checks of a world.
 
     Args:
@@ -223,7 +230,7 @@ def joint_intervals(groups: Sequence[Group], draws: Draws, bets: Bets | None = N
     return out
 
 
-def _by_bets(group: Group, bets: Bets) -> Floats:
+def _by_bets(group: CheckGroup, bets: Bets) -> Floats:
     """[world, check, 2] joint intervals, each at the level of the bets."""
     units, worlds, checks = group.apart.shape
     tied = np.broadcast_to(~(group.variance == 0).all(axis=0), (worlds, checks)).ravel()
@@ -236,14 +243,14 @@ def _by_bets(group: Group, bets: Bets) -> Floats:
 class _Prepared(NamedTuple):
     """A group as the comparison sees one: each difference is a column, to be compared with one of zeros."""
 
-    columns: Resampled
+    columns: ResampledColumns
     family: Family
     alone: Intervals
     found: Deviations
     extremes: Extremes
 
     @classmethod
-    def of(cls, group: Group, draws: Draws) -> _Prepared:
+    def of(cls, group: CheckGroup, draws: ResampleDraws) -> _Prepared:
         """Resample the worlds of a group; each world is a family."""
         units, worlds, checks = group.apart.shape
         count, nothing = worlds * checks, np.zeros((units, 1))
@@ -254,12 +261,12 @@ class _Prepared(NamedTuple):
         variance = np.hstack([group.variance.reshape(units, -1), nothing])
         known = np.logical_not(np.isnan(variance).any(axis=0))
         values, ties = to_grid(apart), to_grid(np.where(known, variance, 0.0))
-        both = Grid(np.hstack([values.values, ties.values]), np.concatenate([values.step, ties.step]))
+        both = ValueGrid(np.hstack([values.values, ties.values]), np.concatenate([values.step, ties.step]))
         sums, spread = np.split(draws.sums(both), [count + 1])
         column = np.append(np.tile(np.arange(variance.shape[1] - 1), count // (variance.shape[1] - 1)), -1)
-        columns = Resampled(
+        columns = ResampledColumns(
             values,
-            Grid(ties.values[:, column], ties.step[column]),
+            ValueGrid(ties.values[:, column], ties.step[column]),
             known[column],
             sums,
             spread[column],
@@ -273,7 +280,7 @@ class _Prepared(NamedTuple):
         return cls(columns, family, alone, deviations(columns, family, draws), extremes)
 
 
-def _groups(aligned: Aligned, codes: Ints, reach: Floats | None) -> Iterator[tuple[Group, Ints, Ints]]:
+def _groups(aligned: AlignedScores, codes: Ints, reach: Floats | None) -> Iterator[tuple[CheckGroup, Ints, Ints]]:
     """The checks by the queries that their measures count, with their measures and the cluster of each unit."""
     patterns, pattern_of = np.unique(aligned.kept, axis=1, return_inverse=True)
     runs = len(aligned.names) - 1  # the baseline is last
@@ -285,7 +292,7 @@ def _groups(aligned: Aligned, codes: Ints, reach: Floats | None) -> Iterator[tup
     )
     for at in range(patterns.shape[1]):
         kept, measures = np.flatnonzero(patterns[:, at]), np.flatnonzero(pattern_of.ravel() == at)
-        units = Units.of(codes[kept])
+        units = QueryUnits.of(codes[kept])
         apart, lowest, highest, variance = (
             units.sums(each[:, kept][:, :, measures].transpose(1, 0, 2)).reshape(
                 len(units.sizes), 1, runs * len(measures)
@@ -295,7 +302,7 @@ def _groups(aligned: Aligned, codes: Ints, reach: Floats | None) -> Iterator[tup
         candidates, ends = np.repeat(np.arange(runs), len(measures)), None
         if reach is not None:
             ends = np.tile(reach[measures], runs)
-        group = Group(apart, lowest, highest, variance, units.sizes, candidates, ends)
+        group = CheckGroup(apart, lowest, highest, variance, units.sizes, candidates, ends)
         yield group, np.tile(measures, runs), np.unique(codes[kept])
 
 
@@ -315,7 +322,7 @@ class _Bars(NamedTuple):
     rounding: Floats
 
     @classmethod
-    def of(cls, aligned: Aligned, measures: Ints, limits: Sequence[MaxDrop]) -> _Bars:
+    def of(cls, aligned: AlignedScores, measures: Ints, limits: Sequence[MaxDrop]) -> _Bars:
         """Of the measures of a group's checks, run by run."""
         runs = len(aligned.names) - 1
         numbers = measures[: len(measures) // runs]
@@ -355,10 +362,10 @@ class _Tried(NamedTuple):
 
 
 def _try(
-    groups: Sequence[tuple[Group, Ints, Ints]],
+    groups: Sequence[tuple[CheckGroup, Ints, Ints]],
     bars: Sequence[_Bars],
     worlds: int,
-    draws: Draws,
+    draws: ResampleDraws,
     bets: Bets | None,
     begin: Callable[[str], None] | None,
 ) -> tuple[_Tried, _Tried]:
@@ -370,7 +377,7 @@ def _try(
     unclear, checks = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
     ties = None
     if bets is None and all(np.isfinite(group.variance).all() for group, _, _ in groups):
-        ties = [Ties.of(group.variance[:, 0], group.sizes, group.run, draws) for group, _, _ in groups]
+        ties = [WorldTies.of(group.variance[:, 0], group.sizes, group.run, draws) for group, _, _ in groups]
     for start in range(0, worlds, at_once):
         if begin is not None:
             begin(f"world {start + 1:,}")
@@ -394,7 +401,7 @@ def _try(
     return first, second
 
 
-def _swapped(group: Group, swap: Bools) -> Group:
+def _swapped(group: CheckGroup, swap: Bools) -> CheckGroup:
     """As many worlds as there are swaps, of one: [world, unit] whether candidate and baseline change places."""
     turned = swap.T[:, :, None]  # [unit, world, 1]
     return group._replace(

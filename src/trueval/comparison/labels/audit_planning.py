@@ -25,10 +25,10 @@ from trueval.numerics import or_null
 from trueval.standings.standings import Floats
 
 if TYPE_CHECKING:
-    from trueval.comparison.labels.correction import Bounded, Correction
+    from trueval.comparison.labels.correction import Correction, EstimateWithInterval
 
 
-class Needed(NamedTuple):
+class LabelsNeeded(NamedTuple):
     """What a width takes.
 
     Attributes:
@@ -48,7 +48,7 @@ class Needed(NamedTuple):
         return {"width": self.width, "units": self.units, "labels": self.labels, "least": or_null(self.least)}
 
 
-def labels_needed(correction: Correction, width: float) -> Needed:
+def labels_needed(correction: Correction, width: float) -> LabelsNeeded:
     """How many more labels make the interval of a corrected value as narrow as wanted.
 
     Args:
@@ -70,12 +70,12 @@ def labels_needed(correction: Correction, width: float) -> Needed:
     least = width_after(correction, _open(correction))
     more = fewest(correction, lambda after: after.width <= width)
     if more is None:
-        return Needed(width, None, None, least)
+        return LabelsNeeded(width, None, None, least)
     each = correction.labels / correction.queries if correction.design == "queries" else 1.0
-    return Needed(width, more, math.ceil(more * each), least)
+    return LabelsNeeded(width, more, math.ceil(more * each), least)
 
 
-def fewest(correction: Correction, is_enough: Callable[[Bounded], bool]) -> int | None:
+def fewest(correction: Correction, is_enough: Callable[[EstimateWithInterval], bool]) -> int | None:
     """How many more units make an interval narrow enough; None where all of them do not.
 
     Args:
@@ -101,7 +101,7 @@ def width_after(correction: Correction, more: int) -> float:
     return interval_after(correction, more).width
 
 
-def interval_after(correction: Correction, more: int) -> Bounded:
+def interval_after(correction: Correction, more: int) -> EstimateWithInterval:
     """The interval that is to be expected after more units are graded, if the estimate stays.
 
     Args:

@@ -40,7 +40,7 @@ _LABEL: Final = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Float64
 
 
 @dataclass(frozen=True, eq=False)
-class Audited:
+class AuditSample:
     """People's grades of a probability sample of judged passages.
 
     Attributes:
@@ -54,7 +54,7 @@ class Audited:
 
     >>> items = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "stratum": ["queries"] * 2})
     >>> said = pl.DataFrame({"query_id": ["q"], "doc_id": ["a"], "grade": [3.0]})
-    >>> Audited("queries", items, said, {"queries": 9}, (1.0, 5.0))
+    >>> AuditSample("queries", items, said, {"queries": 9}, (1.0, 5.0))
     <Audited: design queries, 1 of 2 passages graded>
     """
 
@@ -70,7 +70,7 @@ class Audited:
         _check(self)
 
     @classmethod
-    def read(cls, folder: str | Path) -> Audited:
+    def read(cls, folder: str | Path) -> AuditSample:
         """Read an audit: the folder that `trueval golden audit` made, or any with the same files.
 
         A folder without people.jsonl is an audit that nobody has answered.
@@ -108,7 +108,7 @@ class Audited:
 
         >>> from trueval.judgments import Judgments
         >>> items = pl.DataFrame({"query_id": ["q"], "doc_id": ["a"], "stratum": ["queries"]})
-        >>> audited = Audited("queries", items, items.select(*KEYS, grade=pl.lit(3.0)), {"queries": 1}, (1.0, 5.0))
+        >>> audited = AuditSample("queries", items, items.select(*KEYS, grade=pl.lit(3.0)), {"queries": 1}, (1.0, 5.0))
         >>> audited.over(Judgments.from_dict({"q": {"a": 5, "b": 4}})).frame.rows()
         [('q', 'a', 3.0), ('q', 'b', 4.0)]
         """
@@ -118,7 +118,7 @@ class Audited:
         return dataclasses.replace(judgments, frame=frame)
 
 
-def _check(audited: Audited) -> None:
+def _check(audited: AuditSample) -> None:
     """Refuse what no estimate could be made of.
 
     Raises:
@@ -276,7 +276,7 @@ def _grade(given: Any, scale: tuple[float, float], place: Place) -> float:
     return grade
 
 
-def no_labels(audited: Audited) -> InputError:
+def no_labels(audited: AuditSample) -> InputError:
     """The error of an audit that nobody has answered."""
     return Place("audit").error(
         f"nobody has graded any of its {len(audited.items):,} passages. Grade some with trueval golden audit."

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from trueval.comparison.labels.audit_sample import KEYS, Audited
+from trueval.comparison.labels.audit_sample import KEYS, AuditSample
 from trueval.comparison.labels.prediction_powered import rounding
 from trueval.errors import InputError, Place, PolicyError
 from trueval.evaluation.evaluate import measured
@@ -33,7 +33,7 @@ ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Labels:
+class LabelSets:
     """The judgments of the judge and what people said of them.
 
     Attributes:
@@ -43,7 +43,7 @@ class Labels:
     """
 
     judge: Judgments
-    audited: Audited
+    audited: AuditSample
     policy: Policy
 
     @cached_property
@@ -141,12 +141,12 @@ class Sides:
     """
 
     run: Run
-    labels: Labels
+    labels: LabelSets
     judge: Callable[[Policy], Standings]
     people: Callable[[Policy], Standings]
 
     @classmethod
-    def of(cls, run: Run, labels: Labels) -> Sides:
+    def of(cls, run: Run, labels: LabelSets) -> Sides:
         """A run under both labels.
 
         Args:
@@ -176,7 +176,7 @@ class Sides:
             )
         return found
 
-    def values(self, measure: Measure) -> Both:
+    def values(self, measure: Measure) -> PairedValues:
         """What a measure is worth to each query under both labels; expected values over the orders of ties.
 
         Args:
@@ -193,7 +193,7 @@ class Sides:
         judge, people, settled = found[0].expected, found[1].expected, self.labels.settled
         # What has no value and cannot get one by any label is as little there as what the run lacks.
         there = ~(self.absent & (policy.missing == "skip")) & ~(settled & np.isnan(judge))
-        return Both(judge, people, there, settled & there, rounding(judge))
+        return PairedValues(judge, people, there, settled & there, rounding(judge))
 
 
 def never_differ(one: Sides, other: Sides, measure: Measure) -> bool:
@@ -210,7 +210,7 @@ def never_differ(one: Sides, other: Sides, measure: Measure) -> bool:
     for share in IMAGINED:
         ends = np.where(rng.random(frame.height) < share, high, low)
         grades = pl.Series("grade", np.where(frame["grade"].to_numpy() < 0, -1.0, ends))
-        imagined = Labels(replace(labels.judge, frame=frame.with_columns(grades)), labels.audited, policy)
+        imagined = LabelSets(replace(labels.judge, frame=frame.with_columns(grades)), labels.audited, policy)
         apart = np.subtract(*(Sides.of(side.run, imagined).values(measure).judge for side in (one, other)))
         if (np.abs(np.nan_to_num(apart)) > ROUNDING).any():
             return False
@@ -218,7 +218,7 @@ def never_differ(one: Sides, other: Sides, measure: Measure) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Both:
+class PairedValues:
     """Values of queries by both labels.
 
     Attributes:
@@ -235,7 +235,7 @@ class Both:
     settled: Bools
     rounding: float = 0.0
 
-    def less(self, other: Both) -> Both:
+    def less(self, other: PairedValues) -> PairedValues:
         """The differences of two runs, on the queries that both have a value for.
 
         Args:
@@ -243,4 +243,4 @@ class Both:
         """
         there = self.there & other.there
         least = max(self.rounding, other.rounding)
-        return Both(self.judge - other.judge, self.people - other.people, there, self.settled & there, least)
+        return PairedValues(self.judge - other.judge, self.people - other.people, there, self.settled & there, least)

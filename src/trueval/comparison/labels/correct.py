@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from trueval.comparison.labels.audit_sample import ALL_QUERIES, Audited, no_labels
-from trueval.comparison.labels.both_labels import Labels, Sides, never_differ
+from trueval.comparison.labels.audit_sample import ALL_QUERIES, AuditSample, no_labels
+from trueval.comparison.labels.both_labels import LabelSets, Sides, never_differ
 from trueval.comparison.labels.contributions import contributions
-from trueval.comparison.labels.correction import Corrected, Correction
-from trueval.comparison.labels.design_estimate import NEW, TARGETS, Estimated, varies, without_interval
+from trueval.comparison.labels.correction import CorrectedResults, Correction
+from trueval.comparison.labels.design_estimate import NEW, TARGETS, DesignEstimate, varies, without_interval
 from trueval.comparison.labels.document_design import FEWEST, Strata, by_documents, merged
 from trueval.comparison.labels.query_design import by_queries
 from trueval.errors import InputError, PolicyError
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from trueval.evaluation.evaluate import Measures
     from trueval.policy.policy import Policy
 
-__all__ = ["Corrected", "Correction", "correct", "correction_defaults"]
+__all__ = ["CorrectedResults", "Correction", "correct", "correction_defaults"]
 
 # What is corrected where nobody says it, by design: of single passages no measure with an estimated norm can be.
 DEFAULTS: Final = {"queries": PLAIN, "documents": "P@10 DCG@10"}
@@ -48,7 +48,7 @@ FEW_QUERIES = 20
 def correct(
     runs: Any,
     judgments: Any,
-    audited: Audited | str | Path,
+    audited: AuditSample | str | Path,
     measures: Measures | None = None,
     *,
     target: str = NEW,
@@ -56,7 +56,7 @@ def correct(
     baseline: str | None = None,
     policy: Policy | None = None,
     **choices: Any,
-) -> Corrected:
+) -> CorrectedResults:
     """Correct measures of runs, and their differences, by people's labels of a sample.
 
     Each is the judge's mean over all queries plus what people's labels say the judge got wrong.
@@ -83,7 +83,7 @@ def correct(
     >>> judge = {query: {"a": 1, "b": 0} for query in "1234"}
     >>> items = pl.DataFrame({"query_id": list("1122"), "doc_id": list("abab"), "stratum": "queries"})
     >>> said = items.select("query_id", "doc_id", grade=pl.Series([1.0, 0.0, 0.0, 0.0]))
-    >>> audited = Audited("queries", items, said, {"queries": 4}, (0.0, 1.0))
+    >>> audited = AuditSample("queries", items, said, {"queries": 4}, (0.0, 1.0))
     >>> run = {query: {"a": 2.0, "b": 1.0} for query in judge}
     >>> found = correct(run, judge, audited, "P@1").of("run", "P@1")
     >>> found.judge, found.people.estimate, found.corrected.estimate
@@ -94,16 +94,16 @@ def correct(
     if not 0.5 < level < 1:
         raise PolicyError(f"level must be between 0.5 and 1, such as 0.95. Got {level!r}.")
     several, judge = _runs(runs), Judgments.of(judgments)
-    audited = audited if isinstance(audited, Audited) else Audited.read(audited)
+    audited = audited if isinstance(audited, AuditSample) else AuditSample.read(audited)
     if not len(audited.labels):
         raise no_labels(audited)
     parsed, chosen = correction_defaults(judge, audited, measures, policy, choices)
-    labels = Labels(judge, audited, chosen)
+    labels = LabelSets(judge, audited, chosen)
     labels.check()
     sides = {run.name: Sides.of(run, labels) for run in several}
     pairs = _pairs(list(sides), baseline)
     asked = _Asked(labels, target, level)
-    return Corrected(
+    return CorrectedResults(
         audited.design,
         target,
         level,
@@ -116,7 +116,7 @@ def correct(
 
 def correction_defaults(
     judgments: Any,
-    audited: Audited,
+    audited: AuditSample,
     measures: Measures | None,
     policy: Policy | None = None,
     choices: Mapping[str, Any] | None = None,
@@ -173,7 +173,7 @@ class _Asked:
         level: of the intervals.
     """
 
-    def __init__(self, labels: Labels, target: str, level: float) -> None:
+    def __init__(self, labels: LabelSets, target: str, level: float) -> None:
         self.labels, self.target, self.level = labels, target, level
 
     def corrected(self, measure: Measure, side: Sides, other: Sides | None = None) -> Correction:
@@ -245,7 +245,7 @@ class _Asked:
         )
 
     @staticmethod
-    def _with_intervals(found: Estimated, measure: Measure, side: Sides, other: Sides | None) -> Estimated:
+    def _with_intervals(found: DesignEstimate, measure: Measure, side: Sides, other: Sides | None) -> DesignEstimate:
         """The estimates, without intervals that have no width by accident: units that are all alike tell of no spread.
 
         Where everything is graded, or no labels can tell two runs apart, no width is what there is.
@@ -258,7 +258,9 @@ class _Asked:
         people, corrected, untuned = (each if varies(each) else without_interval(each) for each in told)
         return replace(found, people=people, corrected=corrected, untuned=untuned)
 
-    def _filled(self, begun: Correction, found: Estimated, strata: Sequence[str], notes: Iterator[str]) -> Correction:
+    def _filled(
+        self, begun: Correction, found: DesignEstimate, strata: Sequence[str], notes: Iterator[str]
+    ) -> Correction:
         """The numbers of a design in their places."""
         if math.isnan(found.corrected.se):
             notes = chain(_alike(begun.design), notes)

@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 from trueval.comparison.labels.audit_planning import labels_needed, width_after
 from trueval.comparison.labels.audit_sample import ALL_QUERIES
-from trueval.comparison.labels.both_labels import Labels
+from trueval.comparison.labels.both_labels import LabelSets
 from trueval.comparison.labels.label_source import JUDGE
 from trueval.policy.policy import OURS
 
 if TYPE_CHECKING:
-    from trueval.comparison.labels.audit_sample import Audited
-    from trueval.comparison.labels.correction import Corrected, Correction
-    from trueval.comparison.labels.label_source import Joined
+    from trueval.comparison.labels.audit_sample import AuditSample
+    from trueval.comparison.labels.correction import CorrectedResults, Correction
+    from trueval.comparison.labels.label_source import LabelSource
 
 # Factors by which the graded part grows in the curve of widths; beyond the population nothing grows.
 GROWTH: Final = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0, 12.0)
 
 
 def with_corrections(
-    results: Mapping[str, Any], found: Corrected, joined: Joined, folder: str, labels: str = JUDGE
+    results: Mapping[str, Any], found: CorrectedResults, joined: LabelSource, folder: str, labels: str = JUDGE
 ) -> dict[str, Any]:
     """The JSON of an evaluation or a comparison with corrected values beside its own, and what was audited.
 
@@ -48,7 +48,9 @@ def with_corrections(
     }
 
 
-def about(found: Corrected, joined: Joined, audited: Audited, folder: str, labels: str = JUDGE) -> dict[str, Any]:
+def about(
+    found: CorrectedResults, joined: LabelSource, audited: AuditSample, folder: str, labels: str = JUDGE
+) -> dict[str, Any]:
     """What was audited, as results say it.
 
     Args:
@@ -58,7 +60,7 @@ def about(found: Corrected, joined: Joined, audited: Audited, folder: str, label
         folder: of the audit, as it is recorded.
         labels: whose labels the values of the results are of.
     """
-    whole = int(Labels(joined.judge, audited, OURS).whole.sum())
+    whole = int(LabelSets(joined.judge, audited, OURS).whole.sum())
     return {
         "folder": folder,
         "labels": labels,
@@ -72,7 +74,9 @@ def about(found: Corrected, joined: Joined, audited: Audited, folder: str, label
     }
 
 
-def planned(found: Corrected, joined: Joined, audited: Audited, folder: str, width: float | None) -> dict[str, Any]:
+def planned(
+    found: CorrectedResults, joined: LabelSource, audited: AuditSample, folder: str, width: float | None
+) -> dict[str, Any]:
     """The JSON of `trueval golden correct`: corrected values, what was audited, and what a width takes.
 
     Args:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from trueval.errors import InputError
-from trueval.measures.span import ANYTHING, Span
+from trueval.measures.span import ANYTHING, ValueRange
 from trueval.numerics import or_null
 from trueval.report.result import ReprByKind
 
@@ -16,7 +16,7 @@ KIND: Final = "corrected"
 FORMAT_VERSION: Final = 1  # 1: the first.
 
 
-class Bounded(NamedTuple):
+class EstimateWithInterval(NamedTuple):
     """An estimate with its interval.
 
     Attributes:
@@ -43,10 +43,10 @@ class Bounded(NamedTuple):
         return {name: or_null(getattr(self, name)) for name in ("estimate", "low", "high", "se", "degrees")}
 
 
-NOTHING: Final = Bounded(*[math.nan] * 5)
+NOTHING: Final = EstimateWithInterval(*[math.nan] * 5)
 
 
-class Stratum(NamedTuple):
+class StratumGain(NamedTuple):
     """What more labels in a stratum would be worth.
 
     Attributes:
@@ -71,7 +71,7 @@ class Stratum(NamedTuple):
         return {"stratum": self.name, "population": self.population, "audited": self.audited, **numbers}
 
 
-class Open(NamedTuple):
+class OpenQuery(NamedTuple):
     """A query in which judge and people differ much.
 
     Attributes:
@@ -121,18 +121,18 @@ class Correction:
     level: float
     judge: float = math.nan
     judge_queries: int = 0
-    people: Bounded = NOTHING
+    people: EstimateWithInterval = NOTHING
     people_queries: int = 0
-    corrected: Bounded = NOTHING
-    untuned: Bounded = NOTHING
+    corrected: EstimateWithInterval = NOTHING
+    untuned: EstimateWithInterval = NOTHING
     weight: float = math.nan
     correlation: float = math.nan
     labels: int = 0
     queries: int = 0
     skipped: int = 0
-    strata: tuple[Stratum, ...] = ()
-    open: tuple[Open, ...] = ()
-    span: Span = ANYTHING
+    strata: tuple[StratumGain, ...] = ()
+    open: tuple[OpenQuery, ...] = ()
+    span: ValueRange = ANYTHING
     fixed: float = 0.0
     warnings: tuple[str, ...] = ()
     refused: str | None = None
@@ -161,7 +161,7 @@ class Correction:
 
 
 @dataclass(frozen=True, repr=False)
-class Corrected(ReprByKind):
+class CorrectedResults(ReprByKind):
     """Corrected measures of runs, and of their differences.
 
     Attributes:

@@ -9,8 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from trueval.comparison.labels.correction import Bounded, Open, Stratum
-from trueval.measures.span import ANYTHING, Span
+from trueval.comparison.labels.correction import EstimateWithInterval, OpenQuery, StratumGain
+from trueval.measures.span import ANYTHING, ValueRange
 from trueval.standings.standings import Floats, Ints, sum_by
 
 # What an estimate is of: the mean over queries of which these are a sample, or over these alone, had people graded all.
@@ -26,7 +26,7 @@ OPEN_QUERIES: Final = 10
 
 
 @dataclass(frozen=True, eq=False)
-class Estimated:
+class DesignEstimate:
     """What a design makes of one measure.
 
     Attributes:
@@ -45,9 +45,9 @@ class Estimated:
         of_query: [unit] number of its query.
     """
 
-    people: Bounded
-    corrected: Bounded
-    untuned: Bounded
+    people: EstimateWithInterval
+    corrected: EstimateWithInterval
+    untuned: EstimateWithInterval
     weight: float
     correlation: float
     queries: int
@@ -59,7 +59,7 @@ class Estimated:
     residual: Floats
     of_query: Ints
 
-    def strata(self, names: Sequence[str]) -> tuple[Stratum, ...]:
+    def strata(self, names: Sequence[str]) -> tuple[StratumGain, ...]:
         """Where more labels are worth how much.
 
         Args:
@@ -69,7 +69,7 @@ class Estimated:
         worth = np.where(self.drawn < self.population, self.parts_without_end / (self.drawn + 1), 0.0)
         share = self.parts / self.parts.sum() if self.parts.any() else np.zeros(len(self.parts))
         rows = zip(names, self.population, self.drawn, self.spread, share, worth, strict=True)
-        return tuple(Stratum(name, int(of), int(drawn), *map(float, numbers)) for name, of, drawn, *numbers in rows)
+        return tuple(StratumGain(name, int(of), int(drawn), *map(float, numbers)) for name, of, drawn, *numbers in rows)
 
     @property
     def is_partial(self) -> bool:
@@ -81,7 +81,7 @@ class Estimated:
         """[stratum] what its part of the variance would be if no end of its population were near."""
         return self.population**2 * self.spread / self.drawn
 
-    def open(self, query_ids: Sequence[str]) -> tuple[Open, ...]:
+    def open(self, query_ids: Sequence[str]) -> tuple[OpenQuery, ...]:
         """The queries in which people say otherwise than the judge lets expect, the most first.
 
         Args:
@@ -90,21 +90,23 @@ class Estimated:
         squares = sum_by(self.of_query, self.residual**2, len(query_ids))
         order = np.argsort(-squares, kind="stable")[:OPEN_QUERIES]
         return tuple(
-            Open(query_ids[at], float(squares[at] / squares.sum())) for at in order.tolist() if squares[at] > 0
+            OpenQuery(query_ids[at], float(squares[at] / squares.sum())) for at in order.tolist() if squares[at] > 0
         )
 
 
-def varies(value: Bounded) -> bool:
+def varies(value: EstimateWithInterval) -> bool:
     """Whether an estimate has a standard error that is no rounding."""
     return not value.se <= ROUNDING * (1 + abs(value.estimate))
 
 
-def without_interval(value: Bounded) -> Bounded:
+def without_interval(value: EstimateWithInterval) -> EstimateWithInterval:
     """The estimate alone: units that are all alike tell nothing of how much the others vary."""
-    return Bounded(value.estimate, math.nan, math.nan, math.nan, math.nan)
+    return EstimateWithInterval(value.estimate, math.nan, math.nan, math.nan, math.nan)
 
 
-def interval(estimate: float, variance: float, degrees: float, level: float, span: Span = ANYTHING) -> Bounded:
+def interval(
+    estimate: float, variance: float, degrees: float, level: float, span: ValueRange = ANYTHING
+) -> EstimateWithInterval:
     """The interval of a mean of values that lie in a span; each end is the farther one of two.
 
         t      estimate - t se, estimate + t se, cut to the span
@@ -127,7 +129,7 @@ def interval(estimate: float, variance: float, degrees: float, level: float, spa
 
     >>> [round(end, 2) for end in interval(0.5, 0.01, 9, 0.95)[:3]]
     [0.5, 0.27, 0.73]
-    >>> [round(end, 2) for end in interval(0.95, 0.05**2, 19, 0.95, Span(0.0, 1.0))[:3]]
+    >>> [round(end, 2) for end in interval(0.95, 0.05**2, 19, 0.95, ValueRange(0.0, 1.0))[:3]]
     [0.95, 0.74, 1.0]
     """
     from scipy.special import stdtrit
@@ -138,10 +140,10 @@ def interval(estimate: float, variance: float, degrees: float, level: float, spa
     if half > 0 and span != ANYTHING:
         near, far = _score_ends(span.cut(estimate), half, se, span)
         ends = min(span.cut(ends[0]), near), max(span.cut(ends[1]), far)
-    return Bounded(estimate, *ends, se, degrees)
+    return EstimateWithInterval(estimate, *ends, se, degrees)
 
 
-def _score_ends(middle: float, half: float, se: float, span: Span) -> tuple[float, float]:
+def _score_ends(middle: float, half: float, se: float, span: ValueRange) -> tuple[float, float]:
     """The two solutions x of (x - m)^2 = half^2 v(x) / v(m), a quadratic equation in x - m."""
     below, above = middle - span.low, span.high - middle
     # v(x) = value + slope (x - m) + curve (x - m)^2

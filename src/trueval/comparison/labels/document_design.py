@@ -26,18 +26,18 @@ from typing import NamedTuple
 import numpy as np
 
 from trueval.comparison.labels.contributions import Contributions
-from trueval.comparison.labels.correction import Bounded
-from trueval.comparison.labels.design_estimate import NEW, Estimated, interval
+from trueval.comparison.labels.correction import EstimateWithInterval
+from trueval.comparison.labels.design_estimate import NEW, DesignEstimate, interval
 from trueval.comparison.labels.prediction_powered import (
-    Total,
-    Units,
+    LabeledUnits,
+    TotalEstimate,
     correlation,
     degrees_of_sum,
     total,
     tuned,
     variance_of_variance,
 )
-from trueval.measures.span import ANYTHING, Span
+from trueval.measures.span import ANYTHING, ValueRange
 from trueval.standings.standings import Floats, Ints, sum_by
 
 FEWEST = 2  # answers of a stratum, below which it has no variance
@@ -93,8 +93,8 @@ def by_documents(
     owner: Ints,
     target: str,
     level: float,
-    span: Span = ANYTHING,
-) -> Estimated:
+    span: ValueRange = ANYTHING,
+) -> DesignEstimate:
     """Correct the mean of a measure over queries.
 
     Args:
@@ -109,12 +109,12 @@ def by_documents(
     counts = added.there[owner]
     judge, people = np.where(counts, added.judge, 0.0), np.where(counts, added.people, 0.0)
     own = people[labels], judge[labels]
-    units = Units(*own, strata.of_label, strata.population, float(judge.sum()), added.rounding)
+    units = LabeledUnits(*own, strata.of_label, strata.population, float(judge.sum()), added.rounding)
     of_query = _OfQueries(units, sum_by(owner, judge, len(added.there)), added, owner[labels], span)
     weights = tuned(units)
     told = [of_query.estimate(each, target, level) for each in (np.zeros(len(labels)), weights, np.ones(len(labels)))]
     found, number = told[1].total, float(of_query.number)
-    return Estimated(
+    return DesignEstimate(
         people=told[0].bounded,
         corrected=told[1].bounded,
         untuned=told[2].bounded,
@@ -134,8 +134,8 @@ def by_documents(
 class _Told(NamedTuple):
     """One estimate: its interval, the total behind it, and the part of its variance that lies between queries."""
 
-    bounded: Bounded
-    total: Total
+    bounded: EstimateWithInterval
+    total: TotalEstimate
     between: float
 
 
@@ -150,7 +150,9 @@ class _OfQueries:
         span: of the values of queries.
     """
 
-    def __init__(self, units: Units, judge: Floats, added: Contributions, of_query: Ints, span: Span) -> None:
+    def __init__(
+        self, units: LabeledUnits, judge: Floats, added: Contributions, of_query: Ints, span: ValueRange
+    ) -> None:
         self.units, self.judge, self.added, self.of_query, self.span = units, judge, added, of_query, span
         self.number = int(added.there.sum())
 

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from trueval.comparison.labels.audit_sample import KEYS, SAMPLE, Audited, no_labels
+from trueval.comparison.labels.audit_sample import KEYS, SAMPLE, AuditSample, no_labels
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.content_hashes import judgments_hash
 from trueval.judgments import Judgments, judgments_file
@@ -45,7 +45,7 @@ def audit_beside(qrels: str) -> Path | None:
     return folder if (folder / SAMPLE).is_file() else None
 
 
-class Joined(NamedTuple):
+class LabelSource(NamedTuple):
     """Judgments and an audit of them, as a command uses them.
 
     Attributes:
@@ -57,7 +57,7 @@ class Joined(NamedTuple):
 
     judge: Judgments
     used: Judgments
-    audited: Audited | None
+    audited: AuditSample | None
     notes: tuple[str, ...] = ()
 
 
@@ -68,7 +68,7 @@ def join(
     *,
     grades: Mapping[float, float] | None = None,
     found: bool = False,
-) -> Joined:
+) -> LabelSource:
     """Read an audit and hold it beside the judgments that it was drawn from.
 
     Args:
@@ -90,24 +90,24 @@ def join(
             raise InputError(
                 f"--labels {labels} needs an audit: name its folder with --audit, or make one by trueval golden audit."
             )
-        return Joined(mapped, mapped, None)
+        return LabelSource(mapped, mapped, None)
     try:
-        audited = Audited.read(folder)
+        audited = AuditSample.read(folder)
         refuse_other(judgments, audited, folder)
         said = under_grades(audited, grades)
     except InputError as error:
         if labels != JUDGE or not found:
             raise
-        return Joined(mapped, mapped, None, (f"{error} Values are not corrected.",))
+        return LabelSource(mapped, mapped, None, (f"{error} Values are not corrected.",))
     if not len(audited.labels):
         if labels != JUDGE:
             raise InputError(f"--labels {labels}: {no_labels(audited)}")
-        return Joined(mapped, mapped, None, (f"{folder}: {no_labels(audited)} Values are not corrected.",))
+        return LabelSource(mapped, mapped, None, (f"{folder}: {no_labels(audited)} Values are not corrected.",))
     used = labelled(judgments, audited, labels)
-    return Joined(mapped, used if grades is None else used.map_grades(grades), said)
+    return LabelSource(mapped, used if grades is None else used.map_grades(grades), said)
 
 
-def refuse_other(judgments: Judgments, audited: Audited, folder: Path) -> None:
+def refuse_other(judgments: Judgments, audited: AuditSample, folder: Path) -> None:
     """Refuse an audit of other judgments: its strata and chances would be of passages that are not there.
 
     Args:
@@ -131,7 +131,7 @@ def refuse_other(judgments: Judgments, audited: Audited, folder: Path) -> None:
             "with trueval golden audit --out, or build the golden set with the questions that it had."
         )
     from trueval.comparison.labels.both_labels import (
-        Labels as Both,  # late, as below: every evaluation asks for an audit
+        LabelSets as Both,  # late, as below: every evaluation asks for an audit
     )
 
     Both(judgments, audited, OURS).check()
@@ -170,7 +170,7 @@ def _asks_the_same(golden: Path, folder: Path) -> bool:
     return asked is None or bool(asked == now)
 
 
-def labelled(judgments: Judgments, audited: Audited, labels: str) -> Judgments:
+def labelled(judgments: Judgments, audited: AuditSample, labels: str) -> Judgments:
     """Judgments with the grades that were asked for.
 
     Args:
@@ -189,7 +189,7 @@ def labelled(judgments: Judgments, audited: Audited, labels: str) -> Judgments:
     return people_only(judgments, audited) if labels == PEOPLE else people_first(judgments, audited)
 
 
-def people_only(judgments: Judgments, audited: Audited) -> Judgments:
+def people_only(judgments: Judgments, audited: AuditSample) -> Judgments:
     """The queries of which people graded every judged document, with their grades alone.
 
     They are a simple random sample of all queries, so that intervals over them mean what they say.
@@ -203,10 +203,10 @@ def people_only(judgments: Judgments, audited: Audited) -> Judgments:
         PolicyError: the design graded single passages: what people leave out of a query would count as not relevant.
 
     >>> from trueval import Judgments
-    >>> from trueval.comparison.labels.audit_sample import Audited
+    >>> from trueval.comparison.labels.audit_sample import AuditSample
     >>> ids = pl.DataFrame({"query_id": ["q1", "q1", "q2"], "doc_id": ["a", "b", "a"], "stratum": ["queries"] * 3})
     >>> said = ids.select("query_id", "doc_id").head(2).with_columns(grade=pl.Series([0.0, 1.0]))
-    >>> audited = Audited("queries", ids, said, {"queries": 9}, (0.0, 1.0))
+    >>> audited = AuditSample("queries", ids, said, {"queries": 9}, (0.0, 1.0))
     >>> people_only(Judgments.from_dict({"q1": {"a": 1, "b": 1}, "q2": {"a": 1}}), audited).frame.rows()
     [('q1', 'a', 0.0), ('q1', 'b', 1.0)]
     """
@@ -216,7 +216,7 @@ def people_only(judgments: Judgments, audited: Audited) -> Judgments:
             f"passages (design {audited.design}). --labels {CORRECTED} estimates from them, with people's own estimate "
             "beside."
         )
-    from trueval.comparison.labels.both_labels import Labels as Both
+    from trueval.comparison.labels.both_labels import LabelSets as Both
 
     asked, whole = audited.items["query_id"].n_unique(), Both(judgments, audited, OURS).whole
     if not whole.any():
@@ -236,7 +236,7 @@ def people_only(judgments: Judgments, audited: Audited) -> Judgments:
     return _noted(audited.over(_of_queries(judgments, whole)), note)
 
 
-def people_first(judgments: Judgments, audited: Audited) -> Judgments:
+def people_first(judgments: Judgments, audited: AuditSample) -> Judgments:
     """The judgments with people's grade where there is one, and the judge's elsewhere.
 
     Args:
@@ -251,7 +251,7 @@ def people_first(judgments: Judgments, audited: Audited) -> Judgments:
     return _noted(audited.over(judgments), note)
 
 
-def under_grades(audited: Audited, mapping: Mapping[float, float] | None) -> Audited:
+def under_grades(audited: AuditSample, mapping: Mapping[float, float] | None) -> AuditSample:
     """What people said, on the grades that the judgments are mapped to.
 
     Args:

@@ -47,7 +47,7 @@ def rounding(values: Floats) -> float:
     return LAST_PLACES * float(np.spacing(np.nan_to_num(np.abs(values)).max(initial=0.0)))
 
 
-class Units(NamedTuple):
+class LabeledUnits(NamedTuple):
     """The units that people labeled, and what they were drawn from.
 
     Attributes:
@@ -93,13 +93,13 @@ class Units(NamedTuple):
         np.maximum.at(most, self.stratum, values)
         return np.where(self.drawn > 0, most - np.where(self.drawn > 0, least, 0.0), 0.0)
 
-    def without(self, unit: int) -> Units:
+    def without(self, unit: int) -> LabeledUnits:
         """The same without a unit."""
         kept = np.arange(len(self.people)) != unit
         return self._replace(people=self.people[kept], judge=self.judge[kept], stratum=self.stratum[kept])
 
 
-class Total(NamedTuple):
+class TotalEstimate(NamedTuple):
     """An estimate of the sum of H over all units.
 
     Attributes:
@@ -122,14 +122,14 @@ class Total(NamedTuple):
         return float(self.parts.sum())
 
 
-def tuned(units: Units) -> Floats:
+def tuned(units: LabeledUnits) -> Floats:
     """[unit] l_i, how much of the judge helps most, from all labeled units but this one.
 
     Args:
         units: at least two of each stratum that is not drawn whole.
 
     >>> people, judge = np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 5.0])
-    >>> tuned(Units(people, judge, np.zeros(3, dtype=np.int64), np.array([9.0]), 27.0)).tolist()
+    >>> tuned(LabeledUnits(people, judge, np.zeros(3, dtype=np.int64), np.array([9.0]), 27.0)).tolist()
     [0.5, 0.5, 0.5]
     """
     people, judge = units.centered(units.people), units.centered(units.judge)
@@ -146,7 +146,7 @@ def tuned(units: Units) -> Floats:
     return weights
 
 
-def _varies_without(units: Units) -> Bools:
+def _varies_without(units: LabeledUnits) -> Bools:
     """[unit] whether the judge's values of the other units differ inside a stratum by more than rounding."""
     order = np.lexsort((units.judge, units.stratum))
     values, owner, count = units.judge[order], units.stratum[order], units.drawn.astype(np.int64)
@@ -162,7 +162,7 @@ def _varies_without(units: Units) -> Bools:
     return found
 
 
-def _left_out(units: Units, products: Floats) -> Floats:
+def _left_out(units: LabeledUnits, products: Floats) -> Floats:
     """[unit] sum over strata of factor times (co)variance, without the unit.
 
     Args:
@@ -179,20 +179,21 @@ def _left_out(units: Units, products: Floats) -> Floats:
     return np.asarray(whole.sum() - whole[own] + factors[own] * rest)
 
 
-def _weights_of_strata(units: Units) -> Floats:
+def _weights_of_strata(units: LabeledUnits) -> Floats:
     """[stratum] its factor; where all units of all strata are drawn, as if more were left."""
     factors = units.factors
     return factors if factors.any() else units.population**2 / units.drawn
 
 
-def total(units: Units, weights: Floats) -> Total:
+def total(units: LabeledUnits, weights: Floats) -> TotalEstimate:
     """Estimate the sum of H over all units.
 
     Args:
         units: at least two of each stratum that is not drawn whole.
         weights: [unit] l_i, as `tuned` has them; all 0 for people's labels alone, all 1 for the judge untuned.
 
-    >>> units = Units(np.array([1.0, 2.0]), np.array([1.0, 3.0]), np.zeros(2, dtype=np.int64), np.array([4.0]), 10.0)
+    >>> human, judge = np.array([1.0, 2.0]), np.array([1.0, 3.0])
+    >>> units = LabeledUnits(human, judge, np.zeros(2, dtype=np.int64), np.array([4.0]), 10.0)
     >>> total(units, np.zeros(2)).estimate, total(units, np.ones(2)).estimate
     (6.0, 8.0)
     """
@@ -208,7 +209,7 @@ def total(units: Units, weights: Floats) -> Total:
     parts = units.factors * spread
     moments = sum_by(units.stratum, residual**4, strata) / drawn
     errors = units.factors**2 * variance_of_variance(spread, moments, drawn)
-    return Total(estimate, residual, spread, parts, degrees_of_sum(parts, errors, float(units.free.sum())))
+    return TotalEstimate(estimate, residual, spread, parts, degrees_of_sum(parts, errors, float(units.free.sum())))
 
 
 def variance_of_variance(spread: Floats, moments: Floats, drawn: Floats) -> Floats:
@@ -243,7 +244,7 @@ def degrees_of_sum(parts: Floats, errors: Floats, most: float) -> float:
     return max(1.0, float(2 * parts.sum() ** 2 / errors.sum())) if errors.any() else most
 
 
-def correlation(units: Units) -> float:
+def correlation(units: LabeledUnits) -> float:
     """How the two values of units go together inside strata, -1 to 1; NaN where one varies by no more than rounding."""
     least = max(units.rounding, rounding(units.people))
     if not (units.ranges(units.people) > least).any() or not (units.ranges(units.judge) > units.rounding).any():

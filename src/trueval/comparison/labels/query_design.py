@@ -24,15 +24,24 @@ import math
 
 import numpy as np
 
-from trueval.comparison.labels.both_labels import Both
-from trueval.comparison.labels.correction import NOTHING, Bounded
-from trueval.comparison.labels.design_estimate import NEW, Estimated, interval
-from trueval.comparison.labels.prediction_powered import Total, Units, correlation, rounding, total, tuned
-from trueval.measures.span import ANYTHING, Span
+from trueval.comparison.labels.both_labels import PairedValues
+from trueval.comparison.labels.correction import NOTHING, EstimateWithInterval
+from trueval.comparison.labels.design_estimate import NEW, DesignEstimate, interval
+from trueval.comparison.labels.prediction_powered import (
+    LabeledUnits,
+    TotalEstimate,
+    correlation,
+    rounding,
+    total,
+    tuned,
+)
+from trueval.measures.span import ANYTHING, ValueRange
 from trueval.standings.standings import Bools, Floats
 
 
-def by_queries(values: Both, whole: Bools, target: str, level: float, span: Span = ANYTHING) -> Estimated | None:
+def by_queries(
+    values: PairedValues, whole: Bools, target: str, level: float, span: ValueRange = ANYTHING
+) -> DesignEstimate | None:
     """Correct the mean of a measure over queries.
 
     Args:
@@ -60,7 +69,7 @@ def by_queries(values: Both, whole: Bools, target: str, level: float, span: Span
     if any(math.isnan(each.estimate) for each in (bounds[0], bounds[1])):
         return None
     size = ratio.count(weights)
-    return Estimated(
+    return DesignEstimate(
         people=bounds[0],
         corrected=bounds[1],
         untuned=bounds[2],
@@ -90,7 +99,7 @@ class _Ratio:
     """
 
     def __init__(
-        self, people: Floats, own: Floats, judge: Floats, settled: Floats, span: Span, least: float = 0.0
+        self, people: Floats, own: Floats, judge: Floats, settled: Floats, span: ValueRange, least: float = 0.0
     ) -> None:
         self.settled, self.span = settled, span
         self.values = tuple(np.nan_to_num(each) for each in (people, own, judge))
@@ -99,7 +108,7 @@ class _Ratio:
         # Units are values less theta, which is rounded too.
         self.rounding = max(least, rounding(np.array([self.start])))
 
-    def units(self, theta: float) -> Units:
+    def units(self, theta: float) -> LabeledUnits:
         """What queries are worth beyond theta."""
         return self._units([value - theta * count for value, count in zip(self.values, self.counted, strict=True)])
 
@@ -107,7 +116,7 @@ class _Ratio:
         """The estimated number of queries that count."""
         return total(self._units(list(self.counted)), weights).estimate + len(self.settled)
 
-    def estimate(self, weights: Floats, target: str, level: float) -> tuple[Bounded, Total, float]:
+    def estimate(self, weights: Floats, target: str, level: float) -> tuple[EstimateWithInterval, TotalEstimate, float]:
         """The mean, what its total is made of, and the part of its variance that lies between queries."""
         size, units = self.count(weights), self.units(self.start)
         if not size > 0:
@@ -119,7 +128,7 @@ class _Ratio:
         variance = found.variance / size**2 + between
         return interval(theta, variance, len(units.people) - 1, level, self.span), found, between
 
-    def _between(self, units: Units, theta: float) -> float:
+    def _between(self, units: LabeledUnits, theta: float) -> float:
         """N^2 times the part of the variance of the mean over N queries that lies between them: N S^2."""
         beyond, drawable, settled = units.centered(units.people), float(units.population[0]), self.settled - theta
         number, own = drawable + len(settled), float(units.people.mean())
@@ -128,7 +137,7 @@ class _Ratio:
         apart = drawable * (own - mean) ** 2 + float(((settled - mean) ** 2).sum())
         return (inside + apart) * number / (number - 1)
 
-    def _units(self, values: list[Floats]) -> Units:
+    def _units(self, values: list[Floats]) -> LabeledUnits:
         people, own, judge = values
         stratum = np.zeros(len(people), dtype=np.int64)
-        return Units(people, own, stratum, np.array([float(len(judge))]), float(judge.sum()), self.rounding)
+        return LabeledUnits(people, own, stratum, np.array([float(len(judge))]), float(judge.sum()), self.rounding)

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from trueval.comparison.power.power_result import Detection, MeasurePower, Noise, PairPower, Power
+from trueval.comparison.power.power_result import Detection, MeasurePower, NoiseSource, PairPower, Power
 from trueval.comparison.power.sample_size import check_chances, least_difference, queries_needed
-from trueval.comparison.power.separation import Population, Rise
-from trueval.comparison.resampling.alignment import Aligned, align
+from trueval.comparison.power.separation import SeparationRise, UnitPopulation
+from trueval.comparison.resampling.alignment import AlignedScores, align
 from trueval.comparison.resampling.clusters import Clusters
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.defaults import fill_defaults
@@ -166,7 +166,7 @@ class _Asked(NamedTuple):
         least = least_difference(sd, effective, level=self.level, power=self.power) * rise if sd > 0 else math.nan
         return least if math.isfinite(least) else math.nan
 
-    def detection(self, measured: float, sd: float, wanted: float, sizes: _Sizes, rise: Rise) -> Detection:
+    def detection(self, measured: float, sd: float, wanted: float, sizes: _Sizes, rise: SeparationRise) -> Detection:
         """What queries in clusters of such sizes find."""
         needed = None
         if sd > 0:
@@ -233,7 +233,9 @@ class _Sizes:
         return clusters * self.effective / max(self.clusters, 1)
 
 
-def _of_measure(aligned: Aligned, at: int, baseline: str | None, codes: Ints | None, asked: _Asked) -> MeasurePower:
+def _of_measure(
+    aligned: AlignedScores, at: int, baseline: str | None, codes: Ints | None, asked: _Asked
+) -> MeasurePower:
     measure, kept = aligned.measures[at], aligned.kept[:, at]
     sizes = _Sizes(int(kept.sum()), None if codes is None else codes[kept])
     means = aligned.expected[:, kept, at].mean(axis=1) if sizes.queries else np.full(len(aligned.names), math.nan)
@@ -257,10 +259,12 @@ def _of_measure(aligned: Aligned, at: int, baseline: str | None, codes: Ints | N
     )
 
 
-def _rises(aligned: Aligned, at: int, pairs: Sequence[tuple[int, int]], sizes: _Sizes, asked: _Asked) -> Sequence[Rise]:
+def _rises(
+    aligned: AlignedScores, at: int, pairs: Sequence[tuple[int, int]], sizes: _Sizes, asked: _Asked
+) -> Sequence[SeparationRise]:
     """By how much `compare`, which decides all pairs together, needs larger differences than a t test of each."""
     if sizes.clusters < 2:
-        return [Rise((), ())] * len(pairs)
+        return [SeparationRise((), ())] * len(pairs)
     kept = aligned.kept[:, at]
     values, variances = aligned.expected[:, kept, at].T, aligned.sd[:, kept, at].T ** 2
     deviations = np.array([sizes.sd(values[:, first] - values[:, second]) for first, second in pairs])
@@ -270,7 +274,7 @@ def _rises(aligned: Aligned, at: int, pairs: Sequence[tuple[int, int]], sizes: _
         scores = ndtri((np.arange(sizes.queries) + 0.5) / sizes.queries)
         values, variances, pairs = np.stack([scores, 0 * scores], axis=1), np.zeros((sizes.queries, 2)), [(0, 1)]
         deviations = np.full(len(deviations), sizes.sd(scores))
-    population = Population.of(values, variances, sizes.codes, np.array(pairs, dtype=np.int64))
+    population = UnitPopulation.of(values, variances, sizes.codes, np.array(pairs, dtype=np.int64))
     own = min(sizes.clusters, MOST_SIMULATED)
     numbers = sorted(number for number in {own, *SIMULATED} if sizes.at(number) >= 2)
     ratio = np.empty((len(numbers), len(deviations)))
@@ -280,10 +284,12 @@ def _rises(aligned: Aligned, at: int, pairs: Sequence[tuple[int, int]], sizes: _
         usual = least_difference(1.0, sizes.at(number), level=asked.level, power=asked.power)
         ratio[row] = np.divide(found, deviations * usual, out=np.full(len(deviations), np.nan), where=deviations > 0)
         ratio[row, deviations == 0] = np.nanmedian(ratio[row])
-    return [Rise(tuple(numbers), tuple(column)) for column in ratio.T.tolist()]
+    return [SeparationRise(tuple(numbers), tuple(column)) for column in ratio.T.tolist()]
 
 
-def _of_pair(aligned: Aligned, at: int, first: int, second: int, sizes: _Sizes, asked: _Asked, rise: Rise) -> PairPower:
+def _of_pair(
+    aligned: AlignedScores, at: int, first: int, second: int, sizes: _Sizes, asked: _Asked, rise: SeparationRise
+) -> PairPower:
     kept = aligned.kept[:, at]
     expected, tie_broken = (
         values[first, kept, at] - values[second, kept, at] for values in (aligned.expected, aligned.tie_broken)
@@ -297,7 +303,8 @@ def _of_pair(aligned: Aligned, at: int, first: int, second: int, sizes: _Sizes, 
     wanted = abs(measured) if asked.difference is None else asked.difference
     reach = [(sizes.at(point), rise.at(point)) for point in sizes.points()]
     sampling, tied = (
-        Noise(asked.half_width(each, sizes.effective), each**2 / sd**2 if sd else math.nan) for each in (between, ties)
+        NoiseSource(asked.half_width(each, sizes.effective), each**2 / sd**2 if sd else math.nan)
+        for each in (between, ties)
     )
     return PairPower(
         aligned.names[first],

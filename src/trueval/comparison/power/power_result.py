@@ -40,7 +40,7 @@ class Detection(NamedTuple):
     clusters_needed: int | None
 
 
-class Noise(NamedTuple):
+class NoiseSource(NamedTuple):
     """What one source of noise does to the difference of tie-broken values. Squares of half widths add up.
 
     Attributes:
@@ -72,8 +72,8 @@ class PairPower(NamedTuple):
     wanted: float
     expected: Detection
     tie_broken: Detection
-    sampling: Noise
-    ties: Noise
+    sampling: NoiseSource
+    ties: NoiseSource
     curve_expected: tuple[float, ...]
     curve_tie_broken: tuple[float, ...]
 

@@ -24,9 +24,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from trueval.comparison.resampling.clusters import Units
-from trueval.comparison.resampling.intervals import Draws, Resampled, intervals_of
-from trueval.comparison.resampling.paired_tests import Flipped, randomization_test
+from trueval.comparison.resampling.clusters import QueryUnits
+from trueval.comparison.resampling.intervals import ResampledColumns, ResampleDraws, intervals_of
+from trueval.comparison.resampling.paired_tests import RandomizationResult, randomization_test
 from trueval.comparison.resampling.resampled_sums import ALL_SIGNS_UP_TO, WORLDS, SignPatterns, generator
 from trueval.comparison.resampling.simultaneous import Family, deviations, simultaneous_intervals
 from trueval.standings.standings import Floats, Ints
@@ -42,7 +42,7 @@ MOST_PAIRS: Final = 20_000
 FEWEST_WORLDS: Final = 100
 
 
-class Rise(NamedTuple):
+class SeparationRise(NamedTuple):
     """By how much the least difference of a pair is larger than that of a t test of the pair alone.
 
     Attributes:
@@ -56,7 +56,7 @@ class Rise(NamedTuple):
     def at(self, units: float) -> float:
         """At a number of units: between two points by the logarithm of the number, beyond the last as there.
 
-        >>> rise = Rise((6, 8, 32), (float("inf"), 1.2, 1.0))
+        >>> rise = SeparationRise((6, 8, 32), (float("inf"), 1.2, 1.0))
         >>> rise.at(7), round(rise.at(16), 6), rise.at(1000)
         (inf, 1.1, 1.0)
         """
@@ -85,7 +85,7 @@ class _Pairs(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Population:
+class UnitPopulation:
     """Units of queries that worlds are drawn from.
 
     Attributes:
@@ -103,7 +103,7 @@ class Population:
     direction: Floats
 
     @classmethod
-    def of(cls, expected: Floats, variances: Floats, codes: Ints, pairs: Ints) -> Population:
+    def of(cls, expected: Floats, variances: Floats, codes: Ints, pairs: Ints) -> UnitPopulation:
         """The measured units.
 
         Args:
@@ -112,7 +112,7 @@ class Population:
             codes: [query] unit that it belongs to; two at least.
             pairs: [pair, 2] runs.
         """
-        units = Units.of(codes)
+        units = QueryUnits.of(codes)
         sums, sizes = units.sums(expected), units.sizes
         means = sums.sum(axis=0) / sizes.sum()
         values = (sums - means * sizes[:, None]) * math.sqrt(len(sizes) / (len(sizes) - 1))
@@ -152,12 +152,12 @@ class Population:
         first, second = (begin + np.tile(self.pairs[:, side], worlds) for side in (0, 1))
         family = Family(first, second, begin // runs, np.tile(np.arange(runs), worlds))
         pairs = _Pairs(family, np.tile(self.direction, worlds))
-        draws = Draws(math.ceil(BEYOND / (1 - level)), seed, 1, level)
+        draws = ResampleDraws(math.ceil(BEYOND / (1 - level)), seed, 1, level)
         found = _critical(values, ties, self.sizes[drawn[:, 0]], pairs, draws)
         return found.reshape(worlds, -1)
 
 
-def _critical(values: Floats, ties: Floats, sizes: Floats, pairs: _Pairs, draws: Draws) -> Floats:
+def _critical(values: Floats, ties: Floats, sizes: Floats, pairs: _Pairs, draws: ResampleDraws) -> Floats:
     """[world and pair] the difference from which on it is separated."""
     from scipy.special import ndtri
 
@@ -171,7 +171,7 @@ def _critical(values: Floats, ties: Floats, sizes: Floats, pairs: _Pairs, draws:
         threads=draws.threads,
         family=family.number,
     )
-    columns = Resampled.of(values, np.zeros_like(values), draws, sizes)
+    columns = ResampledColumns.of(values, np.zeros_like(values), draws, sizes)
     alone = intervals_of(columns, family.first, family.second, draws)
     together = simultaneous_intervals(columns, family, deviations(columns, family, draws), alone, draws).expected
     apart = sign * (values[:, family.first] - values[:, family.second])
@@ -182,7 +182,7 @@ def _critical(values: Floats, ties: Floats, sizes: Floats, pairs: _Pairs, draws:
     return np.maximum(np.maximum(by_test, by_interval), np.where(variance > 0, by_ties, -np.inf))
 
 
-def _bar(flipped: Flipped, level: float) -> Floats:
+def _bar(flipped: RandomizationResult, level: float) -> Floats:
     """[family] what a statistic must exceed for an adjusted p below alpha; infinite where it cannot."""
     signs, alpha = flipped.signs, round(1 - level, 12)
     # p = share(k) of the k patterns that reach it.

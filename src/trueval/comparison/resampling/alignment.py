@@ -15,7 +15,7 @@ from trueval.standings.standings import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
-class Aligned:
+class AlignedScores:
     """Scores of several runs on the same queries.
 
     Attributes:
@@ -49,7 +49,7 @@ class Aligned:
         return tuple(self.query_ids[index] for index in np.flatnonzero(~self.kept[:, measure]).tolist())
 
 
-def align(scores: Sequence[Scores]) -> Aligned:
+def align(scores: Sequence[Scores]) -> AlignedScores:
     """Bring scores onto the same queries.
 
     The policy `missing` of the scores says what a judged query is worth that a run lacks. A query without a value for
@@ -97,7 +97,7 @@ def align(scores: Sequence[Scores]) -> Aligned:
         if count < total
     ]
     names = tuple(each.name for each in scores)
-    return Aligned(names, measures, query_ids, place, kept, notes=tuple(notes), **statistics)
+    return AlignedScores(names, measures, query_ids, place, kept, notes=tuple(notes), **statistics)
 
 
 def _check(scores: Sequence[Scores]) -> None:

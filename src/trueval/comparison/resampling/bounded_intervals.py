@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trueval.comparison.choices import ANYTIME, BOOTSTRAP, Choices
-from trueval.comparison.resampling.alignment import Aligned
+from trueval.comparison.choices import ANYTIME, BOOTSTRAP, ComparisonChoices
+from trueval.comparison.resampling.alignment import AlignedScores
 from trueval.comparison.resampling.betting import Bets, lower_ends
-from trueval.comparison.resampling.clusters import Clusters, Units
+from trueval.comparison.resampling.clusters import Clusters, QueryUnits
 from trueval.comparison.resampling.intervals import Intervals
 from trueval.errors import MeasureError
 from trueval.measures import Measure
@@ -42,7 +42,7 @@ class Differences(NamedTuple):
     reach: Floats
 
 
-def bets_of(chosen: Choices, clusters: Clusters | None, threads: int) -> Bets | None:
+def bets_of(chosen: ComparisonChoices, clusters: Clusters | None, threads: int) -> Bets | None:
     """How the bets behind the intervals are made; None where intervals are bootstrapped.
 
     Args:
@@ -103,7 +103,7 @@ def intervals_by_bets(apart: Differences, bets: Bets) -> Intervals:
     return Intervals(expected, realized, apart.tied & ~np.isnan(realized[:, 0]))
 
 
-def widths(aligned: Aligned, clusters: Clusters | None, chosen: Choices, pairs: int) -> Iterator[str]:
+def widths(aligned: AlignedScores, clusters: Clusters | None, chosen: ComparisonChoices, pairs: int) -> Iterator[str]:
     """How wide the intervals of each measure are where nothing differs: fewer queries than needed are seen at once.
 
     Args:
@@ -116,7 +116,7 @@ def widths(aligned: Aligned, clusters: Clusters | None, chosen: Choices, pairs: 
     tests = pairs * (len(aligned.measures) if chosen.family == "all" else 1)
     for at, (measure, reach) in enumerate(zip(aligned.measures, reach_of(aligned.measures), strict=True)):
         ids = [aligned.query_ids[query] for query in np.flatnonzero(aligned.kept[:, at]).tolist()]
-        sizes = Units.of(np.arange(len(ids)) if clusters is None else clusters.codes(ids)).sizes
+        sizes = QueryUnits.of(np.arange(len(ids)) if clusters is None else clusters.codes(ids)).sizes
         if bets is None or not ids:
             continue
         nothing = np.zeros((len(sizes), 1))

@@ -77,7 +77,7 @@ class Clusters:
 
 
 @dataclass(frozen=True, eq=False)
-class Units:
+class QueryUnits:
     """Queries put together into units: clusters, or queries by themselves.
 
     Attributes:
@@ -89,7 +89,7 @@ class Units:
     sizes: Floats
 
     @classmethod
-    def of(cls, codes: Ints) -> Units:
+    def of(cls, codes: Ints) -> QueryUnits:
         """Of the queries that count, by the cluster of each."""
         number = np.unique(codes, return_inverse=True)[1].ravel()
         return cls(number, np.bincount(number).astype(np.float64))

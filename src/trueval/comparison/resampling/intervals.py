@@ -44,7 +44,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trueval.comparison.resampling.resampled_sums import Grid, blocks, bootstrap_sums, in_threads, normal_noise, to_grid
+from trueval.comparison.resampling.resampled_sums import (
+    ValueGrid,
+    blocks,
+    bootstrap_sums,
+    in_threads,
+    normal_noise,
+    to_grid,
+)
 from trueval.standings.standings import Bools, Floats, Ints
 
 # Comparisons whose resampled differences are in memory at once, for each thread: 10,000 resamples make 5 MB.
@@ -89,7 +96,7 @@ class Extremes(NamedTuple):
     highest: Floats
 
 
-class Draws(NamedTuple):
+class ResampleDraws(NamedTuple):
     """How units are resampled, and for which level."""
 
     resamples: int
@@ -97,7 +104,7 @@ class Draws(NamedTuple):
     threads: int
     level: float
 
-    def sums(self, columns: Grid) -> Floats:
+    def sums(self, columns: ValueGrid) -> Floats:
         """[column, resample] sums over drawn units."""
         return bootstrap_sums(columns, self.resamples, self.seed, self.threads)
 
@@ -116,7 +123,7 @@ class Sizes(NamedTuple):
     drawn: Floats
 
     @classmethod
-    def of(cls, units: Floats, draws: Draws) -> Sizes:
+    def of(cls, units: Floats, draws: ResampleDraws) -> Sizes:
         """Of resamples; nothing is drawn where they cannot differ."""
         sizes = cls(units, float(units.sum()), np.array([float(units.sum())]))
         return sizes if sizes.alike else sizes._replace(drawn=draws.sums(to_grid(units[:, None]))[0])
@@ -130,7 +137,7 @@ class Sizes(NamedTuple):
 class _Ends(NamedTuple):
     """Finds the ends of intervals from the same resamples."""
 
-    draws: Draws
+    draws: ResampleDraws
     sizes: Sizes
 
     def __call__(
@@ -183,7 +190,7 @@ class _Ends(NamedTuple):
         error = squares.values.sum(axis=0)[:, None] * freedom / total**2 + ties[:, None] / unit**2
         # Of a resample the residuals are about its own mean: r - (mean* - mean) c, whose squares sum to three sums.
         moved = (means - middle) / unit
-        alone = Draws(self.draws.resamples, self.draws.seed, 1, self.draws.level)
+        alone = ResampleDraws(self.draws.resamples, self.draws.seed, 1, self.draws.level)
         about = alone.sums(squares) + self._shift(alone, residuals, moved)
         resampled = np.maximum(about * freedom / self.sizes.drawn**2 + added / unit**2, LEAST_ERROR * error)
         resampled[resampled == 0] = 1.0  # nothing varies, and t* is 0
@@ -192,7 +199,7 @@ class _Ends(NamedTuple):
         ends: Floats = middle - unit * np.sqrt(error) * np.quantile(t, [1 - far, far], axis=1).T
         return ends
 
-    def _shift(self, alone: Draws, residuals: Floats, moved: Floats) -> Floats:
+    def _shift(self, alone: ResampleDraws, residuals: Floats, moved: Floats) -> Floats:
         """[some, resample] what the move of the mean takes from the sum of squares, -2 m sum(r c) + m^2 sum(c^2)."""
         units: Floats = self.sizes.units
         if self.sizes.alike:  # sum(r) is the move times the queries
@@ -234,7 +241,7 @@ def tail(queries: int, level: float) -> float:
     return float(ndtr(-math.sqrt(queries / (queries - 1)) * quantile))
 
 
-class Resampled(NamedTuple):
+class ResampledColumns(NamedTuple):
     """Columns and their sums over resampled units, from which intervals of any two of them come.
 
     Attributes:
@@ -246,15 +253,17 @@ class Resampled(NamedTuple):
         sizes: of the units.
     """
 
-    grid: Grid
-    ties: Grid
+    grid: ValueGrid
+    ties: ValueGrid
     known: Bools
     sums: Floats
     spread: Floats
     sizes: Sizes
 
     @classmethod
-    def of(cls, expected: Floats, variance: Floats, draws: Draws, sizes: Floats | None = None) -> Resampled:
+    def of(
+        cls, expected: Floats, variance: Floats, draws: ResampleDraws, sizes: Floats | None = None
+    ) -> ResampledColumns:
         """Resample columns.
 
         Args:
@@ -300,12 +309,12 @@ def bootstrap_intervals(
     if len(expected) < 2:
         ends = np.full((len(first), 2), np.nan)
         return Intervals(ends, ends.copy(), np.zeros(len(first), dtype=bool))
-    draws = Draws(resamples, seed, threads, level)
-    return intervals_of(Resampled.of(expected, variance, draws, sizes), first, second, draws, extremes)
+    draws = ResampleDraws(resamples, seed, threads, level)
+    return intervals_of(ResampledColumns.of(expected, variance, draws, sizes), first, second, draws, extremes)
 
 
 def intervals_of(
-    resampled: Resampled, first: Ints, second: Ints, draws: Draws, extremes: Extremes | None = None
+    resampled: ResampledColumns, first: Ints, second: Ints, draws: ResampleDraws, extremes: Extremes | None = None
 ) -> Intervals:
     """The intervals of pairs of resampled columns, each alone; as `bootstrap_intervals`."""
     grid, sizes, sums, spread = resampled.grid, resampled.sizes, resampled.sums, resampled.spread
@@ -334,7 +343,9 @@ def intervals_of(
     return Intervals(ends, realized, ~sure & ~np.isnan(realized[:, 0]))
 
 
-def realized_ends(columns: Grid, sums: Floats, ties: Floats, spread: Floats, draws: Draws, sizes: Sizes) -> Floats:
+def realized_ends(
+    columns: ValueGrid, sums: Floats, ties: Floats, spread: Floats, draws: ResampleDraws, sizes: Sizes
+) -> Floats:
     """[comparison, 2] the intervals of realized differences, each alone and each a column of its own.
 
     Args:

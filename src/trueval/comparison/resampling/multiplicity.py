@@ -14,14 +14,14 @@ import numpy as np
 from trueval.standings.standings import Floats
 
 
-class Adjusted(NamedTuple):
+class AdjustedPValues(NamedTuple):
     """[measure][pair] adjusted p."""
 
     holm: list[Floats]
     benjamini_hochberg: list[Floats]
 
 
-def adjust(p: Sequence[Floats], *, together: bool) -> Adjusted:
+def adjust(p: Sequence[Floats], *, together: bool) -> AdjustedPValues:
     """Adjust the p of the pairs of several measures.
 
     Args:
@@ -31,8 +31,8 @@ def adjust(p: Sequence[Floats], *, together: bool) -> Adjusted:
     families = [np.concatenate(p)] if together else p
     holms, shares = [holm(each) for each in families], [benjamini_hochberg(each) for each in families]
     if together:
-        return Adjusted(np.split(holms[0], len(p)), np.split(shares[0], len(p)))
-    return Adjusted(holms, shares)
+        return AdjustedPValues(np.split(holms[0], len(p)), np.split(shares[0], len(p)))
+    return AdjustedPValues(holms, shares)
 
 
 def holm(p: Floats) -> Floats:

@@ -10,12 +10,12 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from trueval.comparison.choices import MOST_TIE_SAMPLES
-from trueval.comparison.resampling.alignment import Aligned
+from trueval.comparison.resampling.alignment import AlignedScores
 from trueval.comparison.resampling.tie_order_values import Atoms, TieOrders
 from trueval.comparison.resampling.win_probability import (
     EQUAL,
     UNKNOWN,
-    Tied,
+    TieMoments,
     WinProbability,
     certain,
     exact,
@@ -31,7 +31,7 @@ FIRST: Final = 500
 UNLIKELY: Final = 1e-9
 
 
-class Column(NamedTuple):
+class MeasureColumn(NamedTuple):
     """One run and measure on the queries of a comparison.
 
     Attributes:
@@ -53,7 +53,7 @@ class Column(NamedTuple):
     sd: Floats
 
     @classmethod
-    def of(cls, aligned: Aligned, run: int, measure: int) -> Column:
+    def of(cls, aligned: AlignedScores, run: int, measure: int) -> MeasureColumn:
         """The column of a run and measure."""
         kept = np.flatnonzero(aligned.kept[:, measure])
         sign = 1.0 if aligned.measures[measure].better == "higher" else -1.0
@@ -65,14 +65,14 @@ class Column(NamedTuple):
         """Queries, counted from the first of the column, whose value depends on the order of ties."""
         return np.flatnonzero(self.highest - self.lowest > 0)
 
-    def spread(self) -> Tied:
+    def spread(self) -> TieMoments:
         """What ties do to it, for the normal distribution."""
         reach = np.maximum(self.highest - self.expected, self.expected - self.lowest)
-        return Tied(self.sign * self.expected, self.sd**2, reach)
+        return TieMoments(self.sign * self.expected, self.sd**2, reach)
 
 
 @dataclass(frozen=True, eq=False)
-class Winners:
+class PairWins:
     """Finds win probabilities; what is listed or drawn for a run and measure serves all of its pairs.
 
     Attributes:
@@ -83,20 +83,20 @@ class Winners:
         level: of the verdict, for which as many orders are drawn as it needs.
     """
 
-    aligned: Aligned
+    aligned: AlignedScores
     orders: Sequence[TieOrders] | None
     tie_samples: int
     seed: int
     level: float = 0.95
     _listed: dict[tuple[int, int], Atoms | None] = field(default_factory=dict, repr=False)
     _drawn: dict[tuple[int, int], list[Floats]] = field(default_factory=dict, repr=False)
-    _columns: dict[tuple[int, int], Column] = field(default_factory=dict, repr=False)
+    _columns: dict[tuple[int, int], MeasureColumn] = field(default_factory=dict, repr=False)
 
-    def column(self, measure: int, run: int) -> Column:
+    def column(self, measure: int, run: int) -> MeasureColumn:
         """The column of a run and measure."""
         key = (measure, run)
         if key not in self._columns:
-            self._columns[key] = Column.of(self.aligned, run, measure)
+            self._columns[key] = MeasureColumn.of(self.aligned, run, measure)
         return self._columns[key]
 
     def probability(self, measure: int, first: int, second: int) -> WinProbability:
@@ -120,14 +120,14 @@ class Winners:
         batches = zip(self._batches(measure, first, a), self._batches(measure, second, b), strict=False)
         return sampled(batches, found, self.level, self.tie_samples)
 
-    def _distribution(self, measure: int, run: int, column: Column) -> Atoms | None:
+    def _distribution(self, measure: int, run: int, column: MeasureColumn) -> Atoms | None:
         """The distribution of the sum over queries, higher being better; None where it cannot be listed."""
         key = (measure, run)
         if key not in self._listed:
             self._listed[key] = self._list(measure, run, column)
         return self._listed[key]
 
-    def _list(self, measure: int, run: int, column: Column) -> Atoms | None:
+    def _list(self, measure: int, run: int, column: MeasureColumn) -> Atoms | None:
         tied, rest = column.tied, self._rest(column)
         if not len(tied):
             return Atoms(np.array([column.sign * rest]), np.ones(1))
@@ -144,7 +144,7 @@ class Winners:
         order = np.argsort(values)
         return Atoms(values[order], atoms.probabilities[order])
 
-    def _batches(self, measure: int, run: int, column: Column) -> Iterator[Floats]:
+    def _batches(self, measure: int, run: int, column: MeasureColumn) -> Iterator[Floats]:
         """[sample] sums over queries under random orders, higher being better, until their mean cannot be expected."""
         drawn, total, batch = self._drawn.setdefault((measure, run), []), 0, 0
         while self.orders and total < MOST_TIE_SAMPLES:
@@ -159,20 +159,20 @@ class Winners:
             total = len(known)
             yield drawn[batch - 1]
 
-    def _own(self, run: int, column: Column, tied: Ints) -> Ints:
+    def _own(self, run: int, column: MeasureColumn, tied: Ints) -> Ints:
         """Indices of tied queries in the run's own scores."""
         own: Ints = self.aligned.place[run, column.queries[tied]]
         return own
 
     @staticmethod
-    def _rest(column: Column) -> float:
+    def _rest(column: MeasureColumn) -> float:
         """The sum over the queries that no order changes."""
         fixed = np.ones(len(column.expected), dtype=bool)
         fixed[column.tied] = False
         return float(column.expected[fixed].sum())
 
 
-def _has_mean(drawn: Floats, column: Column) -> bool:
+def _has_mean(drawn: Floats, column: MeasureColumn) -> bool:
     """Whether the mean of sums under random orders can be the expected one: it is farther off once in 10^9 (Hoeffding).
 
     A measure of somebody else may have a tie-broken value that is not that of an order.

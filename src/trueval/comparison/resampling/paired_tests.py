@@ -25,7 +25,7 @@ EXACT_RANKS, LISTED_RANKS = 50, 13
 WIDTH = 64
 
 
-class Flipped(NamedTuple):
+class RandomizationResult(NamedTuple):
     """What the randomization test says of each comparison.
 
     Attributes:
@@ -59,7 +59,7 @@ class Flipped(NamedTuple):
         return share
 
 
-def joint_maxt(groups: Sequence[Flipped]) -> list[Floats]:
+def joint_maxt(groups: Sequence[RandomizationResult]) -> list[Floats]:
     """[group][comparison] p adjusted by MaxT for one family of comparisons that count different queries.
 
     Each group has patterns of its own queries. Together, with p_g of each group for the same statistic,
@@ -87,7 +87,7 @@ def randomization_test(
     seed: int,
     threads: int,
     family: Ints | None = None,
-) -> Flipped:
+) -> RandomizationResult:
     """The two-sided paired randomization test of mean differences, of each comparison alone and for families at once.
 
     A pattern gives every unit (a query, or a cluster of queries) one random sign, the same for every system. Alone: the
@@ -113,7 +113,9 @@ def randomization_test(
     families = np.zeros(len(first), dtype=np.int64) if family is None else family
     if not len(expected):
         missing = np.full(len(first), np.nan)
-        return Flipped(missing, missing.copy(), families, np.empty((int(families.max(initial=0)) + 1, 0)), signs)
+        return RandomizationResult(
+            missing, missing.copy(), families, np.empty((int(families.max(initial=0)) + 1, 0)), signs
+        )
     grid = to_grid(expected)
     observed = np.abs(grid.values[:, first].sum(axis=0) - grid.values[:, second].sum(axis=0))
     # What rounding to the grids, and rounding before it, can do to a sum of differences.
@@ -135,7 +137,9 @@ def randomization_test(
 
     in_threads(work, signs.chunks, threads)
     largest.sort(axis=1)
-    return Flipped(signs.share(extreme.sum(axis=0, dtype=np.int64)), bar * inverse, families, largest, signs)
+    return RandomizationResult(
+        signs.share(extreme.sum(axis=0, dtype=np.int64)), bar * inverse, families, largest, signs
+    )
 
 
 def _scale(values: Floats, first: Ints, second: Ints) -> Floats:

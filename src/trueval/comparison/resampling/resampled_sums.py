@@ -54,7 +54,7 @@ EXACT_BITS: Final = 51
 LEAST_EXPONENT: Final = -1074
 
 
-class Grid(NamedTuple):
+class ValueGrid(NamedTuple):
     """Values rounded to multiples of a power of two, one for each column.
 
     Attributes:
@@ -66,7 +66,7 @@ class Grid(NamedTuple):
     step: Floats
 
 
-def to_grid(values: Floats) -> Grid:
+def to_grid(values: Floats) -> ValueGrid:
     """Round values so that any sum of as many of a column as there are rows is exact.
 
     Args:
@@ -82,7 +82,7 @@ def to_grid(values: Floats) -> Grid:
     # The largest sum is mantissa x 2^exponent, mantissa from 1/2: 2^(exponent - 1) itself is already a power of two.
     bits = exponent - (mantissa == 0.5) - EXACT_BITS
     step = np.ldexp(1.0, np.where(mantissa > 0, np.maximum(bits, LEAST_EXPONENT), LEAST_EXPONENT))
-    return Grid(np.rint(values / step) * step, step)
+    return ValueGrid(np.rint(values / step) * step, step)
 
 
 def generator(seed: int, stream: int, chunk: int) -> np.random.Generator:
@@ -110,7 +110,7 @@ def sample(ids: Sequence[str], count: int | None, seed: int) -> list[str]:
     return [ids[place] for place in np.sort(drawn).tolist()]
 
 
-def bootstrap_sums(columns: Grid, resamples: int, seed: int, threads: int) -> Floats:
+def bootstrap_sums(columns: ValueGrid, resamples: int, seed: int, threads: int) -> Floats:
     """Sums over units drawn with replacement, as many as there are; the same draws for every column.
 
     Args:

@@ -23,7 +23,7 @@ MOST_CELLS: Final = 1 << 21  # numbers of chances by depth that are in memory at
 
 
 @dataclass(frozen=True, eq=False)
-class Ranked:
+class TiedLists:
     """Some lists of documents with their tie groups.
 
     Attributes:
@@ -42,7 +42,7 @@ class Ranked:
     length: Ints
 
     @classmethod
-    def of(cls, document: Ints, scores: Floats, offsets: Ints, documents: int) -> Ranked:
+    def of(cls, document: Ints, scores: Floats, offsets: Ints, documents: int) -> TiedLists:
         """Take lists of scores.
 
         Args:
@@ -58,14 +58,14 @@ class Ranked:
         return cls.placed(document, owner, groups.start[group] - offsets[owner], groups.size[group], length, documents)
 
     @classmethod
-    def placed(cls, document: Ints, owner: Ints, above: Ints, tied: Ints, length: Ints, documents: int) -> Ranked:
+    def placed(cls, document: Ints, owner: Ints, above: Ints, tied: Ints, length: Ints, documents: int) -> TiedLists:
         """Take documents whose places are known; arguments as the attributes, rows in any order."""
         key = owner * documents + document
         order = np.argsort(key, kind="stable")
         return cls(key[order], owner[order], above[order], tied[order], length)
 
 
-class Shared(NamedTuple):
+class SharedDocuments(NamedTuple):
     """Documents that two lists share; those of one tie group in both lists are alike, and counted together.
 
     Attributes:
@@ -80,10 +80,10 @@ class Shared(NamedTuple):
     tied: Ints
     documents: Ints
 
-    def within(self, depth: int) -> Shared:
+    def within(self, depth: int) -> SharedDocuments:
         """Those that may be among the first documents of both lists."""
         inside = (self.above < depth).all(axis=0)
-        return Shared(self.list[inside], self.above[:, inside], self.tied[:, inside], self.documents[inside])
+        return SharedDocuments(self.list[inside], self.above[:, inside], self.tied[:, inside], self.documents[inside])
 
     def chances(self, depth: int) -> Floats:
         """[2, cell] chance of each to be among the first documents: clip((depth − above) / tied, 0, 1)."""
@@ -105,7 +105,9 @@ class Reshuffle(NamedTuple):
     rbo: Floats
 
 
-def reshuffle(first: Ranked, second: Ranked, *, k: int = K, depth: int = DEPTH, p: float = PERSISTENCE) -> Reshuffle:
+def reshuffle(
+    first: TiedLists, second: TiedLists, *, k: int = K, depth: int = DEPTH, p: float = PERSISTENCE
+) -> Reshuffle:
     """Compare lists pair by pair.
 
     Args:
@@ -118,8 +120,8 @@ def reshuffle(first: Ranked, second: Ranked, *, k: int = K, depth: int = DEPTH, 
     Raises:
         InputError: k, depth or p is out of range, or the numbers of lists differ.
 
-    >>> one = Ranked.of(np.array([0, 1, 2]), np.array([3.0, 2.0, 1.0]), np.array([0, 3]), 4)
-    >>> other = Ranked.of(np.array([0, 3, 1]), np.array([3.0, 2.0, 1.0]), np.array([0, 3]), 4)
+    >>> one = TiedLists.of(np.array([0, 1, 2]), np.array([3.0, 2.0, 1.0]), np.array([0, 3]), 4)
+    >>> other = TiedLists.of(np.array([0, 3, 1]), np.array([3.0, 2.0, 1.0]), np.array([0, 3]), 4)
     >>> found = reshuffle(one, other, k=2)  # {0, 1} and {0, 3}: one in common, and K = 1 of at most 5
     >>> found.overlap.tolist(), found.tau.round(6).tolist()
     ([0.5], [0.6])
@@ -138,7 +140,7 @@ def reshuffle(first: Ranked, second: Ranked, *, k: int = K, depth: int = DEPTH, 
     return Reshuffle(*(np.where(empty, np.nan, values) for values in found))
 
 
-def moved(first: Ranked, second: Ranked, *, k: int = K, depth: int = DEPTH) -> Reshuffle:
+def moved(first: TiedLists, second: TiedLists, *, k: int = K, depth: int = DEPTH) -> Reshuffle:
     """Compare what queries found before and after a change: where one of the two found nothing, nothing is kept.
 
     So a query that loses all its documents counts as overlap 0, τ −1 and RBO 0, where `reshuffle` has no number.
@@ -152,8 +154,8 @@ def moved(first: Ranked, second: Ranked, *, k: int = K, depth: int = DEPTH) -> R
     Returns:
         As `reshuffle`; NaN only where both lists are empty.
 
-    >>> one = Ranked.of(np.array([0, 1]), np.array([2.0, 1.0]), np.array([0, 2]), 2)
-    >>> none = Ranked.of(np.array([], dtype=np.int64), np.array([]), np.array([0, 0]), 2)
+    >>> one = TiedLists.of(np.array([0, 1]), np.array([2.0, 1.0]), np.array([0, 2]), 2)
+    >>> none = TiedLists.of(np.array([], dtype=np.int64), np.array([]), np.array([0, 0]), 2)
     >>> [each.tolist() for each in moved(one, none)], np.isnan(moved(none, none).overlap).tolist()
     ([[0.0], [-1.0], [0.0]], [True])
     """
@@ -162,32 +164,32 @@ def moved(first: Ranked, second: Ranked, *, k: int = K, depth: int = DEPTH) -> R
     return Reshuffle(*(np.where(lost, least, values) for least, values in zip((0.0, -1.0, 0.0), found, strict=True)))
 
 
-def shared(first: Ranked, second: Ranked) -> Shared:
+def shared(first: TiedLists, second: TiedLists) -> SharedDocuments:
     """The documents that lists share, pair by pair.
 
-    >>> one = Ranked.of(np.array([0, 1]), np.array([1.0, 1.0]), np.array([0, 2]), 2)
+    >>> one = TiedLists.of(np.array([0, 1]), np.array([1.0, 1.0]), np.array([0, 2]), 2)
     >>> shared(one, one).tied.tolist(), shared(one, one).documents.tolist()
     ([[2], [2]], [2])
     """
     if not len(second.key):
         nothing = np.zeros(0, dtype=np.int64)
-        return Shared(nothing, np.zeros((2, 0), dtype=np.int64), np.zeros((2, 0), dtype=np.int64), nothing)
+        return SharedDocuments(nothing, np.zeros((2, 0), dtype=np.int64), np.zeros((2, 0), dtype=np.int64), nothing)
     place = np.minimum(np.searchsorted(second.key, first.key), len(second.key) - 1)
     mine = np.flatnonzero(second.key[place] == first.key)
     theirs, owner = place[mine], first.list[mine]
     above = np.stack((first.above[mine], second.above[theirs]))
     tied = np.stack((first.tied[mine], second.tied[theirs]))
     if bool((tied == 1).all()):
-        return Shared(owner, above, tied, np.ones(len(owner), dtype=np.int64))
+        return SharedDocuments(owner, above, tied, np.ones(len(owner), dtype=np.int64))
     order = np.lexsort((*above, owner))
     owner, above, tied = owner[order], above[:, order], tied[:, order]
     new = np.ones(len(owner), dtype=bool)
     new[1:] = (owner[1:] != owner[:-1]) | (above[:, 1:] != above[:, :-1]).any(axis=0)
     starts = np.flatnonzero(new)
-    return Shared(owner[starts], above[:, starts], tied[:, starts], np.diff(np.append(starts, len(owner))))
+    return SharedDocuments(owner[starts], above[:, starts], tied[:, starts], np.diff(np.append(starts, len(owner))))
 
 
-def overlaps(cells: Shared, lists: int, depth: int) -> Floats:
+def overlaps(cells: SharedDocuments, lists: int, depth: int) -> Floats:
     """Expected number of common documents in the top d of two lists.
 
     X_d = Σ_i P(i in the top d of one) P(i in the top d of the other), P = clip((d − above) / tied, 0, 1).
@@ -200,8 +202,8 @@ def overlaps(cells: Shared, lists: int, depth: int) -> Floats:
     Returns:
         [list, d − 1] for d = 1 .. depth.
 
-    >>> one = Ranked.of(np.array([0, 1]), np.array([1.0, 1.0]), np.array([0, 2]), 2)
-    >>> other = Ranked.of(np.array([0, 1]), np.array([2.0, 1.0]), np.array([0, 2]), 2)
+    >>> one = TiedLists.of(np.array([0, 1]), np.array([1.0, 1.0]), np.array([0, 2]), 2)
+    >>> other = TiedLists.of(np.array([0, 1]), np.array([2.0, 1.0]), np.array([0, 2]), 2)
     >>> overlaps(shared(one, other), 1, 2).tolist()
     [[0.5, 2.0]]
     """
@@ -254,7 +256,7 @@ def rank_biased_overlap(sums: Floats, length: Ints, p: float = PERSISTENCE) -> F
     return found
 
 
-def top_k_tau(cells: Shared, length: Ints, k: int) -> Floats:
+def top_k_tau(cells: SharedDocuments, length: Ints, k: int) -> Floats:
     """Kendall's τ of two top k lists of different documents: 1 − 2 K^(1/2) / max K^(1/2).
 
     K^(1/2) of Fagin, Kumar & Sivakumar 2003 counts pairs of documents of either list: 1 where the lists say opposite
@@ -303,7 +305,7 @@ class _PairSums(NamedTuple):
     ordered: Floats
 
 
-def _pair_sums(cells: Shared, chance: Floats, k: int, lists: int) -> _PairSums:
+def _pair_sums(cells: SharedDocuments, chance: Floats, k: int, lists: int) -> _PairSums:
     ends = np.searchsorted(cells.list, cells.list, side="right")
     place = np.arange(len(cells.list))
     left, right = place.repeat(ends - place - 1), ranges(place + 1, ends - place - 1)
@@ -317,7 +319,7 @@ def _pair_sums(cells: Shared, chance: Floats, k: int, lists: int) -> _PairSums:
     return _PairSums(alike + 2 * _by_list(owner, weight, lists), _by_list(owner, weight * side.prod(axis=0), lists))
 
 
-def _pair_chance(cells: Shared, k: int) -> Floats:
+def _pair_chance(cells: SharedDocuments, k: int) -> Floats:
     """[2, cell] chance of two documents of one group to be both among the first k: c(c−1) / (m(m−1)) of m, c inside."""
     inside = np.clip(k - cells.above, 0, cells.tied)
     chance: Floats = inside * (inside - 1) / np.maximum(cells.tied * (cells.tied - 1), 1)

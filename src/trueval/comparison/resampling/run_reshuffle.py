@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from trueval.comparison.resampling.resampled_sums import RESHUFFLE, generator
-from trueval.comparison.resampling.reshuffle import DEPTH, PERSISTENCE, K, Ranked, reshuffle
+from trueval.comparison.resampling.reshuffle import DEPTH, PERSISTENCE, K, TiedLists, reshuffle
 from trueval.standings.counting import listed_documents
 from trueval.standings.groups import Floats, Ints, ranges
 
@@ -46,7 +46,7 @@ class PairReshuffle(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Reshuffled:
+class RunReshuffle:
     """How much the lists of several runs agree, pair by pair.
 
     Attributes:
@@ -73,7 +73,7 @@ class Reshuffled:
 
 def reshuffle_runs(
     orders: Sequence[TieOrders], names: Sequence[str], pairs: Ints, query_ids: Sequence[str], seed: int
-) -> Reshuffled:
+) -> RunReshuffle:
     """Compare the lists of runs.
 
     Args:
@@ -93,12 +93,12 @@ def reshuffle_runs(
         values = reshuffle(lists[first], lists[second], k=k, depth=depth)
         means = [_mean_known(each) for each in values]
         found.append(PairReshuffle(names[first], names[second], int((~np.isnan(values.overlap)).sum()), *means))
-    return Reshuffled(k, depth, PERSISTENCE, len(chosen), len(query_ids), tuple(found))
+    return RunReshuffle(k, depth, PERSISTENCE, len(chosen), len(query_ids), tuple(found))
 
 
 def lists_of(
     runs: Sequence[Run], judgments: Judgments, policy: Policy, queries: Sequence[str], *, depth: int = DEPTH
-) -> list[Ranked]:
+) -> list[TiedLists]:
     """The first documents of each run, with the tie groups that evaluate finds, under numbers that all runs share.
 
     Args:
@@ -116,7 +116,7 @@ def lists_of(
     for frame, begin, end in zip(frames, parts[:-1].tolist(), parts[1:].tolist(), strict=True):
         owner, above, tied = (frame[name].cast(pl.Int64).to_numpy() for name in ("query", "above", "tied"))
         length = np.bincount(owner, minlength=len(queries))
-        found.append(Ranked.placed(numbers[begin:end], owner, above, tied, length, documents))
+        found.append(TiedLists.placed(numbers[begin:end], owner, above, tied, length, documents))
     return found
 
 

@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trueval.comparison.resampling.intervals import Draws, Sizes, realized_ends
-from trueval.comparison.resampling.resampled_sums import RUN_NOISE, Grid, normal_noise, to_grid
+from trueval.comparison.resampling.intervals import ResampleDraws, Sizes, realized_ends
+from trueval.comparison.resampling.resampled_sums import RUN_NOISE, ValueGrid, normal_noise, to_grid
 from trueval.comparison.resampling.simultaneous import few_units, squared_errors
 from trueval.standings.standings import Bools, Floats, Ints
 
 
-class Ties(NamedTuple):
+class WorldTies(NamedTuple):
     """What ties do in all worlds of a group.
 
     Attributes:
@@ -30,14 +30,14 @@ class Ties(NamedTuple):
         noise: [check, resample] of the joint interval; checks of one run have theirs in common.
     """
 
-    draws: Draws
+    draws: ResampleDraws
     sizes: Sizes
-    grid: Grid
+    grid: ValueGrid
     spread: Floats
     noise: Floats
 
     @classmethod
-    def of(cls, variance: Floats, sizes: Floats, run: Ints, draws: Draws) -> Ties:
+    def of(cls, variance: Floats, sizes: Floats, run: Ints, draws: ResampleDraws) -> WorldTies:
         """Resample the variances.
 
         Args:
@@ -55,14 +55,14 @@ class Ties(NamedTuple):
 class _Resampled(NamedTuple):
     """Worlds of a group: the mean, scale and resamples of each check of each, and the largest of a world."""
 
-    grid: Grid
+    grid: ValueGrid
     sums: Floats
     middle: Floats
     scale: Floats
     largest: Floats
 
     @classmethod
-    def of(cls, apart: Floats, ties: Ties) -> _Resampled:
+    def of(cls, apart: Floats, ties: WorldTies) -> _Resampled:
         """Resample [unit, world, check] differences."""
         units, worlds, checks = apart.shape
         sizes, grid = ties.sizes, to_grid(apart.reshape(units, -1))
@@ -81,7 +81,7 @@ class _Resampled(NamedTuple):
 
 
 def joint_ends(
-    apart: Sequence[Floats], ties: Sequence[Ties], is_open: Sequence[Callable[[Floats, Floats], Bools]]
+    apart: Sequence[Floats], ties: Sequence[WorldTies], is_open: Sequence[Callable[[Floats, Floats], Bools]]
 ) -> list[Floats]:
     """Joint intervals of realized differences, simultaneous over all checks of a world.
 
@@ -105,7 +105,7 @@ def joint_ends(
         some = np.flatnonzero(wanted(*ends.reshape(worlds, checks, 2).transpose(2, 0, 1)))
         tied = some % checks
         alone = realized_ends(
-            Grid(each.grid.values[:, some], each.grid.step[some]),
+            ValueGrid(each.grid.values[:, some], each.grid.step[some]),
             each.sums[some],
             shared.grid.values[:, tied],
             shared.spread[tied],

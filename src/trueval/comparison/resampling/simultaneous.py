@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trueval.comparison.resampling.intervals import WIDTH, Draws, Extremes, Intervals, Resampled, Sizes
+from trueval.comparison.resampling.intervals import WIDTH, Extremes, Intervals, ResampledColumns, ResampleDraws, Sizes
 from trueval.comparison.resampling.resampled_sums import RUN_NOISE, blocks, family_blocks, in_threads, normal_noise
 from trueval.standings.standings import Floats, Ints
 
@@ -77,7 +77,7 @@ class Deviations(NamedTuple):
         return Deviations(expected, realized, self.scales)
 
 
-def deviations(resampled: Resampled, family: Family, draws: Draws) -> Deviations:
+def deviations(resampled: ResampledColumns, family: Family, draws: ResampleDraws) -> Deviations:
     """The largest deviations of each family.
 
     Args:
@@ -102,11 +102,11 @@ def deviations(resampled: Resampled, family: Family, draws: Draws) -> Deviations
 
 
 def simultaneous_intervals(
-    resampled: Resampled,
+    resampled: ResampledColumns,
     family: Family,
     found: Deviations,
     alone: Intervals,
-    draws: Draws,
+    draws: ResampleDraws,
     extremes: Extremes | None = None,
 ) -> Simultaneous:
     """Ends that hold together for each family, each of them holding the interval of the pair alone.
@@ -144,7 +144,7 @@ def _around(low: Floats, high: Floats, single: Floats) -> Floats:
     return np.stack([np.minimum(low, single[:, 0]), np.maximum(high, single[:, 1])], axis=1)
 
 
-def _largest(columns: Floats, family: Family, scale: Floats, draws: Draws) -> Floats:
+def _largest(columns: Floats, family: Family, scale: Floats, draws: ResampleDraws) -> Floats:
     """[family, resample] the largest distance of two columns, in units of the scale."""
     parts = family_blocks(family.number, WIDTH)
     found = np.empty((len(parts), draws.resamples))
@@ -164,7 +164,7 @@ def _largest(columns: Floats, family: Family, scale: Floats, draws: Draws) -> Fl
     return largest
 
 
-def _variances(resampled: Resampled, first: Ints, second: Ints) -> Floats:
+def _variances(resampled: ResampledColumns, first: Ints, second: Ints) -> Floats:
     """[comparison] squared standard error of the mean difference over units."""
     values, sizes = resampled.grid.values, resampled.sizes
     out = np.empty(len(first))

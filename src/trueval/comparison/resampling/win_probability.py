@@ -68,7 +68,7 @@ class WinProbability(NamedTuple):
 UNKNOWN: Final = WinProbability(math.nan, 0.0, 1.0, "none")
 
 
-class Tied(NamedTuple):
+class TieMoments(NamedTuple):
     """What ties do to one system on the queries of a comparison, higher being better.
 
     Attributes:
@@ -171,7 +171,7 @@ def bounds_of_mean(score: float, count: int) -> tuple[float, float]:
     return end(share, 0.0) if score else 0.0, end(share, 1.0) if score < count else 1.0
 
 
-def normal(first: Tied, second: Tied) -> WinProbability:
+def normal(first: TieMoments, second: TieMoments) -> WinProbability:
     """The probability from the normal distribution, with bounds that hold for certain."""
     variance = np.concatenate((first.variance, second.variance))
     reach = np.concatenate((first.reach, second.reach))

@@ -22,7 +22,7 @@ from trueval.report.number_texts import (
 
 if TYPE_CHECKING:
     from trueval.comparison.gate.self_test import Alarms, SelfTest
-    from trueval.report.terminal import Grid
+    from trueval.report.terminal import TerminalGrid
 
 HEADINGS: Final = ("verdict", "run", "measure", "limit", "found")
 NEEDED: Final = "needed"
@@ -47,7 +47,7 @@ def head(checks: Sequence[Check]) -> str:
     return said
 
 
-def table(checks: Sequence[Check]) -> Grid:
+def table(checks: Sequence[Check]) -> TerminalGrid:
     """Every check with its numbers.
 
     Args:

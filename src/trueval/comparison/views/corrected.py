@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 from trueval.comparison.comparison import flatten
 from trueval.evaluation.views import corrected
-from trueval.evaluation.views.corrected import CSV, Told, flat, turned_entry
+from trueval.evaluation.views.corrected import CSV, CorrectedEntry, flat, turned_entry
 from trueval.report.formats import markdown
-from trueval.report.number_texts import Scale, signed
+from trueval.report.number_texts import ValueUnit, signed
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-def values_of(comparison: Mapping[str, Any]) -> list[Told]:
+def values_of(comparison: Mapping[str, Any]) -> list[CorrectedEntry]:
     """The entries of every run, by measure, the best by the judge's labels first.
 
     Args:
         comparison: the JSON of `trueval compare`.
     """
     found = [
-        Told(run["name"], entry, ("corrected", at, "corrected", place))
+        CorrectedEntry(run["name"], entry, ("corrected", at, "corrected", place))
         for at, run in enumerate(comparison.get("corrected", ()))
         for place, entry in enumerate(run["corrected"])
     ]
@@ -30,7 +30,7 @@ def values_of(comparison: Mapping[str, Any]) -> list[Told]:
     return sorted(found, key=lambda each: places[each.measure, each.name])
 
 
-def differences_of(comparison: Mapping[str, Any]) -> list[Told]:
+def differences_of(comparison: Mapping[str, Any]) -> list[CorrectedEntry]:
     """The entries of every pair, as the tables of pairs show them: the better run by the judge's labels first.
 
     Args:
@@ -43,7 +43,7 @@ def differences_of(comparison: Mapping[str, Any]) -> list[Told]:
         turned = comparison["baseline"] is None and rank[0] > rank[1]
         entry = turned_entry(row["corrected"]) if turned else row["corrected"]
         one, other = reversed(names) if turned else names
-        told = Told(f"{one} - {other}", entry, ("differences", at, "corrected"), turned)
+        told = CorrectedEntry(f"{one} - {other}", entry, ("differences", at, "corrected"), turned)
         found.append(((min(rank), max(rank)) if comparison["baseline"] is None else rank, told))
     return [told for _, told in sorted(found, key=lambda each: each[0])]
 
@@ -57,7 +57,7 @@ def _places(comparison: Mapping[str, Any]) -> dict[tuple[str, str], tuple[int, i
     }
 
 
-def corrected_parts(comparison: Mapping[str, Any], scale: Scale) -> Iterator[RenderableType]:
+def corrected_parts(comparison: Mapping[str, Any], scale: ValueUnit) -> Iterator[RenderableType]:
     """What a terminal shows of them; nothing without an audit.
 
     Args:
@@ -76,7 +76,7 @@ def corrected_parts(comparison: Mapping[str, Any], scale: Scale) -> Iterator[Ren
     yield Text()
 
 
-def corrected_markdown(comparison: Mapping[str, Any], scale: Scale) -> Iterator[str]:
+def corrected_markdown(comparison: Mapping[str, Any], scale: ValueUnit) -> Iterator[str]:
     """The same as Markdown.
 
     Args:
@@ -91,7 +91,7 @@ def corrected_markdown(comparison: Mapping[str, Any], scale: Scale) -> Iterator[
     yield "".join(f"- {markdown(line)}\n" for line in _lines(comparison, values, differences)) + "\n"
 
 
-def corrected_latex(comparison: Mapping[str, Any], scale: Scale) -> Iterator[str]:
+def corrected_latex(comparison: Mapping[str, Any], scale: ValueUnit) -> Iterator[str]:
     """The same as tabulars of LaTeX, one of values and one of differences.
 
     Args:
@@ -119,7 +119,9 @@ def csv_rows(comparison: Mapping[str, Any]) -> tuple[list[str], list[dict[str, A
     return names, rows
 
 
-def _lines(comparison: Mapping[str, Any], values: Sequence[Told], differences: Sequence[Told]) -> Iterator[str]:
+def _lines(
+    comparison: Mapping[str, Any], values: Sequence[CorrectedEntry], differences: Sequence[CorrectedEntry]
+) -> Iterator[str]:
     yield from corrected.turned_leads(values)
     yield from corrected.turned_signs(differences)
     yield from corrected.lines(comparison, [*values, *differences])

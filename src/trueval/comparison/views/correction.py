@@ -11,32 +11,32 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from trueval.evaluation.views import corrected
-from trueval.evaluation.views.corrected import CSV, Told, flat, of_runs
+from trueval.evaluation.views.corrected import CSV, CorrectedEntry, flat, of_runs
 from trueval.printable import printable_all
 from trueval.report import formats
 from trueval.report.console_tables import notebook
 from trueval.report.formats import latex, markdown, pipes, tabular
-from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, percent, signed, unit
-from trueval.report.terminal import Grid, drawn, grid
+from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, ValueUnit, counted, fixed, percent, signed, unit
+from trueval.report.terminal import TerminalGrid, drawn, grid
 
 COLUMNS: Final = ("run", "second", "measure", *CSV, "width", "wanted", "more_units", "more_labels", "least_width")
 PLAN: Final = ("width now", "wanted", "more {units}", "more labels", "least width")
 MOST_WORTH: Final = 3  # strata that a sentence names
 
 
-def differences_of(result: Mapping[str, Any]) -> list[Told]:
+def differences_of(result: Mapping[str, Any]) -> list[CorrectedEntry]:
     """The entries of every pair, by measure.
 
     Args:
         result: the JSON of `trueval golden correct`.
     """
     return [
-        Told(f"{entry['first']} - {entry['second']}", entry, ("differences", at))
+        CorrectedEntry(f"{entry['first']} - {entry['second']}", entry, ("differences", at))
         for at, entry in enumerate(result["differences"])
     ]
 
 
-def table(result: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> Group:
+def table(result: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> Group:
     """What a person reads of it, top to bottom.
 
     Args:
@@ -86,7 +86,9 @@ def html(result: Mapping[str, Any]) -> str:
     return "".join([*parts, *(f"<p>{escape(line)}</p>" for line in _words(result, values, differences))])
 
 
-def _words(result: Mapping[str, Any], values: Sequence[Told], differences: Sequence[Told]) -> Iterator[str]:
+def _words(
+    result: Mapping[str, Any], values: Sequence[CorrectedEntry], differences: Sequence[CorrectedEntry]
+) -> Iterator[str]:
     yield f"Design {result['design']}, intervals for {result['target']}."
     yield from corrected.refusals([*values, *differences])
     yield from corrected.warnings([*values, *differences])
@@ -123,7 +125,7 @@ def plan_sentence(result: Mapping[str, Any]) -> str:
     )
 
 
-def worth(result: Mapping[str, Any], values: Sequence[Told]) -> Iterator[str]:
+def worth(result: Mapping[str, Any], values: Sequence[CorrectedEntry]) -> Iterator[str]:
     """Where the next labels are worth most: strata; of whole queries, those in which judge and people differ most.
 
     Args:
@@ -160,7 +162,7 @@ def _plan_head(result: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(each.format(units=units_of(result)) for each in PLAN)
 
 
-def _plan_grid(result: Mapping[str, Any], told: Sequence[Told], scale: Scale) -> Grid:
+def _plan_grid(result: Mapping[str, Any], told: Sequence[CorrectedEntry], scale: ValueUnit) -> TerminalGrid:
     rows = grid(("", *_plan_head(result)), "Lrrrrr")
     for measure, mine in corrected.by_measure(told):
         rows.add_row(Text(measure, style="bold"))
@@ -170,7 +172,7 @@ def _plan_grid(result: Mapping[str, Any], told: Sequence[Told], scale: Scale) ->
     return rows
 
 
-def _plan_cells(told: Told, scale: Scale) -> list[str]:
+def _plan_cells(told: CorrectedEntry, scale: ValueUnit) -> list[str]:
     plan = told.entry["plan"]
     counts = (NOT_AVAILABLE if plan[name] is None else f"{plan[name]:,}" for name in ("units", "labels"))
     return [fixed(plan["now"], scale), fixed(plan["wanted"], scale), *counts, fixed(plan["least"], scale)]
@@ -203,7 +205,7 @@ def _entries(result: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str
     yield from ((entry, entry["first"]) for entry in result["differences"])
 
 
-def to_markdown(result: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> str:
+def to_markdown(result: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> str:
     """Pipe tables, then what must be said.
 
     Args:
@@ -227,7 +229,7 @@ def _listed(line: str) -> str:
     return f"{indent}- {markdown(line.strip())}\n"
 
 
-def to_latex(result: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> str:
+def to_latex(result: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> str:
     """Tabulars of values, differences and labels; they need the package booktabs.
 
     Args:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from trueval.comparison.views.correction import differences_of, headline, plan_sentence, units_of, worth
-from trueval.evaluation.views.corrected import Told, by_measure, of_runs, turned_leads, turned_signs
+from trueval.evaluation.views.corrected import CorrectedEntry, by_measure, of_runs, turned_leads, turned_signs
 from trueval.evaluation.views.corrected_page import block
 from trueval.report.figures import NARROW, RUN_TONES, Chart, tone
 from trueval.report.number_texts import fixed, formatted, percent, whole
@@ -43,14 +43,14 @@ def build(file: ResultFile, _: Directory) -> Part:
     )
 
 
-def _advice(data: Mapping[str, Any], values: Sequence[Told]) -> Iterator[Words]:
+def _advice(data: Mapping[str, Any], values: Sequence[CorrectedEntry]) -> Iterator[Words]:
     """Where the next labels are worth most, in one paragraph."""
     first, *rest = [line.strip() for line in worth(data, values)] or [""]
     if first:
         yield (f"{first} {'; '.join(rest)}." if rest else first,)
 
 
-def _plan_blocks(file: ResultFile, told: Sequence[Told]) -> Iterator[Block]:
+def _plan_blocks(file: ResultFile, told: Sequence[CorrectedEntry]) -> Iterator[Block]:
     planned = [each for each in told if "plan" in each.entry]
     if not planned:
         return
@@ -67,7 +67,7 @@ def _plan_blocks(file: ResultFile, told: Sequence[Told]) -> Iterator[Block]:
     yield Block("plan", "What more labels buy", ((plan_sentence(file.data),),), figures, tables, place="values")
 
 
-def width_plot(told: Sequence[Told], units: str, *, width: int = NARROW) -> Chart:
+def width_plot(told: Sequence[CorrectedEntry], units: str, *, width: int = NARROW) -> Chart:
     """Width of the interval over units that people graded, of each run or pair.
 
     Args:
@@ -93,7 +93,7 @@ def width_plot(told: Sequence[Told], units: str, *, width: int = NARROW) -> Char
     ).properties(width=width - 60, height=HEIGHT)
 
 
-def _plan_table(file: ResultFile, told: Sequence[Told]) -> Table:
+def _plan_table(file: ResultFile, told: Sequence[CorrectedEntry]) -> Table:
     columns = (
         Column("measure", "/measure"),
         Column("run or difference"),
@@ -108,7 +108,7 @@ def _plan_table(file: ResultFile, told: Sequence[Told]) -> Table:
     return Table("plan-table", ("What a width takes.",), file.name, columns, rows, notes)
 
 
-def _strata_table(file: ResultFile, told: Sequence[Told]) -> Iterator[Table]:
+def _strata_table(file: ResultFile, told: Sequence[CorrectedEntry]) -> Iterator[Table]:
     """Where one more label is worth most, of audits with strata."""
     if all(len(each.entry["strata"]) < 2 for each in told):
         return
@@ -130,7 +130,7 @@ def _strata_table(file: ResultFile, told: Sequence[Told]) -> Iterator[Table]:
     yield Table("plan-strata", caption, file.name, columns, rows, folded=len(rows) > 30)
 
 
-def _query_table(file: ResultFile, told: Sequence[Told]) -> Iterator[Table]:
+def _query_table(file: ResultFile, told: Sequence[CorrectedEntry]) -> Iterator[Table]:
     """Queries in which judge and people differ most."""
     columns = (
         Column("measure"),

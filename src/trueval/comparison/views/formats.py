@@ -14,7 +14,7 @@ from trueval.comparison.views.corrected import corrected_latex, corrected_markdo
 from trueval.comparison.views.legend import BOUNDED, latex_legend, legend
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
-from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, interval, signed, unit
+from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, ValueUnit, counted, fixed, interval, signed, unit
 from trueval.report.terminal import grid
 
 Row = Mapping[str, Any]
@@ -29,7 +29,7 @@ SPARE = ("over tie orders", "w/t/l", "win")
 MOST_WITH_ALL_PAIRS = 6
 
 
-def table(comparison: Mapping[str, Any], *, scale: Scale = FRACTIONS, pairs: str = "") -> Group:
+def table(comparison: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS, pairs: str = "") -> Group:
     """What a person reads of a comparison: runs by measures, then for each measure the ranking and the pairs.
 
     Args:
@@ -58,7 +58,7 @@ def table(comparison: Mapping[str, Any], *, scale: Scale = FRACTIONS, pairs: str
     return Group(*parts, *map(Text, [*legend(comparison), *unit(scale)]))
 
 
-def _pair_grid(comparison: Mapping[str, Any], board: Row, scale: Scale, pairs: str) -> RenderableType:
+def _pair_grid(comparison: Mapping[str, Any], board: Row, scale: ValueUnit, pairs: str) -> RenderableType:
     # Two names and nine numbers do not fit in 80 columns: a pair is named by its places in the ranking above it.
     place = {row["run"]: index for index, row in enumerate(board["ranking"], start=1)}
     table = grid(PAIR_HEAD, "lrrrrrRl", SPARE)
@@ -99,7 +99,7 @@ class Blocks:
             start = end
 
 
-def _matrix(comparison: Mapping[str, Any], scale: Scale) -> tuple[list[str], list[list[str]]]:
+def _matrix(comparison: Mapping[str, Any], scale: ValueUnit) -> tuple[list[str], list[list[str]]]:
     """Headings and rows of expected values with the letters of groups, or the marks against a baseline."""
     boards = comparison["leaderboards"]
     rows = []
@@ -140,7 +140,7 @@ def to_csv(comparison: Mapping[str, Any]) -> str:
     return formats.to_csv(*csv_rows(comparison))
 
 
-def to_markdown(comparison: Mapping[str, Any], *, scale: Scale = FRACTIONS, pairs: str = "") -> str:
+def to_markdown(comparison: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS, pairs: str = "") -> str:
     """Runs by measures, then a ranking and a table of pairs for each measure, with significance marks.
 
     Args:
@@ -176,7 +176,7 @@ def to_markdown(comparison: Mapping[str, Any], *, scale: Scale = FRACTIONS, pair
     return "".join([*parts, *corrected_markdown(comparison, scale), *words])
 
 
-def to_latex(comparison: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> str:
+def to_latex(comparison: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> str:
     """A tabular of means for a paper, runs by measures; it needs the package booktabs.
 
     Args:
@@ -265,7 +265,7 @@ def _heading(board: Row) -> str:
     return f"{board['measure']}: {board['better']} is better, {counted(board['queries'], 'query', 'queries')}{left_out}"
 
 
-def _ranked(comparison: Mapping[str, Any], board: Row, scale: Scale) -> Iterator[tuple[str, ...]]:
+def _ranked(comparison: Mapping[str, Any], board: Row, scale: ValueUnit) -> Iterator[tuple[str, ...]]:
     for row in board["ranking"]:
         values = fixed(row["expected"], scale), interval(row["lowest"], row["highest"], scale)
         yield row["run"], *values, *(() if comparison["baseline"] is not None else (ranks(row), row["groups"]))
@@ -284,7 +284,7 @@ def ranks(row: Row) -> str:
     return str(best) if best == worst else f"{best}-{worst}"
 
 
-def _numbers(row: Row, scale: Scale) -> Iterator[str]:
+def _numbers(row: Row, scale: ValueUnit) -> Iterator[str]:
     """Difference, realized interval, tie interval, p, win probability, queries won, even and lost."""
     yield signed(row["expected"], scale)
     yield _span(row["realized_interval"], scale) + (BOUNDED if row["realized_bounded"] else "")
@@ -296,12 +296,12 @@ def _numbers(row: Row, scale: Scale) -> Iterator[str]:
     yield f"{row['wins']}/{row['ties']}/{row['losses']}"
 
 
-def _span(ends: Sequence[float | None], scale: Scale) -> str:
+def _span(ends: Sequence[float | None], scale: ValueUnit) -> str:
     low, high = ends
     return interval(low, high, scale, signed)
 
 
-def _latex_cell(comparison: Mapping[str, Any], board: Row, run: str, scale: Scale) -> str:
+def _latex_cell(comparison: Mapping[str, Any], board: Row, run: str, scale: ValueUnit) -> str:
     expected, superscript = _lettered(comparison, board, run)
     value = latex(fixed(expected, scale))
     return f"{value}$^{{\\mathrm{{{superscript}}}}}$" if superscript else value

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from trueval.comparison.views.legend import BOUNDED, BOUNDED_LEGEND
 from trueval.report.number_texts import fixed, signed
 from trueval.report.page_content import Block, Column, Figure, Table, row_of
-from trueval.report.plots import Span, shortened, span_plot
+from trueval.report.plots import DifferenceInterval, shortened, span_plot
 from trueval.report.result_directory import ResultFile, pointer
 
 MOST_PAIRS = 40  # differences drawn in one plot
@@ -22,7 +22,7 @@ KEY = (
 )
 
 
-class Pair(NamedTuple):
+class ShownPair(NamedTuple):
     """A difference as the page shows it: the better run first, or against the baseline.
 
     Attributes:
@@ -52,7 +52,7 @@ class Pair(NamedTuple):
 # ---- pairs ----
 
 
-def _pairs(data: Mapping[str, Any]) -> list[Pair]:
+def _pairs(data: Mapping[str, Any]) -> list[ShownPair]:
     """Every difference, by measure and the rank of its runs, the better one first; against a baseline as it is."""
     places = {
         (board["measure"], row["run"]): place
@@ -63,12 +63,14 @@ def _pairs(data: Mapping[str, Any]) -> list[Pair]:
     for index, each in enumerate(data["differences"]):
         rank = tuple(places.get((each["measure"], each[side]), len(places)) for side in ("first", "second"))
         turned = data["baseline"] is None and rank[0] > rank[1]
-        found.append(Pair(index, each, turned, (min(rank), max(rank)) if data["baseline"] is None else (rank[0], 0)))
+        found.append(
+            ShownPair(index, each, turned, (min(rank), max(rank)) if data["baseline"] is None else (rank[0], 0))
+        )
     measures = list(dict.fromkeys(each["measure"] for each in data["differences"]))
     return sorted(found, key=lambda pair: (measures.index(pair.entry["measure"]), pair.rank))
 
 
-def _close(data: Mapping[str, Any], pairs: Sequence[Pair]) -> list[Pair]:
+def _close(data: Mapping[str, Any], pairs: Sequence[ShownPair]) -> list[ShownPair]:
     """Neighbors in the ranking of each measure; against a baseline every pair."""
     if data["baseline"] is not None:
         return list(pairs)
@@ -107,7 +109,7 @@ def close_block(file: ResultFile) -> Block:
     return Block("differences", title, (words, *notes), figures, tables, place="decisions")
 
 
-def _figures(close: Sequence[Pair], *, against: bool) -> Iterator[Figure]:
+def _figures(close: Sequence[ShownPair], *, against: bool) -> Iterator[Figure]:
     measures = list(dict.fromkeys(pair.entry["measure"] for pair in close))
     for index, measure in enumerate(measures):
         mine = [pair for pair in close if pair.entry["measure"] == measure and pair.entry["expected"] is not None]
@@ -120,11 +122,11 @@ def _figures(close: Sequence[Pair], *, against: bool) -> Iterator[Figure]:
         yield Figure(f"differences-{index}", title, description, span_plot(spans), key=KEY)
 
 
-def _span(pair: Pair, *, against: bool) -> Span:
+def _span(pair: ShownPair, *, against: bool) -> DifferenceInterval:
     names = pair.names[:1] if against else pair.names
     entry = pair.entry
     ties = (entry["lowest"], entry["highest"])
-    return Span(
+    return DifferenceInterval(
         " − ".join(shortened(name, 24) for name in names),
         -entry["expected"] if pair.turned else entry["expected"],
         _turned(*ties) if pair.turned else ties,
@@ -169,13 +171,13 @@ EVERY = (
 
 
 def _table(
-    file: ResultFile, name: str, caption: str, columns: tuple[Column, ...], pairs: Sequence[Pair], *, folded: bool
+    file: ResultFile, name: str, caption: str, columns: tuple[Column, ...], pairs: Sequence[ShownPair], *, folded: bool
 ) -> Table:
     rows = tuple(row_of(pointer("differences", pair.place), columns, pair.entry, turned=pair.turned) for pair in pairs)
     return Table(name, (caption,), file.name, columns, rows, folded=folded)
 
 
-def _pair_table(file: ResultFile, pairs: Sequence[Pair]) -> Table:
+def _pair_table(file: ResultFile, pairs: Sequence[ShownPair]) -> Table:
     # Most comparisons hold exact intervals only, and have no column for what is not.
     bounded = any(pair.entry["realized_bounded"] for pair in pairs)
     columns = (*EVERY, Column("bounded")) if bounded else EVERY

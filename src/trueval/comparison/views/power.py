@@ -13,7 +13,7 @@ from trueval.report.number_texts import (
     FRACTIONS,
     MANY_QUERIES,
     NOT_AVAILABLE,
-    Scale,
+    ValueUnit,
     attainable,
     counted,
     fixed,
@@ -42,7 +42,7 @@ HEAD = (
 )
 
 
-def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
+def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
     """What a person reads of power: for each measure its runs, pairs and the curve of one; then what all this means.
 
     Args:
@@ -176,7 +176,7 @@ def to_csv(result: Entry) -> str:
     return formats.to_csv(list(found[0]), found)
 
 
-def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """A table of pairs for each measure.
 
     Args:
@@ -189,7 +189,7 @@ def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
     return as_markdown(_sheets(result, scale), [*legend(result), *unit(scale)])
 
 
-def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """A tabular of pairs for a paper, one part for each measure; it needs the package booktabs.
 
     Args:
@@ -202,7 +202,7 @@ def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
     return as_one_tabular(_sheets(result, scale), [*legend(result), *unit(scale)])
 
 
-def _sheets(result: Entry, scale: Scale) -> list[Sheet]:
+def _sheets(result: Entry, scale: ValueUnit) -> list[Sheet]:
     """The pairs of each measure, their runs by name."""
     columns = "LL" + "r" * len(HEAD)
     return [
@@ -216,7 +216,7 @@ def _sheets(result: Entry, scale: Scale) -> list[Sheet]:
     ]
 
 
-def _numbers(pair: Entry, scale: Scale) -> Iterator[str]:
+def _numbers(pair: Entry, scale: ValueUnit) -> Iterator[str]:
     yield signed(pair["expected"]["difference"], scale)
     yield from (fixed(pair[noise]["half_width"], scale) for noise in ("sampling", "ties"))
     yield from (fixed(pair[kind]["least_difference"], scale) for kind in ("expected", "tie_broken"))
@@ -232,7 +232,7 @@ def _shares(found: Entry) -> Iterator[str]:
         yield f"Ties make {' to '.join(ends)} of the variance of a tie-broken difference, queries the rest."
 
 
-def _curve(found: Entry, pair: Entry, about: str, scale: Scale) -> Iterator[RenderableType]:
+def _curve(found: Entry, pair: Entry, about: str, scale: ValueUnit) -> Iterator[RenderableType]:
     queries, points = found["curve"]["queries"], near(found)
     curve = grid((f"least difference of {about} with", *(f"{queries[at]:,}" for at in points)), "l" + "r" * len(points))
     if found["curve"]["clusters"] is not None:

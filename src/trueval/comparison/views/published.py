@@ -8,7 +8,7 @@ from rich.text import Text
 
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, tabular
-from trueval.report.number_texts import FRACTIONS, Scale, counted, fixed, interval, unit
+from trueval.report.number_texts import FRACTIONS, ValueUnit, counted, fixed, interval, unit
 from trueval.report.page_content import Block, Column, Number, Part, Table, Words, row_of, statistic
 from trueval.report.result_directory import Directory, ResultFile
 
@@ -20,7 +20,7 @@ METHODS = {
 }
 
 
-def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
+def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
     """A few sentences.
 
     Args:
@@ -39,7 +39,7 @@ def console(result: Entry) -> str:
     return "\n".join(sentences(result))
 
 
-def sentences(result: Entry, scale: Scale = FRACTIONS) -> Iterator[str]:
+def sentences(result: Entry, scale: ValueUnit = FRACTIONS) -> Iterator[str]:
     """What the number of queries supports.
 
     Args:
@@ -77,7 +77,7 @@ def to_csv(result: Entry) -> str:
     return formats.to_csv(names, [row])
 
 
-def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """The sentences as a list.
 
     Args:
@@ -87,7 +87,7 @@ def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
     return "".join(f"- {markdown(line)}\n" for line in [*sentences(result, scale), *unit(scale)])
 
 
-def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """A tabular of one line; it needs the package booktabs.
 
     Args:

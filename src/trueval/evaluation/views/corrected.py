@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trueval.evaluation.views.verdicts import lower_is_better
 from trueval.report.formats import latex, pipes, tabular
-from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Scale, Show, counted, fixed, interval, signed
+from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Show, ValueUnit, counted, fixed, interval, signed
 
 if TYPE_CHECKING:
-    from trueval.report.terminal import Grid
+    from trueval.report.terminal import TerminalGrid
 
 Entry = Mapping[str, Any]
 
@@ -32,7 +32,7 @@ MEANT: Final[Mapping[str, str]] = {
 MOST: Final = 4  # names that a sentence lists
 
 
-class Told(NamedTuple):
+class CorrectedEntry(NamedTuple):
     """An entry and what it is about.
 
     Attributes:
@@ -58,14 +58,14 @@ class Told(NamedTuple):
         return str(self.entry.get("refused", "")).removeprefix(f"{self.measure}: ")
 
 
-def of_runs(results: Mapping[str, Any]) -> list[Told]:
+def of_runs(results: Mapping[str, Any]) -> list[CorrectedEntry]:
     """The entries of every run, run after run.
 
     Args:
         results: the JSON of `trueval evaluate`.
     """
     return [
-        Told(run["name"], _with_judge(entry, run, results), ("runs", at, "corrected", place))
+        CorrectedEntry(run["name"], _with_judge(entry, run, results), ("runs", at, "corrected", place))
         for at, run in enumerate(results["runs"])
         for place, entry in enumerate(run.get("corrected", ()))
     ]
@@ -100,21 +100,21 @@ def _minus(value: float | None) -> float | None:
     return -value if value else value  # no minus zero
 
 
-def by_measure(told: Iterable[Told]) -> list[tuple[str, list[Told]]]:
+def by_measure(told: Iterable[CorrectedEntry]) -> list[tuple[str, list[CorrectedEntry]]]:
     """The entries of each measure, in the order in which measures first appear."""
-    found: dict[str, list[Told]] = {}
+    found: dict[str, list[CorrectedEntry]] = {}
     for each in told:
         found.setdefault(each.measure, []).append(each)
     return list(found.items())
 
 
-def headings(told: Sequence[Told]) -> tuple[str, ...]:
+def headings(told: Sequence[CorrectedEntry]) -> tuple[str, ...]:
     """The columns of a table: of judge, correction and people."""
     level = f"{told[0].entry['level']:.0%}" if told else "95%"
     return ("judge", "corrected", f"{level} interval", "people", f"{level} of people", "labels")
 
 
-def table(told: Sequence[Told], scale: Scale = FRACTIONS, show: Show = fixed) -> Grid:
+def table(told: Sequence[CorrectedEntry], scale: ValueUnit = FRACTIONS, show: Show = fixed) -> TerminalGrid:
     """One row for each run or pair, under its measure.
 
     Args:
@@ -137,7 +137,9 @@ def table(told: Sequence[Told], scale: Scale = FRACTIONS, show: Show = fixed) ->
     return rows
 
 
-def markdown(told: Sequence[Told], scale: Scale, head: Sequence[str] = ("run",), show: Show = fixed) -> str:
+def markdown(
+    told: Sequence[CorrectedEntry], scale: ValueUnit, head: Sequence[str] = ("run",), show: Show = fixed
+) -> str:
     """A pipe table.
 
     Args:
@@ -150,7 +152,7 @@ def markdown(told: Sequence[Told], scale: Scale, head: Sequence[str] = ("run",),
     return pipes((*head, "measure", *headings(told)), rows, words=2)
 
 
-def rows_of(told: Sequence[Told], show: Show = fixed) -> tuple[tuple[str, ...], list[list[str]]]:
+def rows_of(told: Sequence[CorrectedEntry], show: Show = fixed) -> tuple[tuple[str, ...], list[list[str]]]:
     """Headings after that of the name, and the cells of each row.
 
     Args:
@@ -162,7 +164,7 @@ def rows_of(told: Sequence[Told], show: Show = fixed) -> tuple[tuple[str, ...], 
 
 
 def tabular_of(
-    told: Sequence[Told], scale: Scale, head: str = "run", show: Show = fixed, notes: Iterable[str] = ()
+    told: Sequence[CorrectedEntry], scale: ValueUnit, head: str = "run", show: Show = fixed, notes: Iterable[str] = ()
 ) -> str:
     """A tabular of LaTeX, which needs the package booktabs.
 
@@ -191,7 +193,7 @@ def flat(entry: Entry | None) -> dict[str, Any]:
     return {**values, **ends, "people_queries": entry["queries"], "people_labels": entry["labels"]}
 
 
-def lines(results: Mapping[str, Any], told: Sequence[Told]) -> Iterator[str]:
+def lines(results: Mapping[str, Any], told: Sequence[CorrectedEntry]) -> Iterator[str]:
     """What must be said beside the numbers: of what they are estimates, what is refused, what to be careful about.
 
     Args:
@@ -219,7 +221,7 @@ def sample_sentence(audit: Mapping[str, Any]) -> str:
     )
 
 
-def refusals(told: Sequence[Told]) -> Iterator[str]:
+def refusals(told: Sequence[CorrectedEntry]) -> Iterator[str]:
     """A line for each reason why something has no estimate.
 
     Args:
@@ -233,7 +235,7 @@ def refusals(told: Sequence[Told]) -> Iterator[str]:
         yield f"{_list(list(measures))}: not corrected: {reason}"
 
 
-def warnings(told: Sequence[Told]) -> Iterator[str]:
+def warnings(told: Sequence[CorrectedEntry]) -> Iterator[str]:
     """A line for each different warning, with what it is about.
 
     Args:
@@ -249,7 +251,7 @@ def warnings(told: Sequence[Told]) -> Iterator[str]:
         yield f"{where}{warning[:1].upper() if not where else warning[:1]}{warning[1:]}"
 
 
-def turned_leads(told: Sequence[Told]) -> Iterator[str]:
+def turned_leads(told: Sequence[CorrectedEntry]) -> Iterator[str]:
     """A sentence for each measure on which the corrected values name another best run than the judge's.
 
     Args:
@@ -266,14 +268,14 @@ def turned_leads(told: Sequence[Told]) -> Iterator[str]:
             yield f"{best}, by the corrected values {corrected.name}{left}."
 
 
-def best_first(told: Sequence[Told]) -> list[Told]:
+def best_first(told: Sequence[CorrectedEntry]) -> list[CorrectedEntry]:
     """Entries of runs by measure, the best corrected value first; what is refused comes last.
 
     Args:
         told: entries of runs.
     """
 
-    def place(each: Told) -> tuple[bool, float]:
+    def place(each: CorrectedEntry) -> tuple[bool, float]:
         value = None if each.refused else each.entry["corrected"]["estimate"]
         sign = 1 if lower_is_better(each.measure) else -1
         return value is None, sign * (value or 0.0)
@@ -281,7 +283,7 @@ def best_first(told: Sequence[Told]) -> list[Told]:
     return [each for _, mine in by_measure(told) for each in sorted(mine, key=place)]
 
 
-def _apart(one: Told, other: Told) -> bool:
+def _apart(one: CorrectedEntry, other: CorrectedEntry) -> bool:
     """Whether the corrected intervals of two runs have nothing in common."""
     (low, high), (least, most) = [
         [each.entry["corrected"].get(end) for end in ("low", "high")] for each in (one, other)
@@ -289,13 +291,13 @@ def _apart(one: Told, other: Told) -> bool:
     return None not in (low, high, least, most) and (high < least or most < low)
 
 
-def _best(told: Sequence[Told], part: str, measure: str) -> Told:
+def _best(told: Sequence[CorrectedEntry], part: str, measure: str) -> CorrectedEntry:
     """The run with the best value, the first of equal ones."""
     sign = -1 if lower_is_better(measure) else 1
     return max(told, key=lambda each: sign * float(each.entry[part]["estimate"]))
 
 
-def turned_signs(told: Sequence[Told], *, surely: bool = False) -> Iterator[str]:
+def turned_signs(told: Sequence[CorrectedEntry], *, surely: bool = False) -> Iterator[str]:
     """A sentence for each difference whose sign the correction turns.
 
     Args:
@@ -314,12 +316,12 @@ def turned_signs(told: Sequence[Told], *, surely: bool = False) -> Iterator[str]
             )
 
 
-def span(part: Entry, scale: Scale, show: Show) -> str:
+def span(part: Entry, scale: ValueUnit, show: Show) -> str:
     """An interval in brackets, "–" where an end is missing."""
     return interval(part.get("low"), part.get("high"), scale, show)
 
 
-def _cells(told: Told, scale: Scale, show: Show) -> list[str]:
+def _cells(told: CorrectedEntry, scale: ValueUnit, show: Show) -> list[str]:
     """Judge, corrected, its interval, people, their interval, labels; what is refused says so."""
     entry = told.entry
     if told.refused:

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from trueval.evaluation.views.corrected import (
     TITLE,
-    Told,
+    CorrectedEntry,
     best_first,
     by_measure,
     of_runs,
@@ -36,7 +36,7 @@ KEY: Final = (
 )
 
 
-class Estimates(NamedTuple):
+class ThreeValues(NamedTuple):
     """A value three times.
 
     Attributes:
@@ -62,7 +62,9 @@ def corrected_block(file: ResultFile) -> tuple[Block, ...]:
     return () if "audit" not in file.data else (block(file, told, "run"),)
 
 
-def block(file: ResultFile, told: Sequence[Told], head: str, *, differences: bool = False, name: str = "") -> Block:
+def block(
+    file: ResultFile, told: Sequence[CorrectedEntry], head: str, *, differences: bool = False, name: str = ""
+) -> Block:
     """Sentences, plots, a matrix where that is shorter, and the table of all.
 
     Args:
@@ -93,7 +95,7 @@ def summary_of(file: ResultFile) -> Iterator[Words]:
         yield from ((line,) for line in turned_leads(of_runs(file.data)))
 
 
-def _figures(told: Sequence[Told], name: str, *, differences: bool) -> Iterator[Figure]:
+def _figures(told: Sequence[CorrectedEntry], name: str, *, differences: bool) -> Iterator[Figure]:
     for place, (measure, mine) in enumerate(by_measure(told)):
         shown = mine[:MOST_ROWS]
         title = measure if len(shown) == len(mine) else f"{measure}: the first {len(shown)} of {len(mine)}"
@@ -102,15 +104,15 @@ def _figures(told: Sequence[Told], name: str, *, differences: bool) -> Iterator[
         yield Figure(f"{name}corrected-{place}", title, about, estimate_plot(rows, zero=differences), key=KEY)
 
 
-def _estimates(told: Told) -> Estimates:
+def _estimates(told: CorrectedEntry) -> ThreeValues:
     def of(part: Mapping[str, Any]) -> tuple[float | None, float | None, float | None]:
         return part["estimate"], part.get("low"), part.get("high")
 
     entry = told.entry
-    return Estimates(told.name, entry["judge"]["estimate"], of(entry["corrected"]), of(entry["people"]))
+    return ThreeValues(told.name, entry["judge"]["estimate"], of(entry["corrected"]), of(entry["people"]))
 
 
-def estimate_plot(estimates: Sequence[Estimates], *, zero: bool = False, width: int = NARROW) -> Chart:
+def estimate_plot(estimates: Sequence[ThreeValues], *, zero: bool = False, width: int = NARROW) -> Chart:
     """Three values of each: a hollow tick by the judge, a dot with a line corrected, a speck with a line by people.
 
     Args:
@@ -160,7 +162,7 @@ def estimate_plot(estimates: Sequence[Estimates], *, zero: bool = False, width: 
     return alt.layer(*layers).properties(width=max(120, width - room - 16), height=ROW * len(rows))
 
 
-def _matrix(file: ResultFile, told: Sequence[Told], name: str) -> Iterator[Table]:
+def _matrix(file: ResultFile, told: Sequence[CorrectedEntry], name: str) -> Iterator[Table]:
     """Runs by measures, each value three times; nothing for a single run or measure."""
     groups = by_measure(told)
     runs = list(dict.fromkeys(each.name for each in told))
@@ -183,14 +185,14 @@ def _matrix(file: ResultFile, told: Sequence[Told], name: str) -> Iterator[Table
 _PARTS: Final = ("judge", "corrected", "people")
 
 
-def _matrix_cell(told: Told | None, part: str) -> Cell:
+def _matrix_cell(told: CorrectedEntry | None, part: str) -> Cell:
     if told is None or told.refused:
         return Cell(NOT_AVAILABLE, None)
     value = told.entry[part]["estimate"]
     return Cell(fixed(value), value, part == "corrected", pointer(*told.source, part, "estimate"))
 
 
-def _table(file: ResultFile, told: Sequence[Told], head: str, name: str, *, differences: bool) -> Table:
+def _table(file: ResultFile, told: Sequence[CorrectedEntry], head: str, name: str, *, differences: bool) -> Table:
     show = signed if differences else fixed
 
     def value(title: str, field: str, turned: str = "", *, strong: bool = False) -> Column:

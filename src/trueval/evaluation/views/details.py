@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from trueval.evaluation.scores import Scores
-    from trueval.files.source.fingerprints import Seen
+    from trueval.files.source.fingerprints import FileFingerprints
     from trueval.judgments import Judgments
     from trueval.measures import Measure
     from trueval.run import Run
@@ -72,7 +72,7 @@ def to_details(
     scores: Sequence[Scores],
     files: Sequence[tuple[str, str]],
     collection: Path | None = None,
-    seen: Seen | None = None,
+    seen: FileFingerprints | None = None,
 ) -> dict[str, Any]:
     """The content of details.json.
 

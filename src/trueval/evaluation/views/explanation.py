@@ -9,7 +9,7 @@ from rich.text import Text
 from trueval.evaluation.explanation import FORMAT_VERSION, KIND
 from trueval.report.formats import markdown, pipes, to_json
 from trueval.report.kinds import Kind
-from trueval.report.number_texts import FRACTIONS, Scale, fixed, interval, signed, unit
+from trueval.report.number_texts import FRACTIONS, ValueUnit, fixed, interval, signed, unit
 from trueval.report.page_content import Block, Cell, Column, Part, Table, row_of
 from trueval.report.result_directory import Directory, ResultFile, pointer
 from trueval.report.terminal import grid
@@ -18,7 +18,7 @@ HEADINGS = ("convention", "value", "change", "lowest, highest", "because of")
 QUERY_HEADINGS = ("query", "convention", "ours", "theirs", "because of")
 
 
-def explanation_table(entry: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> Group:
+def explanation_table(entry: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> Group:
     """Everything a person reads of one explanation, top to bottom: conventions, queries, reasons.
 
     Args:
@@ -40,7 +40,7 @@ def explanation_table(entry: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> 
     return Group(*parts, Text(), *map(Text, [*remarks(entry), *unit(scale)]))
 
 
-def explanation_markdown(entry: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> str:
+def explanation_markdown(entry: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> str:
     """The same as pipe tables and a list.
 
     Args:
@@ -110,7 +110,7 @@ def remarks(entry: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _convention_cells(entry: Mapping[str, Any], scale: Scale) -> Iterator[tuple[str, ...]]:
+def _convention_cells(entry: Mapping[str, Any], scale: ValueUnit) -> Iterator[tuple[str, ...]]:
     ours = entry["ours"]
     yield "ours", fixed(ours["expected"], scale), "", interval(ours["lowest"], ours["highest"], scale), ""
     for row in entry["conventions"]:
@@ -119,19 +119,19 @@ def _convention_cells(entry: Mapping[str, Any], scale: Scale) -> Iterator[tuple[
         yield row["convention"], fixed(row["value"], scale), change, spread, _reason(row, scale)
 
 
-def _query_cells(entry: Mapping[str, Any], scale: Scale) -> Iterator[tuple[str, ...]]:
+def _query_cells(entry: Mapping[str, Any], scale: ValueUnit) -> Iterator[tuple[str, ...]]:
     for move in entry["queries"]:
         values = ("left out" if move[side] is None else fixed(move[side], scale) for side in ("ours", "theirs"))
         yield move["query"], move["convention"], *values, _because(move["causes"], scale)
 
 
-def _reason(row: Mapping[str, Any], scale: Scale) -> str:
+def _reason(row: Mapping[str, Any], scale: ValueUnit) -> str:
     if row["causes"] or not row["why"]:
         return _because(row["causes"], scale)
     return "no such measure" if row["difference"] is None else "order of ties not known"
 
 
-def _because(causes: Sequence[Mapping[str, Any]], scale: Scale) -> str:
+def _because(causes: Sequence[Mapping[str, Any]], scale: ValueUnit) -> str:
     if len(causes) == 1:
         return str(causes[0]["words"])
     return "; ".join(f"{each['words']} ({signed(each['alone'], scale)})" for each in causes)

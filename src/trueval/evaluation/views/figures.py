@@ -8,7 +8,7 @@ from typing import Any
 
 from trueval.evaluation.views.verdicts import by_merit
 from trueval.report.figures import PAPER, Chart, panels, tone, write_figure
-from trueval.report.plots import DIFFERS, Dot, dot_of, dot_plot
+from trueval.report.plots import DIFFERS, TieInterval, dot_of, dot_plot
 from trueval.report.tie_sizes import tie_plot
 
 QUERIES_WIDTH, QUERIES_HEIGHT = 700, 260  # CSS pixels, until a script fits the plot to the page
@@ -16,7 +16,7 @@ DECIMALS = 5  # of plotted values of queries; far below a pixel
 PLOTTED = ("expected", "lowest", "highest", "tie_broken")
 
 
-def dots_of(results: Mapping[str, Any], measure: str) -> list[Dot]:
+def dots_of(results: Mapping[str, Any], measure: str) -> list[TieInterval]:
     """The runs from best to worst with what a plot shows of them.
 
     Args:

@@ -11,7 +11,7 @@ from trueval.measures.aliases import trec_name
 from trueval.printable import printable
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
-from trueval.report.number_texts import FRACTIONS, Scale, fixed, interval, signed, unit
+from trueval.report.number_texts import FRACTIONS, ValueUnit, fixed, interval, signed, unit
 
 STATISTICS = ("expected", "lowest", "highest", "range", "tie_broken", "bias", "sd")
 COLUMNS = ("run", "query", "measure", *STATISTICS, "queries", "exact")
@@ -36,7 +36,7 @@ def csv_parts(results: Mapping[str, Any]) -> Iterator[str]:
     return formats.csv_parts((*COLUMNS, *(corrected.CSV if "audit" in results else ())), _rows(results))
 
 
-def to_markdown(results: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> str:
+def to_markdown(results: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> str:
     """A table of means and what the ties say about them.
 
     Args:
@@ -54,7 +54,7 @@ def to_markdown(results: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> str:
     return "".join([values, *(["\n"] if words else []), *words, *_corrected_markdown(results, scale)])
 
 
-def _corrected_markdown(results: Mapping[str, Any], scale: Scale) -> Iterator[str]:
+def _corrected_markdown(results: Mapping[str, Any], scale: ValueUnit) -> Iterator[str]:
     """Judge, corrected and people side by side, and what is said of them; nothing without an audit."""
     told = corrected.of_runs(results)
     if "audit" not in results:
@@ -65,7 +65,7 @@ def _corrected_markdown(results: Mapping[str, Any], scale: Scale) -> Iterator[st
     yield "\n" + "".join(f"- {markdown(line)}\n" for line in lines)
 
 
-def to_latex(results: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> str:
+def to_latex(results: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> str:
     """A tabular of means for a paper; it needs the package booktabs.
 
     Args:
@@ -148,7 +148,7 @@ def _rows(results: Mapping[str, Any], *, means_first: bool = True) -> Iterator[d
         yield from chain(means, queries) if means_first else chain(queries, means)
 
 
-def _cells(results: Mapping[str, Any], scale: Scale) -> Iterator[list[str]]:
+def _cells(results: Mapping[str, Any], scale: ValueUnit) -> Iterator[list[str]]:
     for run in results["runs"]:
         for name, value in run["measures"].items():
             spread = interval(value["lowest"], value["highest"], scale)

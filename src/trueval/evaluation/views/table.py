@@ -10,8 +10,8 @@ from rich.text import Text
 from trueval.evaluation.views import corrected
 from trueval.evaluation.views.findings import NOT_EXACT, find, marks, sentences
 from trueval.policy.policy import OURS
-from trueval.report.number_texts import FRACTIONS, Scale, fixed, interval, signed, unit
-from trueval.report.terminal import Grid, grid
+from trueval.report.number_texts import FRACTIONS, ValueUnit, fixed, interval, signed, unit
+from trueval.report.terminal import TerminalGrid, grid
 
 # Choices that go without saying where they are ours: few measures and fewer tools ask for them.
 RARELY_CHOSEN = ("gain", "norm", "short", "rounding", "unopposed", "labels", "float_grades", "nonpositive")
@@ -19,7 +19,7 @@ SPARE = ("range", "bias", "sd")  # the first two follow from the others
 NUMBERS = ("expected", "lowest, highest", "range", "tie-broken", "bias", "sd")
 
 
-def table(results: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> Group:
+def table(results: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> Group:
     """Everything a person reads of one evaluation, top to bottom: values, ties, queries, findings, policy.
 
     Args:
@@ -40,7 +40,7 @@ def table(results: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> Group:
     return Group(*parts, Text(), *lines, Text(_policy(results["policy"]), style="dim"))
 
 
-def _corrected(results: Mapping[str, Any], scale: Scale) -> Iterator[RenderableType]:
+def _corrected(results: Mapping[str, Any], scale: ValueUnit) -> Iterator[RenderableType]:
     """Judge, corrected and people side by side, and what is said of them; nothing without an audit."""
     if "audit" not in results:
         return
@@ -50,7 +50,7 @@ def _corrected(results: Mapping[str, Any], scale: Scale) -> Iterator[RenderableT
     yield from map(Text, (*corrected.turned_leads(told), *corrected.lines(results, told)))
 
 
-def value_table(results: Mapping[str, Any], scale: Scale = FRACTIONS) -> Grid:
+def value_table(results: Mapping[str, Any], scale: ValueUnit = FRACTIONS) -> TerminalGrid:
     """One row for each run and measure; the rows of several runs are together under their measure.
 
     Args:
@@ -82,7 +82,7 @@ def value_table(results: Mapping[str, Any], scale: Scale = FRACTIONS) -> Grid:
     return rows
 
 
-def tie_table(results: Mapping[str, Any], scale: Scale = FRACTIONS) -> Grid:
+def tie_table(results: Mapping[str, Any], scale: ValueUnit = FRACTIONS) -> TerminalGrid:
     """One row for each run: how much of it is tied, and which queries do not fit the judgments.
 
     Args:
@@ -101,7 +101,7 @@ def tie_table(results: Mapping[str, Any], scale: Scale = FRACTIONS) -> Grid:
     return rows
 
 
-def query_table(results: Mapping[str, Any], scale: Scale = FRACTIONS) -> Grid:
+def query_table(results: Mapping[str, Any], scale: ValueUnit = FRACTIONS) -> TerminalGrid:
     """One row for each run, query and measure.
 
     Args:

@@ -16,7 +16,7 @@ PAIRS = 2  # pairs of runs that advice names
 MOVED = 0.00005  # a tie range below it moves no digit that is shown
 
 
-class Said(NamedTuple):
+class Verdicts(NamedTuple):
     """What an evaluation says, by how much it matters.
 
     Attributes:
@@ -30,7 +30,7 @@ class Said(NamedTuple):
     findings: tuple[Words, ...]
 
 
-def summary(file: ResultFile, *, told: Set[str] = frozenset()) -> Said:
+def summary(file: ResultFile, *, told: Set[str] = frozenset()) -> Verdicts:
     """What a hurried reader must know, and what the others may.
 
     Args:
@@ -43,7 +43,7 @@ def summary(file: ResultFile, *, told: Set[str] = frozenset()) -> Said:
     results = file.data
     runs = results["runs"]
     if not runs:
-        return Said(("The file holds no run.",), (), ())
+        return Verdicts(("The file holds no run.",), (), ())
     measures = [measure for measure in runs[0]["measures"] if by_merit(results, measure)]
     rest = [measure for measure in measures if measure not in told]
     say = _lead if len(runs) > 1 else _alone
@@ -59,7 +59,7 @@ def summary(file: ResultFile, *, told: Set[str] = frozenset()) -> Said:
     changing = several if len(leaders) > 1 and not told else ()
     calm = [say(file, measure) for measure in others if measure not in urgent]
     findings = (*(each for each in several if not changing), *calm, *_extremes(file, measures), _tied(file))
-    return Said(verdict, (*changing, *summary), findings)
+    return Verdicts(verdict, (*changing, *summary), findings)
 
 
 def badges(file: ResultFile) -> Iterator[Badge]:

@@ -17,14 +17,14 @@ BLOCK = 1 << 19  # hashes sorted at once; 2 MB, so that a block stays in the pro
 GOLDEN = np.uint32(0x9E3779B9)
 
 
-class Pair(NamedTuple):
+class DuplicateRows(NamedTuple):
     """Two rows (from 0) with the same document."""
 
     first: int
     second: int
 
 
-def find_duplicate(frame: pl.DataFrame, offsets: NDArray[np.int64], hashes: NDArray[np.uint32]) -> Pair | None:
+def find_duplicate(frame: pl.DataFrame, offsets: NDArray[np.int64], hashes: NDArray[np.uint32]) -> DuplicateRows | None:
     """Find a document that is twice in a query (twice for a facet, where there are facets).
 
     Equal ids have equal hashes, so no duplicate is missed; ids with equal hashes are compared, so none is made up.
@@ -36,7 +36,7 @@ def find_duplicate(frame: pl.DataFrame, offsets: NDArray[np.int64], hashes: NDAr
 
     >>> frame = pl.DataFrame({"doc_id": ["a", "b", "a", "a"]})
     >>> find_duplicate(frame, np.array([0, 3, 4]), half_hashes(frame["doc_id"]))
-    Pair(first=0, second=2)
+    DuplicateRows(first=0, second=2)
     """
     keys = [name for name in ("doc_id", "facet") if name in frame.columns]
     if "facet" in keys:
@@ -48,7 +48,7 @@ def find_duplicate(frame: pl.DataFrame, offsets: NDArray[np.int64], hashes: NDAr
         if repeated.any():
             second = int(repeated.arg_max() or 0)
             first = next(row for row, other in enumerate(ids.iter_rows()) if other == ids.row(second))
-            return Pair(start + first, start + second)
+            return DuplicateRows(start + first, start + second)
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from trueval.files.frame import Table
+from trueval.files.frame import RowTable
 
 # Spaces, line ends, control and format characters, inside an id or at its edge; a plain space inside is ordinary.
 UNSEEN = r"^ | $|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|[^\P{Zs} ]"
@@ -12,7 +12,7 @@ EDGES = pl.col("id").str.contains(r"^ | $|[\x00-\x1f\x7f]")
 BEYOND_ASCII = pl.col("id").str.len_bytes() != pl.col("id").str.len_chars()
 
 
-def id_notes(table: Table, query_ids: pl.Series) -> tuple[str, ...]:
+def id_notes(table: RowTable, query_ids: pl.Series) -> tuple[str, ...]:
     """Remark on ids with characters that cannot be seen, and on ids that are equal only when normalized.
 
     Args:
@@ -32,7 +32,7 @@ def id_notes(table: Table, query_ids: pl.Series) -> tuple[str, ...]:
     return tuple(note for note in notes if note is not None)
 
 
-def _unseen(ids: pl.Series, others: pl.Series, name: str, table: Table) -> str | None:
+def _unseen(ids: pl.Series, others: pl.Series, name: str, table: RowTable) -> str | None:
     found = ids.to_frame("id").filter(EDGES)["id"]
     if found.is_empty():
         found = others.filter(others.str.contains(UNSEEN))
@@ -44,7 +44,7 @@ def _unseen(ids: pl.Series, others: pl.Series, name: str, table: Table) -> str |
     )
 
 
-def _unnormalized(others: pl.Series, name: str, table: Table) -> str | None:
+def _unnormalized(others: pl.Series, name: str, table: RowTable) -> str | None:
     changed = others.filter(others != others.str.normalize("NFC"))
     if changed.is_empty():
         return None

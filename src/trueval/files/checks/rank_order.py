@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueval.files.frame import row_parts
-from trueval.files.row_checks import Rows
+from trueval.files.row_checks import CheckedRows
 from trueval.threads import in_threads
 
 
-def rank_notes(rows: Rows) -> tuple[str, ...]:
+def rank_notes(rows: CheckedRows) -> tuple[str, ...]:
     """Remark on documents with a lower rank (nearer the top) and a lower score than the next one.
 
     Scores decide everywhere; ranks are only compared with them.
@@ -36,7 +36,7 @@ def rank_notes(rows: Rows) -> tuple[str, ...]:
     return (_note(rows, upper, lower, int(wrong.sum()), int(comparable.sum())),)
 
 
-def _ranks_follow_scores(rows: Rows) -> bool:
+def _ranks_follow_scores(rows: CheckedRows) -> bool:
     """Tell whether in every query ranks never fall from one row to the next, and no score rises where they rise."""
     scores, ranks = rows.table.frame["score"], rows.table.frame["rank"]
 
@@ -61,7 +61,7 @@ def _rank_order(
     return np.lexsort((ranks, np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))))
 
 
-def _note(rows: Rows, upper: int, lower: int, wrong: int, compared: int) -> str:
+def _note(rows: CheckedRows, upper: int, lower: int, wrong: int, compared: int) -> str:
     score, rank = rows.table.frame["score"], rows.table.frame["rank"]
     cause = "a distance sorted upward? negate it" if 2 * wrong > compared else "the scores decide"
     return (

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from trueval.errors import Place
-from trueval.files.frame import Kind, Table, empty_note, value_column
+from trueval.files.frame import Kind, RowTable, empty_note, value_column
 from trueval.files.json.extra_scores import with_extra_scores
 from trueval.files.json.jsonl_pairs import QUERY_KEYS, as_id, first_value, objects
 from trueval.files.json.jsonl_rows import Literal, RepeatedKeyError, object_of_pairs
@@ -30,8 +30,8 @@ from trueval.files.json.shapes import (
     LIST_KEYS,
     NAMES,
     TEXT_LISTS,
-    Entry,
-    Line,
+    LogEntry,
+    LogLine,
     keys_of,
     listed,
     looks_like_row,
@@ -40,19 +40,19 @@ from trueval.files.json.shapes import (
 )
 from trueval.files.row_checks import check_rows
 from trueval.files.source.encoding import check_text, decoding_error
-from trueval.files.source.memory_estimate import Cost, check_cost
-from trueval.files.source.source_bytes import Content
+from trueval.files.source.memory_estimate import MemoryCost, check_cost
+from trueval.files.source.source_bytes import SourceBytes
 from trueval.files.tabular.delimited_text import canonical_table
 
 FIRST_LINE = re.compile(rb"\s*(\{[^\n]*)")
 OPENS_A_LIST = re.compile(rb"\s*\[\s*\{")
 LISTS = re.compile(rb'"(?:%s)"\s*:\s*[\[{]' % b"|".join(key.encode() for key in (*LIST_KEYS, *GOLD_KEYS)))
 # Each document of a list comes after a comma, and becomes a row.
-LOG = Cost(5.0, ((b",", 470), (b"{", 500)), decoded=True)  # measured: docs/files.md
+LOG = MemoryCost(5.0, ((b",", 470), (b"{", 500)), decoded=True)  # measured: docs/files.md
 HEAD = 1 << 20  # of a list of objects: what is looked through for a list of documents before all of it is decoded
 
 
-class Row(NamedTuple):
+class UnreadLine(NamedTuple):
     """An object of a log that is not read yet.
 
     Attributes:
@@ -79,14 +79,14 @@ class Log:
         notes: one-line remarks.
     """
 
-    lines: tuple[Line, ...]
+    lines: tuple[LogLine, ...]
     source: str
     name: str
     has_lines: bool
     sources: Mapping[str, str]
     notes: tuple[str, ...]
 
-    def run(self) -> Table:
+    def run(self) -> RowTable:
         """What was retrieved.
 
         Raises:
@@ -101,7 +101,7 @@ class Log:
             raise Place(self.source).error(f"no query retrieved a document. {NAMES}")
         return self._table(rows, "run")
 
-    def judgments(self) -> Table | None:
+    def judgments(self) -> RowTable | None:
         """What should have been retrieved; None if no line names any.
 
         Raises:
@@ -110,7 +110,7 @@ class Log:
         rows = [(line.number, line.query, doc, grade) for line in self.lines for doc, grade in line.gold.items()]
         return self._table(rows, "judgments") if rows else None
 
-    def table(self, kind: Kind) -> Table:
+    def table(self, kind: Kind) -> RowTable:
         """One of both; the other is checked as well, as a log is one file.
 
         Raises:
@@ -129,7 +129,7 @@ class Log:
             )
         return found
 
-    def _table(self, rows: Sequence[tuple[int, str, str, str]], kind: Kind) -> Table:
+    def _table(self, rows: Sequence[tuple[int, str, str, str]], kind: Kind) -> RowTable:
         """Rows of line, query, document and number."""
         columns = ("line", "query_id", "doc_id", value_column(kind))
         frame = pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String) | {"line": pl.Int64}, orient="row")
@@ -139,10 +139,10 @@ class Log:
         table = canonical_table(frame, kind, self.source, line=line)
         notes = self.notes + table.notes if kind == "run" else table.notes
         empty = tuple(_empty(self.lines)) if kind == "run" else ()
-        return Table(table.frame, table.source, table.line, notes, sources=self.sources, empty=empty)
+        return RowTable(table.frame, table.source, table.line, notes, sources=self.sources, empty=empty)
 
 
-def holds_contexts(content: Content) -> bool:
+def holds_contexts(content: SourceBytes) -> bool:
     """Tell whether bytes hold a log: a first line, or a first item of a JSON list, that looks like a row of one."""
     first = FIRST_LINE.match(content.data)
     if first is not None:
@@ -161,7 +161,7 @@ def holds_contexts(content: Content) -> bool:
     return looks_like_row(row[0] if isinstance(row, list) else row)
 
 
-def read_log(content: Content, duplicates: str = "first") -> Log:
+def read_log(content: SourceBytes, duplicates: str = "first") -> Log:
     """Read a log of contexts.
 
     Args:
@@ -178,7 +178,9 @@ def read_log(content: Content, duplicates: str = "first") -> Log:
     return log_of(rows, content.source, content.name, duplicates=duplicates)
 
 
-def log_of(rows: Iterable[Row], source: str, name: str, *, duplicates: str = "first", has_lines: bool = True) -> Log:
+def log_of(
+    rows: Iterable[UnreadLine], source: str, name: str, *, duplicates: str = "first", has_lines: bool = True
+) -> Log:
     """Read rows that are decoded already.
 
     Args:
@@ -191,7 +193,7 @@ def log_of(rows: Iterable[Row], source: str, name: str, *, duplicates: str = "fi
     Raises:
         InputError: as `read_log`.
     """
-    found: dict[str, Line] = {}
+    found: dict[str, LogLine] = {}
     for row in rows:
         line = _line(row, duplicates)
         if line.query in found:
@@ -204,12 +206,12 @@ def log_of(rows: Iterable[Row], source: str, name: str, *, duplicates: str = "fi
     return Log(lines, source, name, has_lines, _sources(lines), (*_notes(source, lines), *scored, *notes))
 
 
-def _objects(content: Content) -> Iterator[Row]:
+def _objects(content: SourceBytes) -> Iterator[UnreadLine]:
     for number, values in objects(content):
-        yield Row(Place(content.source, number), number, values)
+        yield UnreadLine(Place(content.source, number), number, values)
 
 
-def _items(content: Content) -> Iterator[Row]:
+def _items(content: SourceBytes) -> Iterator[UnreadLine]:
     """The items of a JSON list, with the lines on which they begin."""
     if (undecodable := decoding_error(content)) is not None:
         raise undecodable
@@ -227,10 +229,10 @@ def _items(content: Content) -> Iterator[Row]:
     except RecursionError:
         raise Place(content.source).error("nested too deep. It must be a list of objects of plain values.") from None
     for line, values in zip(item_lines(text), items, strict=True):
-        yield Row(Place(content.source, line), line, values)
+        yield UnreadLine(Place(content.source, line), line, values)
 
 
-def _line(row: Row, duplicates: str) -> Line:
+def _line(row: UnreadLine, duplicates: str) -> LogLine:
     values, place = row.values, row.place
     query = as_id(first_value(values, QUERY_KEYS)) if isinstance(values, Mapping) else None
     key, gold_key = (listed(values, keys) if query is not None else None for keys in (LIST_KEYS, GOLD_KEYS))
@@ -244,7 +246,7 @@ def _line(row: Row, duplicates: str) -> Line:
         # Scores beside places would be compared with them: a score of 0.9 is above every place, -1 and below.
         if len(set(are)) > 1:
             raise place.error(f"some documents have {what} and some do not. Give all of them {what}, or none.")
-    first: dict[str, Entry] = {}
+    first: dict[str, LogEntry] = {}
     for entry in entries:
         first.setdefault(entry.doc_id, entry)
     if len(first) < len(entries) and duplicates == "refuse":
@@ -253,7 +255,7 @@ def _line(row: Row, duplicates: str) -> Line:
     gold = _gold(values.get(gold_key), gold_key, place) if gold_key else {}
     retrieved = entries if key else None
     is_text = gold_key in TEXT_LISTS and bool(gold)
-    return Line(place, row.number, query, retrieved, list(first.values()), gold, is_text, values.get("correct"))
+    return LogLine(place, row.number, query, retrieved, list(first.values()), gold, is_text, values.get("correct"))
 
 
 def _got(values: object, query: str | None, key: str | None) -> str:
@@ -264,7 +266,7 @@ def _got(values: object, query: str | None, key: str | None) -> str:
     return keys_of(values) if name is None else f"{reprlib.repr(values[name])} under {name!r}"
 
 
-def _entry(item: Any, key: str, place: Place) -> Entry:
+def _entry(item: Any, key: str, place: Place) -> LogEntry:
     entry = read_entry(item, key)
     if entry is None:
         got = f"{keys_of(item)} in {reprlib.repr(item)}" if isinstance(item, Mapping) else reprlib.repr(item)
@@ -295,7 +297,7 @@ def _are_ids(values: Any) -> bool:
     return all(as_id(value) is not None for value in values)
 
 
-def _check_alike(lines: Sequence[Line]) -> None:
+def _check_alike(lines: Sequence[LogLine]) -> None:
     """Refuse a log of which some lines say what was retrieved and some do not, or some by ids and some by texts."""
     silent = next((line for line in lines if line.listed is None), None)
     if silent is not None and any(line.listed is not None for line in lines):
@@ -315,7 +317,7 @@ def _check_alike(lines: Sequence[Line]) -> None:
             )
 
 
-def _matched(lines: tuple[Line, ...], source: str) -> tuple[tuple[Line, ...], tuple[str, ...]]:
+def _matched(lines: tuple[LogLine, ...], source: str) -> tuple[tuple[LogLine, ...], tuple[str, ...]]:
     """See to it that retrieved and gold documents are named in the same way: both by ids, or both by texts."""
     texts = next((line for line in lines if line.entries and line.entries[0].is_text), None)
     has_ids = any(line.entries for line in lines) and texts is None
@@ -342,7 +344,7 @@ def _matched(lines: tuple[Line, ...], source: str) -> tuple[tuple[Line, ...], tu
     return lines, ()
 
 
-def _notes(source: str, lines: Sequence[Line]) -> Iterator[str]:
+def _notes(source: str, lines: Sequence[LogLine]) -> Iterator[str]:
     if repeated := [more for line in lines if (more := len(line.listed or ()) - len(line.entries))]:
         yield (
             f"{source}: {sum(repeated)} repeated documents in {len(repeated)} queries are counted once, at their first "
@@ -360,18 +362,18 @@ def _notes(source: str, lines: Sequence[Line]) -> Iterator[str]:
         )
 
 
-def _empty(lines: Sequence[Line]) -> list[str]:
+def _empty(lines: Sequence[LogLine]) -> list[str]:
     """The queries that retrieved nothing."""
     return [line.query for line in lines if line.listed is not None and not line.entries]
 
 
-def _rises(entries: Sequence[Entry]) -> bool:
+def _rises(entries: Sequence[LogEntry]) -> bool:
     """Whether every score is at least the one before it, and the last is above the first."""
     scores = [float(entry.score) for entry in entries if entry.score is not None]
     return len(scores) > 1 and scores[0] < scores[-1] and all(a <= b for a, b in pairwise(scores))
 
 
-def _sources(lines: Sequence[Line]) -> dict[str, str]:
+def _sources(lines: Sequence[LogLine]) -> dict[str, str]:
     found: dict[str, str] = {}
     for line in lines:
         for entry in line.listed or ():  # a repeated document may name its source in a later place only

@@ -13,24 +13,24 @@ import polars as pl
 
 from trueval.errors import Place
 from trueval.files.columns import find_columns, has_large
-from trueval.files.frame import Kind, Table
+from trueval.files.frame import Kind, RowTable
 from trueval.files.json.jsonl_rows import RepeatedKeyError, object_of_pairs
 from trueval.files.json.key_lines import find_line, find_repeated_key
 from trueval.files.json.shapes import refuse_unknown
 from trueval.files.memory.peers import as_floats, as_strings, as_text, read_dict
 from trueval.files.source.encoding import decoding_error
-from trueval.files.source.memory_estimate import Cost, check_cost
-from trueval.files.source.source_bytes import Content
+from trueval.files.source.memory_estimate import MemoryCost, check_cost
+from trueval.files.source.source_bytes import SourceBytes
 from trueval.files.tabular.delimited_text import canonical_table
 
 # What JSON takes of memory, as measured (docs/files.md); records have the same keys in each.
-VALUES = Cost(7.3, ((b"{", 360), (b"[", 120), (b",", 430)), decoded=True)
-RECORDS = Cost(7.3, ((b"{", 300), (b"[", 120), (b",", 60)), decoded=True)
+VALUES = MemoryCost(7.3, ((b"{", 360), (b"[", 120), (b",", 430)), decoded=True)
+RECORDS = MemoryCost(7.3, ((b"{", 300), (b"[", 120), (b",", 60)), decoded=True)
 OPENS_RECORDS = re.compile(rb"\s*\[\s*\{")
 MOST_DIGITS = 400  # of an integer: a double has at most 309 before the point
 
 
-def read_json(content: Content, kind: Kind) -> Table:
+def read_json(content: SourceBytes, kind: Kind) -> RowTable:
     """Read a .json file that holds {query: {document: number}}, or a list of records.
 
     Raises:

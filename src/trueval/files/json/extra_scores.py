@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from trueval.files.json.shapes import Line
+from trueval.files.json.shapes import LogLine
 
 
-class Scored(NamedTuple):
+class ScoredLines(NamedTuple):
     """The lines of a log, with scores where some were found.
 
     Attributes:
@@ -22,11 +22,11 @@ class Scored(NamedTuple):
         notes: one line on what was found, used or not.
     """
 
-    lines: tuple[Line, ...]
+    lines: tuple[LogLine, ...]
     notes: tuple[str, ...]
 
 
-def with_extra_scores(lines: tuple[Line, ...], source: str) -> Scored:
+def with_extra_scores(lines: tuple[LogLine, ...], source: str) -> ScoredLines:
     """Give documents without scores those of their metadata, if every list is in the order of these.
 
     Args:
@@ -36,7 +36,7 @@ def with_extra_scores(lines: tuple[Line, ...], source: str) -> Scored:
     bare = [line for line in lines if _is_bare(line)]
     places = dict.fromkeys(place for line in bare for entry in line.entries for place in entry.extra)
     if not places:
-        return Scored(lines, ())
+        return ScoredLines(lines, ())
     refused = {place: why for place in places if (why := _refusal(bare, place))}
     place = next((each for each in places if each not in refused), None)
     if place is None:
@@ -45,7 +45,7 @@ def with_extra_scores(lines: tuple[Line, ...], source: str) -> Scored:
             f"{source}: documents count by their places alone, and none as tied: numbers that may be scores are not "
             f"used ({named}). Write what the lists are sorted by as score in each document."
         )
-        return Scored(lines, (note,))
+        return ScoredLines(lines, (note,))
     scored = tuple(
         line._replace(entries=[entry._replace(score=entry.extra[place]) for entry in line.entries])
         if _is_bare(line)
@@ -53,15 +53,15 @@ def with_extra_scores(lines: tuple[Line, ...], source: str) -> Scored:
         for line in lines
     )
     count = sum(len(line.entries) for line in bare)
-    return Scored(scored, (f"{source}: the scores of {count} retrieved documents are those under {place}.",))
+    return ScoredLines(scored, (f"{source}: the scores of {count} retrieved documents are those under {place}.",))
 
 
-def _is_bare(line: Line) -> bool:
+def _is_bare(line: LogLine) -> bool:
     """Whether a query retrieved something, and nothing of it has a score; either all or none has one."""
     return bool(line.entries) and line.entries[0].score is None
 
 
-def _refusal(lines: Sequence[Line], place: str) -> str:
+def _refusal(lines: Sequence[LogLine], place: str) -> str:
     """Why the numbers at a place are no scores of these lists; empty where they are."""
     if any(place not in entry.extra for line in lines for entry in line.entries):
         return "which some documents lack"

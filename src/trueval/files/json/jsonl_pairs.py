@@ -11,13 +11,13 @@ from trueval.errors import Place
 from trueval.files.columns import looks_like_header, squash
 from trueval.files.json.jsonl_rows import INTEGER, Literal, decode_object
 from trueval.files.source.encoding import check_text, decoding_error, is_unicode
-from trueval.files.source.memory_estimate import Cost, check_cost
-from trueval.files.source.source_bytes import Content, Source, read_content
+from trueval.files.source.memory_estimate import MemoryCost, check_cost
+from trueval.files.source.source_bytes import Source, SourceBytes, read_content
 
 # An id before a text: where a line has both, judgments know the query by its id.
 QUERY_KEYS = ("query_id", "qid", "question_id", "query", "question", "user_input", "input")
 DOC_KEYS = ("id", "doc_id", "document_id", "chunk_id")
-PAIRS = Cost(6.0, ((b"\n", 250), (b"\r", 250)), decoded=True)  # measured: docs/files.md
+PAIRS = MemoryCost(6.0, ((b"\n", 250), (b"\r", 250)), decoded=True)  # measured: docs/files.md
 OBJECT = re.compile(rb"\s*\{")
 QUOTED = r'"[^"]*(?:""[^"]*)*"'  # RFC 4180, on one line
 # Two fields for each separator; those separated by spaces have at least one character.
@@ -48,7 +48,7 @@ class Columns(NamedTuple):
         return looks_like_header([first]) or squash(first) in {"id", "question", *map(squash, self.ids)}
 
 
-class Pair(NamedTuple):
+class JsonPair(NamedTuple):
     """An id and its value: text, or what JSON holds, with numbers as written; place begins an error message."""
 
     place: Place
@@ -76,7 +76,7 @@ def first_value(row: Mapping[str, Any], keys: Sequence[str]) -> Any:
     return next((row[key] for key in keys if row.get(key) is not None), None)
 
 
-def objects(content: Content) -> Iterator[tuple[int, dict[str, Any]]]:
+def objects(content: SourceBytes) -> Iterator[tuple[int, dict[str, Any]]]:
     """Walk through JSON lines: the line (from 1) of each object, and the object with its numbers as they are written.
 
     Raises:
@@ -86,7 +86,7 @@ def objects(content: Content) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, decode_object(line, Place(content.source, number))
 
 
-def read_pairs(source: Source, columns: Columns) -> Iterator[Pair]:
+def read_pairs(source: Source, columns: Columns) -> Iterator[JsonPair]:
     """Read an id and a value a line: JSON lines, or two fields separated by a tab, a comma, or spaces.
 
     The first line tells which: by a brace, else by a tab, else by a comma. A line of column names is skipped.
@@ -107,10 +107,10 @@ def read_pairs(source: Source, columns: Columns) -> Iterator[Pair]:
                 f"a line must be an object with {columns.ids[0]} and {columns.values[0]}, and the "
                 f"{columns.ids[0]} a string or an integer. Got the keys {', '.join(map(repr, row)) or 'none'}."
             )
-        yield Pair(place, id, value)
+        yield JsonPair(place, id, value)
 
 
-def _fields(content: Content, columns: Columns) -> Iterator[Pair]:
+def _fields(content: SourceBytes, columns: Columns) -> Iterator[JsonPair]:
     separator = None
     for number, line in _lines(content, is_json=False):
         place = Place(content.source, number)
@@ -125,14 +125,14 @@ def _fields(content: Content, columns: Columns) -> Iterator[Pair]:
                 f"is. Got {line[:80]!r}."
             )
         if not (begins and columns.are(first, second)):
-            yield Pair(place, first, second)
+            yield JsonPair(place, first, second)
 
 
 def _bare(field: str) -> str:
     return field[1:-1].replace('""', '"') if field.startswith('"') else field.strip(" \t\r")
 
 
-def _lines(content: Content, *, is_json: bool) -> Iterator[tuple[int, str]]:
+def _lines(content: SourceBytes, *, is_json: bool) -> Iterator[tuple[int, str]]:
     """The lines that are not empty, each with its number; only a newline ends one, so splitlines() will not do."""
     check_cost(PAIRS, content.data, content.source)
     content = check_text(content, is_json=is_json)

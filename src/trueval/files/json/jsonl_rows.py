@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from trueval.errors import Place
 from trueval.files.columns import pick_columns
-from trueval.files.frame import Kind, Table
+from trueval.files.frame import Kind, RowTable
 from trueval.files.source.decompression import shielded
 from trueval.files.source.encoding import decoding_error, is_unicode
-from trueval.files.source.memory_estimate import Cost, check_cost
-from trueval.files.source.source_bytes import Content
+from trueval.files.source.memory_estimate import MemoryCost, check_cost
+from trueval.files.source.source_bytes import SourceBytes
 from trueval.files.tabular.delimited_text import canonical_table
 
 # RFC 8259, without escapes inside the strings that are wanted: those need a decoder.
@@ -34,7 +34,7 @@ SPACES = r"[ \t\r]*"
 SEPARATOR = "\x01"  # in no text: control characters are refused before
 ID_COLUMNS = ("query_id", "doc_id", "facet")
 SLICE = 1 << 20  # lines matched at once
-LINES = Cost(5.3, ((b"\n", 460),))  # measured: docs/files.md
+LINES = MemoryCost(5.3, ((b"\n", 460),))  # measured: docs/files.md
 
 
 class Literal(str):
@@ -69,7 +69,7 @@ DECODER = json.JSONDecoder(
 )
 
 
-def read_jsonl(content: Content, kind: Kind, facets: bool = False) -> Table:
+def read_jsonl(content: SourceBytes, kind: Kind, facets: bool = False) -> RowTable:
     """Read one JSON object a line.
 
     Raises:

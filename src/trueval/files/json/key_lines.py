@@ -11,7 +11,7 @@ from typing import NamedTuple
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]', re.DOTALL)
 
 
-class Member(NamedTuple):
+class JsonMember(NamedTuple):
     """A key of an object, or an item of a list.
 
     Args:
@@ -34,7 +34,7 @@ class _Level:
     key: str | int | None = field(default=None)
 
 
-def members(text: str) -> Iterator[Member]:
+def members(text: str) -> Iterator[JsonMember]:
     """Walk through the keys of a JSON text and the items of its lists, in order.
 
     Json gives no offsets, so the text is cut into strings and marks again; it is known to be sound up to what is
@@ -52,15 +52,15 @@ def members(text: str) -> Iterator[Member]:
             opened += 1
             if levels[-1].is_list:
                 levels[-1].key = 0
-                yield Member(_path(levels), found.end(), levels[-1].opens)
+                yield JsonMember(_path(levels), found.end(), levels[-1].opens)
         elif mark in "}]" and levels:
             levels.pop()
         elif mark == "," and levels and levels[-1].is_list:
             levels[-1].key = int(levels[-1].key or 0) + 1
-            yield Member(_path(levels), found.end(), levels[-1].opens)
+            yield JsonMember(_path(levels), found.end(), levels[-1].opens)
         elif mark == ":" and levels and previous[1].startswith('"'):
             levels[-1].key = str(json.loads(previous[1], strict=False))
-            yield Member(_path(levels), previous[0], levels[-1].opens)
+            yield JsonMember(_path(levels), previous[0], levels[-1].opens)
         previous = (found.start(), mark)
 
 

@@ -54,7 +54,7 @@ NAMES = (
 )
 
 
-class Entry(NamedTuple):
+class LogEntry(NamedTuple):
     """One retrieved document.
 
     Attributes:
@@ -74,7 +74,7 @@ class Entry(NamedTuple):
     extra: Mapping[str, str] = MappingProxyType({})
 
 
-class Line(NamedTuple):
+class LogLine(NamedTuple):
     """What one object of a log says.
 
     Attributes:
@@ -91,8 +91,8 @@ class Line(NamedTuple):
     place: Place
     number: int
     query: str
-    listed: list[Entry] | None
-    entries: list[Entry]
+    listed: list[LogEntry] | None
+    entries: list[LogEntry]
     gold: dict[str, str]
     gold_is_text: bool
     correct: Any
@@ -132,7 +132,7 @@ def text_id(text: str) -> str:
     return f"text-{hashlib.sha256(' '.join(text.split()).encode()).hexdigest()[:16]}"
 
 
-def read_entry(item: Any, key: str) -> Entry | None:
+def read_entry(item: Any, key: str) -> LogEntry | None:
     """Read one retrieved document.
 
     Args:
@@ -146,12 +146,12 @@ def read_entry(item: Any, key: str) -> Entry | None:
     if isinstance(item, list) and len(item) == 2:  # as similarity_search_with_score of LangChain gives it
         item, score = item
     if isinstance(item, str) and not isinstance(item, Literal) and _is_text(item, key):
-        entry = Entry(text_id(item), None, is_text=True) if item.strip() else None
+        entry = LogEntry(text_id(item), None, is_text=True) if item.strip() else None
     elif isinstance(item, Mapping):
         entry = _of_object(item)
     else:
         doc_id = as_id(item)
-        entry = None if doc_id is None else Entry(doc_id, None)
+        entry = None if doc_id is None else LogEntry(doc_id, None)
     if entry is None or (score is not None and not isinstance(score, Literal)):
         return None
     return entry if score is None else entry._replace(score=str(score))
@@ -161,7 +161,7 @@ def _is_text(item: str, key: str) -> bool:
     return key in TEXT_LISTS or (key in ID_OR_TEXT and len(item.split()) >= WORDS_OF_A_TEXT)
 
 
-def _of_object(item: Mapping[str, Any]) -> Entry | None:
+def _of_object(item: Mapping[str, Any]) -> LogEntry | None:
     """An object that holds an id, its own or in its metadata, or a text; scores are beside it or in it."""
     score, inner = item.get("score"), _unwrapped(item)
     score = inner.get("score") if score is None else score
@@ -176,9 +176,9 @@ def _of_object(item: Mapping[str, Any]) -> Entry | None:
         key = next((key for key in keys if holder.get(key) is not None), None)
         if key is not None:
             doc_id = as_id(holder[key])
-            return None if doc_id is None else Entry(doc_id, *numbers, f"{name}{key}" if name else "", extra=extra)
+            return None if doc_id is None else LogEntry(doc_id, *numbers, f"{name}{key}" if name else "", extra=extra)
     text = next((inner[key] for key in TEXT_KEYS if isinstance(inner.get(key), str)), "")
-    return Entry(text_id(text), *numbers, is_text=True, extra=extra) if text.strip() else None
+    return LogEntry(text_id(text), *numbers, is_text=True, extra=extra) if text.strip() else None
 
 
 def _extra_scores(item: Mapping[str, Any], inner: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, str]:

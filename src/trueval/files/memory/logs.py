@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from trueval.errors import Place
-from trueval.files.json.context_logs import Log, Row, log_of
+from trueval.files.json.context_logs import Log, UnreadLine, log_of
 from trueval.files.json.jsonl_rows import Literal
 from trueval.files.json.shapes import PARTS, ROW_KEYS, looks_like_row
 
@@ -30,7 +30,7 @@ def read_rows(items: Iterable[Any]) -> Log:
     Raises:
         InputError: as in files/json/contexts, with the number of the row.
     """
-    rows = (Row(Place("rows", row=at), at + 1, plain(item)) for at, item in enumerate(items))
+    rows = (UnreadLine(Place("rows", row=at), at + 1, plain(item)) for at, item in enumerate(items))
     return log_of(rows, "rows", "", has_lines=False)
 
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from trueval.errors import Place
 from trueval.files.columns import find_columns, has_large, refuse_equal_integers
-from trueval.files.frame import Kind, Table, empty_note, value_column
+from trueval.files.frame import Kind, RowTable, empty_note, value_column
 from trueval.forks import need_polars
 
 # Attributes under which result objects keep {query: {document: number}}: ranx has run and qrels, and to_dict() for
@@ -24,7 +24,7 @@ MOST_LEVELS = 4  # mteb's prediction files: subset, split, query, document
 
 def read_dict(
     nested: Any, kind: Kind, source: str | None = None, line: Callable[[pl.DataFrame, int], int] | None = None
-) -> Table:
+) -> RowTable:
     """Read {query: {document: number}}, {query: hits}, {query: set of relevant documents}, or an object that holds one.
 
     Hits are dicts with the document under corpus_id and its score, as sentence-transformers gives them, or pairs; the
@@ -66,7 +66,7 @@ def read_dict(
     notes, lines = empty_note(label, bare), None if line is None else partial(line, frame)
     if bare and kind == "judgments":
         notes = (f"{label}: left out {len(bare)} queries without any document, for instance {bare[0]!r}",)
-    table = Table(frame, label, lines, notes, empty=bare if kind == "run" else ())
+    table = RowTable(frame, label, lines, notes, empty=bare if kind == "run" else ())
     if has_large(frame[name].to_numpy()):
         refuse_equal_integers(frame[name], as_text(listed, name), frame["query_id"], table)
     return table

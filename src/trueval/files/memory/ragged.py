@@ -12,7 +12,7 @@ from trueval.errors import InputError
 from trueval.files.memory.plain import masked, plain_numbers
 
 
-class Ragged(NamedTuple):
+class RaggedLists(NamedTuple):
     """Lists of scored and graded documents, one after another.
 
     Attributes:
@@ -26,7 +26,7 @@ class Ragged(NamedTuple):
     offsets: NDArray[np.int64]
 
 
-def ragged(score_lists: Any, grade_lists: Any, mask: Any = None) -> Ragged:
+def ragged(score_lists: Any, grade_lists: Any, mask: Any = None) -> RaggedLists:
     """Flatten [query, document] arrays, tensors, or ragged lists of scores and grades.
 
     What a masked array of scores masks is left out, as by mask; what one of grades masks is unjudged.
@@ -65,7 +65,7 @@ def ragged(score_lists: Any, grade_lists: Any, mask: Any = None) -> Ragged:
             f"A grade is infinite: {_where(np.isinf(grades), offsets)}. Grades must be finite, or NaN for documents "
             "that nobody judged. Map it to a finite grade."
         )
-    return Ragged(scores, grades, offsets)
+    return RaggedLists(scores, grades, offsets)
 
 
 def _where(wrong: NDArray[np.bool_], offsets: NDArray[np.int64]) -> str:

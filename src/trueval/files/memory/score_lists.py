@@ -10,12 +10,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.errors import InputError
-from trueval.files.frame import Kind, Table, empty_note, value_column
+from trueval.files.frame import Kind, RowTable, empty_note, value_column
 from trueval.files.memory.plain import masked, plain_array, plain_numbers
 from trueval.forks import need_polars
 
 
-def read_arrays(values: Any, kind: Kind, doc_ids: Any = None, query_ids: Any = None, mask: Any = None) -> Table:
+def read_arrays(values: Any, kind: Kind, doc_ids: Any = None, query_ids: Any = None, mask: Any = None) -> RowTable:
     """Read one list of scores or grades for each query.
 
     Args:
@@ -51,9 +51,9 @@ def read_arrays(values: Any, kind: Kind, doc_ids: Any = None, query_ids: Any = N
     if not inside.all():
         frame = frame.filter(pl.Series(inside, dtype=pl.Boolean))
     if kind == "judgments":
-        return Table(frame, "arrays")
+        return RowTable(frame, "arrays")
     bare = tuple(queries.filter(~queries.is_in(frame["query_id"].implode())).unique(maintain_order=True).to_list())
-    return Table(frame, "arrays", notes=empty_note("arrays", bare), empty=bare)
+    return RowTable(frame, "arrays", notes=empty_note("arrays", bare), empty=bare)
 
 
 def _lists(values: Any, name: str) -> list[Any]:

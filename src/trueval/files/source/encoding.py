@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from trueval.errors import InputError, Place
 from trueval.files.source.decompression import BOM
 from trueval.files.source.line_limits import LINE
-from trueval.files.source.source_bytes import Content
+from trueval.files.source.source_bytes import SourceBytes
 from trueval.threads import in_threads
 
 UTF_16_BOMS = (b"\xff\xfe", b"\xfe\xff")
@@ -51,7 +51,7 @@ def shown(line: bytes) -> str:
     return repr(line[:80].decode(errors="replace"))
 
 
-def check_text(content: Content, *, is_json: bool = False) -> Content:
+def check_text(content: SourceBytes, *, is_json: bool = False) -> SourceBytes:
     """Refuse bytes that are not UTF-8 text with lines.
 
     Args:
@@ -146,7 +146,7 @@ def find_long_line(data: bytes) -> int | None:
     return None
 
 
-def decoding_error(content: Content) -> InputError | None:
+def decoding_error(content: SourceBytes) -> InputError | None:
     """Find the first byte that is not UTF-8, with its line; None if all are."""
     data = content.data
     if data.isascii():

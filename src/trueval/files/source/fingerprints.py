@@ -27,7 +27,7 @@ class Fingerprint(NamedTuple):
     sha256: str
 
 
-class Seen:
+class FileFingerprints:
     """The files that were read while `recording`, by path as it was given; "-" is standard input."""
 
     def __init__(self) -> None:
@@ -55,11 +55,11 @@ class Seen:
 
 
 # Of the thread that reads: two evaluations in two threads know nothing of each other.
-_RECORDER: ContextVar[Seen | None] = ContextVar("trueval_seen", default=None)
+_RECORDER: ContextVar[FileFingerprints | None] = ContextVar("trueval_seen", default=None)
 
 
 @contextmanager
-def recording(seen: Seen | None = None) -> Iterator[Seen]:
+def recording(seen: FileFingerprints | None = None) -> Iterator[FileFingerprints]:
     """Note every file that is read in the block. Without it nothing is hashed.
 
     Args:
@@ -73,7 +73,7 @@ def recording(seen: Seen | None = None) -> Iterator[Seen]:
     >>> seen.get(path).bytes == (sample_path() / "qrels.trec").stat().st_size
     True
     """
-    seen = Seen() if seen is None else seen
+    seen = FileFingerprints() if seen is None else seen
     token = _RECORDER.set(seen)
     try:
         yield seen
@@ -81,7 +81,7 @@ def recording(seen: Seen | None = None) -> Iterator[Seen]:
         _RECORDER.reset(token)
 
 
-def recorder() -> Seen | None:
+def recorder() -> FileFingerprints | None:
     """Where the reader at work must note its files; None where nobody asked."""
     return _RECORDER.get()
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from trueval.errors import PolicyError
 
 
-class Limit(NamedTuple):
+class LineLimit(NamedTuple):
     """A limit of the readers.
 
     Args:
@@ -47,4 +47,4 @@ class Limit(NamedTuple):
 
 
 MOST_DIGITS = 30  # of a limit; Python itself refuses to read an integer of thousands
-LINE = Limit("TRUEVAL_MAX_LINE", 1 << 20)  # bytes; rows of real runs have 20 to 200
+LINE = LineLimit("TRUEVAL_MAX_LINE", 1 << 20)  # bytes; rows of real runs have 20 to 200

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from trueval.errors import Place
 from trueval.files.source.decompression import BOM, packer_of
 from trueval.files.source.fingerprints import CHANGED, PartsHash, recorder
-from trueval.files.source.source_bytes import Content, Source, file_state, stem
+from trueval.files.source.source_bytes import Source, SourceBytes, file_state, stem
 from trueval.printable import encodable
 
 LARGE = 1 << 23  # bytes of a file that is not read as a whole
@@ -33,7 +33,7 @@ class LineParts(NamedTuple):
         read: gives the bytes of a part whose rows are kept; each is asked for once in a pass.
     """
 
-    head: Content
+    head: SourceBytes
     cut: Callable[[int], Sequence[slice]]
     look: Callable[[slice], bytes]
     read: Callable[[slice], bytes]
@@ -53,7 +53,7 @@ def line_parts(data: bytes, size: int) -> list[slice]:
     return parts
 
 
-def held_parts(content: Content) -> LineParts:
+def held_parts(content: SourceBytes) -> LineParts:
     """Take a text that is held in memory."""
     part = content.data.__getitem__
     return LineParts(content, partial(line_parts, content.data), part, part)
@@ -82,7 +82,7 @@ def open_parts(source: Source) -> Iterator[LineParts | None]:
             return
         cut, read = partial(_cut_file, number, before.st_size), partial(_read_part, number)
         shown, seen, hashed = encodable(label), recorder(), PartsHash()
-        text = LineParts(Content(head, shown, stem(shown)), cut, read, read)
+        text = LineParts(SourceBytes(head, shown, stem(shown)), cut, read, read)
         yield text if seen is None else _hashing(text, hashed)
         # The open file tells whether it was written to, the path whether another was put in its place.
         if not file_state(before) == file_state(os.fstat(file.fileno())) == _state_now(path):

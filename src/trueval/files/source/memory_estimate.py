@@ -31,7 +31,7 @@ _HAS_WIDEST: Final = re.compile(rb"[\xf0-\xf7]").search
 _CHOSEN: ContextVar[int | None] = ContextVar("trueval_memory", default=None)
 
 
-class Cost(NamedTuple):
+class MemoryCost(NamedTuple):
     """What a reader takes for a text, as measured (docs/files.md).
 
     Attributes:
@@ -48,7 +48,7 @@ class Cost(NamedTuple):
     def of(self, text: bytes) -> int:
         r"""What a text takes.
 
-        >>> Cost(2.0, ((b"\n", 100),)).of(b"a\nb\n")
+        >>> MemoryCost(2.0, ((b"\n", 100),)).of(b"a\nb\n")
         208
         """
         wider, more = (0, 1.0) if not self.decoded or text.isascii() else WIDEST if _HAS_WIDEST(text) else WIDE
@@ -149,7 +149,7 @@ def too_large(place: Place, needed: str, most: int) -> InputError:
     )
 
 
-def check_cost(cost: Cost, text: bytes, source: str) -> None:
+def check_cost(cost: MemoryCost, text: bytes, source: str) -> None:
     """Refuse a text that takes more than the budget; its marks are counted only where they can decide.
 
     Raises:

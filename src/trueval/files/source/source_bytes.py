@@ -32,7 +32,7 @@ SUFFIXES = frozenset(
 
 
 @dataclass(frozen=True, eq=False)
-class Content:
+class SourceBytes:
     """The unpacked bytes of a source.
 
     Args:
@@ -46,10 +46,10 @@ class Content:
     name: str
 
 
-Source = str | PathLike[str] | IO[bytes] | IO[str] | Content
+Source = str | PathLike[str] | IO[bytes] | IO[str] | SourceBytes
 
 
-def read_content(source: Source) -> Content:
+def read_content(source: Source) -> SourceBytes:
     """Read a path, "-" for standard input, or an open file, and unpack it; what is read already is given back.
 
     Compression is recognized by the first bytes, not by the name.
@@ -59,13 +59,13 @@ def read_content(source: Source) -> Content:
             or changes while it is read.
     """
     # Bytes are held as a whole: a file that changes meanwhile, or a bomb, must be refused before anything is parsed.
-    if isinstance(source, Content):
+    if isinstance(source, SourceBytes):
         return source
     packed, label = _read_bytes(source)
     data = unpack(packed, label).removeprefix(BOM)
     if not data:
         raise Place(label).error(EMPTY_INPUT if label == STDIN else EMPTY)
-    return Content(data, label, stem(label))
+    return SourceBytes(data, label, stem(label))
 
 
 def _read_bytes(source: str | PathLike[str] | IO[bytes] | IO[str]) -> tuple[bytes, str]:

@@ -27,7 +27,7 @@ DICTIONARY_DATA = 1
 BLOCK, NODE_OR_BUFFER = 24, 16
 
 
-class DamageError(Exception):
+class ArrowDamageError(Exception):
     """The file contradicts itself."""
 
 
@@ -65,13 +65,13 @@ class _Table:
         place += _integer(self.data, place, "<I")
         count = _integer(self.data, place, "<I")
         if place + 4 + count * size > len(self.data):
-            raise DamageError("a list is longer than the file")
+            raise ArrowDamageError("a list is longer than the file")
         yield from range(place + 4, place + 4 + count * size, size)
 
 
 def _integer(data: bytes, at: int, form: str) -> int:
     if at < 0:
-        raise DamageError("an offset points before the file")
+        raise ArrowDamageError("an offset points before the file")
     return int(struct.unpack_from(form, data, at)[0])
 
 
@@ -83,13 +83,13 @@ def check_sizes(data: bytes, source: str) -> None:
     """
     try:
         if not data.endswith(MAGIC):
-            raise DamageError("it does not end in ARROW1")
+            raise ArrowDamageError("it does not end in ARROW1")
         end = len(data) - len(MAGIC) - 4  # where the file says how long the footer before is
         footer = _Table.root(data, end - _integer(data, end, "<i"))
         blocks = [block for field in (DICTIONARIES, BATCHES) for block in footer.structs(field, BLOCK)]
         sizes = [_check_block(data, block) for block in blocks]
-    except (DamageError, struct.error) as error:
-        reason = str(error) if isinstance(error, DamageError) else "an offset points past its end"
+    except (ArrowDamageError, struct.error) as error:
+        reason = str(error) if isinstance(error, ArrowDamageError) else "an offset points past its end"
         raise Place(source).error(
             f"the Arrow file is truncated or damaged ({reason}). Copy or write it again."
         ) from None
@@ -101,25 +101,25 @@ def _check_block(data: bytes, block: int) -> tuple[int, int, int]:
     """Check a batch, and give its numbers of rows, of values in all columns, and of bytes without compression."""
     start, head, body = _integer(data, block, "<q"), _integer(data, block + 8, "<i"), _integer(data, block + 16, "<q")
     if min(start, head, body) < 0 or start + head + body > len(data):
-        raise DamageError("a batch lies outside")
+        raise ArrowDamageError("a batch lies outside")
     skipped = 8 if _integer(data, start, "<I") == CONTINUATION else 4  # before version 0.15 the length came first
     message = _Table.root(data, start + skipped)
     kind, batch = message.integer(HEADER_TYPE, "<B"), message.table(HEADER)
     if kind == DICTIONARY_BATCH and batch is not None:
         batch = batch.table(DICTIONARY_DATA)
     if kind not in (DICTIONARY_BATCH, RECORD_BATCH) or batch is None:
-        raise DamageError("a batch is none")
+        raise ArrowDamageError("a batch is none")
     return batch.integer(LENGTH, "<q"), _check_nodes(data, batch), _check_buffers(data, batch, start + head, body)
 
 
 def _check_nodes(data: bytes, batch: _Table) -> int:
     values = 0
     if batch.integer(LENGTH, "<q") < 0:
-        raise DamageError("a number of rows is below 0")
+        raise ArrowDamageError("a number of rows is below 0")
     for node in batch.structs(NODES, NODE_OR_BUFFER):
         length, nulls = _integer(data, node, "<q"), _integer(data, node + 8, "<q")
         if not 0 <= nulls <= length <= MOST_VALUES:
-            raise DamageError("a column has an impossible length")
+            raise ArrowDamageError("a column has an impossible length")
         values += length
     return values
 
@@ -130,9 +130,9 @@ def _check_buffers(data: bytes, batch: _Table, start: int, body: int) -> int:
     for buffer in batch.structs(BUFFERS, NODE_OR_BUFFER):
         offset, length = _integer(data, buffer, "<q"), _integer(data, buffer + 8, "<q")
         if min(offset, length) < 0 or offset + length > body:
-            raise DamageError("a buffer lies outside its batch")
+            raise ArrowDamageError("a buffer lies outside its batch")
         grown = _integer(data, start + offset, "<q") if is_packed and length else -1  # -1: this buffer is not packed
         if grown < -1:
-            raise DamageError("a buffer has a length below 0")
+            raise ArrowDamageError("a buffer has a length below 0")
         unpacked += max(grown, length)
     return unpacked

@@ -20,12 +20,12 @@ from trueval.files.columns import (
     refuse_repeated_columns,
     squash,
 )
-from trueval.files.frame import Kind, Table, in_canonical_order, value_column
+from trueval.files.frame import Kind, RowTable, in_canonical_order, value_column
 from trueval.files.source.decompression import shielded
 from trueval.files.source.encoding import decoding_error
 from trueval.files.source.line_limits import LINE
-from trueval.files.source.memory_estimate import Cost, check_cost
-from trueval.files.source.source_bytes import Content
+from trueval.files.source.memory_estimate import MemoryCost, check_cost
+from trueval.files.source.source_bytes import SourceBytes
 from trueval.files.tabular.csv_records import Records, find_records
 from trueval.files.trec.row_forms import first_line, first_offset
 
@@ -43,7 +43,7 @@ def sniff_delimiter(line: str) -> str:
     return next((c for c in "\t,;" if c in line), " ")
 
 
-def read_delimited(content: Content, kind: Kind, facets: bool = False) -> Table:
+def read_delimited(content: SourceBytes, kind: Kind, facets: bool = False) -> RowTable:
     """Read text whose first line names the columns; quotes are those of csv.
 
     Spaces around fields are dropped where the header line has them too ("a, b, c"); else they belong to the field.
@@ -57,7 +57,7 @@ def read_delimited(content: Content, kind: Kind, facets: bool = False) -> Table:
         raise undecodable
     header = first_line(content)
     delimiter = sniff_delimiter(header)
-    cost = Cost(BYTE, ((b"\n", RECORD), (delimiter.encode(), FIELD), (b'"', QUOTE)))
+    cost = MemoryCost(BYTE, ((b"\n", RECORD), (delimiter.encode(), FIELD), (b'"', QUOTE)))
     check_cost(cost, content.data, content.source)
     start = first_offset(content.data)
     body, before = content.data[start:], content.data.count(b"\n", 0, start)
@@ -133,7 +133,7 @@ def _without_empty_lines(strings: pl.DataFrame | None, records: Records, body: b
     raise Place(source).error(f"only {read} of {len(records.lines) - 1} rows can be read. Give another format.")
 
 
-def _judgments_note(names: list[str], kind: Kind, table: Table) -> tuple[str, ...]:
+def _judgments_note(names: list[str], kind: Kind, table: RowTable) -> tuple[str, ...]:
     """Remark on the columns of BEIR's judgments with few whole scores, given as a run."""
     if kind != "run" or "corpusid" not in map(squash, names) or table.frame.is_empty():
         return ()
@@ -151,7 +151,7 @@ def _judgments_note(names: list[str], kind: Kind, table: Table) -> tuple[str, ..
 
 def canonical_table(
     frame: pl.DataFrame, kind: Kind, source: str, facets: bool = False, line: Callable[[int], int] | None = None
-) -> Table:
+) -> RowTable:
     """Give the columns of a frame their canonical names and types.
 
     A run with ranks and no scores gets score = -rank.
@@ -161,7 +161,7 @@ def canonical_table(
     """
     header = Place(source, None if line is None else line(-1))  # row -1 is the header line
     columns = pick_columns(frame.columns, kind, header, facets)
-    table = Table(frame, source, line)
+    table = RowTable(frame, source, line)
     value = value_column(kind)
     picked = [as_ids(frame[columns[name]], name, source) for name in ("query_id", "doc_id", "facet") if name in columns]
     notes: tuple[str, ...] = ()
@@ -177,10 +177,10 @@ def canonical_table(
     result = pl.DataFrame(picked)
     if value not in columns:
         result = result.with_columns(score=-pl.col("rank").cast(pl.Float64))
-    return Table(in_canonical_order(result), source, line, notes)
+    return RowTable(in_canonical_order(result), source, line, notes)
 
 
-def _numbers(table: Table, column: str, name: str) -> tuple[pl.Series, tuple[str, ...]]:
+def _numbers(table: RowTable, column: str, name: str) -> tuple[pl.Series, tuple[str, ...]]:
     raw = table.frame[column]
     numbers = as_numbers(raw, name, table.source)
     unparsed = numbers.is_null()
@@ -193,7 +193,7 @@ def _numbers(table: Table, column: str, name: str) -> tuple[pl.Series, tuple[str
     return numbers, ()
 
 
-def _ranks(table: Table, column: str, needed: bool) -> tuple[list[pl.Series], tuple[str, ...]]:
+def _ranks(table: RowTable, column: str, needed: bool) -> tuple[list[pl.Series], tuple[str, ...]]:
     numbers = as_numbers(table.frame[column], "rank", table.source)
     wrong = (numbers.is_null() | (numbers != numbers.round()) | ~numbers.is_finite()).fill_null(value=True)
     if not wrong.any():

@@ -30,7 +30,7 @@ COLUMN_META, PATH, VALUES, DATA_PAGE, DICTIONARY_PAGE = 3, 3, 5, 9, 11
 UNPACKED, PACKED, DATA_HEADER, DICTIONARY_HEADER, DATA_HEADER_2 = 2, 3, 5, 7, 8
 
 
-class DamageError(Exception):
+class ParquetDamageError(Exception):
     """The file contradicts itself."""
 
 
@@ -46,7 +46,7 @@ class _Reader:
 
     def skip(self, count: int) -> None:
         if count < 0 or self.at + count > self.end:
-            raise DamageError("a length runs past the end")
+            raise ParquetDamageError("a length runs past the end")
         self.at += count
 
     def varint(self) -> int:
@@ -58,7 +58,7 @@ class _Reader:
                 return value
             shift += 7
             if shift > 63:
-                raise DamageError("an integer has too many bytes")
+                raise ParquetDamageError("an integer has too many bytes")
 
     def integer(self) -> int:
         value = self.varint()
@@ -66,7 +66,7 @@ class _Reader:
 
     def struct(self, depth: int = 0) -> Fields:
         if depth > DEEPEST:
-            raise DamageError("nested too deep")
+            raise ParquetDamageError("nested too deep")
         fields: Fields = {}
         number = 0
         while (head := self.take(1)[0]) & 0x0F != STOP:
@@ -89,15 +89,15 @@ class _Reader:
             return self.list_of(depth)
         if kind == STRUCT:
             return self.struct(depth)
-        raise DamageError("an unknown type")  # maps are in no structure read here
+        raise ParquetDamageError("an unknown type")  # maps are in no structure read here
 
     def list_of(self, depth: int) -> list[Any]:
         if depth > DEEPEST:
-            raise DamageError("nested too deep")
+            raise ParquetDamageError("nested too deep")
         head = self.take(1)[0]
         count = head >> 4 if head >> 4 != 15 else self.varint()
         if count > self.end - self.at:
-            raise DamageError("a list is longer than the file")
+            raise ParquetDamageError("a list is longer than the file")
         return [self.value(head & 0x0F, depth + 1, in_list=True) for _ in range(count)]
 
 
@@ -121,7 +121,7 @@ def check_sizes(data: bytes, source: str) -> None:
         check_memory(sum(_cost(data, group) for group in groups) + len(data), Place(source), held=len(data))
 
 
-class Group(NamedTuple):
+class RowGroup(NamedTuple):
     """A row group of a file.
 
     Attributes:
@@ -133,7 +133,7 @@ class Group(NamedTuple):
     cost: int
 
 
-def checked_groups(data: Data, source: str, names: Container[str] | None = None) -> list[Group]:
+def checked_groups(data: Data, source: str, names: Container[str] | None = None) -> list[RowGroup]:
     """Check the sizes of a file that is read row group by row group.
 
     Args:
@@ -148,7 +148,7 @@ def checked_groups(data: Data, source: str, names: Container[str] | None = None)
         found = []
         for group in _groups(data):
             check_memory(group[GROUP_ROWS] * ROW, Place(source))
-            found.append(Group(group[GROUP_ROWS], _cost(data, group, names)))
+            found.append(RowGroup(group[GROUP_ROWS], _cost(data, group, names)))
             check_memory(found[-1].cost, Place(source))
         return found
 
@@ -159,8 +159,8 @@ def _naming_damage(source: str) -> Iterator[None]:
         yield
     except InputError:  # is a ValueError, too
         raise
-    except (DamageError, AttributeError, TypeError, LookupError, ValueError) as error:
-        reason = str(error) if isinstance(error, DamageError) else "its footer is not one"
+    except (ParquetDamageError, AttributeError, TypeError, LookupError, ValueError) as error:
+        reason = str(error) if isinstance(error, ParquetDamageError) else "its footer is not one"
         raise Place(source).error(
             f"the parquet file is truncated or damaged ({reason}). Copy or write it again."
         ) from None
@@ -171,7 +171,7 @@ def _groups(data: Data) -> list[Fields]:
     footer = _footer(data)
     groups: list[Fields] = footer.get(ROW_GROUPS, [])
     if sum(_natural(group, GROUP_ROWS) for group in groups) != _natural(footer, ROWS):
-        raise DamageError("the numbers of rows differ")
+        raise ParquetDamageError("the numbers of rows differ")
     return groups
 
 
@@ -187,18 +187,18 @@ def _cost(data: Data, group: Fields, names: Container[str] | None = None) -> int
 
 def _footer(data: Data) -> Fields:
     if len(data) < len(MAGIC) + TAIL or data[-len(MAGIC) :] != MAGIC:
-        raise DamageError("it does not end in PAR1")
+        raise ParquetDamageError("it does not end in PAR1")
     end = len(data) - TAIL
     start = end - int.from_bytes(data[end : end + 4], "little")
     if start < len(MAGIC):
-        raise DamageError("its footer is longer than the file")
+        raise ParquetDamageError("its footer is longer than the file")
     return _Reader(data, start, end).struct()
 
 
 def _natural(fields: Fields, number: int) -> int:
     value = fields[number]
     if not isinstance(value, int) or value < 0:
-        raise DamageError("a number of rows or bytes is below 0")
+        raise ParquetDamageError("a number of rows or bytes is below 0")
     return value
 
 
@@ -209,10 +209,10 @@ def _check_column(data: Data, column: Fields) -> int:
     for page in _pages(data, meta, values):
         unpacked += page.unpacked
         if page.is_dictionary and page.values > page.unpacked:  # each entry takes a byte at least
-            raise DamageError("a dictionary has more entries than bytes")
+            raise ParquetDamageError("a dictionary has more entries than bytes")
         values -= 0 if page.is_dictionary else page.values
     if values:
-        raise DamageError("the numbers of values differ")
+        raise ParquetDamageError("the numbers of values differ")
     return unpacked
 
 

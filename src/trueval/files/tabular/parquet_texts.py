@@ -16,7 +16,7 @@ from trueval.errors import Place
 from trueval.files.columns import as_ids
 from trueval.files.source.fingerprints import CHANGED, HashedStream, recorder
 from trueval.files.source.source_bytes import EMPTY, can_be_read_once, file_state, opening
-from trueval.files.tabular.parquet_sizes import Group, checked_groups
+from trueval.files.tabular.parquet_sizes import RowGroup, checked_groups
 from trueval.files.texts.text_row import ID_KEYS, TextRow
 from trueval.forks import need_polars
 from trueval.printable import encodable
@@ -67,10 +67,10 @@ def _frames(path: Path, label: str, fields: Sequence[str] | None) -> Iterator[pl
         start += rows
 
 
-def _slices(groups: Iterable[Group]) -> Iterator[int]:
+def _slices(groups: Iterable[RowGroup]) -> Iterator[int]:
     """How many rows to read at once: small row groups together, for each look at a file reads its footer again.
 
-    >>> list(_slices([Group(2, 8), Group(3, 8), Group(ROWS + 7, 8), Group(1, LARGE), Group(1, 1)]))
+    >>> list(_slices([RowGroup(2, 8), RowGroup(3, 8), RowGroup(ROWS + 7, 8), RowGroup(1, LARGE), RowGroup(1, 1)]))
     [5, 262144, 7, 1, 1]
     """
     rows = cost = 0
@@ -86,7 +86,7 @@ def _slices(groups: Iterable[Group]) -> Iterator[int]:
         yield rows
 
 
-def _checked(path: Path, label: str, names: Container[str] | None) -> list[Group]:
+def _checked(path: Path, label: str, names: Container[str] | None) -> list[RowGroup]:
     """The row groups, once its sizes are checked; the file is mapped, and its texts are not looked at."""
     with path.open("rb") as file:
         if not os.fstat(file.fileno()).st_size:

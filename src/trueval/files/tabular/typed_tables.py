@@ -9,14 +9,14 @@ from typing import Any
 import polars as pl
 
 from trueval.errors import Place
-from trueval.files.frame import Kind, Table
-from trueval.files.source.source_bytes import Content
+from trueval.files.frame import Kind, RowTable
+from trueval.files.source.source_bytes import SourceBytes
 from trueval.files.tabular import arrow_sizes, parquet_sizes
 from trueval.files.tabular.delimited_text import canonical_table
 from trueval.forks import need_polars
 
 
-def read_parquet(content: Content, kind: Kind, facets: bool = False) -> Table:
+def read_parquet(content: SourceBytes, kind: Kind, facets: bool = False) -> RowTable:
     """Read a parquet file.
 
     Raises:
@@ -26,7 +26,7 @@ def read_parquet(content: Content, kind: Kind, facets: bool = False) -> Table:
     return canonical_table(_load(content, pl.read_parquet, "parquet"), kind, content.source, facets)
 
 
-def read_arrow(content: Content, kind: Kind, facets: bool = False) -> Table:
+def read_arrow(content: SourceBytes, kind: Kind, facets: bool = False) -> RowTable:
     """Read an Arrow IPC (feather) file.
 
     Raises:
@@ -36,7 +36,7 @@ def read_arrow(content: Content, kind: Kind, facets: bool = False) -> Table:
     return canonical_table(_load(content, pl.read_ipc, "Arrow"), kind, content.source, facets)
 
 
-def _load(content: Content, reader: Callable[..., pl.DataFrame], words: str) -> pl.DataFrame:
+def _load(content: SourceBytes, reader: Callable[..., pl.DataFrame], words: str) -> pl.DataFrame:
     try:
         return reader(io.BytesIO(content.data))  # a path would let polars map the file, which may change under it
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
@@ -46,7 +46,7 @@ def _load(content: Content, reader: Callable[..., pl.DataFrame], words: str) -> 
         ) from error
 
 
-def read_frame(frame: Any, kind: Kind, facets: bool = False) -> Table:
+def read_frame(frame: Any, kind: Kind, facets: bool = False) -> RowTable:
     """Read a frame of polars, pandas, pyarrow, or anything with the Arrow C stream.
 
     Raises:

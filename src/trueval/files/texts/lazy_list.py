@@ -10,14 +10,14 @@ TOLD: Final = 1 << 10  # items between two words on how many are done
 Item_co = TypeVar("Item_co", covariant=True)
 
 
-class Made(Sequence[Item_co]):
+class LazyList(Sequence[Item_co]):
     """A sequence of which a function makes each item.
 
     Args:
         count: how many items there are.
         make: from a place, 0 for the first, to the item.
 
-    >>> squares = Made(4, lambda place: place * place)
+    >>> squares = LazyList(4, lambda place: place * place)
     >>> squares[3], squares[-1], squares[1:3], list(squares)
     (9, 9, [1, 4], [0, 1, 4, 9])
     """
@@ -43,7 +43,7 @@ class Made(Sequence[Item_co]):
         return map(self._make, range(self._count))
 
 
-class Watched(Sequence[Item_co]):
+class ProgressList(Sequence[Item_co]):
     """A sequence that tells how far somebody is who goes through it.
 
     Args:
@@ -51,7 +51,7 @@ class Watched(Sequence[Item_co]):
         tell: called with the number of items that are done.
 
     >>> told = []
-    >>> list(Watched("abc", told.append)), told
+    >>> list(ProgressList("abc", told.append)), told
     (['a', 'b', 'c'], [3])
     """
 

@@ -18,7 +18,7 @@ HIDDEN: Final = (".", "_")  # .part-0.jsonl.crc, _SUCCESS: what Hadoop and Spark
 SHOWN: Final = 3
 
 
-class Parts(NamedTuple):
+class TextFiles(NamedTuple):
     """The files that hold texts.
 
     Attributes:
@@ -44,7 +44,7 @@ class Parts(NamedTuple):
         return f"{folder}: {len(self.others)} files are no texts and are not read, such as {shown}."
 
 
-def find_parts(folder: Path, name: str) -> Parts:
+def find_parts(folder: Path, name: str) -> TextFiles:
     """The files of the texts that a collection calls by a name, "corpus" or "queries".
 
     Args:
@@ -66,14 +66,14 @@ def find_parts(folder: Path, name: str) -> Parts:
     return parts_of(there[0] if there else folder / f"{name}.jsonl")
 
 
-def parts_of(place: Path) -> Parts:
+def parts_of(place: Path) -> TextFiles:
     """The files of texts that a path means: itself, or its parts where it is a folder.
 
     Raises:
         InputError: a folder cannot be read, has no parts, or such of two kinds.
     """
     if not place.is_dir():
-        return Parts((place,))
+        return TextFiles((place,))
     said = Place(encodable(str(place)))
     with opening(said):
         inside = sorted(
@@ -85,4 +85,4 @@ def parts_of(place: Path) -> Parts:
     kinds = {path.suffix == PARQUET for path in paths}
     if len(kinds) > 1:
         raise said.error("it holds lines and parquet. All parts must be of one kind. Move the others away.")
-    return Parts(paths, tuple(encodable(path.name) for path in inside if path not in set(paths)))
+    return TextFiles(paths, tuple(encodable(path.name) for path in inside if path not in set(paths)))

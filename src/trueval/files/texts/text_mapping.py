@@ -26,7 +26,7 @@ TOGETHER: Final = 64  # rows that are taken at once; few, for each may be large
 LARGE: Final = 1 << 24  # characters that a batch may have before it is full
 
 
-class Gathered(NamedTuple):
+class TextMapping(NamedTuple):
     """Texts by id.
 
     Attributes:
@@ -44,7 +44,7 @@ class Gathered(NamedTuple):
 
 def gather(
     rows: Iterable[TextRow], text_of: Callable[[Mapping[str, Any]], str], tell: Callable[[int], object] | None = None
-) -> Gathered:
+) -> TextMapping:
     """Hold the text of each row, in one pass.
 
     Args:
@@ -58,7 +58,7 @@ def gather(
 
     >>> rows = [TextRow("made", 0, "a", {"text": "x"}, False), TextRow("made", 1, "b", {}, False)]
     >>> gather(rows, lambda values: values.get("text", ""))
-    Gathered(texts={'a': 'x', 'b': ''}, empty=1, example='b', keys=('text',))
+    TextMapping(texts={'a': 'x', 'b': ''}, empty=1, example='b', keys=('text',))
     """
     held, coming = _Held(), iter(rows)
     try:
@@ -126,7 +126,7 @@ class _Held:
                 self.jumps.append((at, row.source, row.number, row.has_lines))
             following = row.source, row.number + 1
 
-    def done(self) -> Gathered:
+    def done(self) -> TextMapping:
         """All texts.
 
         Raises:
@@ -138,7 +138,7 @@ class _Held:
             texts = dict(zip(self.ids, self.texts, strict=True))
         else:
             texts, self.writer = self.writer.done(hashes, order), None
-        return Gathered(texts, self.empty, self.example, self.keys)
+        return TextMapping(texts, self.empty, self.example, self.keys)
 
     def close(self) -> None:
         """Give up what nobody will read."""

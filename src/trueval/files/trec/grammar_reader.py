@@ -7,11 +7,11 @@ import polars as pl
 
 from trueval.errors import Place
 from trueval.files.columns import lost_values, may_have_lost, refuse_equal_integers
-from trueval.files.frame import Kind, Table, in_canonical_order
+from trueval.files.frame import Kind, RowTable, in_canonical_order
 from trueval.files.source.encoding import decoding_error, shown
 from trueval.files.source.line_parts import PART
-from trueval.files.source.memory_estimate import Cost, check_cost
-from trueval.files.source.source_bytes import Content
+from trueval.files.source.memory_estimate import MemoryCost, check_cost
+from trueval.files.source.source_bytes import SourceBytes
 from trueval.files.trec.long_rows import refuse_cut_line, refuse_shifted_rows, row_of
 from trueval.files.trec.regular_reader import has_nulls, parse_rows
 from trueval.files.trec.row_forms import MOST_FIELDS, RowForm, find_row_form, first_fields, settle_third_column
@@ -19,10 +19,10 @@ from trueval.files.trec.separators import RegularText, make_regular
 from trueval.threads import in_threads
 
 DEL = 0x7F
-CAREFUL = Cost(3.5, ((b"\n", 120),))  # measured: docs/files.md
+CAREFUL = MemoryCost(3.5, ((b"\n", 120),))  # measured: docs/files.md
 
 
-def read_trec(content: Content, kind: Kind, facets: bool = False) -> Table:
+def read_trec(content: SourceBytes, kind: Kind, facets: bool = False) -> RowTable:
     """Read text of the grammar in trueval.files.trec, and make it regular first.
 
     Args:
@@ -42,7 +42,7 @@ def read_trec(content: Content, kind: Kind, facets: bool = False) -> Table:
         raise error
     regular = make_regular(content.data)
     lines = regular.lines  # so that the table keeps these alone in memory, and not the text
-    table = Table(pl.DataFrame(), content.source, lambda row: int(lines[row]))
+    table = RowTable(pl.DataFrame(), content.source, lambda row: int(lines[row]))
     _refuse_wrong_width(regular, form, table)
     if form.text_may_follow:
         refuse_shifted_rows(regular, fields[1], table)
@@ -53,7 +53,7 @@ def read_trec(content: Content, kind: Kind, facets: bool = False) -> Table:
     return _finish(frame, regular.text, form, table)
 
 
-def _parse_numbers_apart(text: bytes, form: RowForm, table: Table) -> pl.DataFrame:
+def _parse_numbers_apart(text: bytes, form: RowForm, table: RowTable) -> pl.DataFrame:
     """Find the row at fault; or, where only ranks do not parse, read the rest."""
     frame = parse_rows(text, " ", form, columns=form.needed, strings=True, more=True)
     if frame is None:
@@ -73,7 +73,7 @@ def _parse_numbers_apart(text: bytes, form: RowForm, table: Table) -> pl.DataFra
     return frame
 
 
-def _refuse_wrong_width(regular: RegularText, form: RowForm, table: Table) -> None:
+def _refuse_wrong_width(regular: RegularText, form: RowForm, table: RowTable) -> None:
     most = MOST_FIELDS if form.text_may_follow else form.fewest
     wrong = (regular.widths < form.fewest) | (regular.widths > most)
     if wrong.any():
@@ -84,7 +84,7 @@ def _refuse_wrong_width(regular: RegularText, form: RowForm, table: Table) -> No
         )
 
 
-def _finish(frame: pl.DataFrame, text: bytes, form: RowForm, table: Table) -> Table:
+def _finish(frame: pl.DataFrame, text: bytes, form: RowForm, table: RowTable) -> RowTable:
     numbers = frame[form.numbers[0]]
     notes: tuple[str, ...] = ()
     if may_have_lost(numbers):  # some are infinite, 0 or large, which may have been written as something else
@@ -100,4 +100,4 @@ def _finish(frame: pl.DataFrame, text: bytes, form: RowForm, table: Table) -> Ta
     # check_text has refused all other control characters than DEL and separators.
     chunks = np.array_split(np.frombuffer(text, np.uint8), -(-len(text) // PART))
     plain = all(in_threads(lambda chunk: bool(chunk.max() < DEL), chunks))
-    return Table(in_canonical_order(frame), table.source, table.line, notes + more, plain)
+    return RowTable(in_canonical_order(frame), table.source, table.line, notes + more, plain)

@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.errors import InputError, Place
-from trueval.files.frame import Table
+from trueval.files.frame import RowTable
 from trueval.files.source.decompression import shielded
 from trueval.files.source.encoding import line_at, shown
 from trueval.files.trec.row_forms import RUN_WORDS
@@ -35,7 +35,7 @@ def is_number(field: str) -> bool:
     return IS_NUMBER.fullmatch(field) is not None
 
 
-def refuse_shifted_rows(regular: RegularText, second: str, table: Table) -> None:
+def refuse_shifted_rows(regular: RegularText, second: str, table: RowTable) -> None:
     """Refuse a row whose fields are shifted by a space inside an id, and a line that holds two rows.
 
     Args:
@@ -82,11 +82,11 @@ SHIFTED = (
 JOINED = "two rows on one line. A newline was lost. Correct the line"
 
 
-def _error(row: int, text: bytes, table: Table, reason: str) -> InputError:
+def _error(row: int, text: bytes, table: RowTable, reason: str) -> InputError:
     return table.error(row, f"{reason} ({shown(row_of(text, row))}). It must be: {RUN_WORDS}.")
 
 
-def _refuse_match(pattern: str, text: bytes, table: Table, reason: str) -> None:
+def _refuse_match(pattern: str, text: bytes, table: RowTable, reason: str) -> None:
     found = re.compile(pattern.encode(), re.MULTILINE).search(text)
     if found is not None:
         raise _error(text.count(b"\n", 0, found.start()), text, table, reason)

@@ -16,11 +16,11 @@ import polars as pl
 
 from trueval.errors import InputError, Place
 from trueval.files.columns import loses_values, may_have_lost
-from trueval.files.frame import CANONICAL_COLUMNS, Kind, Stretches, Table, count_lines_from_one, in_canonical_order
+from trueval.files.frame import CANONICAL_COLUMNS, Kind, RowTable, Stretches, count_lines_from_one, in_canonical_order
 from trueval.files.source.decompression import BOM, shielded
 from trueval.files.source.encoding import find_long_line
 from trueval.files.source.line_parts import PART, LineParts
-from trueval.files.source.memory_estimate import Cost, check_memory
+from trueval.files.source.memory_estimate import MemoryCost, check_memory
 from trueval.files.trec.kernel.scan import scan_text
 from trueval.files.trec.long_rows import is_number
 from trueval.files.trec.row_forms import RowForm, find_row_form, first_fields, settle_third_column
@@ -28,7 +28,7 @@ from trueval.files.trec.separators import count_rows
 from trueval.threads import in_threads
 
 DEL = 0x7F
-REGULAR = Cost(3.5, ((b"\n", 120),))  # measured: docs/files.md
+REGULAR = MemoryCost(3.5, ((b"\n", 120),))  # measured: docs/files.md
 
 
 class _Rows(NamedTuple):
@@ -38,7 +38,7 @@ class _Rows(NamedTuple):
     plain: bool
 
 
-def read_regular(text: LineParts, kind: Kind, facets: bool = False) -> Table | None:
+def read_regular(text: LineParts, kind: Kind, facets: bool = False) -> RowTable | None:
     """Read a regular text with the columns of read_trec.
 
     Args:
@@ -80,7 +80,7 @@ def read_regular(text: LineParts, kind: Kind, facets: bool = False) -> Table | N
         return None
     frame, notes = settle_third_column(pl.concat(part.frame for part in whole), form, head.source)
     plain = all(part.plain for part in whole)
-    return Table(in_canonical_order(frame), head.source, count_lines_from_one, notes, plain)
+    return RowTable(in_canonical_order(frame), head.source, count_lines_from_one, notes, plain)
 
 
 def _cost(text: LineParts) -> int:
@@ -88,12 +88,12 @@ def _cost(text: LineParts) -> int:
     return sum(REGULAR.of(text.look(part)) for part in text.cut(PART))
 
 
-def _settle(documents: pl.DataFrame, stretches: Stretches, kind: Kind, form: RowForm, source: str) -> Table:
+def _settle(documents: pl.DataFrame, stretches: Stretches, kind: Kind, form: RowForm, source: str) -> RowTable:
     """Make a table of what the kernel read; a column of queries only where somebody will look at it."""
     if kind == "run" and not form.third_is_rank_or_score:
-        return Table(documents, source, count_lines_from_one, plain=True, stretches=stretches)
+        return RowTable(documents, source, count_lines_from_one, plain=True, stretches=stretches)
     frame, notes = settle_third_column(stretches.before(documents), form, source)
-    return Table(in_canonical_order(frame), source, count_lines_from_one, notes, plain=True)
+    return RowTable(in_canonical_order(frame), source, count_lines_from_one, notes, plain=True)
 
 
 def _parse_part(text: bytes, separator: str, form: RowForm, width: int) -> _Rows | None:

@@ -10,7 +10,7 @@ import polars as pl
 
 from trueval.errors import Place
 from trueval.files.frame import Kind
-from trueval.files.source.source_bytes import EMPTY, Content
+from trueval.files.source.source_bytes import EMPTY, SourceBytes
 
 FIRST_LINE = re.compile(rb"^[ \t\r\v\f]*([^#\s][^\n\r]*)", re.MULTILINE)
 RUN_WORDS = "query Q0 document rank score tag"
@@ -49,7 +49,7 @@ class RowForm:
         return max(self.names.index(name) for name in self.needed) + 1
 
 
-def first_line(content: Content) -> str:
+def first_line(content: SourceBytes) -> str:
     """Give the first line that is neither empty nor a comment.
 
     Raises:
@@ -71,7 +71,7 @@ def first_offset(data: bytes) -> int:
     return found.start() if found else 0
 
 
-def first_fields(content: Content) -> list[str]:
+def first_fields(content: SourceBytes) -> list[str]:
     """Split the first line at its separators."""
     return [field for field in re.split(r"[ \t\r\v\f]+", first_line(content)) if field]
 

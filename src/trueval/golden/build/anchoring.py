@@ -21,7 +21,7 @@ from trueval.report.number_texts import counted
 SHOWN: Final = 3  # ids of questions that are named
 
 
-class Anchored(NamedTuple):
+class AnchoredJudgments(NamedTuple):
     """Judgments of another cut of the corpus.
 
     Attributes:
@@ -64,7 +64,7 @@ class Anchored(NamedTuple):
         return told
 
 
-class Changed(NamedTuple):
+class CollectionChanges(NamedTuple):
     """What a collection has become since a golden set was built from it.
 
     Attributes:
@@ -110,7 +110,7 @@ def in_other_words(queries: Sequence[str]) -> str:
     return f"{counted(len(queries), 'query is', 'queries are')} asked in other words than were judged ({shown}{more})"
 
 
-def changed(golden: GoldenSet, collection: Collection) -> Changed:
+def changed(golden: GoldenSet, collection: Collection) -> CollectionChanges:
     """What a collection has become since.
 
     Args:
@@ -119,12 +119,12 @@ def changed(golden: GoldenSet, collection: Collection) -> Changed:
     """
     judged, reworded = _judged(golden), _reworded(golden, collection)
     if texts_with_ids_hash(collection.documents) == golden.about["collection"]["sha256"]["documents"]:
-        return Changed(True, len(judged), 0, reworded)
+        return CollectionChanges(True, len(judged), 0, reworded)
     known = _ids_by_text(collection, {each["text"] for each in judged})
-    return Changed(False, len(judged), sum(each["text"] not in known for each in judged), reworded)
+    return CollectionChanges(False, len(judged), sum(each["text"] not in known for each in judged), reworded)
 
 
-def anchored(golden: GoldenSet, collection: Collection) -> Anchored:
+def anchored(golden: GoldenSet, collection: Collection) -> AnchoredJudgments:
     """The judgments for another cut of the corpus: a label stays with its question and its text.
 
     Args:
@@ -156,10 +156,10 @@ def anchored(golden: GoldenSet, collection: Collection) -> Anchored:
     )
     unread = len({each["query"] for each in asked} - set(collection.queries))
     counts = (len(asked) - found.lost, found.moved, found.lost, reworded, len(judged) - len(asked), unread)
-    return Anchored(Judgments.from_frame(frame), *counts, collection.notes)
+    return AnchoredJudgments(Judgments.from_frame(frame), *counts, collection.notes)
 
 
-def anchor(folder: Path, collection: str, out: Path, *, queries: str | None = None) -> Anchored:
+def anchor(folder: Path, collection: str, out: Path, *, queries: str | None = None) -> AnchoredJudgments:
     """Write the judgments of a golden set for another cut of its corpus; what `trueval golden anchor` does.
 
     Args:

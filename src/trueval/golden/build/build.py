@@ -22,9 +22,9 @@ import polars as pl
 
 from trueval.collection import Collection
 from trueval.errors import InputError, PolicyError, nearest
-from trueval.golden.build.build_estimate import ENDLESS, Estimate, Known, estimate
-from trueval.golden.build.build_runner import Work
-from trueval.golden.build.golden_plan import Plan
+from trueval.golden.build.build_estimate import ENDLESS, GoldenState, TaskEstimate, estimate
+from trueval.golden.build.build_runner import BuildRunner
+from trueval.golden.build.golden_plan import GoldenPlan
 from trueval.golden.build.golden_set import GoldenSet, finish
 from trueval.golden.build.golden_tables import JUDGE_REWRITES
 from trueval.golden.build.grade import questions_of
@@ -40,7 +40,7 @@ from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.retrieval.pipeline.pipeline_estimate import ModelCounts, ModelTexts
 from trueval.retrieval.pipeline.rewriting import rewritten
 from trueval.retrieval.pipeline.stage_resources import Begin, nobody, shared_work
-from trueval.retrieval.pipeline.stage_runner import Work as Retrieval
+from trueval.retrieval.pipeline.stage_runner import StageRunner as Retrieval
 
 LEDGER: Final = "ledger.sqlite"
 POOLS: Final = "pool.parquet"
@@ -53,7 +53,7 @@ SENT: Final = "calls.jsonl"  # every attempt that was sent, those that failed to
 
 
 def build(
-    plan: Plan,
+    plan: GoldenPlan,
     out: Path,
     *,
     until: str | None = None,
@@ -88,7 +88,7 @@ def build(
     with opened_ledger(ledger or out / LEDGER) as book:
         if "grade" in names and not book.totals().calls:
             _check_ready(chosen)
-        work = Work(plan, out, collection, chosen, book, account, cache, begin or nobody)
+        work = BuildRunner(plan, out, collection, chosen, book, account, cache, begin or nobody)
         if "pool" not in work.done(names):
             if "grade" in names:
                 check_labels(chosen, plan, collection)
@@ -108,7 +108,7 @@ def _check_ready(judge: Judge) -> None:
         judge.check_key()
 
 
-class Estimates(NamedTuple):
+class BuildEstimate(NamedTuple):
     """What a golden set takes, of which nothing is asked.
 
     Attributes:
@@ -119,7 +119,7 @@ class Estimates(NamedTuple):
         models: what goes through models, so that pools are found.
     """
 
-    tasks: tuple[Estimate, ...]
+    tasks: tuple[TaskEstimate, ...]
     spent: float
     max_cost: float | None
     notes: tuple[str, ...] = ()
@@ -129,7 +129,7 @@ class Estimates(NamedTuple):
         """A line for each task, and one for all."""
         paid = [each for each in self.tasks if each.tokens_in is not None]
         services = [each for each in self.models if each.calls]
-        every: list[Estimate | ModelTexts] = [*self.tasks, *services]
+        every: list[TaskEstimate | ModelTexts] = [*self.tasks, *services]
         limit = "" if self.max_cost is None else f", of at most {self.max_cost:g}"
         most = "at most " * any(each.most for each in every)
         total = f"in all: {most}{sum(each.calls for each in every):,} calls"
@@ -144,20 +144,20 @@ class Estimates(NamedTuple):
         return {**self._asdict(), "tasks": tasks, "notes": list(self.notes), "models": models}
 
 
-def _price(parts: Sequence[Estimate | ModelTexts]) -> str:
+def _price(parts: Sequence[TaskEstimate | ModelTexts]) -> str:
     """What parts cost together, in words."""
     return in_words(summed(each.cost for each in parts), summed(each.at_most for each in parts)).removeprefix("for ")
 
 
 def dry_run(
-    plan: Plan,
+    plan: GoldenPlan,
     out: Path,
     *,
     ledger: Path,
     max_cost: float | None = None,
     until: str | None = None,
     cache: Path | None = None,
-) -> Estimates:
+) -> BuildEstimate:
     """What a golden set takes; nothing is asked, and nothing is written. What cannot run is refused.
 
     Args:
@@ -178,8 +178,10 @@ def dry_run(
     account = opened_account(out / SENT, limit)
     judge = make_judge(plan.judge, collection, account, plan.seed)
     with known_ledger(ledger) as book:
-        done = [] if book is None else Work(plan, out, collection, judge, book, account, None, nobody).done(names)
-        known = Known(
+        done = (
+            [] if book is None else BuildRunner(plan, out, collection, judge, book, account, None, nobody).done(names)
+        )
+        known = GoldenState(
             names,
             [name for name in names if name not in done],
             pools_of(pl.read_parquet(out / POOLS)) if "pool" in done else None,
@@ -189,10 +191,12 @@ def dry_run(
         notes = _checked(plan, known, collection, judge, cache)
         tasks = tuple(estimate(plan, known, collection, judge, book))
         models = _searching(plan, collection, cache) if "pool" in known.left else ()
-        return Estimates(tasks, account.spent, limit, notes, models)
+        return BuildEstimate(tasks, account.spent, limit, notes, models)
 
 
-def _checked(plan: Plan, known: Known, collection: Collection, judge: Judge, cache: Path | None) -> tuple[str, ...]:
+def _checked(
+    plan: GoldenPlan, known: GoldenState, collection: Collection, judge: Judge, cache: Path | None
+) -> tuple[str, ...]:
     """Refuse what cannot run, as far as it is known before anything is made; remarks on what may not.
 
     Raises:
@@ -216,7 +220,7 @@ def _checked(plan: Plan, known: Known, collection: Collection, judge: Judge, cac
     return ()
 
 
-def _searching(plan: Plan, collection: Collection, cache: Path | None) -> tuple[ModelTexts, ...]:
+def _searching(plan: GoldenPlan, collection: Collection, cache: Path | None) -> tuple[ModelTexts, ...]:
     """What goes through the models that find the pools; queries that a judge rewrites are taken to be as long."""
     unknown = plan.rewrite == JUDGE_REWRITES
     queries = collection.queries if unknown else rewritten(collection.queries, plan.rewrite)
@@ -227,7 +231,7 @@ def _searching(plan: Plan, collection: Collection, cache: Path | None) -> tuple[
     return tuple(replace(each, at_most=None) if unknown and each.calls else each for each in found)
 
 
-def stages_of(plan: Plan, until: str | None = None) -> tuple[str, ...]:
+def stages_of(plan: GoldenPlan, until: str | None = None) -> tuple[str, ...]:
     """The stages that a plan asks for, in their order.
 
     Args:

@@ -17,11 +17,11 @@ from typing import Final, NamedTuple
 
 from trueval.collection import Collection as Texts
 from trueval.errors import TruevalWarning
-from trueval.golden.build.golden_plan import Plan
+from trueval.golden.build.golden_plan import GoldenPlan
 from trueval.golden.build.golden_tables import JUDGE_REWRITES
-from trueval.golden.build.grade import Grading, questions_of
+from trueval.golden.build.grade import GradingSettings, questions_of
 from trueval.golden.build.pooling import SOURCES
-from trueval.golden.build.refine_pools import Refining
+from trueval.golden.build.refine_pools import RefinementSettings
 from trueval.golden.build.regrade import REGRADED, once_more
 from trueval.golden.build.rounds import rng_of
 from trueval.golden.build.steadiness import again_of
@@ -39,7 +39,7 @@ ENDLESS: Final = (
 SAMPLED: Final = 20  # queries of which tokens are counted; of the others they are taken to be as many
 
 
-class Estimate(NamedTuple):
+class TaskEstimate(NamedTuple):
     """What a task of a judge takes.
 
     Attributes:
@@ -69,9 +69,9 @@ class Estimate(NamedTuple):
     def sentence(self) -> str:
         """One line.
 
-        >>> Estimate("grade", 12, 0, 96, 9_000, 600, 0.0042, False, answers=9, at_most=0.02).sentence()[34:]
+        >>> TaskEstimate("grade", 12, 0, 96, 9_000, 600, 0.0042, False, answers=9, at_most=0.02).sentence()[34:]
         'about 9,000 tokens out and 600 back (as in 9 earlier answers), about 0.0042, at most 0.02.'
-        >>> Estimate("order", 1200, 0, 6000, None, None, None, True).sentence()
+        >>> TaskEstimate("order", 1200, 0, 6000, None, None, None, True).sentence()
         'order: at most 1,200 calls with 6,000 passages.'
         """
         if not self.calls and self.known:
@@ -99,7 +99,7 @@ def estimate_stage(
     questions: Sequence[Question],
     calls: int | None = None,
     largest: Sequence[tuple[int, Question]] = (),
-) -> Estimate:
+) -> TaskEstimate:
     """What asking some questions takes.
 
     Args:
@@ -121,13 +121,13 @@ def estimate_stage(
     scale = number / len(questions) if questions else 0.0
     passages = round(passages * scale)
     if not isinstance(judge, ModelJudge):
-        return Estimate(task, number, known, passages, None, None, None, calls is not None)
+        return TaskEstimate(task, number, known, passages, None, None, None, calls is not None)
     found = [judge.estimate(each) for each in questions]
     sent, guessed = (round(scale * sum(each[place] or 0 for each in found)) for place in range(2))
     back, answers = _back(judge, ledger, questions, number, guessed)
     price = judge.use.prices.cost(sent, back)
     at_most = _most_cost(judge, [(1, each) for each in questions] if calls is None else largest, number)
-    return Estimate(task, number, known, passages, sent, back, price, calls is not None, answers, at_most)
+    return TaskEstimate(task, number, known, passages, sent, back, price, calls is not None, answers, at_most)
 
 
 def _most_cost(judge: ModelJudge, largest: Sequence[tuple[int, Question]], calls: int) -> float | None:
@@ -164,12 +164,12 @@ def estimate_orders(
     judge: Judge,
     ledger: Ledger | None,
     pools: Sequence[tuple[str, Sequence[str]]],
-    how: Refining,
+    how: RefinementSettings,
     repeat: int,
     *,
     queries: int | None = None,
     largest: Question | None = None,
-) -> Estimate:
+) -> TaskEstimate:
     """What a refinement takes that uses its whole budget: the same before it and in a dry run of what it refines.
 
     Which passages a call shows depends on the answers. The cost is that of batches in which each passage is as often as
@@ -213,7 +213,7 @@ def longest(texts: Iterable[str], count: int) -> tuple[str, ...]:
     return tuple(heapq.nlargest(count, texts, key=lambda text: len(text.encode("utf-8", "replace"))))
 
 
-def announce(judge: Judge, account: Account, found: Estimate) -> None:
+def announce(judge: Judge, account: Account, found: TaskEstimate) -> None:
     """Say what leaves this machine, to whom and for how much, before the first call of a stage.
 
     Args:
@@ -237,7 +237,7 @@ def announce(judge: Judge, account: Account, found: Estimate) -> None:
     warnings.warn(told, TruevalWarning, stacklevel=3)
 
 
-def most_orders(queries: int, how: Refining, repeat: int) -> int:
+def most_orders(queries: int, how: RefinementSettings, repeat: int) -> int:
     """The most calls that a refinement takes.
 
     Args:
@@ -245,14 +245,14 @@ def most_orders(queries: int, how: Refining, repeat: int) -> int:
         how: they are refined.
         repeat: calls that are asked once more, at most.
 
-    >>> most_orders(3, Refining(calls=60), 50)
+    >>> most_orders(3, RefinementSettings(calls=60), 50)
     230
     """
     return queries * how.calls + min(repeat, queries * how.calls)
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class GoldenState:
     """What a dry run knows of a golden set.
 
     Attributes:
@@ -270,7 +270,9 @@ class Known:
     kept: Mapping[str, Sequence[str]] | None = None
 
 
-def estimate(plan: Plan, known: Known, collection: Texts, judge: Judge, ledger: Ledger | None) -> list[Estimate]:
+def estimate(
+    plan: GoldenPlan, known: GoldenState, collection: Texts, judge: Judge, ledger: Ledger | None
+) -> list[TaskEstimate]:
     """What a golden set takes; nothing is asked.
 
     Args:
@@ -293,13 +295,15 @@ def estimate(plan: Plan, known: Known, collection: Texts, judge: Judge, ledger: 
 class _Tasks:
     """The tasks of a judge, over pools that are known or as large as they can become."""
 
-    def __init__(self, plan: Plan, known: Known, collection: Texts, judge: Judge, ledger: Ledger | None) -> None:
+    def __init__(
+        self, plan: GoldenPlan, known: GoldenState, collection: Texts, judge: Judge, ledger: Ledger | None
+    ) -> None:
         self.plan, self.known, self.collection = plan, known, collection
         self.judge, self.ledger = judge, ledger
         self.repeat = int(plan.judge.values["repeat"])
         self.pools = _likely_pools(plan, collection) if known.pools is None else known.pools
 
-    def grade(self) -> Estimate:
+    def grade(self) -> TaskEstimate:
         """Of every passage, in each round."""
         asked = self._questions(self.pools, self.plan.judge.grading)
         if self.known.pools is not None:
@@ -310,7 +314,7 @@ class _Tasks:
         largest = self._largest("grade", self.plan.judge.grading.size(max(map(len, self.pools.values()), default=1)))
         return estimate_stage(self.judge, self.ledger, "grade", asked, calls, [(calls, largest)])
 
-    def order(self) -> Estimate:
+    def order(self) -> TaskEstimate:
         """Of the best passages, at the whole budget of each query."""
         how, texts = self.plan.refining, self.collection
         pools = [
@@ -322,7 +326,7 @@ class _Tasks:
         number, largest = self._of_all(sum(len(ids) > 1 for _, ids in pools)), self._largest("order", how.batch)
         return estimate_orders(self.judge, self.ledger, pools, how, self.repeat, queries=number, largest=largest)
 
-    def regrade(self) -> Estimate:
+    def regrade(self) -> TaskEstimate:
         """Of what contradicts its grade: before the refinement, as many passages of each query as there may be."""
         how = once_more(self.plan.judge.grading)
         if self.known.contradicted is not None:
@@ -340,7 +344,7 @@ class _Tasks:
         texts = longest((documents[each] for each in ids), passages)
         return Question(task, longest(self.collection.queries.values(), 1)[0], texts)
 
-    def _questions(self, pools: Mapping[str, Sequence[str]], how: Grading) -> list[Question]:
+    def _questions(self, pools: Mapping[str, Sequence[str]], how: GradingSettings) -> list[Question]:
         texts = self.collection
         return [each.question for each in questions_of(pools, texts.queries, texts.documents, how)]
 
@@ -351,7 +355,7 @@ class _Tasks:
         return round(count * len(self.collection.queries) / max(len(self.pools), 1))
 
 
-def _likely_pools(plan: Plan, collection: Texts) -> dict[str, list[str]]:
+def _likely_pools(plan: GoldenPlan, collection: Texts) -> dict[str, list[str]]:
     """Pools of some queries as large as they can become, of documents drawn at random."""
     sources = sum(name in plan.settings for name in ("index", "sparse"))
     size = min(plan.depth * min(sources, len(SOURCES)), len(collection.documents))

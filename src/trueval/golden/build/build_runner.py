@@ -15,13 +15,13 @@ from trueval.collection import Collection, texts_with_ids_hash
 from trueval.errors import InputError, TruevalWarning
 from trueval.golden.build.anchoring import in_other_words
 from trueval.golden.build.build_estimate import announce, estimate_orders, estimate_stage
-from trueval.golden.build.golden_plan import Plan
+from trueval.golden.build.golden_plan import GoldenPlan
 from trueval.golden.build.golden_set import asked_texts
 from trueval.golden.build.golden_tables import JUDGE_REWRITES
-from trueval.golden.build.grade import Grading, grade, grades_of, questions_of
+from trueval.golden.build.grade import GradingSettings, grade, grades_of, questions_of
 from trueval.golden.build.pooling import find_pools, pools_of, rewrite
 from trueval.golden.build.prune import Candidate, means_of, pruned
-from trueval.golden.build.refine_pools import Pool, graded_order, refine_pools, top_of
+from trueval.golden.build.refine_pools import RefinementPool, graded_order, refine_pools, top_of
 from trueval.golden.build.regrade import contradicted, once_more
 from trueval.golden.build.stage_files import Stages, key_for_stage, lines_of, read_lines, usage_of
 from trueval.golden.build.steadiness import again_of, ask_again
@@ -41,7 +41,7 @@ class UnmadeError(Exception):
     """A stage that would have to be made; never shown to people."""
 
 
-class Work:
+class BuildRunner:
     """The stages of one golden set.
 
     Args:
@@ -57,7 +57,7 @@ class Work:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: GoldenPlan,
         folder: Path,
         collection: Collection,
         judge: Judge,
@@ -227,7 +227,7 @@ class Work:
         self.stage("grade", inputs, parameters, make)
 
     def _graded(
-        self, pools: Mapping[str, Sequence[str]], how: Grading, repeat: int, step: Step, file: str
+        self, pools: Mapping[str, Sequence[str]], how: GradingSettings, repeat: int, step: Step, file: str
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         queries, documents = self.collection.queries, self.collection.documents
         likely = [each.question for each in questions_of(pools, queries, documents, how)]
@@ -287,7 +287,7 @@ class Work:
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         queries, documents, how = self.collection.queries, self.collection.documents, self.plan.refining
         pools = [
-            Pool(
+            RefinementPool(
                 row["query"],
                 queries[row["query"]],
                 tuple(row["documents"]),

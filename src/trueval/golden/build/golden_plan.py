@@ -23,8 +23,8 @@ from trueval.golden.build.golden_tables import (
     MODEL_KEYS,
     RETRIEVAL,
 )
-from trueval.golden.build.grade import Grading
-from trueval.golden.build.refine_pools import Refining
+from trueval.golden.build.grade import GradingSettings
+from trueval.golden.build.refine_pools import RefinementSettings
 from trueval.judgments import grade_map
 from trueval.models.hosted.services import checked_url
 from trueval.retrieval.pipeline.config import Settings, checked_table, reusing, settings_of_tables
@@ -44,7 +44,7 @@ class JudgePlan:
     """
 
     values: Mapping[str, Any]
-    grading: Grading
+    grading: GradingSettings
 
     @property
     def model(self) -> str:
@@ -58,7 +58,7 @@ class JudgePlan:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class GoldenPlan:
     """How a golden set is built.
 
     Attributes:
@@ -88,11 +88,11 @@ class Plan:
     depth: int
     judge: JudgePlan
     keep: int
-    refining: Refining
+    refining: RefinementSettings
     seed: int
 
     @classmethod
-    def read(cls, path: Path) -> Plan:
+    def read(cls, path: Path) -> GoldenPlan:
         """Read a file.
 
         Raises:
@@ -120,11 +120,11 @@ class Plan:
             own["pool"]["depth"],
             judge_plan(own["judge"], path, toml, seed),
             own["prune"]["keep"],
-            Refining(**own["refine"], seed=seed),
+            RefinementSettings(**own["refine"], seed=seed),
             seed,
         )
 
-    def reusing(self, reuse: str | None) -> Plan:
+    def reusing(self, reuse: str | None) -> GoldenPlan:
         """The same with another choice of kept outputs of models; None leaves it as it is."""
         return replace(self, settings=reusing(self.settings, reuse))
 
@@ -205,7 +205,7 @@ def judge_plan(values: Mapping[str, Any], path: Path, toml: Toml, seed: int) -> 
     except InputError as error:
         raise at("judge", "base_url").error(str(error)) from None
     try:
-        how = Grading(values["mode"], values["batch"], values["rounds"], values["aggregate"], seed)
+        how = GradingSettings(values["mode"], values["batch"], values["rounds"], values["aggregate"], seed)
         if values["grades"] is not None:
             grade_map(values["grades"])
     except PolicyError as error:
@@ -227,7 +227,7 @@ def read_judge(named: str, given: Mapping[str, Any]) -> JudgePlan:
         given: keys of [judge] that win over the file.
 
     Raises:
-        InputError: as in `Plan.read`.
+        InputError: as in `GoldenPlan.read`.
     """
     path = Path(named)
     in_file = path.suffix == ".toml"

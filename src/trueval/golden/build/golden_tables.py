@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from trueval.golden.build.grade import MODES, Grading
+from trueval.golden.build.grade import MODES, GradingSettings
 from trueval.golden.build.prune import KEEP
 from trueval.golden.judge.model_judge import OPENAI
 from trueval.golden.refine.aggregate import AGGREGATES
@@ -80,8 +80,8 @@ JUDGE: Final[Mapping[str, Parameter]] = MappingProxyType(
         "timeout": bounded(120, 0, 86_400, "seconds that an answer may take", above=True),
         "prompt": text("grade-1-5", "for grades, by name or as a .toml file"),
         "mode": _of(MODES, "a few passages a call, one, or the whole pool"),
-        "batch": whole(Grading().batch, 1, "passages of a call"),
-        "rounds": whole(Grading().rounds, 1, "times that each passage is shown"),
+        "batch": whole(GradingSettings().batch, 1, "passages of a call"),
+        "rounds": whole(GradingSettings().rounds, 1, "times that each passage is shown"),
         "aggregate": _of(tuple(AGGREGATES), "what makes one grade of several labels"),
         "repeat": whole(0, 0, "calls of each task that are asked once more, to see what differs"),
         "concurrency": whole(8, 1, "calls under way at once, at most"),

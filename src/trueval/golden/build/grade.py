@@ -16,7 +16,7 @@ import polars as pl
 from trueval.errors import PolicyError
 from trueval.golden.build.rounds import batches_of, rng_of
 from trueval.golden.judge.concurrent_questions import Step, ask_all
-from trueval.golden.judge.judge import Answer, Judge, Question, key_of
+from trueval.golden.judge.judge import Judge, JudgeAnswer, Question, key_of
 from trueval.golden.judge.ledger import Ledger
 from trueval.golden.refine.aggregate import aggregated
 
@@ -34,7 +34,7 @@ _LABELS: Final = {
 
 
 @dataclass(frozen=True)
-class Grading:
+class GradingSettings:
     """How passages are graded.
 
     Attributes:
@@ -65,7 +65,7 @@ class Grading:
         return {"batch": self.batch, "single": 1, "list": max(pool, 1)}[self.mode]
 
 
-class Asked(NamedTuple):
+class GradingQuestion(NamedTuple):
     """A question with the ids that it is about, which the judge does not see.
 
     Attributes:
@@ -82,7 +82,7 @@ class Asked(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Graded:
+class GradedPools:
     """What a judge said of pools.
 
     Attributes:
@@ -98,13 +98,13 @@ class Graded:
     labels: pl.DataFrame
     grades: pl.DataFrame
     problems: Mapping[str, int]
-    asked: tuple[Asked, ...]
-    answers: tuple[Answer, ...]
+    asked: tuple[GradingQuestion, ...]
+    answers: tuple[JudgeAnswer, ...]
 
 
 def questions_of(
-    pools: Mapping[str, Sequence[str]], queries: Mapping[str, str], documents: Mapping[str, str], how: Grading
-) -> list[Asked]:
+    pools: Mapping[str, Sequence[str]], queries: Mapping[str, str], documents: Mapping[str, str], how: GradingSettings
+) -> list[GradingQuestion]:
     """What a judge is asked about pools.
 
     Args:
@@ -121,7 +121,9 @@ def questions_of(
             texts = tuple(documents[each] for each in doc_ids)
             # A passage alone, or the whole pool, is the same question in another round: the sample tells them apart.
             number = how.first + batch.round
-            asked.append(Asked(query_id, doc_ids, number, Question("grade", queries[query_id], texts, number)))
+            asked.append(
+                GradingQuestion(query_id, doc_ids, number, Question("grade", queries[query_id], texts, number))
+            )
     return asked
 
 
@@ -131,11 +133,11 @@ def grade(
     documents: Mapping[str, str],
     judge: Judge,
     ledger: Ledger,
-    how: Grading,
+    how: GradingSettings,
     *,
     at_once: int = 1,
     step: Step | None = None,
-) -> Graded:
+) -> GradedPools:
     """Have a judge grade pools; what the ledger knows is not asked again.
 
     Args:
@@ -163,7 +165,7 @@ def grade(
         for problem in dict.fromkeys(answer.problems):
             problems[problem] = problems.get(problem, 0) + 1
     labels = pl.DataFrame(rows, schema=_LABELS, orient="row")
-    return Graded(labels, grades_of(pools, labels, how.aggregate), problems, tuple(asked), tuple(answers))
+    return GradedPools(labels, grades_of(pools, labels, how.aggregate), problems, tuple(asked), tuple(answers))
 
 
 def grades_of(pools: Mapping[str, Sequence[str]], labels: pl.DataFrame, aggregate: str) -> pl.DataFrame:
@@ -171,11 +173,11 @@ def grades_of(pools: Mapping[str, Sequence[str]], labels: pl.DataFrame, aggregat
 
     Args:
         pools: query id → ids of its documents.
-        labels: of `Graded`, of one or of several gradings.
+        labels: of `GradedPools`, of one or of several gradings.
         aggregate: what makes one grade of several labels.
 
     Returns:
-        As `Graded.grades`.
+        As `GradedPools.grades`.
     """
     pool = pl.DataFrame(
         [(query_id, doc_id) for query_id, doc_ids in pools.items() for doc_id in doc_ids],

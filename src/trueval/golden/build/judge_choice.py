@@ -10,13 +10,13 @@ from typing import Any
 
 from trueval.collection import Collection
 from trueval.errors import InputError, TruevalWarning
-from trueval.golden.build.golden_plan import LABELS, REPLAY, JudgePlan, Plan
+from trueval.golden.build.golden_plan import LABELS, REPLAY, GoldenPlan, JudgePlan
 from trueval.golden.build.golden_tables import ERRORS, PARAMETERS
 from trueval.golden.judge.judge import Judge
-from trueval.golden.judge.label_judge import Errors, LabelJudge, ReplayJudge
+from trueval.golden.judge.label_judge import LabelErrors, LabelJudge, ReplayJudge
 from trueval.golden.judge.ledger import Ledger
 from trueval.golden.judge.ledger_tables import is_ledger
-from trueval.golden.judge.model_judge import JudgeSettings, ModelJudge, Prices
+from trueval.golden.judge.model_judge import JudgeSettings, ModelJudge, TokenPrices
 from trueval.golden.judge.prompt import prompts_for
 from trueval.judgments import Judgments, grade_map
 from trueval.models.hosted.account import Account
@@ -52,7 +52,7 @@ def model_judge(values: Mapping[str, Any], account: Account) -> ModelJudge:
     Raises:
         InputError: its prompt is bad, or max_cost has no prices to be counted with.
     """
-    prices = Prices(values["price_per_million_input"], values["price_per_million_output"])
+    prices = TokenPrices(values["price_per_million_input"], values["price_per_million_output"])
     if account.max_cost is not None and None in prices:
         raise InputError(
             f"{values['model']}: max_cost is {account.max_cost:g}, and the prices are not known. Set "
@@ -90,11 +90,11 @@ def _labels(plan: JudgePlan, collection: Collection, seed: int) -> LabelJudge:
     labels = {pair: median_low(grades) for pair, grades in found.items()}
     errors = {name: plan.values[name] for name in ERRORS if plan.values[name] is not None}
     return LabelJudge(
-        labels, Errors(**errors, seed=seed), unknown=plan.values["unknown"], name=f"labels:{Path(path).name}"
+        labels, LabelErrors(**errors, seed=seed), unknown=plan.values["unknown"], name=f"labels:{Path(path).name}"
     )
 
 
-def check_labels(judge: Judge, plan: Plan, collection: Collection) -> str | None:
+def check_labels(judge: Judge, plan: GoldenPlan, collection: Collection) -> str | None:
     """Refuse labels that lack some of every pool that can be found, before pools are found.
 
     Args:

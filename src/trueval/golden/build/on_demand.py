@@ -11,7 +11,7 @@ import polars as pl
 from trueval.collection import Collection, text_hash
 from trueval.errors import InputError, PolicyError
 from trueval.golden.build.build_estimate import announce, estimate_stage
-from trueval.golden.build.grade import Graded, Grading, grade, questions_of
+from trueval.golden.build.grade import GradedPools, GradingSettings, grade, questions_of
 from trueval.golden.build.pooling import pools_of
 from trueval.golden.build.stage_files import usage_of
 from trueval.golden.judge.concurrent_questions import Step
@@ -26,7 +26,7 @@ from trueval.run import Run
 SHOWN: Final = 3
 
 
-class Demand(NamedTuple):
+class UnjudgedPool(NamedTuple):
     """What runs retrieved and nobody judged.
 
     Attributes:
@@ -45,7 +45,7 @@ class Demand(NamedTuple):
         return sum(map(len, self.pools.values()))
 
 
-class Extended(NamedTuple):
+class ExtendedJudgments(NamedTuple):
     """Judgments with what a judge added.
 
     Attributes:
@@ -56,12 +56,12 @@ class Extended(NamedTuple):
     """
 
     judgments: Judgments
-    graded: Graded
+    graded: GradedPools
     labels: tuple[Mapping[str, Any], ...]
     usage: Mapping[str, Any]
 
 
-def demand(judgments: Judgments, runs: Sequence[Run], collection: Collection, depth: int) -> Demand:
+def demand(judgments: Judgments, runs: Sequence[Run], collection: Collection, depth: int) -> UnjudgedPool:
     """What runs retrieved in their first places and nobody judged.
 
     A document counts that any order of the tied ones puts among the first: a list that ends inside a tie would
@@ -102,7 +102,7 @@ def demand(judgments: Judgments, runs: Sequence[Run], collection: Collection, de
     ordered = asked.sort(["rank"], maintain_order=True)
     by_query = pools_of(ordered)
     order = [each for each in collection.queries if each in by_query]
-    return Demand({each: by_query[each] for each in order}, rows.height, tuple(notes))
+    return UnjudgedPool({each: by_query[each] for each in order}, rows.height, tuple(notes))
 
 
 def _first(run: Run, depth: int) -> pl.DataFrame:
@@ -116,17 +116,17 @@ def _first(run: Run, depth: int) -> pl.DataFrame:
 
 def extend(
     judgments: Judgments,
-    wanted: Demand,
+    wanted: UnjudgedPool,
     collection: Collection,
     judge: Judge,
     ledger: Ledger,
-    how: Grading,
+    how: GradingSettings,
     account: Account,
     *,
     scale: Mapping[float, float] | None = None,
     at_once: int = 1,
     step: Step | None = None,
-) -> Extended:
+) -> ExtendedJudgments:
     """Have a judge grade what is wanted, and add it to judgments.
 
     Args:
@@ -164,10 +164,12 @@ def extend(
     frame = both.with_columns(place=places).sort("place", maintain_order=True).drop("place")
     rows = _rows(found, judge, collection, ledger.times())
     made = replace(Judgments.from_frame(frame), source=judgments.source)
-    return Extended(made, found, rows, usage_of([each.question for each in found.asked], found.answers))
+    return ExtendedJudgments(made, found, rows, usage_of([each.question for each in found.asked], found.answers))
 
 
-def _rows(found: Graded, judge: Judge, collection: Collection, times: Mapping[str, str]) -> tuple[dict[str, Any], ...]:
+def _rows(
+    found: GradedPools, judge: Judge, collection: Collection, times: Mapping[str, str]
+) -> tuple[dict[str, Any], ...]:
     given: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in found.labels.to_dicts():
         told = {name: row[name] for name in ("call", "round", "slot", "slots", "grade", "reason")}

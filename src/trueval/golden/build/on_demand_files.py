@@ -17,13 +17,13 @@ from trueval.collection import Collection
 from trueval.errors import InputError
 from trueval.files.atomic_files import write_whole
 from trueval.golden.build.anchoring import changed, in_other_words, refuse_inside
-from trueval.golden.build.build import Estimates, opened_account
-from trueval.golden.build.build_estimate import Estimate, estimate_stage
+from trueval.golden.build.build import BuildEstimate, opened_account
+from trueval.golden.build.build_estimate import TaskEstimate, estimate_stage
 from trueval.golden.build.golden_plan import JudgePlan
 from trueval.golden.build.golden_set import ABOUT, GoldenSet
 from trueval.golden.build.grade import questions_of
 from trueval.golden.build.judge_choice import make_judge
-from trueval.golden.build.on_demand import Demand, demand, extend, refuse_other_scale
+from trueval.golden.build.on_demand import UnjudgedPool, demand, extend, refuse_other_scale
 from trueval.golden.build.stage_files import lines_of
 from trueval.golden.judge.concurrent_questions import Step
 from trueval.golden.judge.judge import Judge
@@ -34,7 +34,7 @@ from trueval.report.number_texts import counted
 from trueval.run import Run
 
 
-class Written(NamedTuple):
+class GradedFiles(NamedTuple):
     """What judging on demand wrote.
 
     Attributes:
@@ -84,7 +84,7 @@ class OnDemand:
     """
 
     judgments: Judgments
-    wanted: Demand
+    wanted: UnjudgedPool
     depth: int
     collection: Collection
     plan: JudgePlan
@@ -142,18 +142,18 @@ class OnDemand:
             "judged."
         )
 
-    def estimate(self) -> Estimate:
+    def estimate(self) -> TaskEstimate:
         """Calls, tokens and money that are still to be spent; nothing is asked, and no file is made."""
         queries, documents = self.collection.queries, self.collection.documents
         asked = [each.question for each in questions_of(self.wanted.pools, queries, documents, self.plan.grading)]
         with known_ledger(self.ledger) as answers:
             return estimate_stage(self.judge, answers, "grade", asked)
 
-    def dry_run(self) -> Estimates:
+    def dry_run(self) -> BuildEstimate:
         """The estimate as a dry run says it, with what is spent; nothing is asked, and no file is made."""
-        return Estimates((self.estimate(),), self.account.spent, self.account.max_cost)
+        return BuildEstimate((self.estimate(),), self.account.spent, self.account.max_cost)
 
-    def grade(self, step: Step | None = None) -> Written:
+    def grade(self, step: Step | None = None) -> GradedFiles:
         """Ask the judge, and write judgments and labels.
 
         Args:
@@ -179,7 +179,7 @@ class OnDemand:
         found.judgments.write(self.out)
         write_whole(labels, lines_of(found.labels))
         unjudged = int(found.graded.grades["grade"].null_count())
-        return Written(self.out, labels, len(found.judgments.frame), self.wanted.passages - unjudged, unjudged)
+        return GradedFiles(self.out, labels, len(found.judgments.frame), self.wanted.passages - unjudged, unjudged)
 
 
 def _of_another_collection(qrels: Path, texts: Collection) -> list[str]:

@@ -15,7 +15,7 @@ import polars as pl
 from trueval.collection import Collection, text_hash
 from trueval.golden.build.golden_tables import JUDGE_REWRITES
 from trueval.golden.judge.concurrent_questions import Step, ask_all
-from trueval.golden.judge.judge import Answer, Judge, Question
+from trueval.golden.judge.judge import Judge, JudgeAnswer, Question
 from trueval.golden.judge.ledger import Ledger
 from trueval.models.hosted.account import Account
 from trueval.retrieval.fusion.ranked_lists import listed
@@ -29,7 +29,7 @@ SOURCES: Final[tuple[str, ...]] = ("dense", "sparse")
 FUSED: Final = "pool"
 
 
-class Rewritten(NamedTuple):
+class RewrittenQueries(NamedTuple):
     """Queries as they are searched with.
 
     Attributes:
@@ -41,11 +41,11 @@ class Rewritten(NamedTuple):
 
     texts: dict[str, str]
     asked: tuple[Question, ...] = ()
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[JudgeAnswer, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-class Found(NamedTuple):
+class QueryPools(NamedTuple):
     """Pools of all queries.
 
     Attributes:
@@ -73,7 +73,7 @@ def rewrite(
     *,
     at_once: int = 1,
     step: Step | None = None,
-) -> Rewritten:
+) -> RewrittenQueries:
     """S1: write queries as they are searched with.
 
     Args:
@@ -88,7 +88,7 @@ def rewrite(
         InputError: a file is bad, or the judge cannot be asked.
     """
     if way != JUDGE_REWRITES:
-        return Rewritten(rewritten(queries, way))
+        return RewrittenQueries(rewritten(queries, way))
     asked = [Question("rewrite", text, ()) for text in queries.values()]
     answers = ask_all(ledger, judge, asked, at_once=at_once, step=step)
     texts = {
@@ -96,7 +96,7 @@ def rewrite(
     }  # fmt: skip
     kept = sum(not answer.text for answer in answers)
     notes = (f"{kept} of {len(texts)} queries got no valid rewriting and are searched with as they are.",)
-    return Rewritten(texts, tuple(asked), tuple(answers), notes if kept else ())
+    return RewrittenQueries(texts, tuple(asked), tuple(answers), notes if kept else ())
 
 
 def find_pools(
@@ -107,7 +107,7 @@ def find_pools(
     cache: Path | None = None,
     begin: Begin | None = None,
     account: Account | None = None,
-) -> Found:
+) -> QueryPools:
     """S2 and S3: the first documents of a dense and a sparse search, fused by ranks.
 
     Args:
@@ -131,7 +131,7 @@ def find_pools(
     texts = [text_hash([collection.documents[each]]) for each in frame["doc_id"].to_list()]
     seconds = {stage.name: round(stage.made_seconds, 3) for stage in found.stages}
     notes = [*formats_used(settings), *(note for stage in found.stages for note in stage.notes)]
-    return Found(frame.with_columns(text=pl.Series(texts, dtype=pl.String)), seconds, tuple(notes))
+    return QueryPools(frame.with_columns(text=pl.Series(texts, dtype=pl.String)), seconds, tuple(notes))
 
 
 def ranked(run: Run, rank: str, score: str) -> pl.DataFrame:
@@ -165,7 +165,7 @@ def sources_of(frame: pl.DataFrame) -> dict[str, Run]:
     """The searches behind pools as runs, the fused one last.
 
     Args:
-        frame: of `Found`.
+        frame: of `QueryPools`.
     """
     found: dict[str, Run] = {}
     for name in SOURCES:

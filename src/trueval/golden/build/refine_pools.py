@@ -16,7 +16,7 @@ from typing import NamedTuple
 from trueval.errors import InputError
 from trueval.golden.build.rounds import rng_of
 from trueval.golden.judge.concurrent_questions import Step, ask_all, side_by_side
-from trueval.golden.judge.judge import Answer, Judge, Question
+from trueval.golden.judge.judge import Judge, JudgeAnswer, Question
 from trueval.golden.judge.ledger import Ledger
 from trueval.golden.refine.aggregate import GROSS
 from trueval.golden.refine.paper_s6 import PaperSettings
@@ -26,7 +26,7 @@ from trueval.golden.refine.refinement import Refinement
 
 
 @dataclass(frozen=True)
-class Refining:
+class RefinementSettings:
     """How pools are refined.
 
     Attributes:
@@ -70,7 +70,7 @@ class Refining:
         return 1 if self.method == "paper" else self.parallel
 
 
-class Pool(NamedTuple):
+class RefinementPool(NamedTuple):
     """What is refined of one query.
 
     Attributes:
@@ -90,7 +90,7 @@ class Pool(NamedTuple):
     gross: tuple[float, ...] = ()
 
 
-class Refined(NamedTuple):
+class RefinedPool(NamedTuple):
     """What refining one pool gave, with the questions behind it.
 
     Attributes:
@@ -103,18 +103,18 @@ class Refined(NamedTuple):
     query_id: str
     refinement: Refinement
     asked: tuple[Question, ...]
-    answers: tuple[Answer, ...]
+    answers: tuple[JudgeAnswer, ...]
 
 
 def refine_pools(
-    pools: Sequence[Pool],
+    pools: Sequence[RefinementPool],
     judge: Judge,
     ledger: Ledger,
-    how: Refining,
+    how: RefinementSettings,
     *,
     at_once: int = 1,
     step: Step | None = None,
-) -> list[Refined]:
+) -> list[RefinedPool]:
     """Refine pools; orders that the ledger knows are not asked again.
 
     Args:
@@ -139,9 +139,11 @@ def refine_pools(
     )
 
 
-def _refined(pool: Pool, judge: Judge, ledger: Ledger, how: Refining, at_once: int, stopped: Event) -> Refined:
+def _refined(
+    pool: RefinementPool, judge: Judge, ledger: Ledger, how: RefinementSettings, at_once: int, stopped: Event
+) -> RefinedPool:
     asked: list[Question] = []
-    answers: list[Answer] = []
+    answers: list[JudgeAnswer] = []
     compare = compare_by(judge, ledger, pool, at_once, asked, answers, stopped)
     seed = int(rng_of(how.seed, "refine", pool.query_id).integers(2**32))
     by_labels = pool.gross if how.gross is None and how.method == "posterior" else ()
@@ -155,16 +157,16 @@ def _refined(pool: Pool, judge: Judge, ledger: Ledger, how: Refining, at_once: i
         gross=by_labels or None,
         seed=seed,
     )
-    return Refined(pool.query_id, found, tuple(asked), tuple(answers))
+    return RefinedPool(pool.query_id, found, tuple(asked), tuple(answers))
 
 
 def compare_by(
     judge: Judge,
     ledger: Ledger,
-    pool: Pool,
+    pool: RefinementPool,
     at_once: int,
     asked: list[Question],
-    answers: list[Answer],
+    answers: list[JudgeAnswer],
     stopped: Event | None = None,
 ) -> CompareAll:
     """What a refinement asks, by a judge and its ledger.
@@ -204,7 +206,7 @@ def compare_by(
     return compare
 
 
-def top_of(refined: Sequence[Refined]) -> dict[str, dict[str, float]]:
+def top_of(refined: Sequence[RefinedPool]) -> dict[str, dict[str, float]]:
     """The best passages of each query with the scores that rank them.
 
     Args:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from trueval.golden.build.grade import Grading
+from trueval.golden.build.grade import GradingSettings
 
 # Grades apart, from which an order contradicts them. Expected grades are drawn towards each other: two labels of 5 and
 # two of 4 are less than one grade apart.
@@ -32,7 +32,7 @@ def contradicted(refined: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
     return pools
 
 
-def once_more(how: Grading) -> Grading:
+def once_more(how: GradingSettings) -> GradingSettings:
     """One round after those that there were.
 
     Args:

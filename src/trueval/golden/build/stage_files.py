@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from trueval.files.atomic_files import write_whole
-from trueval.golden.judge.judge import Answer, Question
+from trueval.golden.judge.judge import JudgeAnswer, Question
 from trueval.report.formats import to_json
 from trueval.report.provenance import date
 from trueval.version import __version__
@@ -127,7 +127,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def usage_of(asked: Iterable[Question], answers: Iterable[Answer]) -> dict[str, Any]:
+def usage_of(asked: Iterable[Question], answers: Iterable[JudgeAnswer]) -> dict[str, Any]:
     """What answers took, and who gave them, as manifests say it.
 
     Args:

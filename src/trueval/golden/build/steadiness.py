@@ -15,7 +15,7 @@ import polars as pl
 
 from trueval.golden.build.rounds import rng_of
 from trueval.golden.judge.concurrent_questions import ask_all
-from trueval.golden.judge.judge import Answer, Judge, Question
+from trueval.golden.judge.judge import Judge, JudgeAnswer, Question
 from trueval.golden.judge.ledger import Ledger
 from trueval.golden.refine.aggregate import GRADES
 
@@ -85,7 +85,7 @@ def by_slot(labels: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True)
-class Repeated:
+class RepeatedAnswers:
     """Questions that were asked twice, with both answers.
 
     Attributes:
@@ -95,8 +95,8 @@ class Repeated:
     """
 
     asked: tuple[Question, ...]
-    first: tuple[Answer, ...]
-    second: tuple[Answer, ...]
+    first: tuple[JudgeAnswer, ...]
+    second: tuple[JudgeAnswer, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """What differs: labels, orders, pairs of orders; null where none was asked twice."""
@@ -134,14 +134,14 @@ def _share(differ: Sequence[bool]) -> float | None:
 
 def ask_again(
     asked: Sequence[Question],
-    answers: Sequence[Answer],
+    answers: Sequence[JudgeAnswer],
     judge: Judge,
     ledger: Ledger,
     count: int,
     *,
     seed: int,
     at_once: int = 1,
-) -> Repeated:
+) -> RepeatedAnswers:
     """Ask some questions a second time, word for word.
 
     Args:
@@ -159,7 +159,7 @@ def ask_again(
     places = _drawn(asked, count, seed)
     again = again_of(asked, count, seed)
     second = ask_all(ledger, judge, again, at_once=at_once)
-    return Repeated(tuple(again), tuple(answers[place] for place in places), tuple(second))
+    return RepeatedAnswers(tuple(again), tuple(answers[place] for place in places), tuple(second))
 
 
 def again_of(asked: Sequence[Question], count: int, seed: int) -> list[Question]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Generic, TypeVar
 
-from trueval.golden.judge.judge import Answer, Judge, Question
+from trueval.golden.judge.judge import Judge, JudgeAnswer, Question
 from trueval.golden.judge.ledger import Ledger
 
 Item = TypeVar("Item")
@@ -16,7 +16,7 @@ Step = Callable[[str, int, int], None]
 
 def ask_all(
     ledger: Ledger, judge: Judge, questions: Sequence[Question], *, at_once: int = 1, step: Step | None = None
-) -> list[Answer]:
+) -> list[JudgeAnswer]:
     """Ask a judge many questions, those alone that the ledger has no answer to.
 
     When one fails for good, or somebody presses Ctrl-C, no further one is sent, and those under way are waited for and

@@ -37,7 +37,7 @@ class Question(NamedTuple):
     sample: int = 0
 
 
-class Label(NamedTuple):
+class JudgeLabel(NamedTuple):
     """What one answer says of one passage.
 
     Attributes:
@@ -49,7 +49,7 @@ class Label(NamedTuple):
     reason: str = ""
 
 
-class Usage(NamedTuple):
+class JudgeUsage(NamedTuple):
     """What an answer took; None where nobody says.
 
     Attributes:
@@ -63,7 +63,7 @@ class Usage(NamedTuple):
     cost: float | None = None
 
 
-class Answer(NamedTuple):
+class JudgeAnswer(NamedTuple):
     """What a judge answered.
 
     Attributes:
@@ -77,13 +77,13 @@ class Answer(NamedTuple):
         seconds: that it took.
     """
 
-    labels: tuple[Label | None, ...] = ()
+    labels: tuple[JudgeLabel | None, ...] = ()
     order: tuple[int, ...] = ()
     text: str = ""
     raw: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     model: str = ""
-    usage: Usage = Usage()
+    usage: JudgeUsage = JudgeUsage()
     seconds: float = 0.0
 
 
@@ -101,7 +101,7 @@ class Judge(Protocol):
         """All that decides its answers to a task: model, parameters, the hash of the prompt; values of JSON."""
         ...
 
-    def ask(self, question: Question) -> Answer:
+    def ask(self, question: Question) -> JudgeAnswer:
         """Answer a question.
 
         Raises:
@@ -110,7 +110,7 @@ class Judge(Protocol):
         ...
 
 
-class Key(NamedTuple):
+class AnswerKey(NamedTuple):
     """What finds an answer again.
 
     Attributes:
@@ -126,7 +126,7 @@ class Key(NamedTuple):
     passages: tuple[str, ...]
 
 
-def key_of(judge: Judge, question: Question) -> Key:
+def key_of(judge: Judge, question: Question) -> AnswerKey:
     """The key of a question to a judge.
 
     Args:
@@ -136,7 +136,7 @@ def key_of(judge: Judge, question: Question) -> Key:
     return key_for(judge.identity(question.task), question)
 
 
-def key_for(identity: Mapping[str, Any], question: Question) -> Key:
+def key_for(identity: Mapping[str, Any], question: Question) -> AnswerKey:
     """The key of a question to a judge of an identity.
 
     Args:
@@ -147,4 +147,4 @@ def key_for(identity: Mapping[str, Any], question: Question) -> Key:
     asked = hashlib.sha256(about.encode()).hexdigest()
     query, passages = text_hash([question.query]), tuple(text_hash([text]) for text in question.passages)
     whole = json.dumps([asked, query, passages, question.sample])
-    return Key(hashlib.sha256(whole.encode()).hexdigest(), asked, query, passages)
+    return AnswerKey(hashlib.sha256(whole.encode()).hexdigest(), asked, query, passages)

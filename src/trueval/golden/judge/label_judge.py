@@ -19,12 +19,12 @@ import numpy as np
 
 from trueval.collection import text_hash
 from trueval.errors import InputError, PolicyError
-from trueval.golden.judge.judge import Answer, Label, Question, Task, key_for
+from trueval.golden.judge.judge import JudgeAnswer, JudgeLabel, Question, Task, key_for
 from trueval.golden.judge.ledger import Ledger
 
 
 @dataclass(frozen=True)
-class Errors:
+class LabelErrors:
     """How a judge errs, in grades.
 
     Attributes:
@@ -67,7 +67,7 @@ class LabelJudge:
     def __init__(
         self,
         labels: Mapping[tuple[str, str], int],
-        errors: Errors = Errors(),
+        errors: LabelErrors = LabelErrors(),
         *,
         unknown: int | None = None,
         name: str = "labels",
@@ -94,7 +94,7 @@ class LabelJudge:
         """The labels, and the errors."""
         return {"model": self.name, "labels": self._content, "errors": asdict(self.errors), "unknown": self.unknown}
 
-    def ask(self, question: Question) -> Answer:
+    def ask(self, question: Question) -> JudgeAnswer:
         """Answer from the labels.
 
         Raises:
@@ -104,15 +104,15 @@ class LabelJudge:
             raise InputError(f"{self.name}: labels know no other words for a query. Choose another rewrite.")
         values = self._values(question)
         if question.task == "order":
-            return Answer(order=tuple(np.argsort(-values, kind="stable").tolist()), model=self.name)
+            return JudgeAnswer(order=tuple(np.argsort(-values, kind="stable").tolist()), model=self.name)
         grades = np.clip(np.rint(values), 1, 5).astype(int).tolist()
         drawn = self._drawn("other", question).random((3, len(grades)))
         chosen = [
-            None if lost < self.errors.invalid else Label(1 + int(5 * at) if wild < self.errors.gross else grade)
+            None if lost < self.errors.invalid else JudgeLabel(1 + int(5 * at) if wild < self.errors.gross else grade)
             for grade, lost, wild, at in zip(grades, *drawn.tolist(), strict=True)
         ]
         problems = [f"passage {slot} has no entry" for slot, label in enumerate(chosen, start=1) if label is None]
-        return Answer(tuple(chosen), problems=tuple(problems), model=self.name)
+        return JudgeAnswer(tuple(chosen), problems=tuple(problems), model=self.name)
 
     def _values(self, question: Question) -> np.ndarray[Any, np.dtype[np.float64]]:
         """[slot] what each passage is worth to this judge, in this call."""
@@ -167,7 +167,7 @@ class ReplayJudge:
         """That of the judge whose answers these are."""
         return self._identities.get(task, {"model": self.name, "task": task})
 
-    def ask(self, question: Question) -> Answer:
+    def ask(self, question: Question) -> JudgeAnswer:
         """Answer from the ledger.
 
         Raises:

@@ -25,8 +25,8 @@ import polars as pl
 
 from trueval.errors import InputError, Place
 from trueval.files.atomic_files import write_whole
-from trueval.golden.judge.judge import Answer, Judge, Key, Question, Task, key_for, key_of
-from trueval.golden.judge.ledger_calls import Billed, answer_of, lines_in, question_of, read_call
+from trueval.golden.judge.judge import AnswerKey, Judge, JudgeAnswer, Question, Task, key_for, key_of
+from trueval.golden.judge.ledger_calls import BilledUsage, answer_of, lines_in, question_of, read_call
 from trueval.golden.judge.ledger_tables import (
     BUSY,
     EVERY,
@@ -64,7 +64,7 @@ _LABELS: Final = {
 }
 
 
-class Totals(NamedTuple):
+class LedgerTotals(NamedTuple):
     """What a ledger holds.
 
     Attributes:
@@ -157,7 +157,7 @@ class Ledger:
         with self._lock:
             self._base.close()
 
-    def find(self, key: Key) -> Answer | None:
+    def find(self, key: AnswerKey) -> JudgeAnswer | None:
         """The answer to a question; None where it was never asked.
 
         Args:
@@ -177,7 +177,7 @@ class Ledger:
         *,
         now: Callable[[], float] = time.time,
         wait: Callable[[float], None] = time.sleep,
-    ) -> tuple[Answer, bool]:
+    ) -> tuple[JudgeAnswer, bool]:
         """Take an answer from the ledger, or ask the judge and write down what it says.
 
         Where another process asks the same question, its answer is waited for.
@@ -206,7 +206,7 @@ class Ledger:
                 base.execute("DELETE FROM claims WHERE key = ?", (key.call,))
             raise
 
-    def _claimed(self, key: Key, now: float) -> bool:
+    def _claimed(self, key: AnswerKey, now: float) -> bool:
         """Whether this process may ask: nobody else does, or who did has ended."""
         # A claim need not outlive the machine, so it does not wait for the disk as an answer does.
         with self._writing("NORMAL") as base:
@@ -218,7 +218,7 @@ class Ledger:
             base.execute("INSERT OR REPLACE INTO claims VALUES (?, ?, ?)", (key.call, now + CLAIM, OWNER))
             return True
 
-    def add(self, judge: Judge, question: Question, answer: Answer) -> Answer:
+    def add(self, judge: Judge, question: Question, answer: JudgeAnswer) -> JudgeAnswer:
         """Write down an answer; where the question was answered before, that answer stays, and is returned.
 
         Args:
@@ -279,16 +279,16 @@ class Ledger:
         with self._reading():
             return dict(self._base.execute("SELECT key, time FROM calls").fetchall())
 
-    def totals(self) -> Totals:
+    def totals(self) -> LedgerTotals:
         """What the ledger holds in all."""
         query = (
             "SELECT COUNT(*), (SELECT COUNT(*) FROM labels), COALESCE(SUM(problems != '[]'), 0), "
             "COALESCE(SUM(tokens_in), 0), COALESCE(SUM(tokens_out), 0), COALESCE(SUM(cost), 0.0) FROM calls"
         )
         with self._reading():
-            return Totals(*self._base.execute(query).fetchone())
+            return LedgerTotals(*self._base.execute(query).fetchone())
 
-    def billed(self, judge: Judge, task: Task) -> Billed:
+    def billed(self, judge: Judge, task: Task) -> BilledUsage:
         """What earlier answers to a task were billed, of a judge with the same model, parameters and prompt.
 
         Args:
@@ -301,7 +301,7 @@ class Ledger:
         )
         with self._reading():
             identity = json.dumps(dict(judge.identity(task)), sort_keys=True)
-            return Billed(*self._base.execute(query, (task, identity)).fetchone())
+            return BilledUsage(*self._base.execute(query, (task, identity)).fetchone())
 
     def calls(self) -> Iterator[dict[str, Any]]:
         """All calls in the order of their keys, each with the texts that it was about in the place of their hashes."""

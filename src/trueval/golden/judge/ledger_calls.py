@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from trueval.errors import Place
-from trueval.golden.judge.judge import TASKS, Answer, Label, Question, Usage, key_for
+from trueval.golden.judge.judge import TASKS, JudgeAnswer, JudgeLabel, JudgeUsage, Question, key_for
 
 
-class Billed(NamedTuple):
+class BilledUsage(NamedTuple):
     """What answers of one judge to one task were billed.
 
     Attributes:
@@ -25,16 +25,18 @@ class Billed(NamedTuple):
     tokens_out: int
 
 
-def answer_of(call: Mapping[str, Any]) -> Answer:
+def answer_of(call: Mapping[str, Any]) -> JudgeAnswer:
     """What was answered, of a call.
 
     Args:
         call: as the ledger gives it.
     """
-    labels = tuple(None if label is None else Label(*label) for label in call["labels"])
-    usage = Usage(call["tokens_in"], call["tokens_out"], call["cost"])
+    labels = tuple(None if label is None else JudgeLabel(*label) for label in call["labels"])
+    usage = JudgeUsage(call["tokens_in"], call["tokens_out"], call["cost"])
     raw, problems = tuple(call["raw"]), tuple(call["problems"])
-    return Answer(labels, tuple(call["ranking"]), call["text"], raw, problems, call["model"], usage, call["seconds"])
+    return JudgeAnswer(
+        labels, tuple(call["ranking"]), call["text"], raw, problems, call["model"], usage, call["seconds"]
+    )
 
 
 def question_of(call: Mapping[str, Any]) -> Question:

@@ -18,14 +18,14 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from trueval.errors import InputError, PolicyError
-from trueval.golden.judge.judge import Answer, Question, Task, Usage
+from trueval.golden.judge.judge import JudgeAnswer, JudgeUsage, Question, Task
 from trueval.golden.judge.prompt import Prompt, messages, read_prompt, sendable
-from trueval.golden.judge.responses import Parsed, joined, parse, schema
+from trueval.golden.judge.responses import ParsedResponse, joined, parse, schema
 from trueval.golden.judge.throttle import LongPauseError, Throttle
 from trueval.models.hosted.account import Account
-from trueval.models.hosted.api_keys import Key
+from trueval.models.hosted.api_keys import ApiKey
 from trueval.models.hosted.call_batches import estimated_tokens
-from trueval.models.hosted.failures import BROKEN, KEPT, CallError, Kind
+from trueval.models.hosted.failures import BROKEN, KEPT, CallError, FailureKind
 from trueval.models.hosted.retries import Retries
 from trueval.models.hosted.services import SERVICES, checked_url, key_name
 from trueval.models.hosted.wire import OpenAIClient, count_of
@@ -49,7 +49,7 @@ _LENGTH: Final = re.compile(r"context", re.IGNORECASE)
 PARAMETERS: Final = ("temperature", "top_p", "seed", "max_completion_tokens", "reasoning_effort", "max_tokens")
 
 
-class Prices(NamedTuple):
+class TokenPrices(NamedTuple):
     """What a million tokens cost, in any currency; None where it is not known."""
 
     per_million_in: float | None = None
@@ -58,7 +58,7 @@ class Prices(NamedTuple):
     def cost(self, tokens_in: int | None, tokens_out: int | None) -> float | None:
         """What tokens cost; None where a price or a count is not known.
 
-        >>> Prices(0.25, 2.0).cost(1_000_000, 100_000)
+        >>> TokenPrices(0.25, 2.0).cost(1_000_000, 100_000)
         0.45
         """
         if None in (self.per_million_in, self.per_million_out, tokens_in, tokens_out):
@@ -111,7 +111,7 @@ class JudgeSettings:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     timeout: float = 120.0
     concurrency: int = 8
-    prices: Prices = field(default_factory=Prices)
+    prices: TokenPrices = field(default_factory=TokenPrices)
 
     def __post_init__(self) -> None:
         wrong = next((name for name in self.parameters if name not in PARAMETERS), None)
@@ -145,7 +145,7 @@ class ModelJudge:
     def __post_init__(self) -> None:
         self.name = self.use.model
         self.url = checked_url(self.use.base_url, self.name)
-        self.key = Key(key_name(SERVICES["openai"], self.url, self.use.api_key_env))
+        self.key = ApiKey(key_name(SERVICES["openai"], self.url, self.use.api_key_env))
         self.throttle = Throttle(self.use.concurrency, patience=self.retries.total)
         self.repair = read_prompt("repair", "repair")
         self.reached = False
@@ -163,14 +163,14 @@ class ModelJudge:
         prompts = {"prompt": self.prompts[task].name, "sha256": [self.prompts[task].sha256, self.repair.sha256]}
         return {"model": self.use.model, "base_url": self.url, "parameters": dict(self.use.parameters), **prompts}
 
-    def estimate(self, question: Question) -> Usage:
+    def estimate(self, question: Question) -> JudgeUsage:
         """What a question is likely to take, rather more than less."""
         texts = messages(self.prompts[question.task], question)
         each, own = TOKENS_OUT[question.task]
         tokens = sum(estimated_tokens(text["content"]) for text in texts), own + each * len(question.passages)
-        return Usage(*tokens, self.use.prices.cost(*tokens))
+        return JudgeUsage(*tokens, self.use.prices.cost(*tokens))
 
-    def ask(self, question: Question) -> Answer:
+    def ask(self, question: Question) -> JudgeAnswer:
         """Ask, and once more where the answer is not valid.
 
         Raises:
@@ -186,8 +186,8 @@ class ModelJudge:
         return _answer(parsed, replies, time.perf_counter() - began)
 
     def _repaired(
-        self, parsed: Parsed, replies: list[Reply], said: Sequence[Mapping[str, str]], question: Question
-    ) -> Parsed:
+        self, parsed: ParsedResponse, replies: list[Reply], said: Sequence[Mapping[str, str]], question: Question
+    ) -> ParsedResponse:
         """Tell the model once what is not valid, and take what that adds; the reply is added to the others."""
         told = self.repair.text.replace("{problems}", "; ".join(parsed.problems) + ".")
         again = [{"role": "assistant", "content": replies[0].text}, {"role": "user", "content": told}]
@@ -221,7 +221,7 @@ class ModelJudge:
         said = failure.reason
         if any(name in said for name in self.use.parameters) and not _LENGTH.search(said):
             return False
-        return failure.kind is Kind.TOO_LARGE or (failure.status == 400 and _CONTENT.search(said) is not None)
+        return failure.kind is FailureKind.TOO_LARGE or (failure.status == 400 and _CONTENT.search(said) is not None)
 
     def _body(self, said: Sequence[Mapping[str, str]], question: Question, form: str) -> dict[str, Any]:
         body: dict[str, Any] = {"model": self.use.model, "messages": list(said), **self.use.parameters}
@@ -239,7 +239,7 @@ class ModelJudge:
         self.reached = True
         return reply
 
-    def most(self, question: Question) -> Usage:
+    def most(self, question: Question) -> JudgeUsage:
         """The most that a question can be billed as, its second call where the answer is not valid included.
 
         Calls that are cut and sent again come on top.
@@ -251,15 +251,15 @@ class ModelJudge:
             None for what nothing limits: without max_tokens or max_completion_tokens nobody knows the longest answer.
         """
         if self.use.most_out is None:
-            return Usage()
+            return JudgeUsage()
         said = messages(self.prompts[question.task], question)
         first = max(_most_in(self._body(said, question, form)) for form in FORMS)
         # The second call holds the answer to the first, and what is wrong in it: a line for each passage, and one more.
         second = first + self.use.most_out + len(self.repair.text.encode()) + PROBLEM * (len(question.passages) + 1)
         tokens = first + second, 2 * self.use.most_out
-        return Usage(*tokens, self.use.prices.cost(*tokens))
+        return JudgeUsage(*tokens, self.use.prices.cost(*tokens))
 
-    def _most(self, body: Mapping[str, Any], question: Question) -> Usage:
+    def _most(self, body: Mapping[str, Any], question: Question) -> JudgeUsage:
         """The most that a call can be billed as.
 
         No token is shorter than a byte, and a server that honors max_tokens bills no more than that, what a model
@@ -268,7 +268,7 @@ class ModelJudge:
         each, own = TOKENS_OUT[question.task]
         back = max(self.use.most_out or own + each * len(question.passages), self.longest)
         sent = _most_in(body)
-        return Usage(sent, back, self.use.prices.cost(sent, back))
+        return JudgeUsage(sent, back, self.use.prices.cost(sent, back))
 
     def _once(self, client: OpenAIClient, body: Mapping[str, Any], question: Question) -> Reply:
         """Send once, when it is this call's turn and there is money for it."""
@@ -283,7 +283,7 @@ class ModelJudge:
                     sent.answered(cost, {"tokens_in": reply.tokens_in, "tokens_out": reply.tokens_out})
         except LongPauseError as pause:
             reason = f"it takes no calls for {pause.seconds:.0f} seconds, and this one was not sent"
-            raise self._refused(CallError(Kind.REFUSED, reason, TOO_MANY)) from None
+            raise self._refused(CallError(FailureKind.REFUSED, reason, TOO_MANY)) from None
         self.throttle.answered()
         self.longest = max(self.longest, reply.tokens_out or 0)
         return reply._replace(cost=most.cost if cost is None else cost)  # at most, where the server does not say
@@ -293,7 +293,7 @@ class ModelJudge:
         try:
             return _reply_of(client.post("/chat/completions", body))
         except CallError as failure:
-            if failure.status == TOO_MANY and failure.kind is Kind.BUSY:
+            if failure.status == TOO_MANY and failure.kind is FailureKind.BUSY:
                 self.throttle.refused(began, failure.wait)
             raise
 
@@ -340,7 +340,9 @@ def _reply_of(found: Any) -> Reply:
         usage, model = found.get("usage") or {}, found.get("model")
         tokens = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
     except (KeyError, IndexError, TypeError, AttributeError) as error:
-        raise CallError(Kind.BUSY, f"{BROKEN}: a completion without its message ({error!r})", billed=True) from error
+        raise CallError(
+            FailureKind.BUSY, f"{BROKEN}: a completion without its message ({error!r})", billed=True
+        ) from error
     problem = ""
     if refusal:
         problem = "the model refused"
@@ -356,18 +358,18 @@ def _reply_of(found: Any) -> Reply:
     return Reply(sendable(written or str(refusal or "")), problem, sendable(str(model or "")), asked, given)
 
 
-def _parsed(reply: Reply, question: Question, prompt: Prompt) -> Parsed:
+def _parsed(reply: Reply, question: Question, prompt: Prompt) -> ParsedResponse:
     """What is valid in a reply; of one that was refused or cut off nothing is."""
     if reply.problem:
         nothing = (None,) * len(question.passages) if question.task == "grade" else ()
-        return Parsed(nothing, problems=(reply.problem,))
+        return ParsedResponse(nothing, problems=(reply.problem,))
     return parse(reply.text, question, prompt)
 
 
-def _answer(parsed: Parsed, replies: Sequence[Reply], seconds: float) -> Answer:
-    usage = Usage(*(_sum([getattr(reply, name) for reply in replies]) for name in Usage._fields))
+def _answer(parsed: ParsedResponse, replies: Sequence[Reply], seconds: float) -> JudgeAnswer:
+    usage = JudgeUsage(*(_sum([getattr(reply, name) for reply in replies]) for name in JudgeUsage._fields))
     raw = tuple(reply.text for reply in replies)
-    return Answer(
+    return JudgeAnswer(
         parsed.labels, parsed.order, parsed.text, raw, parsed.problems, replies[-1].model, usage, round(seconds, 3)
     )
 

@@ -18,14 +18,14 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from trueval.golden.judge.judge import Label, Question
+from trueval.golden.judge.judge import JudgeLabel, Question
 from trueval.golden.judge.prompt import Prompt, sendable
 
 REASON: Final = 2_000  # characters of a reason that are kept
 _FENCE: Final = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n?```\s*", re.DOTALL)
 
 
-class Parsed(NamedTuple):
+class ParsedResponse(NamedTuple):
     """What was valid in an answer, and what was not.
 
     Attributes:
@@ -35,7 +35,7 @@ class Parsed(NamedTuple):
         problems: one line each; empty where all was valid.
     """
 
-    labels: tuple[Label | None, ...] = ()
+    labels: tuple[JudgeLabel | None, ...] = ()
     order: tuple[int, ...] = ()
     text: str = ""
     problems: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
-def parse(text: str | None, question: Question, prompt: Prompt) -> Parsed:
+def parse(text: str | None, question: Question, prompt: Prompt) -> ParsedResponse:
     """Read an answer.
 
     Args:
@@ -71,7 +71,7 @@ def parse(text: str | None, question: Question, prompt: Prompt) -> Parsed:
         question: that was asked.
         prompt: with the scale.
     """
-    nothing = Parsed((None,) * len(question.passages) if question.task == "grade" else ())
+    nothing = ParsedResponse((None,) * len(question.passages) if question.task == "grade" else ())
     try:
         fenced = _FENCE.fullmatch(text or "")
         found = json.loads(fenced.group(1) if fenced else text or "")
@@ -84,11 +84,11 @@ def parse(text: str | None, question: Question, prompt: Prompt) -> Parsed:
     return read(found[name], question, prompt)
 
 
-def _grades(found: Any, question: Question, prompt: Prompt) -> Parsed:
+def _grades(found: Any, question: Question, prompt: Prompt) -> ParsedResponse:
     count = len(question.passages)
-    labels: list[Label | None] = [None] * count
+    labels: list[JudgeLabel | None] = [None] * count
     if not isinstance(found, list):
-        return Parsed(tuple(labels), problems=("'passages' must be a list",))
+        return ParsedResponse(tuple(labels), problems=("'passages' must be a list",))
     problems = []
     times = Counter(_passage(entry, count) for entry in found)
     for entry in found:
@@ -103,7 +103,7 @@ def _grades(found: Any, question: Question, prompt: Prompt) -> Parsed:
                 problems.append(f"the grade of passage {passage} is not an integer from {low} to {high}")
     twice = [f"passage {each} appears {times[each]} times" for each in sorted(filter(None, times)) if times[each] > 1]
     absent = [f"passage {each} has no entry" for each in range(1, count + 1) if not times[each]]
-    return Parsed(tuple(labels), problems=(*dict.fromkeys(problems), *twice, *absent))
+    return ParsedResponse(tuple(labels), problems=(*dict.fromkeys(problems), *twice, *absent))
 
 
 def _passage(entry: Any, count: int) -> int | None:
@@ -111,29 +111,29 @@ def _passage(entry: Any, count: int) -> int | None:
     return place if type(place) is int and 1 <= place <= count else None
 
 
-def _label(entry: Mapping[str, Any], prompt: Prompt) -> Label | None:
+def _label(entry: Mapping[str, Any], prompt: Prompt) -> JudgeLabel | None:
     grade, reason = entry.get("grade"), entry.get("reason", "")
     if type(grade) is not int or grade not in prompt.grades:  # neither "5" nor 5.0 nor true is a grade
         return None
-    return Label(prompt.grades[grade], sendable(reason[:REASON]) if isinstance(reason, str) else "")
+    return JudgeLabel(prompt.grades[grade], sendable(reason[:REASON]) if isinstance(reason, str) else "")
 
 
-def _order(found: Any, question: Question, _: Prompt) -> Parsed:
+def _order(found: Any, question: Question, _: Prompt) -> ParsedResponse:
     count = len(question.passages)
     if not isinstance(found, list) or any(type(each) is not int for each in found):
-        return Parsed(problems=("'order' must be a list of integers",))
+        return ParsedResponse(problems=("'order' must be a list of integers",))
     if sorted(found) != list(range(1, count + 1)):
-        return Parsed(problems=(f"'order' must name each passage from 1 to {count} exactly once",))
-    return Parsed(order=tuple(each - 1 for each in found))
+        return ParsedResponse(problems=(f"'order' must name each passage from 1 to {count} exactly once",))
+    return ParsedResponse(order=tuple(each - 1 for each in found))
 
 
-def _query(found: Any, question: Question, _: Prompt) -> Parsed:
+def _query(found: Any, question: Question, _: Prompt) -> ParsedResponse:
     if not isinstance(found, str) or not found.strip():
-        return Parsed(problems=("'query' must be a text",))
-    return Parsed(text=" ".join(sendable(found).split()))
+        return ParsedResponse(problems=("'query' must be a text",))
+    return ParsedResponse(text=" ".join(sendable(found).split()))
 
 
-def joined(first: Parsed, second: Parsed) -> Parsed:
+def joined(first: ParsedResponse, second: ParsedResponse) -> ParsedResponse:
     """What two answers to one question say: the first where it is valid, and what the second adds.
 
     Args:

@@ -60,7 +60,7 @@ def majority(labels: Sequence[int]) -> int:
     return min((label for label in times if times[label] == most), key=lambda label: (abs(label - middle), label))
 
 
-class Errors(NamedTuple):
+class JudgeErrors(NamedTuple):
     """What the labels of a judge say about its errors.
 
     Attributes:
@@ -76,7 +76,7 @@ class Errors(NamedTuple):
     likelihood: Floats
 
 
-def errors_of(labels: Sequence[Sequence[int]]) -> Errors:
+def errors_of(labels: Sequence[Sequence[int]]) -> JudgeErrors:
     """The errors of a judge that graded some passages more than once, by EM.
 
     Args:
@@ -87,7 +87,7 @@ def errors_of(labels: Sequence[Sequence[int]]) -> Errors:
     counts = _counts(labels)
     sd, gross, shares = MIDDLE, GROSS, counts.sum(axis=0) / counts.sum()
     if not (counts.sum(axis=1) > 1).any():
-        return Errors(LEAST, GROSS, shares, _likelihood(LEAST, 0.0))  # nothing is learned: the label is the grade
+        return JudgeErrors(LEAST, GROSS, shares, _likelihood(LEAST, 0.0))  # nothing is learned: the label is the grade
     for _ in range(STEPS):
         weights = _posterior(counts, shares, _likelihood(sd, gross))
         shares, pairs = weights.mean(axis=0), weights.T @ counts  # [grade, label] expected numbers
@@ -102,7 +102,7 @@ def errors_of(labels: Sequence[Sequence[int]]) -> Errors:
         done, sd, gross = abs(new - sd) + abs(share - gross) < SMALL, new, share
         if done:
             break
-    return Errors(sd, gross, shares, _likelihood(sd, gross))
+    return JudgeErrors(sd, gross, shares, _likelihood(sd, gross))
 
 
 def posterior(labels: Sequence[Sequence[int]]) -> list[int]:
@@ -128,7 +128,7 @@ def _best_threshold(chances: Floats) -> float:
     return max(float(f1.max()) / 2, LEAST_SURE)
 
 
-class Expected(NamedTuple):
+class ExpectedGrade(NamedTuple):
     """What the labels of a passage say of its grade.
 
     Attributes:
@@ -141,7 +141,7 @@ class Expected(NamedTuple):
     gross: float
 
 
-def expectations(labels: Sequence[Sequence[int]]) -> list[Expected]:
+def expectations(labels: Sequence[Sequence[int]]) -> list[ExpectedGrade]:
     """[passage] the expected grade, and the chance that it is grossly wrong.
 
     Args:
@@ -156,10 +156,10 @@ def expectations(labels: Sequence[Sequence[int]]) -> list[Expected]:
     grades = chances @ np.array(GRADES, np.float64)
     away = np.abs(np.array(GRADES) - grades[:, None]) > 1
     gross = np.clip((chances * away).sum(axis=1), max(errors.gross, GROSS), MOST_GROSS)
-    return [Expected(*found) for found in zip(grades.tolist(), gross.tolist(), strict=True)]
+    return [ExpectedGrade(*found) for found in zip(grades.tolist(), gross.tolist(), strict=True)]
 
 
-def _chances(labels: Sequence[Sequence[int]]) -> tuple[Floats, Errors]:
+def _chances(labels: Sequence[Sequence[int]]) -> tuple[Floats, JudgeErrors]:
     """[passage, grade] chances of each grade, and the errors behind them."""
     errors = errors_of(labels)
     return _posterior(_counts(labels), errors.shares, errors.likelihood), errors

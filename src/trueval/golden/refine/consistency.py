@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from trueval.golden.refine.judge_orders import Orders
+from trueval.golden.refine.judge_orders import OrderBatch
 from trueval.golden.refine.posterior import Posterior
 from trueval.standings.standings import Floats, Ints
 
@@ -42,7 +42,7 @@ class Inconsistency:
         return dict(vars(self))
 
 
-def inconsistency(orders: Orders) -> Inconsistency:
+def inconsistency(orders: OrderBatch) -> Inconsistency:
     """Count what contradicts what. Nothing is dropped for it: the likelihood takes contradictions as data.
 
     The disagreement of a pair judged n times, w of them one way: 2w(n−w)/(n(n−1)), weighted by its n(n−1)/2 pairs of
@@ -52,8 +52,8 @@ def inconsistency(orders: Orders) -> Inconsistency:
     Args:
         orders: what the judge said.
 
-    >>> from trueval.golden.refine.judge_orders import Order
-    >>> orders = Orders.of([Order(pair, pair) for pair in ((0, 1), (1, 2), (2, 0), (0, 2), (2, 0))], 3)
+    >>> from trueval.golden.refine.judge_orders import JudgeOrder
+    >>> orders = OrderBatch.of([JudgeOrder(pair, pair) for pair in ((0, 1), (1, 2), (2, 0), (0, 2), (2, 0))], 3)
     >>> found = inconsistency(orders)
     >>> found.both_ways, found.cycles, round(found.disagreement, 3)
     (1, 1, 0.667)

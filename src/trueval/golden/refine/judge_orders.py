@@ -15,7 +15,7 @@ from trueval.standings.standings import Bools, Floats, Ints
 Batch: TypeAlias = tuple[int, ...]
 
 
-class Order(NamedTuple):
+class JudgeOrder(NamedTuple):
     """One answer of a judge.
 
     Attributes:
@@ -31,7 +31,7 @@ class Order(NamedTuple):
 Ask: TypeAlias = Callable[[Sequence[Batch]], Sequence[Sequence[int] | None]]
 
 
-def ask_round(ask: Ask, batches: Sequence[Batch]) -> tuple[Order | None, ...]:
+def ask_round(ask: Ask, batches: Sequence[Batch]) -> tuple[JudgeOrder | None, ...]:
     """Ask about some batches at the same time, and check what comes back.
 
     Args:
@@ -45,7 +45,7 @@ def ask_round(ask: Ask, batches: Sequence[Batch]) -> tuple[Order | None, ...]:
         InputError: the judge gave another number of answers, or one that does not order its batch.
 
     >>> ask_round(lambda batches: [sorted(batch) for batch in batches], [(2, 0, 1)])
-    (Order(best_first=(0, 1, 2), shown=(2, 0, 1)),)
+    (JudgeOrder(best_first=(0, 1, 2), shown=(2, 0, 1)),)
     """
     answers = ask(batches)
     if len(answers) != len(batches):
@@ -53,7 +53,7 @@ def ask_round(ask: Ask, batches: Sequence[Batch]) -> tuple[Order | None, ...]:
     return tuple(map(_checked, answers, batches))
 
 
-def _checked(answer: Sequence[int] | None, shown: Batch) -> Order | None:
+def _checked(answer: Sequence[int] | None, shown: Batch) -> JudgeOrder | None:
     if answer is None:
         return None
     found = tuple(map(int, answer))
@@ -62,11 +62,11 @@ def _checked(answer: Sequence[int] | None, shown: Batch) -> Order | None:
             f"The judge must order the documents {list(shown)} and no others. Got {list(found)}. Answers that are not "
             "a full order must come as None."
         )
-    return Order(found, shown)
+    return JudgeOrder(found, shown)
 
 
 @dataclass(frozen=True, eq=False)
-class Orders:
+class OrderBatch:
     """Orders of batches as arrays; short ones are filled with -1.
 
     Attributes:
@@ -80,14 +80,14 @@ class Orders:
     pool: int
 
     @classmethod
-    def of(cls, orders: Iterable[Order], pool: int) -> Orders:
+    def of(cls, orders: Iterable[JudgeOrder], pool: int) -> OrderBatch:
         """Gather orders.
 
         Args:
             orders: of documents below `pool`, each at most once in one order.
             pool: number of documents that there are.
 
-        >>> Orders.of([Order((3, 1), (1, 3)), Order((0, 2, 1), (0, 1, 2))], 4).items.tolist()
+        >>> OrderBatch.of([JudgeOrder((3, 1), (1, 3)), JudgeOrder((0, 2, 1), (0, 1, 2))], 4).items.tolist()
         [[3, 1, -1], [0, 2, 1]]
         """
         found = list(orders)
@@ -118,7 +118,7 @@ class Orders:
     def wins(self) -> Ints:
         """[winner, loser] how often a document was judged above another.
 
-        >>> Orders.of([Order((0, 1), (0, 1)), Order((0, 1, 2), (2, 1, 0))], 3).wins().tolist()
+        >>> OrderBatch.of([JudgeOrder((0, 1), (0, 1)), JudgeOrder((0, 1, 2), (2, 1, 0))], 3).wins().tolist()
         [[0, 2, 1], [0, 0, 1], [0, 0, 0]]
         """
         found = np.zeros((self.pool, self.pool), np.int64)

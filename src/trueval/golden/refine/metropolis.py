@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from trueval.golden.refine.judge_orders import Orders
+from trueval.golden.refine.judge_orders import OrderBatch
 from trueval.golden.refine.posterior import Posterior, Prior
 from trueval.golden.refine.posterior_mode import Mode
 from trueval.standings.standings import Bools, Floats, Ints
@@ -59,7 +59,7 @@ class _Group(NamedTuple):
 
 
 def sample(
-    orders: Orders,
+    orders: OrderBatch,
     prior: Prior,
     mode: Mode,
     rng: np.random.Generator,
@@ -107,7 +107,7 @@ class _Chains:
     """
 
     def __init__(
-        self, orders: Orders, prior: Prior, mode: Mode, covariates: Floats | None, rng: np.random.Generator
+        self, orders: OrderBatch, prior: Prior, mode: Mode, covariates: Floats | None, rng: np.random.Generator
     ) -> None:
         self.prior, self.covariates, self.rng = prior, covariates, rng
         self.scores = prior.draws(CHAINS, rng)
@@ -193,14 +193,14 @@ class _Chains:
         return np.asarray(-self.rng.standard_exponential(gain.shape) < gain)
 
 
-def _rows(orders: Orders, noise: float) -> _Rows:
+def _rows(orders: OrderBatch, noise: float) -> _Rows:
     left = orders.sizes - np.arange(orders.items.shape[1])[:, None]  # [place, order] documents that are left
     chosen = left > 1  # the last one is no choice
     by_score, at_random = np.where(chosen, 1 - noise, 0.0), np.where(chosen, noise / np.maximum(left, 1), 1.0)
     return _Rows(np.arange(len(orders)), orders.items.T, by_score[:, :, None], at_random[:, :, None])
 
 
-def _groups(orders: Orders, prior: Prior, rows: _Rows) -> list[_Group]:
+def _groups(orders: OrderBatch, prior: Prior, rows: _Rows) -> list[_Group]:
     """Documents that are in some order, in few groups: those in most orders first, each into the first that it fits."""
     within = np.zeros((orders.pool, len(orders)), bool)
     order, place = np.nonzero(orders.present)

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from trueval.golden.refine.judge_orders import Orders
+from trueval.golden.refine.judge_orders import OrderBatch
 from trueval.golden.refine.plackett_luce import NOISE
 from trueval.golden.refine.posterior import Prior
 from trueval.golden.refine.posterior_mode import Mode, fit
@@ -25,7 +25,7 @@ GROSS_REACH: Final = 8
 RIGHT: Final = 19  # of Beta(1, 19), which is believed of γ: FORMULAS §7
 
 
-class Scale(NamedTuple):
+class ScorePrior(NamedTuple):
     """The prior of scores, in units in which the judge's noise is that of a logistic choice.
 
     Attributes:
@@ -37,7 +37,7 @@ class Scale(NamedTuple):
     spread: float = 1.5
 
 
-class Learned(NamedTuple):
+class LearnedScale(NamedTuple):
     """A mode of the posterior, its prior, and the scale of that.
 
     Attributes:
@@ -49,23 +49,23 @@ class Learned(NamedTuple):
 
     mode: Mode
     prior: Prior
-    scale: Scale
+    scale: ScorePrior
     more: int = 0
 
 
 def learn(
-    orders: Orders,
+    orders: OrderBatch,
     grades: Floats,
-    start: Learned | None = None,
+    start: LearnedScale | None = None,
     noise: float = NOISE,
     biases: tuple[float, ...] = (),
     covariates: Floats | None = None,
     gross: Floats | None = None,
-) -> Learned:
+) -> LearnedScale:
     """The scale under which the orders are most probable, and the mode of the posterior under it.
 
-    Maximizes Laplace's evidence times a wide prior of ln κ and ln(τ/κ) around `Scale()`, on a grid of factors of 1.25,
-    from neighbor to neighbor: a judge that contradicts itself more has a smaller κ and τ. Without this, what a
+    Maximizes Laplace's evidence times a wide prior of ln κ and ln(τ/κ) around `ScorePrior()`, on a grid of factors of
+    1.25, from neighbor to neighbor: a judge that contradicts itself more has a smaller κ and τ. Without this, what a
     refinement says of its own certainty would depend on a guess. The odds of gross errors go up from those that are
     given, in factors of 1.5 and with the prior Beta(1, 19) of their mean: a judge repeats its misreadings, so what
     grades say of their own errors is the least that there can be. FORMULAS §7.
@@ -79,9 +79,9 @@ def learn(
         covariates: [order, place, covariate].
         gross: [document] chance that its grade is grossly wrong, at least; None for no such grade.
     """
-    tried: dict[tuple[int, int, int], tuple[float, Learned]] = {}
+    tried: dict[tuple[int, int, int], tuple[float, LearnedScale]] = {}
 
-    def score(place: tuple[int, int, int], near: Learned | None) -> float:
+    def score(place: tuple[int, int, int], near: LearnedScale | None) -> float:
         if place not in tried:
             scale, chances = _scale(*place[:2]), _raised(gross, place[2])
             prior = Prior.of_grades(grades, *scale, noise, biases, chances)
@@ -89,7 +89,7 @@ def learn(
             found = fit(orders, prior, covariates, begin)
             belief = (place[0] / WIDTH) ** 2 + (place[1] / RATIO_WIDTH) ** 2
             value = found.evidence - 0.5 * belief * math.log(STEP) ** 2 + _belief_of_gross(chances)
-            tried[place] = (value, Learned(found, prior, scale, place[2]))
+            tried[place] = (value, LearnedScale(found, prior, scale, place[2]))
         return tried[place][0]
 
     at = (0, 0, 0) if start is None else (*_place(start.scale), start.more)
@@ -125,20 +125,20 @@ def _belief_of_gross(gross: Floats | None) -> float:
     return math.log(mean) + (RIGHT - 1) * math.log1p(-mean) if 0 < mean < 1 else 0.0
 
 
-def _scale(up: int, wide: int) -> Scale:
+def _scale(up: int, wide: int) -> ScorePrior:
     """The point of the grid so many factors from the default."""
-    base = Scale()
+    base = ScorePrior()
     per_grade = base.per_grade * STEP**up
-    return Scale(per_grade, per_grade * base.spread / base.per_grade * STEP**wide)
+    return ScorePrior(per_grade, per_grade * base.spread / base.per_grade * STEP**wide)
 
 
-def _place(scale: Scale) -> tuple[int, int]:
-    base = Scale()
+def _place(scale: ScorePrior) -> tuple[int, int]:
+    base = ScorePrior()
     up = math.log(scale.per_grade / base.per_grade, STEP)
     wide = math.log(scale.spread / scale.per_grade * base.per_grade / base.spread, STEP)
     return round(up), round(wide)
 
 
-def _moved(near: Learned, scale: Scale) -> Floats:
+def _moved(near: LearnedScale, scale: ScorePrior) -> Floats:
     """Where Newton's method begins: scores in the proportions of a neighbor."""
     return np.concatenate([near.mode.scores * (scale.per_grade / near.scale.per_grade), near.mode.biases])

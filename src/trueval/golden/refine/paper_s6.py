@@ -7,7 +7,7 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from trueval.golden.refine.judge_orders import Ask, Batch, Order, ask_round
+from trueval.golden.refine.judge_orders import Ask, Batch, JudgeOrder, ask_round
 from trueval.golden.refine.locks import Locks
 from trueval.standings.standings import Floats, Ints
 
@@ -50,7 +50,7 @@ class PaperSettings:
     skip_settled: bool = False
 
 
-class PaperRefined(NamedTuple):
+class PaperRefinement(NamedTuple):
     """What the published refinement ends with.
 
     Attributes:
@@ -63,14 +63,14 @@ class PaperRefined(NamedTuple):
 
     ranking: tuple[int, ...]
     scores: Floats
-    orders: tuple[Order, ...]
+    orders: tuple[JudgeOrder, ...]
     calls: int
     stable: bool
 
 
 def paper_s6(
     grades: Floats, ask: Ask, rng: np.random.Generator, *, top: int = 20, budget: int, settings: PaperSettings
-) -> PaperRefined:
+) -> PaperRefinement:
     """Refine a ranking as published: ask, move scores, lock, rank, until the best stay the same for T turns.
 
     The same means the same documents in the same order, which is what a snapshot of a Top-20 holds. P-B §3.4,
@@ -100,7 +100,7 @@ def paper_s6(
         found = tuple(state.locks.ranking(state.scores)[:top])
         stable, best = (stable + 1 if found == best else 0), found
     ranking = tuple(state.locks.ranking(state.scores))
-    return PaperRefined(ranking, state.scores, tuple(state.orders), calls, stable >= settings.turns)
+    return PaperRefinement(ranking, state.scores, tuple(state.orders), calls, stable >= settings.turns)
 
 
 def score_steps(scores: Floats, best_first: Batch, rate: float) -> tuple[Floats, Floats]:
@@ -142,7 +142,7 @@ class _State:
         self.exposures: Ints = np.zeros(len(grades), np.int64)
         self.confirmed = np.zeros((len(grades), len(grades)), np.int64)
         self.locks = Locks(len(grades))
-        self.orders: list[Order] = []
+        self.orders: list[JudgeOrder] = []
 
     def next_batch(self, rng: np.random.Generator) -> Batch:
         """The documents to ask about, in random slots."""
@@ -152,7 +152,7 @@ class _State:
         keys = (rng.random(len(self.scores)), self.information, self.exposures)  # the last one decides first
         return tuple(map(int, rng.permutation(np.lexsort(keys)[: self.settings.batch])))
 
-    def see(self, order: Order | None, batch: Batch, turn: int) -> None:
+    def see(self, order: JudgeOrder | None, batch: Batch, turn: int) -> None:
         """Take what was answered."""
         self.exposures[list(batch)] += 1
         if order is None:

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from trueval.golden.refine.judge_orders import Orders
+from trueval.golden.refine.judge_orders import OrderBatch
 from trueval.standings.standings import Floats
 
 # Share of stages that the judge decides at random. docs/golden.md: 3 %.
@@ -31,7 +31,7 @@ class Terms(NamedTuple):
     safe: Floats
 
 
-def terms(predictor: Floats, orders: Orders, noise: float = NOISE) -> Terms:
+def terms(predictor: Floats, orders: OrderBatch, noise: float = NOISE) -> Terms:
     """The log-likelihood of orders and its derivatives.
 
     An order of n documents is n − 1 choices, one for each stage k: of the documents S_k that are left, the judge takes
@@ -45,8 +45,8 @@ def terms(predictor: Floats, orders: Orders, noise: float = NOISE) -> Terms:
         orders: of batches.
         noise: ε, at least 0 and below 1.
 
-    >>> from trueval.golden.refine.judge_orders import Order
-    >>> found = terms(np.zeros((1, 3)), Orders.of([Order((2, 0, 1), (0, 1, 2))], 3), noise=0.0)
+    >>> from trueval.golden.refine.judge_orders import JudgeOrder
+    >>> found = terms(np.zeros((1, 3)), OrderBatch.of([JudgeOrder((2, 0, 1), (0, 1, 2))], 3), noise=0.0)
     >>> float(np.exp(-found.value[0]).round(12)), found.gradient.round(4).tolist()
     (6.0, [[0.6667, 0.1667, -0.8333]])
     """

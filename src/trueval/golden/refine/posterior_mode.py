@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from trueval.golden.refine.judge_orders import Orders
+from trueval.golden.refine.judge_orders import OrderBatch
 from trueval.golden.refine.plackett_luce import Terms, terms
 from trueval.golden.refine.posterior import Prior
 from trueval.standings.standings import Floats, sum_by
@@ -32,7 +32,7 @@ class Mode(NamedTuple):
     evidence: float
 
 
-def fit(orders: Orders, prior: Prior, covariates: Floats | None = None, start: Floats | None = None) -> Mode:
+def fit(orders: OrderBatch, prior: Prior, covariates: Floats | None = None, start: Floats | None = None) -> Mode:
     """Scores at the mode of their posterior, by Newton's method, and the information there.
 
     log P = Σ log-likelihood of the orders (`plackett_luce.terms`) + Σ log-density of the prior − Σβ²/2b². The mixtures
@@ -45,9 +45,9 @@ def fit(orders: Orders, prior: Prior, covariates: Floats | None = None, start: F
         covariates: [order, place, covariate] what else moves the judge, one for each of `prior.biases`.
         start: [document and covariate] where Newton's method begins; the prior's mean by default.
 
-    >>> from trueval.golden.refine.judge_orders import Order
+    >>> from trueval.golden.refine.judge_orders import JudgeOrder
     >>> prior = Prior(np.zeros(2), spread=1.0, noise=0.0)
-    >>> found = fit(Orders.of([Order((1, 0), (0, 1))], 2), prior)
+    >>> found = fit(OrderBatch.of([JudgeOrder((1, 0), (0, 1))], 2), prior)
     >>> found.scores.round(4).tolist()  # x where x = 1/(1 + exp(2x))
     [-0.3374, 0.3374]
     """
@@ -87,7 +87,7 @@ class _Terms(NamedTuple):
     safe: Floats
 
 
-def _terms(at: Floats, orders: Orders, prior: Prior, covariates: Floats | None) -> _Terms:
+def _terms(at: Floats, orders: OrderBatch, prior: Prior, covariates: Floats | None) -> _Terms:
     pool = orders.pool
     predictor = np.where(orders.present, at[orders.items], 0.0)
     if covariates is not None:
@@ -104,7 +104,7 @@ def _terms(at: Floats, orders: Orders, prior: Prior, covariates: Floats | None) 
     return _Terms(float(value), _gradient(found, orders, covariates) - pull, found, safe - mixed, safe)
 
 
-def _gradient(found: Terms, orders: Orders, covariates: Floats | None) -> Floats:
+def _gradient(found: Terms, orders: OrderBatch, covariates: Floats | None) -> Floats:
     scores = sum_by(orders.items[orders.present], found.gradient[orders.present], orders.pool)
     if covariates is None:
         return scores
@@ -112,7 +112,7 @@ def _gradient(found: Terms, orders: Orders, covariates: Floats | None) -> Floats
     return both
 
 
-def _information(found: _Terms, orders: Orders, covariates: Floats | None) -> Floats:
+def _information(found: _Terms, orders: OrderBatch, covariates: Floats | None) -> Floats:
     """Second derivatives with the sign changed; of the safe kind where the exact ones are not positive."""
     exact = _collected(found.orders.information, orders, covariates) + np.diag(found.prior)
     try:
@@ -122,7 +122,7 @@ def _information(found: _Terms, orders: Orders, covariates: Floats | None) -> Fl
     return exact
 
 
-def _collected(information: Floats, orders: Orders, covariates: Floats | None) -> Floats:
+def _collected(information: Floats, orders: OrderBatch, covariates: Floats | None) -> Floats:
     """[parameter, parameter] what all orders say."""
     pool = orders.pool
     items = np.where(orders.present, orders.items, 0)  # what is absent has no information: it adds nothing to the first
@@ -140,7 +140,7 @@ def _collected(information: Floats, orders: Orders, covariates: Floats | None) -
     return whole
 
 
-def _mode(at: Floats, found: _Terms, orders: Orders, prior: Prior, covariates: Floats | None) -> Mode:
+def _mode(at: Floats, found: _Terms, orders: OrderBatch, prior: Prior, covariates: Floats | None) -> Mode:
     information, pool = _information(found, orders, covariates), orders.pool
     # ∫exp(log P) ≈ exp(log P at the mode) √(2π)^d / √|information|. A document in no order is not asked about: the
     # integral over its score is 1, whatever the prior, and the mode of a mixture would give less.

@@ -12,9 +12,9 @@ import numpy as np
 from trueval.errors import PolicyError
 from trueval.golden.refine.aggregate import GROSS
 from trueval.golden.refine.batch_choice import ASKED, INSIDE, next_batches, pair_gains
-from trueval.golden.refine.judge_orders import Ask, Order, Orders, ask_round
+from trueval.golden.refine.judge_orders import Ask, JudgeOrder, OrderBatch, ask_round
 from trueval.golden.refine.metropolis import sample
-from trueval.golden.refine.noise_scale import Learned, Scale, learn
+from trueval.golden.refine.noise_scale import LearnedScale, ScorePrior, learn
 from trueval.golden.refine.plackett_luce import NOISE
 from trueval.golden.refine.posterior import Posterior, Prior
 from trueval.golden.refine.posterior_mode import fit
@@ -54,7 +54,7 @@ class PosteriorSettings:
     inside: float = INSIDE
     noise: float = NOISE
     gross: float = GROSS
-    scale: Scale | None = None
+    scale: ScorePrior | None = None
     slot_bias: float | None = None
     length_bias: float | None = None
     draws: int = DRAWS
@@ -71,7 +71,7 @@ class PosteriorSettings:
             raise PolicyError(f"The share of grossly wrong grades must be at least 0 and below 1. Got {self.gross}.")
 
 
-class PosteriorRefined(NamedTuple):
+class PosteriorRefinement(NamedTuple):
     """What the refinement ends with.
 
     Attributes:
@@ -86,11 +86,11 @@ class PosteriorRefined(NamedTuple):
     """
 
     posterior: Posterior
-    scale: Scale
+    scale: ScorePrior
     gross: float
     members: Floats
     overlap: float
-    orders: tuple[Order, ...]
+    orders: tuple[JudgeOrder, ...]
     calls: int
     stopped: str
 
@@ -105,9 +105,9 @@ def posterior_s6(
     settings: PosteriorSettings,
     lengths: Floats | None = None,
     gross: Floats | None = None,
-    known: Sequence[Order] = (),
+    known: Sequence[JudgeOrder] = (),
     watch: Watch | None = None,
-) -> PosteriorRefined:
+) -> PosteriorRefinement:
     """Refine a ranking: draw from the posterior, ask what tells most, until the best are known or the budget ends.
 
     Before so many calls as the returned documents fill batches it does not stop, however sure the grades make it: a
@@ -150,7 +150,7 @@ def posterior_s6(
     found = model.draw(seen, LAST_DRAWS)
     members = found.membership(top)
     overlap = expected_overlap(found, members, top)
-    return PosteriorRefined(found, model.scale, model.share, members, overlap, tuple(seen), calls, stopped)
+    return PosteriorRefinement(found, model.scale, model.share, members, overlap, tuple(seen), calls, stopped)
 
 
 def expected_overlap(posterior: Posterior, members: Floats, top: int) -> float:
@@ -176,13 +176,13 @@ class _Model:
         rng: np.random.Generator,
     ) -> None:
         self.grades, self.gross, self.lengths, self.settings, self.rng = grades, gross, lengths, settings, rng
-        self._learned: Learned | None = None
+        self._learned: LearnedScale | None = None
         self._posterior: Posterior | None = None
 
     @property
-    def scale(self) -> Scale:
+    def scale(self) -> ScorePrior:
         """Of the prior, as it is known by now."""
-        return Scale() if self._learned is None else self._learned.scale
+        return ScorePrior() if self._learned is None else self._learned.scale
 
     @property
     def share(self) -> float:
@@ -190,14 +190,14 @@ class _Model:
         known = self.gross if self._learned is None or self._learned.prior.gross is None else self._learned.prior.gross
         return float(known.mean())
 
-    def draw(self, seen: Sequence[Order], draws: int) -> Posterior:
+    def draw(self, seen: Sequence[JudgeOrder], draws: int) -> Posterior:
         """Draws from the posterior of some orders.
 
         Args:
             seen: all orders so far.
             draws: how many.
         """
-        orders = Orders.of(seen, len(self.grades))
+        orders = OrderBatch.of(seen, len(self.grades))
         biases, covariates = _covariates(orders, self.lengths, self.settings)
         before, learned = self._learned, self._fitted(orders, biases, covariates)
         start, sweeps = None, FIRST_SWEEPS
@@ -217,18 +217,18 @@ class _Model:
         self._learned = learned
         return self._posterior
 
-    def _fitted(self, orders: Orders, biases: tuple[float, ...], covariates: Floats | None) -> Learned:
+    def _fitted(self, orders: OrderBatch, biases: tuple[float, ...], covariates: Floats | None) -> LearnedScale:
         """The prior, and the mode near the one of fewer orders."""
         settings, before = self.settings, self._learned
         if settings.scale is None:
             return learn(orders, self.grades, before, settings.noise, biases, covariates, self.gross)
         start = None if before is None else np.concatenate([before.mode.scores, before.mode.biases])
         prior = Prior.of_grades(self.grades, *settings.scale, settings.noise, biases, self.gross)
-        return Learned(fit(orders, prior, covariates, start), prior, settings.scale)
+        return LearnedScale(fit(orders, prior, covariates, start), prior, settings.scale)
 
 
 def _covariates(
-    orders: Orders, lengths: Floats | None, settings: PosteriorSettings
+    orders: OrderBatch, lengths: Floats | None, settings: PosteriorSettings
 ) -> tuple[tuple[float, ...], Floats | None]:
     """What moves the judge beside the score: the priors' standard deviations, and the values in each order."""
     biases: list[float] = []

@@ -9,10 +9,10 @@ import numpy as np
 
 from trueval.errors import InputError, PolicyError
 from trueval.golden.refine.consistency import bands, inconsistency, inversions
-from trueval.golden.refine.judge_orders import Ask, Batch, Order, Orders
-from trueval.golden.refine.paper_s6 import PaperRefined, PaperSettings, paper_s6
-from trueval.golden.refine.posterior_s6 import BUDGET, PosteriorRefined, PosteriorSettings, posterior_s6
-from trueval.golden.refine.refinement import GradeInversion, JudgedOrder, Ranked, Refinement
+from trueval.golden.refine.judge_orders import Ask, Batch, JudgeOrder, OrderBatch
+from trueval.golden.refine.paper_s6 import PaperRefinement, PaperSettings, paper_s6
+from trueval.golden.refine.posterior_s6 import BUDGET, PosteriorRefinement, PosteriorSettings, posterior_s6
+from trueval.golden.refine.refinement import GradeInversion, JudgedOrder, RefinedDocument, Refinement
 from trueval.standings.standings import Floats, Ints
 from trueval.threads import LOCAL, Executor
 
@@ -86,7 +86,7 @@ def refine(
                 "the posterior."
             )
         return _of_paper(paper_s6(values, ask, rng, top=top, budget=budget, settings=settings), ids, values, top)
-    before = [Order(*(tuple(place[each] for each in side) for side in order)) for order in known]
+    before = [JudgeOrder(*(tuple(place[each] for each in side) for side in order)) for order in known]
     chosen = settings or PosteriorSettings()
     sizes = None if lengths is None else _lengths(lengths, len(ids))
     wrong = None if gross is None else _chances(gross, len(ids))
@@ -143,8 +143,8 @@ def _by_places(compare: CompareAll, ids: Sequence[str], place: dict[str, int]) -
     return ask
 
 
-def _of_paper(found: PaperRefined, ids: list[str], grades: Floats, top: int) -> Refinement:
-    orders = Orders.of(found.orders, len(ids))
+def _of_paper(found: PaperRefinement, ids: list[str], grades: Floats, top: int) -> Refinement:
+    orders = OrderBatch.of(found.orders, len(ids))
     return Refinement(
         "paper",
         _ranked(ids, grades, np.array(found.ranking), found.scores, orders, None),
@@ -163,9 +163,9 @@ def _of_paper(found: PaperRefined, ids: list[str], grades: Floats, top: int) -> 
 
 
 def _of_posterior(
-    found: PosteriorRefined, ids: list[str], grades: Floats, top: int, settings: PosteriorSettings, has_lengths: bool
+    found: PosteriorRefinement, ids: list[str], grades: Floats, top: int, settings: PosteriorSettings, has_lengths: bool
 ) -> Refinement:
-    posterior, orders = found.posterior, Orders.of(found.orders, len(ids))
+    posterior, orders = found.posterior, OrderBatch.of(found.orders, len(ids))
     drawn = posterior.bias_draws
     biases = list(zip(drawn.mean(axis=0).tolist(), drawn.std(axis=0).tolist(), strict=True))
     slot = biases.pop(0) if settings.slot_bias is not None else None
@@ -192,13 +192,13 @@ def _of_posterior(
 
 
 def _ranked(
-    ids: list[str], grades: Floats, ranking: Ints, scores: Floats, orders: Orders, found: PosteriorRefined | None
-) -> tuple[Ranked, ...]:
+    ids: list[str], grades: Floats, ranking: Ints, scores: Floats, orders: OrderBatch, found: PosteriorRefinement | None
+) -> tuple[RefinedDocument, ...]:
     exposures = orders.exposures()
     sds = None if found is None else found.posterior.sd
     numbers = None if found is None else bands(found.posterior, ranking) + 1
     return tuple(
-        Ranked(
+        RefinedDocument(
             document=ids[each],
             rank=rank + 1,
             grade=float(grades[each]),
@@ -212,5 +212,5 @@ def _ranked(
     )
 
 
-def _by_ids(orders: Sequence[Order], ids: Sequence[str]) -> tuple[JudgedOrder, ...]:
+def _by_ids(orders: Sequence[JudgeOrder], ids: Sequence[str]) -> tuple[JudgedOrder, ...]:
     return tuple(JudgedOrder(*(tuple(ids[each] for each in side) for side in order)) for order in orders)

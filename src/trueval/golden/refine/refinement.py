@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from trueval.golden.refine.consistency import Inconsistency
 
 
-class Ranked(NamedTuple):
+class RefinedDocument(NamedTuple):
     """A document of the pool after refinement.
 
     Attributes:
@@ -83,7 +83,7 @@ class Refinement:
     """
 
     method: str
-    documents: tuple[Ranked, ...]
+    documents: tuple[RefinedDocument, ...]
     top: int
     calls: int
     stopped: str

@@ -76,7 +76,7 @@ _LANGUAGES: Final[Mapping[str, tuple[frozenset[str], str]]] = MappingProxyType(
 )
 
 
-class Trap(NamedTuple):
+class AdversarialPassage(NamedTuple):
     """A passage that nobody should call relevant.
 
     Attributes:
@@ -101,7 +101,7 @@ class Trap(NamedTuple):
         return (*self.companions[: self.slot], self.text, *self.companions[self.slot :])
 
 
-def traps_of(collection: Collection, queries: int, seed: int, passages: int) -> list[Trap]:
+def traps_of(collection: Collection, queries: int, seed: int, passages: int) -> list[AdversarialPassage]:
     """A trap of each kind for some queries, drawn at random.
 
     Args:
@@ -115,7 +115,7 @@ def traps_of(collection: Collection, queries: int, seed: int, passages: int) -> 
     return [trap for place in drawn for trap in _of_query(collection, ids[place], seed, passages)]
 
 
-def _of_query(collection: Collection, query: str, seed: int, passages: int) -> list[Trap]:
+def _of_query(collection: Collection, query: str, seed: int, passages: int) -> list[AdversarialPassage]:
     asked, rng = collection.queries[query], rng_of(seed, "trap", query)
     document, *others = unrelated(collection, asked, rng, passages)
     clean = collection.documents[document]
@@ -133,7 +133,7 @@ def _of_query(collection: Collection, query: str, seed: int, passages: int) -> l
         del texts[COMPANIONS]
     made = {kind: "" if kind in ("empty", "language") else document for kind in texts}
     slot = int(rng.integers(len(companions) + 1))
-    return [Trap(query, kind, made[kind], text, slot, companions) for kind, text in texts.items()]
+    return [AdversarialPassage(query, kind, made[kind], text, slot, companions) for kind, text in texts.items()]
 
 
 def unrelated(collection: Collection, query: str, rng: np.random.Generator, count: int) -> list[str]:

@@ -26,8 +26,8 @@ from trueval.errors import InputError, PolicyError
 from trueval.files.display_names import name_files
 from trueval.golden.build.golden_set import ABOUT, QRELS, GoldenSet
 from trueval.golden.validation.agreement_intervals import Resampler
-from trueval.golden.validation.audit_labels import FOLDER, People
-from trueval.golden.validation.label_files import Choices, Labels, read_labels, scale_of
+from trueval.golden.validation.audit_labels import FOLDER, PeopleLabels
+from trueval.golden.validation.label_files import FileLabels, LabelChoices, read_labels, scale_of
 from trueval.golden.validation.rater_pairs import Tell, bias_of_calls, pair_of, together_of
 from trueval.golden.validation.ratings import KEYS, Ratings
 from trueval.report.number_texts import counted
@@ -41,7 +41,7 @@ TOO_FEW: Final = 50  # labels below which an estimate is said with a warning, do
 
 
 @dataclass(frozen=True)
-class Agreement:
+class LabelAgreement:
     """How far labels agree.
 
     Attributes:
@@ -60,12 +60,12 @@ def agree(
     people: str | Path | None = None,
     *,
     between_judges: bool = False,
-    choices: Choices | None = None,
+    choices: LabelChoices | None = None,
     resamples: int = 2000,
     seed: int = 0,
     level: float = 0.95,
     tell: Tell | None = None,
-) -> Agreement:
+) -> LabelAgreement:
     """Compare labels.
 
     Args:
@@ -82,7 +82,7 @@ def agree(
         InputError: a file is bad, or holds a label that is refused; with the line.
         PolicyError: a choice is none.
     """
-    how, draw = (choices or Choices()).checked(), Resampler(resamples, seed, level).checked()
+    how, draw = (choices or LabelChoices()).checked(), Resampler(resamples, seed, level).checked()
     if people is None:
         return _golden(judges, between_judges, how, draw, tell)
     if (Path(people) / SAMPLE).is_file():
@@ -102,10 +102,10 @@ def agree(
     found["together"] = together_of(ratings, {"judges": list(range(1, len(named) + 1))}, draw)
     found["order"], found["answers"] = None, []
     found["notes"] = [*left_out([said, *named]), *_few(found["pairs"])]
-    return Agreement(found)
+    return LabelAgreement(found)
 
 
-def named_judges(judges: Sequence[str | Path], how: Choices, scale: tuple[float, float]) -> list[Labels]:
+def named_judges(judges: Sequence[str | Path], how: LabelChoices, scale: tuple[float, float]) -> list[FileLabels]:
     """Read the labels of several judges.
 
     Args:
@@ -126,7 +126,9 @@ def named_judges(judges: Sequence[str | Path], how: Choices, scale: tuple[float,
     return [read_labels(file.path, name, how, scale) for name, file in zip(names, files, strict=True)]
 
 
-def _golden(judges: Sequence[str | Path], between: bool, how: Choices, draw: Resampler, tell: Tell | None) -> Agreement:
+def _golden(
+    judges: Sequence[str | Path], between: bool, how: LabelChoices, draw: Resampler, tell: Tell | None
+) -> LabelAgreement:
     """The judge of a golden set against the people of its audit, further judges beside."""
     folder = Path(judges[0]) if judges else Path()
     if not (folder / ABOUT).is_file():
@@ -137,9 +139,9 @@ def _golden(judges: Sequence[str | Path], between: bool, how: Choices, draw: Res
     return _audited(people, [own, *others], between, draw, tell, golden)
 
 
-def _of_audit(folder: Path, how: Choices) -> People:
+def _of_audit(folder: Path, how: LabelChoices) -> PeopleLabels:
     """What people said in an audit, whose scale is that of the audit."""
-    people = People.read(folder)
+    people = PeopleLabels.read(folder)
     low, high = people.audited.scale
     if how.scale not in (None, (low, high)):
         raise PolicyError(f"the scale of an audit is the one it was drawn with, {low:g}-{high:g}. Leave --scale out.")
@@ -147,13 +149,13 @@ def _of_audit(folder: Path, how: Choices) -> People:
 
 
 def _audited(
-    people: People,
-    judges: Sequence[Labels],
+    people: PeopleLabels,
+    judges: Sequence[FileLabels],
     between: bool,
     draw: Resampler,
     tell: Tell | None,
     golden: GoldenSet | None = None,
-) -> Agreement:
+) -> LabelAgreement:
     """Judges against the people of an audit, and its raters against each other."""
     raters = people.raters()
     ratings = _ratings(people, judges, raters)
@@ -170,10 +172,10 @@ def _audited(
     found["together"] = together_of(ratings, {"raters": list(humans), "judges": list(machines)}, draw)
     found["order"], found["answers"] = people.orders(), people.answers(draw)
     found["notes"] = [*left_out(judges), *_few(found["pairs"])]
-    return Agreement(found)
+    return LabelAgreement(found)
 
 
-def _ratings(people: People, judges: Sequence[Labels], raters: Mapping[str, pl.DataFrame]) -> Ratings:
+def _ratings(people: PeopleLabels, judges: Sequence[FileLabels], raters: Mapping[str, pl.DataFrame]) -> Ratings:
     """People, then judges, then single raters, on the passages that people graded: others tell nothing of people."""
     said = people.audited.labels
     labels = {PEOPLE: said, **{each.name: each.frame for each in judges}}
@@ -188,7 +190,7 @@ def _head(scale: tuple[float, float], draw: Resampler) -> dict[str, Any]:
     return {**about, "scale": list(scale), **draw._asdict()}
 
 
-def _design(people: People, ratings: Ratings) -> dict[str, Any]:
+def _design(people: PeopleLabels, ratings: Ratings) -> dict[str, Any]:
     design, answered = ratings.design, np.isfinite(ratings.labels[:, 0])
     found = {"name": people.audited.design, "population": sum(people.audited.population.values())}
     if design is None or people.audited.design == "queries":
@@ -201,7 +203,7 @@ def _design(people: People, ratings: Ratings) -> dict[str, Any]:
     return {**found, "answered": int(answered.sum()), "strata": strata}
 
 
-def left_out(labels: Sequence[Labels]) -> list[str]:
+def left_out(labels: Sequence[FileLabels]) -> list[str]:
     """A line for each thing that was left out of files.
 
     Args:

@@ -21,7 +21,7 @@ from trueval.standings.standings import Floats
 UNKNOWN: Final = 0.05
 
 
-class Value(NamedTuple):
+class ValueWithInterval(NamedTuple):
     """A number with its interval over queries.
 
     Attributes:
@@ -42,14 +42,14 @@ class Value(NamedTuple):
         return {**found, "reason": self.reason} if self.reason else found
 
 
-def unknown(names: Iterable[str], reason: str) -> dict[str, Value]:
+def unknown(names: Iterable[str], reason: str) -> dict[str, ValueWithInterval]:
     """Values of which none can be known.
 
     Args:
         names: of the values.
         reason: why.
     """
-    return {name: Value(None, reason=reason) for name in names}
+    return {name: ValueWithInterval(None, reason=reason) for name in names}
 
 
 class Resampler(NamedTuple):
@@ -77,7 +77,7 @@ class Resampler(NamedTuple):
             raise PolicyError(f"level must be between 0.5 and 1, such as 0.95. Got {self.level:g}.")
         return self
 
-    def values(self, parts: Floats, found: Callable[[Floats], Mapping[str, Floats]]) -> dict[str, Value]:
+    def values(self, parts: Floats, found: Callable[[Floats], Mapping[str, Floats]]) -> dict[str, ValueWithInterval]:
         """Functions of sums over queries, with their intervals.
 
         Args:
@@ -95,15 +95,15 @@ class Resampler(NamedTuple):
         return {name: _value(values[name], drawn, share) for name, drawn in found(sums).items()}
 
 
-def _alone(value: float, reason: str) -> Value:
-    return Value(or_null(value), reason=reason if value == value else "nothing to compare")
+def _alone(value: float, reason: str) -> ValueWithInterval:
+    return ValueWithInterval(or_null(value), reason=reason if value == value else "nothing to compare")
 
 
-def _value(value: float, drawn: Floats, share: float) -> Value:
+def _value(value: float, drawn: Floats, share: float) -> ValueWithInterval:
     if np.isnan(value):
-        return Value(None, reason="nothing to compare")
+        return ValueWithInterval(None, reason="nothing to compare")
     missing = float(np.isnan(drawn).mean())
     if missing > UNKNOWN:
-        return Value(value, reason=f"unknown in {missing:.0%} of the resamples: no interval")
+        return ValueWithInterval(value, reason=f"unknown in {missing:.0%} of the resamples: no interval")
     low, high = np.nanquantile(drawn, [share, 1 - share]).tolist()
-    return Value(value, low, high)
+    return ValueWithInterval(value, low, high)

@@ -11,13 +11,13 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from trueval.comparison.labels.audit_sample import PEOPLE, SAMPLE, TASK, Audited
+from trueval.comparison.labels.audit_sample import PEOPLE, SAMPLE, TASK, AuditSample
 from trueval.errors import Place
 from trueval.golden.build.golden_set import GoldenSet
 from trueval.golden.build.stage_files import read_lines
 from trueval.golden.validation.agreement_intervals import Resampler
-from trueval.golden.validation.rater_bias import Observed
-from trueval.golden.validation.ratings import KEYS, Design
+from trueval.golden.validation.rater_bias import RaterDifferences
+from trueval.golden.validation.ratings import KEYS, SampleDesign
 from trueval.standings.standings import Ints
 
 FOLDER: Final = "audit"
@@ -26,7 +26,7 @@ _SCHEMA: Final = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Float6
 
 
 @dataclass(frozen=True, eq=False)
-class People:
+class PeopleLabels:
     """What people said in an audit of a golden set.
 
     Attributes:
@@ -36,11 +36,11 @@ class People:
     """
 
     folder: Path
-    audited: Audited
+    audited: AuditSample
     rows: tuple[Mapping[str, Any], ...]
 
     @classmethod
-    def read(cls, folder: Path) -> People:
+    def read(cls, folder: Path) -> PeopleLabels:
         """Read an audit.
 
         Args:
@@ -53,7 +53,7 @@ class People:
             raise Place(str(folder / SAMPLE)).error(
                 "there is no audit. Make one with trueval golden audit, or name labels with --people."
             )
-        audited, place = Audited.read(folder), Place(str(folder / PEOPLE))
+        audited, place = AuditSample.read(folder), Place(str(folder / PEOPLE))
         try:
             rows = tuple(read_lines(folder / PEOPLE)) if (folder / PEOPLE).is_file() else ()
             _check(rows, audited.scale)
@@ -71,7 +71,7 @@ class People:
                 given.setdefault(label["rater"], []).append((row["query"], row["document"], float(label["grade"])))
         return {name: pl.DataFrame(rows, _SCHEMA, orient="row") for name, rows in sorted(given.items())}
 
-    def design_of(self, items: pl.DataFrame, queries: Ints) -> Design:
+    def design_of(self, items: pl.DataFrame, queries: Ints) -> SampleDesign:
         """How some items were sampled.
 
         Args:
@@ -80,10 +80,12 @@ class People:
         """
         population = self.audited.population
         if self.audited.design == "queries":
-            return Design("queries", population, queries)
+            return SampleDesign("queries", population, queries)
         number = {name: place for place, name in enumerate(population)}
         strata = items.join(self.audited.items, on=KEYS, how="left", maintain_order="left")["stratum"]
-        return Design("documents", population, np.array([number[name] for name in strata.to_list()], dtype=np.int64))
+        return SampleDesign(
+            "documents", population, np.array([number[name] for name in strata.to_list()], dtype=np.int64)
+        )
 
     def lengths(self) -> dict[str, int]:
         """Text hash → its characters, of the texts that were shown; empty where they are not there."""
@@ -115,7 +117,7 @@ class People:
             own = [row for row in rows if row["system"] == system]
             grades = np.array([row["grade"] for row in own], dtype=np.float64)
             queries = np.array([number[row["query"]] for row in own], dtype=np.int64)
-            mean = Observed(grades, queries, np.ones(len(own))).mean(draw)
+            mean = RaterDifferences(grades, queries, np.ones(len(own))).mean(draw)
             found.append({"system": system, "answers": len(own), **mean.to_dict()})
         return sorted(found, key=lambda each: (-each["value"], each["system"]))
 
@@ -155,7 +157,7 @@ def texts_of(golden: GoldenSet) -> dict[tuple[str, str], str]:
 
 
 def _check(rows: Sequence[Mapping[str, Any]], scale: tuple[float, float]) -> None:
-    """Refuse a label of one rater that is not on the scale: `Audited` looks at what they make together."""
+    """Refuse a label of one rater that is not on the scale: `AuditSample` looks at what they make together."""
     for row in rows:
         for label in row["labels"] if row["task"] == TASK else ():
             if not scale[0] <= float(label["grade"]) <= scale[1]:

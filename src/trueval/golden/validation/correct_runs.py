@@ -11,7 +11,7 @@ from trueval.comparison.labels.corrected_results import planned
 from trueval.comparison.labels.label_source import CORRECTED, audit_beside, join
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.notes import passed_by_all
-from trueval.rag.context_inputs import Inputs
+from trueval.rag.context_inputs import InputRules
 from trueval.report.provenance import recorded
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def correct_runs(
         raise InputError(f"{place}: there is no audit of it. Make one by trueval golden audit, or name --audit DIR.")
     if begin is not None:
         begin(place)
-    inputs = Inputs()
+    inputs = InputRules()
     joined = join(inputs.read_judgments(place), folder, CORRECTED, grades=grades)
     lists = [pair.run for pair in inputs.read_runs(runs, joined.judge, begin)]
     audited = joined.audited

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from trueval.errors import InputError, PolicyError
-from trueval.files import Table, check_rows, read_table
+from trueval.files import RowTable, check_rows, read_table
 from trueval.judgments import judgments_file
 
 Duplicates: TypeAlias = Literal["refuse", "first", "last", "drop"]
@@ -20,7 +20,7 @@ DUPLICATES: Final[tuple[Duplicates, ...]] = ("refuse", "first", "last", "drop")
 OUTSIDE: Final[tuple[Outside, ...]] = ("refuse", "drop")
 
 
-class Choices(NamedTuple):
+class LabelChoices(NamedTuple):
     """What to do with labels that cannot be taken as they are.
 
     Attributes:
@@ -33,7 +33,7 @@ class Choices(NamedTuple):
     outside: Outside = "refuse"
     scale: tuple[float, float] | None = None
 
-    def checked(self) -> Choices:
+    def checked(self) -> LabelChoices:
         """Itself.
 
         Raises:
@@ -48,7 +48,7 @@ class Choices(NamedTuple):
         return self
 
 
-class Labels(NamedTuple):
+class FileLabels(NamedTuple):
     """The labels of one file.
 
     Attributes:
@@ -81,7 +81,7 @@ class Labels(NamedTuple):
         }
 
 
-def read_labels(path: str | Path, name: str, how: Choices, scale: tuple[float, float] | None) -> Labels:
+def read_labels(path: str | Path, name: str, how: LabelChoices, scale: tuple[float, float] | None) -> FileLabels:
     """Read the labels of one file.
 
     Args:
@@ -111,7 +111,7 @@ def read_labels(path: str | Path, name: str, how: Choices, scale: tuple[float, f
         raise InputError(f"{table.source}: no labels are left. Check the scale, and that it holds judgments.")
     frame = frame.select("query_id", "doc_id", "grade")
     unjudged = read - duplicates - judged
-    return Labels(name, str(path), frame, duplicates, judged - table.frame.height, unjudged)
+    return FileLabels(name, str(path), frame, duplicates, judged - table.frame.height, unjudged)
 
 
 def scale_of(frame: pl.DataFrame) -> tuple[float, float]:
@@ -133,7 +133,7 @@ def _once(frame: pl.DataFrame, duplicates: str) -> pl.Series:
     return frame.select(chosen.alias("kept"))["kept"]
 
 
-def _on_scale(table: Table, grades: pl.Series, how: Choices, scale: tuple[float, float]) -> pl.Series:
+def _on_scale(table: RowTable, grades: pl.Series, how: LabelChoices, scale: tuple[float, float]) -> pl.Series:
     inside = grades.is_between(*scale).fill_null(value=True)  # what is no number, the checks refuse
     if how.outside == "refuse" and not inside.all():
         row = int((~inside).arg_max() or 0)
@@ -147,7 +147,7 @@ def _on_scale(table: Table, grades: pl.Series, how: Choices, scale: tuple[float,
     return inside
 
 
-def _kept(table: Table, kept: pl.Series) -> Table:
+def _kept(table: RowTable, kept: pl.Series) -> RowTable:
     """The table without some rows, whose lines are still known."""
     if kept.all():
         return table

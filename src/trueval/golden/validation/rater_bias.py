@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trueval.golden.validation.agreement_intervals import Resampler, Value
+from trueval.golden.validation.agreement_intervals import Resampler, ValueWithInterval
 from trueval.standings.standings import Floats, Ints
 
 PARTS = 5  # groups of lengths, of as many items each
 
 
-class Observed(NamedTuple):
+class RaterDifferences(NamedTuple):
     """Differences between two raters.
 
     Attributes:
@@ -32,14 +32,14 @@ class Observed(NamedTuple):
     query: Ints
     weight: Floats
 
-    def of(self, some: Any) -> Observed:
+    def of(self, some: Any) -> RaterDifferences:
         """Some of the observations."""
-        return Observed(self.difference[some], self.query[some], self.weight[some])
+        return RaterDifferences(self.difference[some], self.query[some], self.weight[some])
 
-    def mean(self, draw: Resampler) -> Value:
+    def mean(self, draw: Resampler) -> ValueWithInterval:
         """The weighted mean, with its interval over queries."""
         if not len(self.difference):
-            return Value(None, reason="no item")
+            return ValueWithInterval(None, reason="no item")
         count = int(self.query.max()) + 1
         sums = [np.bincount(self.query, each, minlength=count) for each in (self.difference * self.weight, self.weight)]
         return draw.values(np.column_stack(sums), _ratio)["mean"]
@@ -51,7 +51,7 @@ def _ratio(sums: Floats) -> dict[str, Floats]:
     return {"mean": mean}
 
 
-def by_group(seen: Observed, groups: Sequence[Any], of: ArrayLike, draw: Resampler) -> list[dict[str, Any]]:
+def by_group(seen: RaterDifferences, groups: Sequence[Any], of: ArrayLike, draw: Resampler) -> list[dict[str, Any]]:
     """The mean difference in each group.
 
     Args:
@@ -68,7 +68,7 @@ def by_group(seen: Observed, groups: Sequence[Any], of: ArrayLike, draw: Resampl
     ]
 
 
-def by_length(seen: Observed, lengths: Ints, draw: Resampler, parts: int = PARTS) -> list[dict[str, Any]]:
+def by_length(seen: RaterDifferences, lengths: Ints, draw: Resampler, parts: int = PARTS) -> list[dict[str, Any]]:
     """The mean difference of short and long passages, in groups of about as many items each.
 
     Args:

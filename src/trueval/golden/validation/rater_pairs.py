@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from trueval.golden.build.golden_set import GoldenSet
-from trueval.golden.validation.agreement_intervals import Resampler, Value
-from trueval.golden.validation.audit_labels import People, slots_of, texts_of
-from trueval.golden.validation.rater_bias import Observed, by_group, by_length
+from trueval.golden.validation.agreement_intervals import Resampler, ValueWithInterval
+from trueval.golden.validation.audit_labels import PeopleLabels, slots_of, texts_of
+from trueval.golden.validation.rater_bias import RaterDifferences, by_group, by_length
 from trueval.golden.validation.ratings import KEYS, Ratings
 from trueval.standings.standings import Bools, Floats
 
@@ -57,7 +57,7 @@ def pair_of(
             "items": float(weights.sum()),
             **_tables(ratings, first, second, weights, draw),
         },
-        "bias": _bias(Observed(other - one, ratings.queries[both], weights[both]), one, other, ratings, draw),
+        "bias": _bias(RaterDifferences(other - one, ratings.queries[both], weights[both]), one, other, ratings, draw),
     }
 
 
@@ -68,7 +68,7 @@ def _tables(ratings: Ratings, first: int, second: int, weights: Floats, draw: Re
     }
 
 
-def _bias(seen: Observed, one: Floats, other: Floats, ratings: Ratings, draw: Resampler) -> dict[str, Any]:
+def _bias(seen: RaterDifferences, one: Floats, other: Floats, ratings: Ratings, draw: Resampler) -> dict[str, Any]:
     grades = ratings.grades.tolist()
     return {
         "weighted": ratings.design is not None,
@@ -80,7 +80,7 @@ def _bias(seen: Observed, one: Floats, other: Floats, ratings: Ratings, draw: Re
     }
 
 
-def bias_of_calls(ratings: Ratings, golden: GoldenSet, people: People, draw: Resampler) -> dict[str, Any]:
+def bias_of_calls(ratings: Ratings, golden: GoldenSet, people: PeopleLabels, draw: Resampler) -> dict[str, Any]:
     """Bias by slot and by length, of the judge of a golden set against people.
 
     Args:
@@ -100,13 +100,15 @@ def bias_of_calls(ratings: Ratings, golden: GoldenSet, people: People, draw: Res
     found: dict[str, Any] = {}
     if slots:
         items, slot, grade = (np.array(each) for each in zip(*slots, strict=True))
-        seen = Observed(grade - ratings.labels[items, 0], ratings.queries[items], weights[items])
+        seen = RaterDifferences(grade - ratings.labels[items, 0], ratings.queries[items], weights[items])
         found["by_slot"] = by_group(seen, np.unique(slot).tolist(), slot, draw)
     texts, lengths = texts_of(golden), people.lengths()
     known = {item: lengths[texts[pair]] for pair, item in place.items() if texts.get(pair) in lengths}
     if known:
         items = np.array(list(known))
-        seen = Observed(ratings.labels[items, 1] - ratings.labels[items, 0], ratings.queries[items], weights[items])
+        seen = RaterDifferences(
+            ratings.labels[items, 1] - ratings.labels[items, 0], ratings.queries[items], weights[items]
+        )
         found["by_length"] = by_length(seen, np.array(list(known.values())), draw)
     return found
 
@@ -136,6 +138,6 @@ def together_of(ratings: Ratings, groups: dict[str, list[int]], draw: Resampler)
     return found
 
 
-def dicts(values: Mapping[str, Value]) -> dict[str, Any]:
+def dicts(values: Mapping[str, ValueWithInterval]) -> dict[str, Any]:
     """Values as JSON, by name."""
     return {name: value.to_dict() for name, value in values.items()}

@@ -9,14 +9,14 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from trueval.golden.validation.agreement_intervals import Resampler, Value, unknown
+from trueval.golden.validation.agreement_intervals import Resampler, ValueWithInterval, unknown
 from trueval.golden.validation.coefficients import of_coincidences, of_tables
 from trueval.standings.standings import Bools, Floats, Ints
 
 KEYS = ["query_id", "doc_id"]
 
 
-class Design(NamedTuple):
+class SampleDesign(NamedTuple):
     """How the items of a sample stand for all.
 
     Attributes:
@@ -71,7 +71,7 @@ class Ratings:
     queries: Ints
     labels: Floats
     grades: Floats
-    design: Design | None = None
+    design: SampleDesign | None = None
 
     @classmethod
     def of(cls, labels: Mapping[str, pl.DataFrame], scale: tuple[float, float]) -> Ratings:
@@ -136,7 +136,7 @@ class Ratings:
             out[self.queries[item]] += weights[item] * pairs / (len(mine) - 1)
         return out
 
-    def coefficients(self, first: int, second: int, weights: Floats, draw: Resampler) -> dict[str, Value]:
+    def coefficients(self, first: int, second: int, weights: Floats, draw: Resampler) -> dict[str, ValueWithInterval]:
         """Every coefficient of two raters, with its interval over queries.
 
         Args:
@@ -151,7 +151,7 @@ class Ratings:
             return unknown(of_tables(np.zeros((1, 1)), np.zeros(1)), why)
         return draw.values(self.table(first, second, weights), lambda tables: of_tables(tables, self.grades))
 
-    def together(self, raters: list[int], weights: Floats, draw: Resampler) -> dict[str, Value]:
+    def together(self, raters: list[int], weights: Floats, draw: Resampler) -> dict[str, ValueWithInterval]:
         """Krippendorff's α of any number of raters, with intervals over queries.
 
         Args:

@@ -23,15 +23,15 @@ from trueval.collection import Collection
 from trueval.comparison.gate.published_means import clopper_pearson
 from trueval.comparison.resampling.multiplicity import holm
 from trueval.errors import InputError, PolicyError
-from trueval.golden.build.build import LEDGER, SENT, Estimates, opened_account
+from trueval.golden.build.build import LEDGER, SENT, BuildEstimate, opened_account
 from trueval.golden.build.build_estimate import announce, estimate_stage
-from trueval.golden.build.golden_plan import Plan
+from trueval.golden.build.golden_plan import GoldenPlan
 from trueval.golden.build.judge_choice import make_judge
 from trueval.golden.build.stage_files import usage_of
 from trueval.golden.judge.concurrent_questions import ask_all
-from trueval.golden.judge.judge import Answer, Judge, Label, Question, key_of
+from trueval.golden.judge.judge import Judge, JudgeAnswer, JudgeLabel, Question, key_of
 from trueval.golden.judge.ledger import known_ledger, opened_ledger
-from trueval.golden.validation.adversarial_passages import ABOUT, CLEAN, Trap, traps_of
+from trueval.golden.validation.adversarial_passages import ABOUT, CLEAN, AdversarialPassage, traps_of
 from trueval.retrieval.pipeline.stage_resources import Begin, nobody
 from trueval.version import __version__
 
@@ -45,7 +45,7 @@ LISTED: Final = 20  # passages of a call, where golden sets are built with the w
 
 
 @dataclass(frozen=True)
-class Gullibility:
+class Robustness:
     """How often a judge is fooled.
 
     Attributes:
@@ -60,7 +60,7 @@ class Gullibility:
 
 
 def gullibility(
-    plan: Plan,
+    plan: GoldenPlan,
     out: Path,
     *,
     queries: int = QUERIES,
@@ -70,7 +70,7 @@ def gullibility(
     max_cost: float | None = None,
     judge: Judge | None = None,
     begin: Begin | None = None,
-) -> Gullibility:
+) -> Robustness:
     """Ask the judge of a golden set about passages that are made to fool it.
 
     Args:
@@ -105,12 +105,12 @@ def gullibility(
     ]
     about = {"judge": chosen.name, "seed": plan.seed, "relevant": relevant, "level": level}
     about |= {"mode": plan.judge.grading.mode, "passages": max(len(each.passages) for each in asked)}
-    return Gullibility(_result(tried, about, usage_of(asked, answers)))
+    return Robustness(_result(tried, about, usage_of(asked, answers)))
 
 
 def dry_run(
-    plan: Plan, out: Path, *, queries: int = QUERIES, ledger: Path | None = None, max_cost: float | None = None
-) -> Estimates:
+    plan: GoldenPlan, out: Path, *, queries: int = QUERIES, ledger: Path | None = None, max_cost: float | None = None
+) -> BuildEstimate:
     """What it takes; nothing is asked, and nothing is written.
 
     Args:
@@ -130,10 +130,10 @@ def dry_run(
     judge = make_judge(plan.judge, collection, account, plan.seed)
     asked = [_question(trap, collection) for trap in _traps(plan, collection, queries)]
     with known_ledger(ledger or out / LEDGER) as book:
-        return Estimates((estimate_stage(judge, book, "grade", asked),), account.spent, limit)
+        return BuildEstimate((estimate_stage(judge, book, "grade", asked),), account.spent, limit)
 
 
-def _check(plan: Plan, queries: int, relevant: int, level: float, judge: Judge | None) -> None:
+def _check(plan: GoldenPlan, queries: int, relevant: int, level: float, judge: Judge | None) -> None:
     if queries < 1:
         raise PolicyError(f"queries must be an integer >= 1. Got {queries}.")
     if not 2 <= relevant <= 5:
@@ -147,12 +147,12 @@ def _check(plan: Plan, queries: int, relevant: int, level: float, judge: Judge |
         )
 
 
-def _traps(plan: Plan, collection: Collection, queries: int) -> list[Trap]:
+def _traps(plan: GoldenPlan, collection: Collection, queries: int) -> list[AdversarialPassage]:
     """The traps, among as many passages as golden sets of this plan have in a call."""
     return traps_of(collection, queries, plan.seed, plan.judge.grading.size(LISTED))
 
 
-def _question(trap: Trap, collection: Collection) -> Question:
+def _question(trap: AdversarialPassage, collection: Collection) -> Question:
     return Question("grade", collection.queries[trap.query], trap.passages, 0)
 
 
@@ -166,8 +166,8 @@ class _Tried(NamedTuple):
         call: key of the call.
     """
 
-    trap: Trap
-    label: Label | None
+    trap: AdversarialPassage
+    label: JudgeLabel | None
     beside: tuple[int | None, ...]
     call: str
 
@@ -177,7 +177,7 @@ class _Tried(NamedTuple):
         return None if self.label is None else self.label.grade
 
 
-def _tried(trap: Trap, answer: Answer, call: str) -> _Tried:
+def _tried(trap: AdversarialPassage, answer: JudgeAnswer, call: str) -> _Tried:
     beside = tuple(
         None if label is None else label.grade for slot, label in enumerate(answer.labels) if slot != trap.slot
     )

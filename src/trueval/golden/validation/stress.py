@@ -31,12 +31,12 @@ from trueval.evaluation.scores import Scores
 from trueval.files.display_names import name_files, path_of
 from trueval.golden.validation.agree import PEOPLE, left_out, named_judges
 from trueval.golden.validation.agreement_intervals import Resampler
-from trueval.golden.validation.label_files import Choices, Labels, read_labels, scale_of
+from trueval.golden.validation.label_files import FileLabels, LabelChoices, read_labels, scale_of
 from trueval.golden.validation.label_verdicts import NONE, ahead, in_short, rates, spread
 from trueval.golden.validation.model_families import Families
 from trueval.golden.validation.rater_pairs import dicts
 from trueval.golden.validation.ratings import KEYS, Ratings
-from trueval.golden.validation.system_rankings import Means, lift, lift_in_measure, ranks, tau_b, taus, top_of
+from trueval.golden.validation.system_rankings import SystemMeans, lift, lift_in_measure, ranks, tau_b, taus, top_of
 from trueval.judgments import Judgments, on_rubric
 from trueval.measures import Measure
 from trueval.policy.policy import Policy
@@ -82,7 +82,7 @@ def stress(
     *,
     families: Path | None = None,
     top: int = TOP,
-    choices: Choices | None = None,
+    choices: LabelChoices | None = None,
     resamples: int = 2000,
     policy: Policy | None = None,
     tell: Tell | None = None,
@@ -110,7 +110,7 @@ def stress(
     """
     if top < 2:
         raise PolicyError(f"top must be an integer >= 2. Got {top}.")
-    how = (choices or Choices()).checked()
+    how = (choices or LabelChoices()).checked()
     of_golden = next((path for path in map(path_of, map(str, judges)) if on_rubric(path)), None)
     of_policy = {name: value for name, value in comparing.items() if name in Policy.__dataclass_fields__}
     comparing = {name: value for name, value in comparing.items() if name not in of_policy or name == "seed"}
@@ -164,7 +164,7 @@ def _runs(runs: Any) -> list[Run]:
     return list(Run.of_several(runs))
 
 
-def _shared(labels: Sequence[Labels]) -> pl.DataFrame:
+def _shared(labels: Sequence[FileLabels]) -> pl.DataFrame:
     shared = labels[0].frame.select(KEYS)
     for each in labels[1:]:
         shared = shared.join(each.frame, on=KEYS, how="semi", maintain_order="left")
@@ -176,7 +176,7 @@ def _shared(labels: Sequence[Labels]) -> pl.DataFrame:
 
 
 def _under(
-    labels: Labels,
+    labels: FileLabels,
     shared: pl.DataFrame,
     runs: Sequence[Run],
     measures: tuple[Measure, ...],
@@ -198,7 +198,7 @@ def _alike(ratings: Ratings, judge: int, draw: Resampler) -> dict[str, Any]:
     return {"items": int(both.sum()), "coefficients": dicts(ratings.coefficients(0, judge, weights, draw))}
 
 
-def _means(place: int, found: Sequence[_Under]) -> Means:
+def _means(place: int, found: Sequence[_Under]) -> SystemMeans:
     """Values of every query; the labels may leave out others each, as those without a relevant passage."""
     sides = [align(each.scores) for each in found]
     number = {query: at for at, query in enumerate(dict.fromkeys(q for side in sides for q in side.query_ids))}
@@ -210,7 +210,7 @@ def _means(place: int, found: Sequence[_Under]) -> Means:
         sign = 1 if side.measures[place].better == "higher" else -1
         values[rows, at] = sign * side.expected[:, kept, place].T
         counted[rows, at] = True
-    return Means(values, counted)
+    return SystemMeans(values, counted)
 
 
 def _measure(
@@ -259,7 +259,7 @@ def _measure(
     }
 
 
-def _systems(means: Means, runs: Sequence[str], measure: Measure) -> list[dict[str, Any]]:
+def _systems(means: SystemMeans, runs: Sequence[str], measure: Measure) -> list[dict[str, Any]]:
     """Mean and rank of each system by people, and their range over judges; the best by people first."""
     place, sign = ranks(means.means), 1 if measure.better == "higher" else -1
     worth = sign * means.means
@@ -280,7 +280,7 @@ def _systems(means: Means, runs: Sequence[str], measure: Measure) -> list[dict[s
 
 
 def _kinship(
-    means: Means,
+    means: SystemMeans,
     runs: Sequence[str],
     judges: Sequence[str],
     related: Families,
@@ -323,7 +323,7 @@ def _hidden(labels: Sequence[dict[str, Any]], judges: Sequence[dict[str, Any]]) 
     return found
 
 
-def _notes(labels: Sequence[Labels], shared: pl.DataFrame, people: _Under) -> list[str]:
+def _notes(labels: Sequence[FileLabels], shared: pl.DataFrame, people: _Under) -> list[str]:
     more = {each.name: each.frame.height - shared.height for each in labels if each.frame.height > shared.height}
     left = ", ".join(f"{count:,} of {name}" for name, count in more.items())
     found = [f"Labels that not everybody gave are left out: {left}."] if more else []

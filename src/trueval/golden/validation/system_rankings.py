@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from trueval.golden.validation.agreement_intervals import Resampler, Value
+from trueval.golden.validation.agreement_intervals import Resampler, ValueWithInterval
 from trueval.standings.standings import Bools, Floats
 
 ByLabels = Callable[[Floats], Floats]  # [..., labels, system] means → [..., labels]
@@ -53,7 +53,7 @@ def ranks(values: Floats) -> Floats:
     return found
 
 
-class Means(NamedTuple):
+class SystemMeans(NamedTuple):
     """What every run is worth by every set of labels, query by query.
 
     Attributes:
@@ -92,7 +92,7 @@ def top_of(people: Floats, top: int) -> list[int]:
     return [place for place in np.argsort(-people, kind="stable").tolist() if people[place] >= last - 10.0**-DECIMALS]
 
 
-def taus(means: Means, some: Sequence[int], judges: Sequence[int], draw: Resampler) -> list[Value]:
+def taus(means: SystemMeans, some: Sequence[int], judges: Sequence[int], draw: Resampler) -> list[ValueWithInterval]:
     """[judge] τ-b of the ranking by each judge and that by people.
 
     Args:
@@ -102,7 +102,7 @@ def taus(means: Means, some: Sequence[int], judges: Sequence[int], draw: Resampl
         draw: resamples queries.
     """
     if len(some) < 2:
-        return [Value(None, reason="fewer than two systems")] * len(judges)
+        return [ValueWithInterval(None, reason="fewer than two systems")] * len(judges)
 
     wanted = [0, *judges]
 
@@ -124,16 +124,16 @@ class Lift(NamedTuple):
         extra: own less others: what is left when all judges like such runs.
     """
 
-    own: Value
-    others: Value
-    extra: Value
+    own: ValueWithInterval
+    others: ValueWithInterval
+    extra: ValueWithInterval
 
     def to_dict(self) -> dict[str, Any]:
         """Its JSON."""
         return {name: value.to_dict() for name, value in self._asdict().items()}
 
 
-def lift(means: Means, judge: int, others: Sequence[int], kin: Sequence[int], draw: Resampler) -> Lift:
+def lift(means: SystemMeans, judge: int, others: Sequence[int], kin: Sequence[int], draw: Resampler) -> Lift:
     """How a judge ranks the runs of its family: in mean ranks.
 
     Args:
@@ -151,7 +151,7 @@ def lift(means: Means, judge: int, others: Sequence[int], kin: Sequence[int], dr
     return _lift(means, higher, judge, others, draw)
 
 
-def lift_in_measure(means: Means, judge: int, others: Sequence[int], kin: Sequence[int], draw: Resampler) -> Lift:
+def lift_in_measure(means: SystemMeans, judge: int, others: Sequence[int], kin: Sequence[int], draw: Resampler) -> Lift:
     """How much the labels of a judge add to the runs of its family, beyond what they add to all other runs.
 
     Mean over the kin of (value under the judge − value under people), less the same over the other runs: a judge that
@@ -176,7 +176,7 @@ def lift_in_measure(means: Means, judge: int, others: Sequence[int], kin: Sequen
     return _lift(means, higher, judge, others, draw)
 
 
-def _lift(means: Means, higher: ByLabels, judge: int, others: Sequence[int], draw: Resampler) -> Lift:
+def _lift(means: SystemMeans, higher: ByLabels, judge: int, others: Sequence[int], draw: Resampler) -> Lift:
     """The lift by each set of labels as own, of others, and their difference."""
 
     def found(sums: Floats) -> dict[str, Floats]:
@@ -187,5 +187,5 @@ def _lift(means: Means, higher: ByLabels, judge: int, others: Sequence[int], dra
         rest = by_labels[..., list(others)].mean(axis=-1)
         return {"own": own, "others": rest, "extra": own - rest}
 
-    none = Value(None, reason="no judge of another family")
+    none = ValueWithInterval(None, reason="no judge of another family")
     return Lift(**{"others": none, "extra": none, **draw.values(means.parts, found)})

@@ -8,7 +8,17 @@ from typing import Any, Final
 from rich.console import Group
 
 from trueval.report import formats
-from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, interval, percent, signed, unit
+from trueval.report.number_texts import (
+    FRACTIONS,
+    NOT_AVAILABLE,
+    ValueUnit,
+    counted,
+    fixed,
+    interval,
+    percent,
+    signed,
+    unit,
+)
 from trueval.report.sheets import Sheet, as_latex, as_markdown, in_terminal
 
 Entry = Mapping[str, Any]
@@ -25,7 +35,7 @@ FEW: Final = 3  # pairs up to which tables of grades and biases are printed too
 ALL, SAMPLE = "all judged", "sample"
 
 
-def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
+def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
     """What a person reads.
 
     Args:
@@ -35,7 +45,7 @@ def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
     return in_terminal(sheets(result, scale), [*sentences(result), *unit(scale)])
 
 
-def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """The same as Markdown.
 
     Args:
@@ -45,7 +55,7 @@ def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
     return as_markdown(sheets(result, scale), [*sentences(result), *unit(scale)])
 
 
-def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """The same as tabulars.
 
     Args:
@@ -84,7 +94,7 @@ def called(pair: Entry) -> str:
     return pair["second"] if pair["between"] == "judge and people" else f"{pair['first']} – {pair['second']}"
 
 
-def sheets(result: Entry, scale: Scale = FRACTIONS) -> list[Sheet]:
+def sheets(result: Entry, scale: ValueUnit = FRACTIONS) -> list[Sheet]:
     """The tables.
 
     Args:

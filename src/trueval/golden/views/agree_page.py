@@ -9,7 +9,7 @@ from trueval.golden.views.agree import TITLES, called, groups, legend, told
 from trueval.report.figures import NARROW, Chart, tone
 from trueval.report.number_texts import NOT_AVAILABLE, fixed, signed
 from trueval.report.page_content import Block, Column, Figure, Number, Part, Row, Table, Words, counts, row_of
-from trueval.report.plots import Dot, dot_plot, shortened
+from trueval.report.plots import TieInterval, dot_plot, shortened
 from trueval.report.result_directory import Directory, ResultFile, pointer
 
 Entry = Mapping[str, Any]
@@ -49,7 +49,7 @@ def _verdict(file: ResultFile, pairs: Sequence[Entry]) -> Words:
 def _coefficients(file: ResultFile) -> Block:
     pairs, over = file.data["pairs"], _over(file)
     dots = [
-        Dot(called(pair), found["value"], found["low"], found["high"])
+        TieInterval(called(pair), found["value"], found["low"], found["high"])
         for pair in pairs
         if (found := pair[over]["coefficients"]["kappa_quadratic"])["low"] is not None
     ]
@@ -161,7 +161,7 @@ def _biases(file: ResultFile) -> Block:
     figures = []
     for at, pair in enumerate(pairs[:SHOWN]):
         dots = [
-            Dot(_short(name, pair), each["value"], each["low"], each["high"])
+            TieInterval(_short(name, pair), each["value"], each["low"], each["high"])
             for name, each in groups(pair)
             if each["value"] is not None and each["low"] is not None
         ]

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from trueval.comparison.labels.audit_sample import ITEMS, KEYS, SAMPLE, Audited
+from trueval.comparison.labels.audit_sample import ITEMS, KEYS, SAMPLE, AuditSample
 from trueval.errors import InputError
 from trueval.golden.audit.sampling.sample_drawing import FOLDER
 from trueval.golden.build.stage_files import read_lines
@@ -34,7 +34,7 @@ def audit_block(directory: Directory, labels: str) -> Iterator[Block]:
         return
     title = "What people said of it"
     try:
-        audited = Audited.read(folder)
+        audited = AuditSample.read(folder)
     except InputError as error:
         yield Block("golden-audit", title, words=((str(error),),))
         return
@@ -43,7 +43,7 @@ def audit_block(directory: Directory, labels: str) -> Iterator[Block]:
     yield Block("golden-audit", title, words=((_told(audited, given),),), tables=tables)
 
 
-def _told(audited: Audited, given: pl.DataFrame) -> str:
+def _told(audited: AuditSample, given: pl.DataFrame) -> str:
     told = (
         f"People graded {len(audited.labels):,} of {counted(len(audited.items), 'passage', 'passages')} that were "
         f"drawn at random (design {audited.design}), and skipped {len(audited.skipped):,}."
@@ -60,7 +60,7 @@ def _told(audited: Audited, given: pl.DataFrame) -> str:
     )
 
 
-def _both(audited: Audited, labels: Path) -> pl.DataFrame:
+def _both(audited: AuditSample, labels: Path) -> pl.DataFrame:
     """query_id, doc_id, grade of the judge, and what people said."""
     rows = [(each["query"], each["document"], each["grade"]) for each in read_lines(labels)] if labels.is_file() else []
     schema = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Float64}
@@ -77,7 +77,7 @@ PROGRESS: Final = (
 )
 
 
-def _progress(audited: Audited, folder: Path) -> Table:
+def _progress(audited: AuditSample, folder: Path) -> Table:
     keys = list(KEYS)
     graded = audited.items.join(audited.labels.select(keys), on=keys, how="semi")
     skipped = [

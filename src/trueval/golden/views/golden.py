@@ -11,7 +11,7 @@ from rich.text import Text
 
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
-from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, percent
+from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, ValueUnit, counted, fixed, percent
 from trueval.report.terminal import grid
 
 Entry = Mapping[str, Any]
@@ -21,7 +21,7 @@ WORDS: Final = tuple(title.replace("\n", " ") for title in HEAD)
 COLUMNS: Final = ("stage", "queries", "passages", "calls", "invalid", "tokens_in", "tokens_out", "cost", "seconds")
 
 
-def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
+def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
     """What a person reads of a golden set: its stages, then what is known of the judge.
 
     Args:
@@ -169,7 +169,7 @@ def to_csv(result: Entry) -> str:
     return formats.to_csv(COLUMNS, [{name: stage.get(name) for name in COLUMNS} for stage in result["stages"]])
 
 
-def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """The stages as a table of pipes, and the sentences.
 
     Args:
@@ -180,7 +180,7 @@ def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
     return rows + "".join(f"\n{markdown(line)}\n" for line in sentences(result))
 
 
-def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """The stages as a tabular; it needs the package booktabs.
 
     Args:

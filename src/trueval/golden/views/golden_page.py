@@ -13,7 +13,7 @@ from trueval.golden.views.golden import money, sentences
 from trueval.report.figures import NARROW, Chart, tone
 from trueval.report.number_texts import NOT_AVAILABLE, counted, fixed, percent
 from trueval.report.page_content import Block, Column, Figure, Number, Part, Row, Table, Words, counts, row_of
-from trueval.report.plots import Dot, dot_plot
+from trueval.report.plots import TieInterval, dot_plot
 from trueval.report.result_directory import Directory, ResultFile, pointer
 
 Entry = Mapping[str, Any]
@@ -157,9 +157,9 @@ def _judge(file: ResultFile) -> Block:
     return Block("golden-judge", "How steady the judge is", figures=tuple(figures), tables=(*tables, *_speaking(file)))
 
 
-def _slot(each: Entry) -> Dot:
+def _slot(each: Entry) -> TieInterval:
     mean, error = each["mean"], each["error"]
-    return Dot(f"slot {each['slot']}", mean, mean - error, mean + error, mean)
+    return TieInterval(f"slot {each['slot']}", mean, mean - error, mean + error, mean)
 
 
 def rounds_plot(table: Sequence[Sequence[int]], *, width: int = NARROW) -> Chart:

@@ -9,13 +9,13 @@ from rich.console import Group
 
 from trueval.golden.views.golden import money
 from trueval.report import formats
-from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, interval, percent, unit
+from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, ValueUnit, counted, fixed, interval, percent, unit
 from trueval.report.sheets import Sheet, as_latex, as_markdown, in_terminal
 
 Entry = Mapping[str, Any]
 
 
-def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
+def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
     """What a person reads.
 
     Args:
@@ -25,7 +25,7 @@ def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
     return in_terminal(sheets(result, scale), [*sentences(result), *unit(scale)])
 
 
-def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """The same as Markdown.
 
     Args:
@@ -35,7 +35,7 @@ def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
     return as_markdown(sheets(result, scale), [*sentences(result), *unit(scale)])
 
 
-def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """The same as a tabular.
 
     Args:
@@ -54,7 +54,7 @@ def to_csv(result: Entry) -> str:
     return formats.to_csv(("query", "trap", "document", "characters", "grade", "clean", "call"), result["traps"])
 
 
-def sheets(result: Entry, scale: Scale = FRACTIONS) -> list[Sheet]:
+def sheets(result: Entry, scale: ValueUnit = FRACTIONS) -> list[Sheet]:
     """The tables: of traps, and of what is shown beside them.
 
     Args:
@@ -64,7 +64,7 @@ def sheets(result: Entry, scale: Scale = FRACTIONS) -> list[Sheet]:
     return [_traps(result, scale), *([_companions(result)] if result["passages"] > 1 else [])]
 
 
-def _traps(result: Entry, scale: Scale) -> Sheet:
+def _traps(result: Entry, scale: ValueUnit) -> Sheet:
     rows = tuple(
         (
             each["kind"],

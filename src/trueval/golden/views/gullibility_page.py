@@ -8,7 +8,7 @@ from typing import Any, Final
 from trueval.golden.views.gullibility import legend, told
 from trueval.report.number_texts import NOT_AVAILABLE, fixed, percent
 from trueval.report.page_content import Block, Column, Figure, Number, Part, Table, Words, row_of
-from trueval.report.plots import Dot, dot_plot
+from trueval.report.plots import TieInterval, dot_plot
 from trueval.report.result_directory import Directory, ResultFile, pointer
 
 KEY: Final = (("bar", "interval"), ("dot", "share graded relevant"))
@@ -22,7 +22,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
         directory: not needed.
     """
     dots = [
-        Dot(each["kind"], share["value"], share["low"], share["high"])
+        TieInterval(each["kind"], share["value"], share["low"], share["high"])
         for each in file.data["kinds"]
         if (share := each["share"])["value"] is not None
     ]

@@ -10,7 +10,7 @@ from rich.console import Group
 from trueval.golden.simulation import MethodResult, rows
 from trueval.golden.worlds import TRUE_ORDER
 from trueval.report import formats
-from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, signed, unit
+from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, ValueUnit, counted, fixed, signed, unit
 from trueval.report.sheets import Sheet, as_markdown, as_one_tabular, in_terminal
 
 Entry = Mapping[str, Any]
@@ -21,7 +21,7 @@ HEAD = (
 )
 
 
-def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
+def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
     """What a person reads of a simulation: a table for each world, then what its columns mean.
 
     Args:
@@ -75,7 +75,7 @@ def to_csv(result: Entry) -> str:
     return formats.to_csv(["world", *MethodResult._fields], rows(result))
 
 
-def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """A table for each world.
 
     Args:
@@ -85,7 +85,7 @@ def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
     return as_markdown(_sheets(result, scale), _sentences(result, scale))
 
 
-def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """A tabular for a paper, one part for each world; it needs the package booktabs.
 
     Args:
@@ -95,7 +95,7 @@ def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
     return as_one_tabular(_sheets(result, scale), _sentences(result, scale))
 
 
-def _sheets(result: Entry, scale: Scale) -> list[Sheet]:
+def _sheets(result: Entry, scale: ValueUnit) -> list[Sheet]:
     return [
         Sheet(
             heading(world),
@@ -108,11 +108,11 @@ def _sheets(result: Entry, scale: Scale) -> list[Sheet]:
     ]
 
 
-def _sentences(result: Entry, scale: Scale) -> list[str]:
+def _sentences(result: Entry, scale: ValueUnit) -> list[str]:
     return [*legend(result), *unit(scale)]
 
 
-def _numbers(method: Entry, scale: Scale) -> Iterator[str]:
+def _numbers(method: Entry, scale: ValueUnit) -> Iterator[str]:
     yield from (f"{method[name]:.1f}" for name in ("calls", "passages"))
     yield from (fixed(method[name], scale) for name in ("membership", "error", "judged", "tau", "claimed"))
     yield signed(method["gap"], scale)

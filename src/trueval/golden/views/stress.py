@@ -8,13 +8,23 @@ from typing import Any
 from rich.console import Group
 
 from trueval.report import formats
-from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, interval, percent, signed, unit
+from trueval.report.number_texts import (
+    FRACTIONS,
+    NOT_AVAILABLE,
+    ValueUnit,
+    counted,
+    fixed,
+    interval,
+    percent,
+    signed,
+    unit,
+)
 from trueval.report.sheets import Sheet, as_latex, as_markdown, in_terminal
 
 Entry = Mapping[str, Any]
 
 
-def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
+def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
     """What a person reads.
 
     Args:
@@ -24,7 +34,7 @@ def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
     return in_terminal(sheets(result, scale), [*sentences(result), *unit(scale)])
 
 
-def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """The same as Markdown.
 
     Args:
@@ -34,7 +44,7 @@ def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
     return as_markdown(sheets(result, scale), [*sentences(result), *unit(scale)])
 
 
-def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """The same as tabulars.
 
     Args:
@@ -64,7 +74,7 @@ def _rows(result: Entry) -> Iterator[Entry]:
             yield {**about, **coefficients, **tau, **judge["all"]}
 
 
-def sheets(result: Entry, scale: Scale = FRACTIONS) -> list[Sheet]:
+def sheets(result: Entry, scale: ValueUnit = FRACTIONS) -> list[Sheet]:
     """The tables.
 
     Args:
@@ -79,7 +89,7 @@ def sheets(result: Entry, scale: Scale = FRACTIONS) -> list[Sheet]:
     return found
 
 
-def _judges(result: Entry, measure: Entry, scale: Scale) -> Sheet:
+def _judges(result: Entry, measure: Entry, scale: ValueUnit) -> Sheet:
     head = ("judge", "κ quad-\nratic", "α\nordinal", "τ", "interval", "τ top", "false\nrate", "missed\nrate", "turned")
     rows = []
     for labels, judge in zip(result["labels"], measure["judges"], strict=True):
@@ -93,7 +103,7 @@ def _judges(result: Entry, measure: Entry, scale: Scale) -> Sheet:
     return Sheet(title, head, "Lrrrrrrrr", tuple(rows), ("interval", "α\nordinal", "turned"))
 
 
-def _systems(measure: Entry, scale: Scale) -> Sheet:
+def _systems(measure: Entry, scale: ValueUnit) -> Sheet:
     rows = tuple(
         (
             each["run"],
@@ -108,7 +118,7 @@ def _systems(measure: Entry, scale: Scale) -> Sheet:
     return Sheet(f"{measure['measure']}: systems under all judges", head, "Lrrrr", rows)
 
 
-def _families(measure: Entry, scale: Scale) -> Sheet:
+def _families(measure: Entry, scale: ValueUnit) -> Sheet:
     rows = []
     for each in measure["families"]:
         lifts = (each["lift"][name]["value"] for name in ("own", "others", "extra"))
@@ -121,7 +131,7 @@ def _families(measure: Entry, scale: Scale) -> Sheet:
     return Sheet(f"{measure['measure']}: runs of the judge's own family", head, "LLrrrrrrr", tuple(rows), ("runs",))
 
 
-def _kin_values(measure: Entry, scale: Scale) -> Sheet:
+def _kin_values(measure: Entry, scale: ValueUnit) -> Sheet:
     rows = []
     for each in measure["families"]:
         found = each["lift_in_measure"]

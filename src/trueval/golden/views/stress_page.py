@@ -9,7 +9,7 @@ from trueval.golden.views.stress import legend, lifted, told
 from trueval.report.figures import NARROW, Chart, axis_domain, tone
 from trueval.report.number_texts import fixed, signed
 from trueval.report.page_content import Block, Column, Figure, Number, Part, Table, Words, counts, row_of
-from trueval.report.plots import Dot, dot_plot, row_height
+from trueval.report.plots import TieInterval, dot_plot, row_height
 from trueval.report.result_directory import Directory, ResultFile, pointer
 
 Entry = Mapping[str, Any]
@@ -55,7 +55,9 @@ def _blocks(file: ResultFile, at: int) -> Iterator[Block]:
     figures = [*_taus(file, at), *_hidden(file, at)]
     tables = (_judges(file, at), _differences(file, at), _labels(file, at))
     yield Block(f"stress-judges-{at}", f"{name}: judges against people", figures=tuple(figures), tables=tables)
-    dots = [Dot(each["run"], each["mean"], each["least_mean"], each["greatest_mean"]) for each in measure["systems"]]
+    dots = [
+        TieInterval(each["run"], each["mean"], each["least_mean"], each["greatest_mean"]) for each in measure["systems"]
+    ]
     about = f"{name} of each run by people, and its range over judges, best by people first."
     plot = dot_plot(dots, row=row_height(len(dots)))
     figure = Figure(f"stress-systems-plot-{at}", "Systems", about, plot, key=OF_SYSTEMS)
@@ -74,7 +76,7 @@ def _blocks(file: ResultFile, at: int) -> Iterator[Block]:
 
 def _taus(file: ResultFile, at: int) -> Iterator[Figure]:
     dots = [
-        Dot(each["judge"], each["tau"]["value"], each["tau"]["low"], each["tau"]["high"])
+        TieInterval(each["judge"], each["tau"]["value"], each["tau"]["low"], each["tau"]["high"])
         for each in file.data["measures"][at]["judges"]
         if each["tau"]["low"] is not None
     ]

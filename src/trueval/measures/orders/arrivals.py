@@ -50,7 +50,7 @@ class Sum(NamedTuple):
     doubt: float
 
 
-class Kinds(NamedTuple):
+class ArrivalKinds(NamedTuple):
     """Documents of a group that take something, by how much.
 
     Attributes:
@@ -66,7 +66,8 @@ class Kinds(NamedTuple):
     def joint(self, earlier: Floats, later: Floats) -> Floats:
         """E[C C'] at an earlier time u for C and a later time v for C'; nothing is subtracted.
 
-        >>> Kinds(np.array([0.5]), np.array([1.0]), np.array([1.0])).joint(np.array([0.2]), np.array([0.4])).round(15)
+        >>> kinds = ArrivalKinds(np.array([0.5]), np.array([1.0]), np.array([1.0]))
+        >>> kinds.joint(np.array([0.2]), np.array([0.4])).round(15)
         array([0.1])
         """
         one, other, together = np.zeros_like(earlier), np.zeros_like(later), np.zeros_like(earlier)
@@ -145,7 +146,7 @@ class PairSums:
         later = np.broadcast_to(times, whole.shape)
         return cls(shares[:, None] * later, later, whole, last)
 
-    def sum(self, kinds: Kinds) -> Sum:
+    def sum(self, kinds: ArrivalKinds) -> Sum:
         """M for some documents."""
         joint = kinds.joint(self.earlier, self.later)
         terms = self.weights * joint

@@ -25,7 +25,7 @@ from trueval.standings.standings import Floats
 MOST_OUTCOMES = 1 << 26
 
 
-class Pool(NamedTuple):
+class CandidatePool(NamedTuple):
     """The candidates of one query, the best of which an ideal takes.
 
     Attributes:
@@ -61,7 +61,7 @@ class Pool(NamedTuple):
         return len(together.chance) * len(likely(one + two, one, middle).chance) * columns
 
 
-class Chosen(NamedTuple):
+class RunTop(NamedTuple):
     """The documents that the run itself puts first.
 
     Attributes:
@@ -104,7 +104,7 @@ class _Side(NamedTuple):
         return _Side(*(np.append(column[:first], value) for column, value in zip(self, joined, strict=True)))
 
 
-def _first_two(pool: Pool, split: Split) -> _Side:
+def _first_two(pool: CandidatePool, split: Split) -> _Side:
     v1, v2, _ = pool.values
     x1 = split.one.numbers
     x2, of_first = split.both - x1, np.minimum(pool.surely[0] + x1, pool.best)
@@ -112,7 +112,7 @@ def _first_two(pool: Pool, split: Split) -> _Side:
     return _side(split.one.chance, ideal, v1 * x1 + v2 * x2, v1**2 * x1 + v2**2 * x2)
 
 
-def _third(pool: Pool, split: Split) -> _Side:
+def _third(pool: CandidatePool, split: Split) -> _Side:
     v3, x3 = pool.values[2], split.third.numbers.astype(np.float64)
     room = max(0.0, pool.best - pool.surely[0] - pool.surely[1] - split.both)
     return _side(split.third.chance, v3 * np.minimum(pool.surely[2] + x3, room), v3 * x3, v3**2 * x3)
@@ -125,13 +125,13 @@ def _side(chance: Floats, ideal: Floats, total: Floats, squares: Floats) -> _Sid
 
 # Under single orders a query comes many times, as for win probabilities, always with the same candidates.
 @lru_cache(maxsize=64)
-def best_moments(pool: Pool) -> tuple[float, float]:
+def best_moments(pool: CandidatePool) -> tuple[float, float]:
     """Mean and variance of what the best K candidates are worth."""
     return _less_part_of_total(pool, 0.0)
 
 
 @lru_cache(maxsize=64)
-def lead_variance(pool: Pool, chosen: Chosen) -> float:
+def lead_variance(pool: CandidatePool, chosen: RunTop) -> float:
     """Variance of how much more the best K candidates are worth than the documents that the run puts first."""
     n, t, m = chosen.places, pool.drawn, pool.population
     _, variance = _less_part_of_total(pool, n / t)
@@ -142,7 +142,7 @@ def lead_variance(pool: Pool, chosen: Chosen) -> float:
     return variance + n * (t - n) / t * squares / (m - 1) + chosen.variance
 
 
-def _less_part_of_total(pool: Pool, part: float) -> tuple[float, float]:
+def _less_part_of_total(pool: CandidatePool, part: float) -> tuple[float, float]:
     """Mean and variance of what the best K candidates are worth, less a part of what all that were drawn are worth."""
     chance, means, variances = [], [], []
     for split in splits(pool.sizes, pool.population, pool.drawn):
@@ -156,7 +156,7 @@ def _less_part_of_total(pool: Pool, part: float) -> tuple[float, float]:
 
 
 @lru_cache(maxsize=64)
-def share_moments(pool: Pool, chosen: Chosen) -> tuple[float, float]:
+def share_moments(pool: CandidatePool, chosen: RunTop) -> tuple[float, float]:
     """Mean and variance of the documents that the run puts first, as a share of the best K candidates.
 
     The candidates must be worth something in every order.
@@ -172,14 +172,14 @@ def share_moments(pool: Pool, chosen: Chosen) -> tuple[float, float]:
     return about + mean, variance
 
 
-def _share_on_average(pool: Pool, chosen: Chosen) -> float:
+def _share_on_average(pool: CandidatePool, chosen: RunTop) -> float:
     """The share if every kind were drawn as often as on average: near the mean."""
     values, drawn = np.array(pool.values), np.array(pool.tied) * (pool.drawn / pool.population)
     ideal = best_counts(pool.surely + drawn, values, pool.best) @ values
     return float((chosen.mean + drawn @ values * (chosen.places / pool.drawn)) / ideal)
 
 
-def _share_apart(pool: Pool, chosen: Chosen, about: float, first: _Side, third: _Side) -> tuple[float, float]:
+def _share_apart(pool: CandidatePool, chosen: RunTop, about: float, first: _Side, third: _Side) -> tuple[float, float]:
     """Mean and variance, in one split, of how far the share is from one that it is about.
 
     With w = 1 / (a + b) of the ideal that distance is (A + B) w, A of one side and B of the other. So means of it and

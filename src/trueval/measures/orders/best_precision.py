@@ -38,7 +38,7 @@ SAMPLES = 128
 STRETCHES = 512
 
 
-class Group(NamedTuple):
+class HitGroup(NamedTuple):
     """A tie group, in the letters of docs/formulas.md §3.
 
     Attributes:
@@ -115,7 +115,7 @@ class Group(NamedTuple):
         return np.unique(precision[possible & (precision > floor)])
 
 
-def chances_at_most(group: Group, firsts: Ints, values: Floats) -> Floats:
+def chances_at_most(group: HitGroup, firsts: Ints, values: Floats) -> Floats:
     """[first, value] the chance that no precision from relevant document `first` of the group on is above a value.
 
     Args:
@@ -123,7 +123,7 @@ def chances_at_most(group: Group, firsts: Ints, values: Floats) -> Floats:
         firsts: numbers of relevant documents of the group, 1 .. r, ascending.
         values: ascending.
 
-    >>> chances_at_most(Group(0, 2, 1, 0, 2), np.array([1]), np.array([0.4, 0.5, 1.0])).tolist()
+    >>> chances_at_most(HitGroup(0, 2, 1, 0, 2), np.array([1]), np.array([0.4, 0.5, 1.0])).tolist()
     [[0.0, 0.5, 1.0]]
     """
     if group.relevant == 1:
@@ -140,7 +140,7 @@ def chances_at_most(group: Group, firsts: Ints, values: Floats) -> Floats:
     return np.asarray(np.maximum.accumulate(np.clip(chances, 0.0, 1.0), axis=1))
 
 
-def _block(group: Group, binomial: Binomial, firsts: Ints, values: Floats, most: int) -> Floats:
+def _block(group: HitGroup, binomial: Binomial, firsts: Ints, values: Floats, most: int) -> Floats:
     """[first, value] the chances for values that relevant documents past number `most` of the group cannot pass."""
     m, r, chances = group.tied, group.relevant, np.ones((len(firsts), len(values)))
     found = np.arange(firsts[0], most + 1)
@@ -158,7 +158,7 @@ def _block(group: Group, binomial: Binomial, firsts: Ints, values: Floats, most:
     return chances
 
 
-def _ways(group: Group, binomial: Binomial, found: Ints, above: Ints, ways: Floats, values: Floats) -> Floats:
+def _ways(group: HitGroup, binomial: Binomial, found: Ints, above: Ints, ways: Floats, values: Floats) -> Floats:
     """[value, j] M_j, from a_j and from the ways before the sum is taken off. Changes the latter."""
     size = len(found)
     # Where values are few, several j are solved for at once: a step of Python for each would take longer than its sums.

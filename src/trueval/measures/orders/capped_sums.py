@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trueval.measures.orders.group_draws import Likely, Three, mixed, splits
+from trueval.measures.orders.group_draws import LikelyCounts, Three, mixed, splits
 from trueval.standings.standings import Floats
 
 
@@ -33,7 +33,7 @@ class _Tail(NamedTuple):
     squares: Floats
 
     @classmethod
-    def of(cls, drawn: Likely) -> _Tail:
+    def of(cls, drawn: LikelyCounts) -> _Tail:
         chance = np.append(drawn.chance[::-1].cumsum()[::-1], 0.0)
         # One k lower adds a 1 to every x - k, so 2 (x - k) + 1 to its square.
         excess = np.append(chance[::-1].cumsum()[::-1][1:], 0.0)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trueval.measures.orders.best_precision import Group, chances_at_most
+from trueval.measures.orders.best_precision import HitGroup, chances_at_most
 from trueval.measures.orders.group_draws import moments
 from trueval.measures.orders.precision_sums import RelevantGroups
 from trueval.standings.standings import Floats, Ints
@@ -45,7 +45,7 @@ class Levels(NamedTuple):
     highest: Floats
 
 
-class Moments(NamedTuple):
+class CurveMoments(NamedTuple):
     """What all orders give at each level.
 
     Attributes:
@@ -59,7 +59,7 @@ class Moments(NamedTuple):
     sd: Floats
 
 
-class Part(NamedTuple):
+class LevelGroup(NamedTuple):
     """A tie group on which some level depends.
 
     Attributes:
@@ -69,7 +69,7 @@ class Part(NamedTuple):
         floor: values up to this one need not be told apart.
     """
 
-    group: Group
+    group: HitGroup
     firsts: Ints
     of_level: Ints
     floor: float
@@ -93,7 +93,7 @@ class Part(NamedTuple):
         return np.append(np.zeros(begin), self.group.steps(int(self.firsts[0]), values[begin:]))
 
 
-def curve_moments(groups: RelevantGroups, levels: Levels) -> Moments:
+def curve_moments(groups: RelevantGroups, levels: Levels) -> CurveMoments:
     """Mean over all orders at each level.
 
     Args:
@@ -109,7 +109,7 @@ def curve_moments(groups: RelevantGroups, levels: Levels) -> Moments:
     return _bounds(parts, levels, np.unique(np.concatenate((*own, levels.lowest))), complete=True)
 
 
-def _parts(groups: RelevantGroups, levels: Levels) -> list[Part]:
+def _parts(groups: RelevantGroups, levels: Levels) -> list[LevelGroup]:
     """The groups in which a precision can be above the lowest value of a level."""
     parts = []
     for above, tied, relevant, before, within in zip(*(column.tolist() for column in groups[1:]), strict=True):
@@ -121,11 +121,11 @@ def _parts(groups: RelevantGroups, levels: Levels) -> list[Part]:
             own = np.unique(firsts[depends])
             of_level = np.where(depends, np.searchsorted(own, firsts), -1)
             floor = float(levels.lowest[depends].min())
-            parts.append(Part(Group(above, tied, relevant, before, within), own, of_level, floor))
+            parts.append(LevelGroup(HitGroup(above, tied, relevant, before, within), own, of_level, floor))
     return parts
 
 
-def _exact(parts: list[Part], own: list[Floats], levels: Levels) -> Moments:
+def _exact(parts: list[LevelGroup], own: list[Floats], levels: Levels) -> CurveMoments:
     """From the chance of every value there can be; that of a group only changes at its own."""
     values = np.unique(np.concatenate((*own, levels.lowest)))
     at_most = (values >= levels.lowest[:, None]).astype(float)
@@ -135,7 +135,7 @@ def _exact(parts: list[Part], own: list[Floats], levels: Levels) -> Moments:
         at_most[part.of_level >= 0] *= part.at_most(steps)[:, at]
     chance = np.diff(at_most, axis=1, prepend=0.0)
     found = [moments(values, each) for each in chance]
-    return Moments(np.array([mean for mean, _ in found]), np.zeros(len(found)), np.array([sd for _, sd in found]))
+    return CurveMoments(np.array([mean for mean, _ in found]), np.zeros(len(found)), np.array([sd for _, sd in found]))
 
 
 def _grid(levels: Levels) -> Floats:
@@ -145,7 +145,7 @@ def _grid(levels: Levels) -> Floats:
     return np.unique(np.concatenate((even, np.geomspace(max(low, high * 1e-9), high, len(even)), levels.lowest)))
 
 
-def _bounds(parts: list[Part], levels: Levels, values: Floats, *, complete: bool) -> Moments:
+def _bounds(parts: list[LevelGroup], levels: Levels, values: Floats, *, complete: bool) -> CurveMoments:
     """Bounds of the mean from some of the values, of which `complete` says that they are all there can be."""
     at, at_most = _chosen(parts, levels, values)
     chance = np.diff(at_most, axis=1, prepend=0.0)
@@ -157,10 +157,10 @@ def _bounds(parts: list[Part], levels: Levels, values: Floats, *, complete: bool
     low = (chance * np.minimum(least, most)).sum(axis=1) + rest * levels.lowest
     high = (chance * most).sum(axis=1) + rest * levels.highest
     low, high = np.clip(low, levels.lowest, levels.highest), np.clip(high, levels.lowest, levels.highest)
-    return Moments((low + high) / 2, high - low, np.full(len(low), np.nan))
+    return CurveMoments((low + high) / 2, high - low, np.full(len(low), np.nan))
 
 
-def _chosen(parts: list[Part], levels: Levels, values: Floats) -> tuple[Ints, Floats]:
+def _chosen(parts: list[LevelGroup], levels: Levels, values: Floats) -> tuple[Ints, Floats]:
     """Places of the values that are worth their steps, ascending, and [level, value] the chance of at most each."""
     steps = np.sum([part.steps(values) for part in parts], axis=0)
     # The smaller a value, the more ranks can pass it and the more steps it takes: begin where one leaves enough.
@@ -197,7 +197,7 @@ def _worth_most(values: Floats, at: Ints, at_most: Floats, steps: Floats, most: 
     return np.sort(middle[np.cumsum(steps[middle]) <= most])
 
 
-def _at_most(parts: list[Part], levels: Levels, values: Floats) -> Floats:
+def _at_most(parts: list[LevelGroup], levels: Levels, values: Floats) -> Floats:
     """[level, value] the chance that the level is at most a value."""
     at_most = (values >= levels.lowest[:, None]).astype(float)
     for part in parts:

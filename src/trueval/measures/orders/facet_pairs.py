@@ -24,7 +24,7 @@ from trueval.standings.standings import Bools, Floats, Groups, Ints
 STATES = 1 << 16
 
 
-class Pairs(NamedTuple):
+class FacetPairs(NamedTuple):
     """Every two facets of tie groups.
 
     Attributes:
@@ -39,12 +39,12 @@ class Pairs(NamedTuple):
     other: Ints
     sizes: Ints
 
-    def take(self, chosen: Ints) -> Pairs:
+    def take(self, chosen: Ints) -> FacetPairs:
         """Some of the pairs."""
-        return Pairs(*(column[chosen] for column in self))
+        return FacetPairs(*(column[chosen] for column in self))
 
 
-def facet_pairs(rows: Bools, groups: Groups, chosen: Ints) -> Pairs:
+def facet_pairs(rows: Bools, groups: Groups, chosen: Ints) -> FacetPairs:
     """Find every two facets that documents of the same group are about, the one with more documents first.
 
     Args:
@@ -52,15 +52,15 @@ def facet_pairs(rows: Bools, groups: Groups, chosen: Ints) -> Pairs:
         groups: all groups.
         chosen: those asked for.
     """
-    found = [Pairs(chosen[:0], chosen[:0], chosen[:0], np.zeros((0, 3), dtype=np.int64))]
+    found = [FacetPairs(chosen[:0], chosen[:0], chosen[:0], np.zeros((0, 3), dtype=np.int64))]
     counts = np.add.reduceat(rows, groups.start, axis=0, dtype=np.int64)[chosen]
     for one, other in combinations(range(rows.shape[1]), 2):
         group = np.flatnonzero((counts[:, one] > 0) & (counts[:, other] > 0))
         both = np.add.reduceat(rows[:, one] & rows[:, other], groups.start, dtype=np.int64)[chosen[group]]
         alone = np.sort(np.stack((counts[group, one], counts[group, other]), axis=1) - both[:, None], axis=1)
         sizes = np.column_stack((alone[:, ::-1], both))
-        found.append(Pairs(group, np.full_like(group, one), np.full_like(group, other), sizes))
-    return Pairs(*(np.concatenate(column) for column in zip(*found, strict=True)))
+        found.append(FacetPairs(group, np.full_like(group, one), np.full_like(group, other), sizes))
+    return FacetPairs(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
 
 def blocks(sizes: Ints, width: Ints) -> Iterator[Ints]:

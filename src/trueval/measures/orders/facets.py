@@ -56,7 +56,7 @@ def _number_inside(query: Ints, facet: Ints, queries: int) -> tuple[Ints, Ints]:
     return number[entry.ravel()], np.bincount(owner, minlength=queries)
 
 
-class Kinds(NamedTuple):
+class FacetKinds(NamedTuple):
     """Documents of a set by what they are about; those about nothing are left out.
 
     Attributes:
@@ -70,7 +70,7 @@ class Kinds(NamedTuple):
     of: Ints
 
 
-def kinds_of(documents: Bools) -> Kinds:
+def kinds_of(documents: Bools) -> FacetKinds:
     """Group documents, [document, facet], by what they are about.
 
     >>> kinds_of(np.array([[False, True], [True, True], [False, False], [False, True]])).of.tolist()
@@ -79,10 +79,10 @@ def kinds_of(documents: Bools) -> Kinds:
     some = np.flatnonzero(documents.any(axis=1))
     of = np.full(len(documents), -1)
     if not len(some):
-        return Kinds(np.zeros((0, documents.shape[1])), np.zeros(0, dtype=np.int64), of)
+        return FacetKinds(np.zeros((0, documents.shape[1])), np.zeros(0, dtype=np.int64), of)
     about, kind, count = np.unique(~documents[some], axis=0, return_inverse=True, return_counts=True)
     of[some] = kind.ravel()
-    return Kinds((~about).astype(float), count, of)
+    return FacetKinds((~about).astype(float), count, of)
 
 
 class _Turns(NamedTuple):
@@ -101,13 +101,13 @@ class _Turns(NamedTuple):
         return np.asarray(self.place[self.start[kind] + taken[kind]])
 
 
-def _in_turn(kinds: Kinds, place: Ints) -> _Turns:
+def _in_turn(kinds: FacetKinds, place: Ints) -> _Turns:
     some = np.flatnonzero(kinds.of >= 0)
     order = some[np.lexsort((place[some], kinds.of[some]))]
     return _Turns(place[order], np.cumsum(kinds.size) - kinds.size)
 
 
-def greedy_gains(kinds: Kinds, keep: float, length: int, place: Ints | None) -> Floats:
+def greedy_gains(kinds: FacetKinds, keep: float, length: int, place: Ints | None) -> Floats:
     """[rank] novelty gains of the ranking that takes, at every rank, the document with the largest gain.
 
     Args:

@@ -28,7 +28,7 @@ MOST_KEPT = 1024
 Three: TypeAlias = tuple[float, float, float]
 
 
-class Likely(NamedTuple):
+class LikelyCounts(NamedTuple):
     """How many marked documents are drawn, without the numbers that practically never are.
 
     Attributes:
@@ -50,7 +50,7 @@ class Likely(NamedTuple):
         return np.arange(self.first, self.end)
 
 
-class Draws(NamedTuple):
+class DrawOutcomes(NamedTuple):
     """Every possible outcome of a draw.
 
     Attributes:
@@ -76,8 +76,8 @@ class Split(NamedTuple):
 
     both: int
     chance: float
-    one: Likely
-    third: Likely
+    one: LikelyCounts
+    third: LikelyCounts
 
 
 def hypergeometric(population: int, marked: int, drawn: int) -> Floats:
@@ -94,7 +94,7 @@ def hypergeometric(population: int, marked: int, drawn: int) -> Floats:
     return chance
 
 
-def likely(population: int, marked: int, drawn: int) -> Likely:
+def likely(population: int, marked: int, drawn: int) -> LikelyCounts:
     """How many marked documents are among those drawn without replacement, practically.
 
     >>> likely(4, 2, 2).numbers.tolist(), likely(4, 2, 4).numbers.tolist()
@@ -103,7 +103,7 @@ def likely(population: int, marked: int, drawn: int) -> Likely:
     return _likely_kept(population, marked, drawn) if population <= MOST_KEPT else _likely(population, marked, drawn)
 
 
-def _likely(population: int, marked: int, drawn: int) -> Likely:
+def _likely(population: int, marked: int, drawn: int) -> LikelyCounts:
     least, most = max(0, drawn - (population - marked)), min(marked, drawn)
     mean = drawn * marked / max(population, 1)
     spread = np.sqrt(mean * (1 - marked / max(population, 1)))
@@ -117,7 +117,7 @@ def _likely(population: int, marked: int, drawn: int) -> Likely:
             kept = chance[some[0] : some[-1] + 1]
             kept /= kept.sum()
             kept.flags.writeable = False
-            return Likely(low + int(some[0]), kept)
+            return LikelyCounts(low + int(some[0]), kept)
         reach *= 2
 
 
@@ -157,7 +157,7 @@ def splits(sizes: tuple[int, int, int], population: int, drawn: int) -> Iterator
         )
 
 
-def draw(sizes: Sequence[int], population: int, drawn: int) -> Draws:
+def draw(sizes: Sequence[int], population: int, drawn: int) -> DrawOutcomes:
     """Every outcome of drawing without replacement, with its chance.
 
     Args:
@@ -180,10 +180,10 @@ def draw(sizes: Sequence[int], population: int, drawn: int) -> Draws:
         row, number = np.nonzero(possible)
         counts, chance = np.column_stack((counts[row], number)), joint[row, number]
         left, population = left[row] - number, population - size
-    return Draws(counts, chance)
+    return DrawOutcomes(counts, chance)
 
 
-class Kinds(NamedTuple):
+class GradeKinds(NamedTuple):
     """Grades by what they are worth: at most three kinds that are worth something.
 
     Attributes:
@@ -200,7 +200,7 @@ class Kinds(NamedTuple):
         return one, two, three
 
 
-def three_kinds(values: Floats) -> Kinds:
+def three_kinds(values: Floats) -> GradeKinds:
     """Join grades of equal value, and leave out those of value 0.
 
     Args:
@@ -211,7 +211,7 @@ def three_kinds(values: Floats) -> Kinds:
     """
     one, two, three = (*sorted({*values.tolist()} - {0.0}, reverse=True), 0.0, 0.0, 0.0)[:3]
     worth = np.array([[one], [two], [three]])
-    return Kinds((one, two, three), ((worth == values) & (worth > 0)).astype(float))
+    return GradeKinds((one, two, three), ((worth == values) & (worth > 0)).astype(float))
 
 
 def moments(values: Floats, chance: Floats) -> tuple[float, float]:

@@ -17,8 +17,8 @@ import numpy as np
 
 from trueval.measures.measure import Values, no_values
 from trueval.measures.orders.precision_sums import (
-    Moments,
     RelevantGroups,
+    SumMoments,
     moments,
     sums_together,
     tie_broken_hits,
@@ -112,19 +112,19 @@ def _values(splits: Splits, whole: RelevantGroups, queries: int, before: Ints, b
     return (above + sums_together(splits.cut, before_cut, NO_LIMIT)) * splits.share
 
 
-def _moments_of_splits(splits: Splits, whole: RelevantGroups, queries: int) -> Moments:
+def _moments_of_splits(splits: Splits, whole: RelevantGroups, queries: int) -> SumMoments:
     """[split] mean and variance of the value, given the split."""
     of_whole = _moments(whole)
-    above = Moments(*(sum_by(whole.query, each, queries)[splits.query] for each in of_whole))
+    above = SumMoments(*(sum_by(whole.query, each, queries)[splits.query] for each in of_whole))
     inside = _moments(splits.cut)
-    return Moments((above.mean + inside.mean) * splits.share, (above.variance + inside.variance) * splits.share**2)
+    return SumMoments((above.mean + inside.mean) * splits.share, (above.variance + inside.variance) * splits.share**2)
 
 
-def _moments(groups: RelevantGroups) -> Moments:
+def _moments(groups: RelevantGroups) -> SumMoments:
     """[group] mean and variance of its sum of precisions; a group that is all relevant has the sum itself."""
     mean = sums_together(groups, groups.above, NO_LIMIT)
     variance = np.zeros_like(mean)
     undecided = np.flatnonzero((groups.relevant > 0) & (groups.relevant < groups.tied))
     some = groups.take(undecided)
     mean[undecided], variance[undecided] = moments(some)
-    return Moments(mean, variance)
+    return SumMoments(mean, variance)

@@ -85,16 +85,16 @@ def sums_together(groups: RelevantGroups, before: Ints, last: int) -> Floats:
     return sum_by(group, precision, len(before))
 
 
-class Moments(NamedTuple):
+class SumMoments(NamedTuple):
     """Mean and variance of some sums."""
 
     mean: Floats
     variance: Floats
 
 
-def moments(groups: RelevantGroups) -> Moments:
+def moments(groups: RelevantGroups) -> SumMoments:
     """[group] mean and variance of its sum of precisions."""
-    found = Moments(np.zeros(len(groups.within)), np.zeros(len(groups.within)))
+    found = SumMoments(np.zeros(len(groups.within)), np.zeros(len(groups.within)))
     for chosen, of_block in ((groups.relevant == 1, _single_moments), (groups.relevant > 1, _block_moments)):
         some = np.flatnonzero(chosen)
         for block in blocks(groups.within[some], BLOCK):
@@ -103,7 +103,7 @@ def moments(groups: RelevantGroups) -> Moments:
     return found
 
 
-def _single_moments(groups: RelevantGroups, width: int) -> Moments:
+def _single_moments(groups: RelevantGroups, width: int) -> SumMoments:
     """As _block_moments where r = 1: one relevant document, which is at each rank with chance 1 / m."""
     t = np.arange(1, width + 1, dtype=float)
     above, within, tied = groups.above[:, None], groups.within[:, None], groups.tied
@@ -113,10 +113,10 @@ def _single_moments(groups: RelevantGroups, width: int) -> Moments:
     mean_lost = lost.sum(axis=1) / np.maximum(groups.within, 1)
     squares = np.where(inside, (lost - mean_lost[:, None]) ** 2, 0.0).sum(axis=1)
     mean, alpha = first - mean_lost, groups.relevant_above + 1.0
-    return Moments(alpha * mean * share, alpha**2 * (squares / tied + mean**2 * share * (1 - share)))
+    return SumMoments(alpha * mean * share, alpha**2 * (squares / tied + mean**2 * share * (1 - share)))
 
 
-def _block_moments(groups: RelevantGroups, width: int) -> Moments:
+def _block_moments(groups: RelevantGroups, width: int) -> SumMoments:
     """[group] mean and variance over the ranks t = 1 .. width; letters as above.
 
     Ranks are gone through from the last one up in pieces that stay in the processor's cache, as X and Y are sums over
@@ -167,7 +167,7 @@ def _block_moments(groups: RelevantGroups, width: int) -> Moments:
     before = (groups.relevant - 1) / np.maximum(groups.tied - 1, 1) * later
     mean = share * (alpha[:, 0] * weights + before)
     chance = share * (groups.tied - groups.relevant) / np.maximum(groups.tied - 1, 1)
-    return Moments(mean, chance * squares)
+    return SumMoments(mean, chance * squares)
 
 
 def tie_broken_sum(standings: Standings, relevant: Bools, last: int) -> Floats:

@@ -49,7 +49,7 @@ class Slots(NamedTuple):
         return np.where(offset < self.tied[:, None], weights.at(rank, own), 0.0)
 
 
-class Takers(NamedTuple):
+class GroupTakers(NamedTuple):
     """What some documents of each group take when they come first; the others of the group take nothing.
 
     Attributes:
@@ -63,10 +63,10 @@ class Takers(NamedTuple):
     given: Ints
 
 
-def gone(tied: Ints, takers: Takers, width: int) -> Floats:
+def gone(tied: Ints, takers: GroupTakers, width: int) -> Floats:
     """[group, t = 0 .. width] E[C_t], what the first t of m documents take together.
 
-    >>> gone(np.array([2]), Takers(np.array([[0.5]]), np.array([[0.5]]), np.array([1])), 2).tolist()
+    >>> gone(np.array([2]), GroupTakers(np.array([[0.5]]), np.array([[0.5]]), np.array([1])), 2).tolist()
     [[0.0, 0.25, 0.5]]
     """
     found = np.zeros((len(tied), width + 1))
@@ -86,14 +86,14 @@ def _arrivals(tied: Ints, given: Ints, width: int) -> Iterator[tuple[int, Floats
         yield place, np.minimum(t / np.maximum(size, 1)[:, None], 1), active
 
 
-def _with_one_more(found: Floats, chance: Floats, takers: Takers, place: int) -> Floats:
+def _with_one_more(found: Floats, chance: Floats, takers: GroupTakers, place: int) -> Floats:
     """[group, t] E[C_t] with one document more."""
     more = (1 - chance) * found
     more[:, 1:] += chance[:, 1:] * (takers.taken[:, place, None] + takers.left[:, place, None] * found[:, :-1])
     return more
 
 
-def gone_together(tied: Ints, first: Takers, second: Takers, width: int) -> Floats:
+def gone_together(tied: Ints, first: GroupTakers, second: GroupTakers, width: int) -> Floats:
     """[group, s, u] E[C_s C'_{s+u}] of what two kinds of takers take, s + u <= width.
 
     Args:
@@ -152,7 +152,7 @@ def falls(weights: Floats) -> Floats:
     return steps
 
 
-def second_moments(tied: Ints, takers: Takers, steps: Floats) -> Floats:
+def second_moments(tied: Ints, takers: GroupTakers, steps: Floats) -> Floats:
     """[group] E[X^2] of X = sum over t of delta_t C_t: sum over s, t of delta_s delta_t E[C_s C_t].
 
     What the first s of m documents take depends on how many of the n takers are among them, K_s, and on which. Which
@@ -167,7 +167,7 @@ def second_moments(tied: Ints, takers: Takers, steps: Floats) -> Floats:
         takers: what they take.
         steps: [group, t = 0 .. width] delta_t; 0 for t = 0.
 
-    >>> takers = Takers(np.array([[0.5]]), np.array([[0.5]]), np.array([1]))
+    >>> takers = GroupTakers(np.array([[0.5]]), np.array([[0.5]]), np.array([1]))
     >>> second_moments(np.array([2]), takers, np.array([[0.0, 0.5, 0.5]])).tolist()
     [0.15625]
     """

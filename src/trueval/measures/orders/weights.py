@@ -25,7 +25,7 @@ NEAR = 2.0**-14
 TINY = 2.0**-400
 
 
-class Spans(NamedTuple):
+class WeightSpans(NamedTuple):
     """The weights of the ranks of some tie groups.
 
     Attributes:
@@ -43,7 +43,7 @@ class Weights(Protocol):
     def at(self, rank: Ints, query: Ints) -> Floats:
         """w(rank)."""
 
-    def spans(self, above: Ints, tied: Ints, query: Ints) -> Spans:
+    def spans(self, above: Ints, tied: Ints, query: Ints) -> WeightSpans:
         """Mean and deviation over the ranks above + 1 .. above + tied of each group; w(above + 1) > 0."""
 
 
@@ -61,17 +61,17 @@ class Top:
         """w(rank)."""
         return (rank <= self._last(query)).astype(float)
 
-    def spans(self, above: Ints, tied: Ints, query: Ints) -> Spans:
+    def spans(self, above: Ints, tied: Ints, query: Ints) -> WeightSpans:
         """Mean and deviation over the ranks of each group, of which some count 1 and the others 0."""
         within = np.clip(self._last(query) - above, 0, tied)
-        return Spans(within / tied, np.sqrt(within * ((tied - within) / tied)))
+        return WeightSpans(within / tied, np.sqrt(within * ((tied - within) / tied)))
 
     def _last(self, query: Ints) -> int | Ints:
         return self.last if isinstance(self.last, int) else self.last[query]
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class WeightTable:
     """Weights given as a table of ranks 1 .. n, and 0 past it.
 
     Args:
@@ -88,7 +88,7 @@ class Table:
         """w(rank)."""
         return self._padded[np.minimum(rank, len(self.weights) + 1)]
 
-    def spans(self, above: Ints, tied: Ints, query: Ints) -> Spans:
+    def spans(self, above: Ints, tied: Ints, query: Ints) -> WeightSpans:
         """Mean and deviation over the ranks of each group; a group of many has a block of its own."""
         within = np.minimum(len(self.weights) - above, tied)
         ends = within.cumsum()
@@ -103,9 +103,9 @@ class Table:
             of_block = self._block_spans(above[own], tied[own], within[own], starts - starts[0])
             mean[own], deviation[own] = of_block
             begin = end
-        return Spans(mean, deviation)
+        return WeightSpans(mean, deviation)
 
-    def _block_spans(self, above: Ints, tied: Ints, within: Ints, starts: Ints) -> Spans:
+    def _block_spans(self, above: Ints, tied: Ints, within: Ints, starts: Ints) -> WeightSpans:
         """Of groups whose first rank has a weight; `within` of their ranks are inside the table, the others weigh 0."""
         first = above + 1
         rank = np.arange(starts[-1] + within[-1]) + (first - starts).repeat(within)
@@ -119,7 +119,7 @@ class Table:
         mean, share = unit - mean_lost, within / tied
         deviation = np.sqrt(np.add.reduceat(lost, starts) + mean * mean * (within * (1 - share)))
         mean *= share
-        return Spans(mean, deviation) if unit is head else Spans(head * mean, head * deviation)
+        return WeightSpans(mean, deviation) if unit is head else WeightSpans(head * mean, head * deviation)
 
     def _lost(self, head: Floats, first: Ints, rank: Ints, within: Ints) -> Floats:
         """w(first) - w(rank) for the ranks of groups, group after group; `head` is w(first) of each rank."""
@@ -127,7 +127,7 @@ class Table:
 
 
 @dataclass(frozen=True, eq=False)
-class Discounts(Table):
+class Discounts(WeightTable):
     """The discounts of DCG as a table."""
 
     def _lost(self, head: Floats, first: Ints, rank: Ints, within: Ints) -> Floats:
@@ -170,7 +170,7 @@ def _discounts(ranks: int) -> Discounts:
 _kept_discounts = lru_cache(maxsize=KEPT_TABLES)(_discounts)
 
 
-def geometric(persistence: float, last: int, longest: int) -> Table:
+def geometric(persistence: float, last: int, longest: int) -> WeightTable:
     """w(r) = (1 - p) p^(r-1) for r <= last, the weights of RBP; Moffat & Zobel 2008.
 
     Args:
@@ -178,4 +178,4 @@ def geometric(persistence: float, last: int, longest: int) -> Table:
         last: the last rank with a weight.
         longest: no rank past this one is ever asked for with a weight.
     """
-    return Table((1 - persistence) * persistence ** np.arange(min(last, longest), dtype=np.float64))
+    return WeightTable((1 - persistence) * persistence ** np.arange(min(last, longest), dtype=np.float64))

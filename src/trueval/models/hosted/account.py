@@ -24,7 +24,7 @@ LONGEST: Final = timedelta(minutes=15)  # that a call of another machine is take
 UNSENT: Final = "not sent"
 
 
-class Usage(NamedTuple):
+class ServiceUsage(NamedTuple):
     """What calls use up.
 
     Attributes:
@@ -47,10 +47,10 @@ class Price(NamedTuple):
     per_million_tokens: float | None = None
     per_thousand_searches: float | None = None
 
-    def cost(self, usage: Usage) -> float | None:
+    def cost(self, usage: ServiceUsage) -> float | None:
         """What usage costs, or None where the price or the usage is not known.
 
-        >>> Price(0.02).cost(Usage(tokens=250_000)), Price().cost(Usage(tokens=1))
+        >>> Price(0.02).cost(ServiceUsage(tokens=250_000)), Price().cost(ServiceUsage(tokens=1))
         (0.005, None)
         """
         if usage.searches is not None:
@@ -107,7 +107,7 @@ class NoMoneyError(InputError):
     """A call that was not sent, since it could make the bill exceed max_cost."""
 
 
-class Open(NamedTuple):
+class OpenCall(NamedTuple):
     """A call that was sent and whose cost is not told yet.
 
     Attributes:
@@ -181,7 +181,7 @@ class Account:
     within: Account | None = None
     _changed: threading.Condition = field(default_factory=threading.Condition, init=False, repr=False)
     _billed: float = field(default=0.0, init=False, repr=False)
-    _open: dict[str, Open] = field(default_factory=dict, init=False, repr=False)
+    _open: dict[str, OpenCall] = field(default_factory=dict, init=False, repr=False)
     _own: set[str] = field(default_factory=set, init=False, repr=False)  # of these, those of this account
     _cut: dict[str, float] = field(default_factory=dict, init=False, repr=False)  # calls at the most that they cost
 
@@ -332,7 +332,7 @@ class Account:
         """Count a line in the place of earlier ones of the same call."""
         name, status = str(line.get("call") or ""), line.get("status")
         if name and status == SENT:
-            self._open[name] = Open(amount(line), str(line.get("owner")), str(line.get("time")))
+            self._open[name] = OpenCall(amount(line), str(line.get("owner")), str(line.get("time")))
             return
         self._open.pop(name, None)
         self._cut.pop(name, None)

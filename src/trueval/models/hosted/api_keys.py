@@ -78,7 +78,7 @@ def _written(one: str) -> str:
     return f"(?:{'|'.join([*ways, re.escape(named)] if named != one else ways)})"
 
 
-class Key(NamedTuple):
+class ApiKey(NamedTuple):
     """Where the key of a service is.
 
     Attributes:

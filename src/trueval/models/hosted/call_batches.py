@@ -14,7 +14,7 @@ BYTES: Final = 3  # of UTF-8 that are counted as one token
 AROUND: Final = 8  # tokens that a model may put around a text: its beginning, its end, and a word for its side
 
 
-class Limits(NamedTuple):
+class CallLimits(NamedTuple):
     """What one call of a service may hold.
 
     Attributes:
@@ -81,7 +81,7 @@ class Call:
         return [Call(self.part, self.query, self.texts[cut], self.groups[cut]) for cut in cuts]
 
 
-def calls(part: str, query: str, items: Iterable[tuple[int, str]], limits: Limits) -> list[Call]:
+def calls(part: str, query: str, items: Iterable[tuple[int, str]], limits: CallLimits) -> list[Call]:
     """Cut texts into calls, in their order, each within the limits; one that is too long by itself is a call by itself.
 
     Args:
@@ -90,7 +90,7 @@ def calls(part: str, query: str, items: Iterable[tuple[int, str]], limits: Limit
         items: place and text of each.
         limits: of a call.
 
-    >>> found = calls("documents", "", enumerate(["ab", "cd", "ab", "x" * 99, "e"]), Limits(texts=3, tokens=10))
+    >>> found = calls("documents", "", enumerate(["ab", "cd", "ab", "x" * 99, "e"]), CallLimits(texts=3, tokens=10))
     >>> [(call.texts, call.groups) for call in found if len(call.texts[0]) < 9]
     [(('ab', 'cd'), ((0, 2), (1,))), (('e',), ((4,),))]
     """
@@ -106,7 +106,7 @@ def calls(part: str, query: str, items: Iterable[tuple[int, str]], limits: Limit
     ]
 
 
-def _ends(sizes: Sequence[int], limits: Limits) -> Iterator[int]:
+def _ends(sizes: Sequence[int], limits: CallLimits) -> Iterator[int]:
     begin = held = 0
     for place, size in enumerate(sizes):
         if place > begin and (place - begin == limits.texts or held + size > limits.tokens):
@@ -117,7 +117,7 @@ def _ends(sizes: Sequence[int], limits: Limits) -> Iterator[int]:
         yield len(sizes)
 
 
-class Answered(NamedTuple):
+class CallResult(NamedTuple):
     """What one call gave.
 
     Attributes:
@@ -129,7 +129,7 @@ class Answered(NamedTuple):
     rows: NDArray[Any]
 
 
-def spread(call: Call, rows: NDArray[Any]) -> Answered:
+def spread(call: Call, rows: NDArray[Any]) -> CallResult:
     """The rows of a call for every item: texts that are there more than once went out once."""
     sizes = [len(group) for group in call.groups]
-    return Answered([place for group in call.groups for place in group], np.repeat(rows, sizes, axis=0))
+    return CallResult([place for group in call.groups for place in group], np.repeat(rows, sizes, axis=0))

@@ -45,7 +45,7 @@ CURES: Final = {
 }
 
 
-class Kind(Enum):
+class FailureKind(Enum):
     """What can be done about a failure."""
 
     BUSY = "busy"  # sent again, it may be answered
@@ -66,7 +66,13 @@ class CallError(Exception):
     """
 
     def __init__(
-        self, kind: Kind, reason: str, status: int | None = None, wait: float | None = None, *, billed: bool = False
+        self,
+        kind: FailureKind,
+        reason: str,
+        status: int | None = None,
+        wait: float | None = None,
+        *,
+        billed: bool = False,
     ) -> None:
         super().__init__(reason)
         self.kind, self.reason, self.status, self.wait, self.billed = kind, reason, status, wait, billed
@@ -88,17 +94,17 @@ def failure_of(status: int, headers: Mapping[str, str], body: str) -> CallError:
     >>> failure_of(429, {"retry-after": "2"}, "slow down").wait
     2.0
     >>> failure_of(400, {}, '{"error": {"message": "maximum context length is 8192 tokens"}}').kind
-    <Kind.TOO_LARGE: 'too large'>
+    <FailureKind.TOO_LARGE: 'too large'>
     """
     said = message_of(body)
     if 300 <= status < 400:
         said = f"moved to {_cut(headers.get('location', 'another place'))}; base_url must name the place itself"
     if status == TOO_LARGE or (status in INVALID and _LARGE.search(said)):
-        kind = Kind.TOO_LARGE
+        kind = FailureKind.TOO_LARGE
     elif (status in BUSY or status >= 500) and not (status == 429 and _NO_MONEY.search(body)):
-        kind = Kind.BUSY
+        kind = FailureKind.BUSY
     else:
-        kind = Kind.REFUSED
+        kind = FailureKind.REFUSED
     reason = f"HTTP {status}: {said}" if said else f"HTTP {status}"
     return CallError(kind, reason, status, asked_wait(headers), billed=status in GATEWAY)
 
@@ -110,7 +116,7 @@ def cure_of(failure: CallError, variable: str) -> str:
         failure: of a call.
         variable: that holds the key; "" where none was sent.
 
-    >>> print(cure_of(CallError(Kind.REFUSED, "HTTP 401", 401), "CO_API_KEY"))
+    >>> print(cure_of(CallError(FailureKind.REFUSED, "HTTP 401", 401), "CO_API_KEY"))
     The key in CO_API_KEY is not accepted. Set the right one.
     """
     key = f"in {variable}" if variable else "(none was sent; name its variable in api_key_env)"

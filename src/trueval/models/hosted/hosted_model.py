@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from trueval.collection import text_hash
 from trueval.errors import InputError, TruevalWarning
-from trueval.models.hosted.account import Account, NoMoneyError, Price, Usage, in_words, summed
-from trueval.models.hosted.api_keys import Key
-from trueval.models.hosted.call_batches import Answered, Call, Limits, estimated_tokens, most_tokens, spread
-from trueval.models.hosted.failures import CallError, Kind, cure_of
+from trueval.models.hosted.account import Account, NoMoneyError, Price, ServiceUsage, in_words, summed
+from trueval.models.hosted.api_keys import ApiKey
+from trueval.models.hosted.call_batches import Call, CallLimits, CallResult, estimated_tokens, most_tokens, spread
+from trueval.models.hosted.failures import CallError, FailureKind, cure_of
 from trueval.models.hosted.hosted_settings import HostedSettings
-from trueval.models.hosted.in_flight import Here, Queue, first_done
+from trueval.models.hosted.in_flight import CallingThread, Queue, first_done
 from trueval.models.hosted.retries import Retries
 from trueval.models.hosted.services import HostedName, base_url_of, is_this_machine, key_name
 from trueval.models.hosted.wire import (
@@ -38,7 +38,7 @@ BLOCK: Final = 20_000  # items that are made into calls at once
 PATIENCE: Final = 5.0  # seconds of a wait that nobody needs to be told about
 
 
-class Expected(NamedTuple):
+class CallEstimate(NamedTuple):
     """What items are estimated to take.
 
     Attributes:
@@ -51,7 +51,7 @@ class Expected(NamedTuple):
 
     calls: int
     tokens: int
-    usage: Usage
+    usage: ServiceUsage
     cost: float | None
     at_most: float | None
 
@@ -75,10 +75,10 @@ class HostedModel(ABC):
     def __post_init__(self) -> None:
         self.name = f"{self.named.service.name}:{self.named.model}"
         self.url = base_url_of(self.named, self.use.base_url)
-        self.key = Key(key_name(self.named.service, self.url, self.use.api_key_env))
+        self.key = ApiKey(key_name(self.named.service, self.url, self.use.api_key_env))
         self.price = Price(self.use.price_per_million_tokens, self.use.price_per_thousand_searches)
         own = self.limits()
-        self.limit = Limits(self.use.batch_size or own.texts, self.use.batch_tokens or own.tokens)
+        self.limit = CallLimits(self.use.batch_size or own.texts, self.use.batch_tokens or own.tokens)
         self.batch_size = self.limit.texts
         self.ratio = 1.0  # the most tokens that were billed for one of ours so far
         self.reached = False
@@ -95,7 +95,7 @@ class HostedModel(ABC):
         """The format of what the service gives, whatever the model runs in there."""
 
     @abstractmethod
-    def limits(self) -> Limits:
+    def limits(self) -> CallLimits:
         """What a call may hold by the service's documents."""
 
     @abstractmethod
@@ -128,7 +128,7 @@ class HostedModel(ABC):
         service, scoring, dtype = self.named.service.name, self.scoring, self.dtype
         return {"model": self.name, "path": self.url, "recipe": service, "scoring": scoring, "dtype": dtype}
 
-    def answers(self, part: str, items: Sequence[Any], called: Sequence[str]) -> Iterator[Answered]:
+    def answers(self, part: str, items: Sequence[Any], called: Sequence[str]) -> Iterator[CallResult]:
         """Send items and yield what comes back, call by call.
 
         Args:
@@ -150,7 +150,7 @@ class HostedModel(ABC):
         _ = self.client  # a key or library that is missing is told before threads begin
         self.account.ready()
         threads = self.use.concurrency
-        with Here() if threads == 1 else ThreadPoolExecutor(threads, "trueval-hosted") as pool:
+        with CallingThread() if threads == 1 else ThreadPoolExecutor(threads, "trueval-hosted") as pool:
             yield from self._under_way(self._planned(part, items), pool, called)
 
     def _planned(self, part: str, items: Sequence[Any]) -> Iterator[Call]:
@@ -159,7 +159,7 @@ class HostedModel(ABC):
             places = range(start, min(start + BLOCK, len(items)))
             yield from self.plan(part, [(place, items[place]) for place in places])
 
-    def _under_way(self, planned: Iterator[Call], pool: Executor, called: Sequence[str]) -> Iterator[Answered]:
+    def _under_way(self, planned: Iterator[Call], pool: Executor, called: Sequence[str]) -> Iterator[CallResult]:
         queue = Queue(planned, self.limit.texts)
         running: dict[Future[NDArray[Any]], Call] = {}
         failed: InputError | KeyboardInterrupt | None = None
@@ -188,7 +188,7 @@ class HostedModel(ABC):
             return None
         if isinstance(error, InputError):
             return error
-        if len(asked.texts) > 1 and error.kind is Kind.TOO_LARGE:
+        if len(asked.texts) > 1 and error.kind is FailureKind.TOO_LARGE:
             self.limit = self.limit._replace(texts=queue.halve(asked))
             return None
         return self._refused(error, asked, called)
@@ -235,14 +235,14 @@ class HostedModel(ABC):
             "batch": text_hash((call.query, *call.texts)),
         }
 
-    def _usage(self, call: Call, size: Callable[[str], int] = estimated_tokens) -> Usage:
+    def _usage(self, call: Call, size: Callable[[str], int] = estimated_tokens) -> ServiceUsage:
         """What a call is billed as, by our estimate, or by the most that each text can be."""
         documents = self.named.service.search
         if not documents:
-            return Usage(tokens=max(call.counted(size), int(call.tokens * self.ratio) + 1))
+            return ServiceUsage(tokens=max(call.counted(size), int(call.tokens * self.ratio) + 1))
         query = size(call.query)
         parts = sum(-(-(query + size(text)) // SEARCH_TOKENS) for text in call.texts)
-        return Usage(searches=float(-(-parts // documents)))
+        return ServiceUsage(searches=float(-(-parts // documents)))
 
     def _announce(self, part: str, items: int, planned: Iterable[Call]) -> None:
         """Say what leaves this machine, to whom and for how much, and refuse what would cost too much."""
@@ -257,7 +257,7 @@ class HostedModel(ABC):
         told = f"{items} {part}, {amount}, {leaves} {self.host} ({self.name}){key} {price}{limit}."
         warnings.warn(told, TruevalWarning, stacklevel=3)
 
-    def expected(self, part: str, items: Sequence[Any]) -> Expected:
+    def expected(self, part: str, items: Sequence[Any]) -> CallEstimate:
         """What items are estimated to take, before anything is sent.
 
         Args:
@@ -266,7 +266,7 @@ class HostedModel(ABC):
         """
         return self._sum(self._planned(part, items))
 
-    def _sum(self, planned: Iterable[Call]) -> Expected:
+    def _sum(self, planned: Iterable[Call]) -> CallEstimate:
         number = tokens = billed = 0
         searches = 0.0
         most: list[float | None] = []
@@ -275,8 +275,8 @@ class HostedModel(ABC):
             number, tokens = number + 1, tokens + call.tokens
             billed, searches = billed + (usage.tokens or 0), searches + (usage.searches or 0.0)
             most.append(self.price.cost(self._usage(call, most_tokens)))
-        usage = Usage(billed, searches if self.named.service.search else None)
-        return Expected(number, tokens, usage, self.price.cost(usage), summed(most))
+        usage = ServiceUsage(billed, searches if self.named.service.search else None)
+        return CallEstimate(number, tokens, usage, self.price.cost(usage), summed(most))
 
     def answer(self, part: str, items: Sequence[Any], called: Sequence[str]) -> NDArray[Any]:
         """Send the items of one query, one call after another, without a notice: for who said before what all cost.
@@ -304,7 +304,7 @@ class HostedModel(ABC):
 
     def _refused(self, failure: CallError, call: Call, called: Sequence[str]) -> InputError:
         reason = failure.reason
-        if failure.kind is Kind.TOO_LARGE:
+        if failure.kind is FailureKind.TOO_LARGE:
             return InputError(
                 f"{self.name} at {self.host}: {called[call.groups[0][0]]} is too large for one call, about "
                 f"{call.tokens} tokens ({reason}). Cut documents into chunks, or leave it out."

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from trueval.errors import PolicyError, TruevalWarning, nearest
 from trueval.models.hosted.account import Account
-from trueval.models.hosted.call_batches import Call, Limits, calls
+from trueval.models.hosted.call_batches import Call, CallLimits, calls
 from trueval.models.hosted.hosted_model import HostedModel
 from trueval.models.hosted.hosted_settings import HostedSettings
 from trueval.models.hosted.response_bounds import most_of_vectors
@@ -39,9 +39,9 @@ class HostedEmbedder(HostedModel):
         """The format that vectors travel in."""
         return "float32"
 
-    def limits(self) -> Limits:
+    def limits(self) -> CallLimits:
         """What a call of /embeddings may hold."""
-        return self.named.service.embeds or Limits(1, 1)
+        return self.named.service.embeds or CallLimits(1, 1)
 
     def settings(self) -> dict[str, Any]:
         """Return all that decides the outputs."""
@@ -109,9 +109,9 @@ class HostedReranker(HostedModel):
         """The format of what comes: decimal numbers are read as float64; TEI's logits are written from float32."""
         return "float64" if self.scoring == "none" else "float32"
 
-    def limits(self) -> Limits:
+    def limits(self) -> CallLimits:
         """What a call of /rerank may hold."""
-        return self.named.service.reranks or Limits(1, 1)
+        return self.named.service.reranks or CallLimits(1, 1)
 
     def plan(self, part: str, items: Sequence[tuple[int, Any]]) -> list[Call]:
         """Calls of one query each."""

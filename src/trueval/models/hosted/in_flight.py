@@ -42,7 +42,7 @@ class Queue:
         return self.most
 
 
-class Here(Executor):
+class CallingThread(Executor):
     """Runs work where it is called, so that Ctrl-C need not wait for a thread."""
 
     def submit(self, fn: Callable[..., Given], /, *args: Any, **named: Any) -> Future[Given]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any, Final
 
-from trueval.models.hosted.failures import BROKEN, CallError, Kind
+from trueval.models.hosted.failures import BROKEN, CallError, FailureKind
 
 MIB: Final = 2**20
 MOST: Final = 64 * MIB  # bytes of an answer, unpacked; more only where what was asked for can need it
@@ -39,7 +39,7 @@ def most_of_vectors(texts: int, dimension: int | None, *, decimal: bool) -> int:
     return max(MOST, texts * row)
 
 
-class Bounds:
+class ResponseBounds:
     """The bounds of one client, whose calls may be made by several threads.
 
     Args:
@@ -91,7 +91,7 @@ class Bounds:
     def _response(self, response: Any) -> None:
         packed = response.headers.get("content-encoding", "").strip().lower()
         if packed not in ("", "identity", "gzip", "x-gzip", "deflate"):
-            raise CallError(Kind.REFUSED, f"{BROKEN}: it is packed in a way that was not asked for", billed=True)
+            raise CallError(FailureKind.REFUSED, f"{BROKEN}: it is packed in a way that was not asked for", billed=True)
         if int(response.headers.get("content-length", "0")) > self._call.most:  # h11 takes digits alone
             raise self._too_large()
         response.headers.pop("content-encoding", None)
@@ -111,7 +111,7 @@ class Bounds:
             try:
                 whole = piece if unpack is None else unpack.decompress(piece, left + 1)
             except zlib.error as error:
-                raise CallError(Kind.BUSY, f"{BROKEN}: it cannot be unpacked ({error})", billed=True) from error
+                raise CallError(FailureKind.BUSY, f"{BROKEN}: it cannot be unpacked ({error})", billed=True) from error
             left -= len(whole)
             if left < 0 or came < 0:
                 raise self._too_large()
@@ -123,7 +123,9 @@ class Bounds:
 
     def _too_large(self) -> CallError:
         most = self._call.most / MIB
-        return CallError(Kind.REFUSED, f"{BROKEN}: it has more than {most:.4g} MiB, and was not read", billed=True)
+        return CallError(
+            FailureKind.REFUSED, f"{BROKEN}: it has more than {most:.4g} MiB, and was not read", billed=True
+        )
 
 
 def _stream(http: ModuleType, pieces: Iterator[bytes], inner: Any) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from trueval.models.hosted.failures import CallError, Kind
+from trueval.models.hosted.failures import CallError, FailureKind
 
 _log = logging.getLogger(__name__)
 
@@ -61,8 +61,10 @@ class Retries:
                 return send()
             except CallError as failure:
                 wait = self.wait(attempt, failure.wait)
-                again = failure.kind in (Kind.BUSY, Kind.LOST)
-                most = self.attempts if reached or failure.kind is Kind.BUSY else min(self.connects, self.attempts)
+                again = failure.kind in (FailureKind.BUSY, FailureKind.LOST)
+                most = (
+                    self.attempts if reached or failure.kind is FailureKind.BUSY else min(self.connects, self.attempts)
+                )
                 if not again or attempt >= most or waited + wait > self.total:
                     failed(failure, None)
                     raise (self._given_up(failure, attempt) if again else failure) from None
@@ -84,4 +86,4 @@ class Retries:
     def _given_up(self, failure: CallError, attempts: int) -> CallError:
         asks = f"; it asks to wait {failure.wait:.0f} seconds" if (failure.wait or 0) > self.total else ""
         sent = "" if attempts == 1 else f" (the last of {attempts} attempts)"
-        return CallError(Kind.REFUSED, f"{failure.reason}{sent}{asks}", failure.status)
+        return CallError(FailureKind.REFUSED, f"{failure.reason}{sent}{asks}", failure.status)

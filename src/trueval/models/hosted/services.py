@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from trueval.errors import InputError
-from trueval.models.hosted.call_batches import Limits
+from trueval.models.hosted.call_batches import CallLimits
 
 Role = Literal["embedder", "reranker"]
 
@@ -53,8 +53,8 @@ class Service:
     name: str
     base_url: str = ""
     key: str = ""
-    embeds: Limits | None = None
-    reranks: Limits | None = None
+    embeds: CallLimits | None = None
+    reranks: CallLimits | None = None
     shape: RerankShape = COMMON_SHAPE
     scoring: Literal["none", "sigmoid"] = "none"
     search: int = 0
@@ -66,15 +66,15 @@ _ALL: Final = (
         "openai",
         "https://api.openai.com/v1",
         "OPENAI_API_KEY",
-        embeds=Limits(2048, 300_000),
+        embeds=CallLimits(2048, 300_000),
         source="platform.openai.com/docs/api-reference/embeddings/create: 2048 texts and 300,000 tokens",
     ),
     Service(
         "voyage",
         "https://api.voyageai.com/v1",
         "VOYAGE_API_KEY",
-        embeds=Limits(1000, 120_000),
-        reranks=Limits(1000, 300_000),
+        embeds=CallLimits(1000, 120_000),
+        reranks=CallLimits(1000, 300_000),
         shape=RerankShape(results="data", extra=MappingProxyType({"truncation": True})),
         source="docs.voyageai.com: 1000 texts, 120,000 tokens for the models that take least; rerankers 300,000",
     ),
@@ -83,7 +83,7 @@ _ALL: Final = (
         "https://api.cohere.com/v2",
         "CO_API_KEY",
         # More than 1000 documents are taken, but not advised.
-        reranks=Limits(1000, 4_000_000),
+        reranks=CallLimits(1000, 4_000_000),
         search=100,
         source="docs.cohere.com/v2/reference/rerank; a search is a query with up to 100 documents",
     ),
@@ -91,19 +91,19 @@ _ALL: Final = (
         "jina",
         "https://api.jina.ai/v1",
         "JINA_API_KEY",
-        reranks=Limits(1000, 130_000),
+        reranks=CallLimits(1000, 130_000),
         shape=RerankShape(extra=MappingProxyType({"return_documents": False})),
         source="api.jina.ai/redoc",
     ),
     Service(
         "tei",
-        reranks=Limits(32, 16_384),
+        reranks=CallLimits(32, 16_384),
         # Logits, which are scored here in float32, instead of scores that the service rounded.
         shape=RerankShape("texts", "", "score", MappingProxyType({"raw_scores": True, "truncate": True})),
         scoring="sigmoid",
         source="huggingface.github.io/text-embeddings-inference: max_client_batch_size 32, max_batch_tokens 16384",
     ),
-    Service("vllm", reranks=Limits(1000, 1_000_000), source="docs.vllm.ai: /rerank, /v1/rerank, /v2/rerank"),
+    Service("vllm", reranks=CallLimits(1000, 1_000_000), source="docs.vllm.ai: /rerank, /v1/rerank, /v2/rerank"),
 )
 SERVICES: Final[Mapping[str, Service]] = MappingProxyType({service.name: service for service in _ALL})
 """Every service by name."""

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from trueval.errors import InputError
 from trueval.extras import need
-from trueval.models.hosted.account import Usage
+from trueval.models.hosted.account import ServiceUsage
 from trueval.models.hosted.api_keys import Secret
-from trueval.models.hosted.failures import BROKEN, CallError, Kind, failure_of, message_of
-from trueval.models.hosted.response_bounds import Bounds
+from trueval.models.hosted.failures import BROKEN, CallError, FailureKind, failure_of, message_of
+from trueval.models.hosted.response_bounds import ResponseBounds
 from trueval.models.hosted.services import SERVICES, RerankShape, is_this_machine
 from trueval.version import __version__
 
@@ -32,7 +32,7 @@ PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")  # in either case
 MOST_BILLED: Final = 2**53  # of anything; what says more is no count
 
 
-class Answer(NamedTuple):
+class ServiceResponse(NamedTuple):
     """What a service answered.
 
     Attributes:
@@ -41,7 +41,7 @@ class Answer(NamedTuple):
     """
 
     rows: NDArray[Any]
-    usage: Usage
+    usage: ServiceUsage
 
 
 class UnusableError(Exception):
@@ -79,7 +79,7 @@ class Client(ABC):
         self.options = {"verify": _certificates(), "timeout": timeout, "follow_redirects": False}
         # Nor is a proxy asked for a server of this machine: what was said to stay here would go there.
         self.options["trust_env"] = not is_this_machine(url)
-        self.bounds = Bounds(self.http)
+        self.bounds = ResponseBounds(self.http)
         self.options["event_hooks"] = self.bounds.hooks
 
     @property
@@ -137,11 +137,13 @@ class Client(ABC):
         unsent = nowhere or isinstance(cause, (self.http.UnsupportedProtocol, self.http.InvalidURL))
         if isinstance(cause, self.http.TimeoutException):  # which may be over the next time
             reason = f"timeout: {self.host} did not answer within {self.timeout:g} seconds"
-            return CallError(Kind.BUSY, reason, billed=not unsent)
+            return CallError(FailureKind.BUSY, reason, billed=not unsent)
         said = self.key.taken_out_of(" ".join(str(cause).split())) or type(cause).__name__
         if unsent:
-            return CallError(Kind.LOST, f"no connection: {self.host} cannot be reached ({said})")
-        return CallError(Kind.BUSY, f"cut: {self.host} broke off before its answer was whole ({said})", billed=True)
+            return CallError(FailureKind.LOST, f"no connection: {self.host} cannot be reached ({said})")
+        return CallError(
+            FailureKind.BUSY, f"cut: {self.host} broke off before its answer was whole ({said})", billed=True
+        )
 
     def answered(self, response: Any) -> Any:
         """The JSON of an answer, without the key.
@@ -161,7 +163,9 @@ class Client(ABC):
         except (ValueError, RecursionError) as error:
             # A proxy's page, or the half of an answer: the service may well give a whole one the next time.
             shown = message_of(self.key.taken_out_of(text))[:80]
-            raise CallError(Kind.BUSY, f"{BROKEN}: HTTP {status} without JSON: {shown!r}", billed=True) from error
+            raise CallError(
+                FailureKind.BUSY, f"{BROKEN}: HTTP {status} without JSON: {shown!r}", billed=True
+            ) from error
 
 
 class HttpClient(Client):
@@ -261,7 +265,7 @@ def scores_of(found: Any, count: int, shape: RerankShape) -> NDArray[np.float64]
     return scores
 
 
-def usage_of(found: Any) -> Usage:
+def usage_of(found: Any) -> ServiceUsage:
     """What an answer says that it is billed as: tokens, or searches (Cohere); none is no count, since none is free."""
     about = found if isinstance(found, Mapping) else {}
     meta, usage = about.get("meta"), about.get("usage")
@@ -269,7 +273,9 @@ def usage_of(found: Any) -> Usage:
     searches = units.get("search_units") if isinstance(units, Mapping) else None
     tokens = usage.get("total_tokens", usage.get("prompt_tokens")) if isinstance(usage, Mapping) else None
     searched = count_of(searches)
-    return Usage(count_of(tokens) if isinstance(tokens, int) else None, None if searched is None else float(searched))
+    return ServiceUsage(
+        count_of(tokens) if isinstance(tokens, int) else None, None if searched is None else float(searched)
+    )
 
 
 def count_of(found: Any, least: float = 0.0) -> Any:

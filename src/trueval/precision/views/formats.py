@@ -8,7 +8,7 @@ from rich.text import Text
 
 from trueval.report import formats as text_formats
 from trueval.report.formats import latex, markdown, pipes, tabular
-from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, percent, signed, unit
+from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, ValueUnit, counted, fixed, percent, signed, unit
 from trueval.report.terminal import grid
 
 AGREEMENT = ("tau_b", "overlap", "rbo")
@@ -41,7 +41,7 @@ def named_formats(audit: Mapping[str, Any]) -> dict[str, str]:
     return {regime["label"]: formats(regime) for regime in audit["regimes"]}
 
 
-def table(audit: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> Group:
+def table(audit: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> Group:
     """What a person reads of an audit: Table 1 for each measure, ties, agreement, then the findings.
 
     Args:
@@ -66,7 +66,7 @@ def table(audit: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> Group:
     return Group(*parts, ties, Text(), *map(Text, [*sentences(audit), *unit(scale)]))
 
 
-def statistics(value: Mapping[str, Any], scale: Scale = FRACTIONS) -> tuple[str, ...]:
+def statistics(value: Mapping[str, Any], scale: ValueUnit = FRACTIONS) -> tuple[str, ...]:
     """The columns of Table 1, in the order of `STATISTICS`.
 
     Args:
@@ -163,7 +163,7 @@ def to_csv(audit: Mapping[str, Any]) -> str:
     return text_formats.to_csv((*IDENTITY, "measure", "k", *POINTS, "range", "bias", "sd", "queries"), lines)
 
 
-def to_markdown(audit: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> str:
+def to_markdown(audit: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> str:
     """A table for each measure, one of ties and agreement, and the sentences.
 
     Args:
@@ -186,13 +186,13 @@ def to_markdown(audit: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> str:
     return "".join([*parts, *(f"- {markdown(line)}\n" for line in [*sentences(audit), *unit(scale)])])
 
 
-def _rows(audit: Mapping[str, Any], measure: str, scale: Scale) -> Iterator[list[str]]:
+def _rows(audit: Mapping[str, Any], measure: str, scale: ValueUnit) -> Iterator[list[str]]:
     for regime in audit["regimes"]:
         names = [regime[name] or NOT_AVAILABLE for name in IDENTITY]
         yield [*names, *statistics(regime["measures"][measure], scale)]
 
 
-def _tie_cells(regime: Mapping[str, Any], scale: Scale) -> tuple[str, ...]:
+def _tie_cells(regime: Mapping[str, Any], scale: ValueUnit) -> tuple[str, ...]:
     ties, found = regime["ties"], regime["agreement"] or {}
     # Agreement is a correlation, which has no points.
     agreement = (fixed(found.get(name)) for name in AGREEMENT)
@@ -200,7 +200,7 @@ def _tie_cells(regime: Mapping[str, Any], scale: Scale) -> tuple[str, ...]:
     return fixed(ties["tied_fraction"], scale), largest, *agreement
 
 
-def to_latex(audit: Mapping[str, Any], *, scale: Scale = FRACTIONS) -> str:
+def to_latex(audit: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> str:
     """A tabular in the shape of P-A's Table 1; it needs the package booktabs.
 
     Args:

@@ -9,10 +9,10 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from trueval.probes import margin_summary
-from trueval.probes.views.published import SOURCE, Published, published
+from trueval.probes.views.published import SOURCE, PublishedTable, published
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
-from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, interval, signed, unit
+from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, ValueUnit, counted, fixed, interval, signed, unit
 from trueval.report.terminal import grid
 
 Entry = Mapping[str, Any]
@@ -25,7 +25,7 @@ WORDS = tuple(title.replace("\n", " ") for title in HEAD)
 CELLS = "L" + "r" * (len(HEAD) - 1)
 
 
-def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
+def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
     """What a person reads of a probe: a table for each scorer and language, and the published ones after them.
 
     Args:
@@ -121,7 +121,7 @@ def to_csv(result: Entry) -> str:
     return formats.to_csv(list(lines[0]), lines)
 
 
-def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """A table for each scorer and language, and the published ones.
 
     Args:
@@ -138,7 +138,7 @@ def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
     return "".join([*parts, f"\n{markdown(SOURCE)}\n"])
 
 
-def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """A tabular for a paper, one part for each scorer and language; it needs the package booktabs.
 
     Args:
@@ -164,11 +164,11 @@ def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
     )
 
 
-def _published(result: Entry) -> tuple[Published, ...]:
+def _published(result: Entry) -> tuple[PublishedTable, ...]:
     return published(frozenset(scorer["language"] for scorer in result["scorers"]))
 
 
-def _numbers(condition: Entry, scale: Scale) -> Iterator[str]:
+def _numbers(condition: Entry, scale: ValueUnit) -> Iterator[str]:
     name, change = condition["delta_name"], condition["change"]
     yield from (signed(name["mean"]), fixed(name["run_sd"]), interval(name["low"], name["high"]))
     yield from (signed(condition[f"delta_{which}"]["mean"]) for which in ("topic", "both"))

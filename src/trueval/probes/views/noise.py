@@ -13,14 +13,14 @@ from trueval.probes.noise_summary import told
 from trueval.probes.views.noise_published import CHATTER_SOURCE, CHATTER_TABLES
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
-from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, signed, unit
+from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, ValueUnit, counted, fixed, signed, unit
 from trueval.report.terminal import drawn, grid
 
 Entry = Mapping[str, Any]
 VALUES = ("cosine", "overlap", "tau", "rbo")
 
 
-def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
+def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
     """What a person reads of a probe: a table for each pipeline, then what the rules strip, then the published tables.
 
     Args:
@@ -136,7 +136,7 @@ def short_name(level: Entry) -> str:
     return " ".join([noise, *treated, *(["guard"] if level["normalised"] else [])])
 
 
-def cells(level: Entry, scale: Scale) -> list[str]:
+def cells(level: Entry, scale: ValueUnit) -> list[str]:
     """The numbers of a condition.
 
     Args:
@@ -149,7 +149,7 @@ def cells(level: Entry, scale: Scale) -> list[str]:
     return found
 
 
-def _span(each: Entry, scale: Scale) -> str:
+def _span(each: Entry, scale: ValueUnit) -> str:
     if each["low"] is None:
         return NOT_AVAILABLE
     return f"[{signed(each['low'], scale)}, {signed(each['high'], scale)}]"
@@ -228,7 +228,7 @@ def to_csv(result: Entry) -> str:
     return formats.to_csv(list(rows[0]), rows)
 
 
-def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """A table for each pipeline, and what the rules strip.
 
     Args:
@@ -249,7 +249,7 @@ def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
     return "".join([*parts, f"\n{CHATTER_SOURCE}\n"])
 
 
-def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """A tabular for a paper; it needs the package booktabs.
 
     Args:

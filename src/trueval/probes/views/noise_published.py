@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from trueval.probes.views.published import Published
+from trueval.probes.views.published import PublishedTable
 
 CHATTER_SOURCE = (
     "Published in P-B (Dallaire 2025, arXiv 2511.09545), not measured by trueval: models, queries and chatter differ, "
     "and its cosine of level 0 is not 1, so it is not of a query with itself; the paper does not say of what."
 )
 CHATTER_TABLES = (
-    Published(
+    PublishedTable(
         "Table 12: cosine by noise level",
         "",
         ("language", "level", "large model", "small model"),
@@ -22,7 +22,7 @@ CHATTER_TABLES = (
             ("English", "4", "0.593", "0.634"),
         ),
     ),
-    Published(
+    PublishedTable(
         "Table 13: average drop from clean to high noise",
         "",
         ("language", "large model", "small model"),

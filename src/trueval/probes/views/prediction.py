@@ -10,7 +10,7 @@ from rich.text import Text
 
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
-from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, percent, signed, unit
+from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, ValueUnit, counted, fixed, percent, signed, unit
 from trueval.report.terminal import drawn, grid
 
 Entry = Mapping[str, Any]
@@ -35,7 +35,7 @@ class Lines:
         return [title.replace("\n", " ") for title in self.head]
 
 
-def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
+def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
     """What a person reads of a prediction: all models together, then each, then what the columns mean.
 
     Args:
@@ -111,7 +111,7 @@ def _together(pairs: Iterable[tuple[Key, str]]) -> list[tuple[Key, str]]:
     return [(key, ", ".join(words)) for key, words in found.items()]
 
 
-def _tables(result: Entry, scale: Scale) -> Iterator[Lines]:
+def _tables(result: Entry, scale: ValueUnit) -> Iterator[Lines]:
     for measure in result["measures"]:
         rows = [each for each in result["pooled"] if each["measure"] == measure and each["condition"] == ALL]
         if rows:
@@ -133,7 +133,7 @@ def _pooled(row: Entry) -> list[str]:
     ]
 
 
-def _of_model(result: Entry, system: Entry, measure: str, scale: Scale) -> Lines:
+def _of_model(result: Entry, system: Entry, measure: str, scale: ValueUnit) -> Lines:
     """A row for each condition: what is lost, and Spearman's correlation of each signal."""
     mine = [each for each in result["models"] if (each["name"], each["measure"]) == (system["name"], measure)]
     by_key = {(each["condition"], each["signal"]): each for each in mine}
@@ -204,7 +204,7 @@ def _rows(result: Entry) -> Iterator[dict[str, Any]]:
         }
 
 
-def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """The tables of the terminal.
 
     Args:
@@ -217,7 +217,7 @@ def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
     return "".join([*tables, *(f"- {markdown(line)}\n" for line in [*legend(result), *unit(scale)])])
 
 
-def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """A tabular for each table; they need the package booktabs.
 
     Args:

@@ -13,7 +13,7 @@ SOURCE: Final = (
 SYSTEMS: Final = ("OpenAI 3L", "Voyage 3.5")
 
 
-class Published(NamedTuple):
+class PublishedTable(NamedTuple):
     """A published table.
 
     Attributes:
@@ -29,15 +29,15 @@ class Published(NamedTuple):
     rows: tuple[tuple[str, ...], ...]
 
 
-def _changes(number: str, language: str, openai: str, voyage: str) -> Published:
+def _changes(number: str, language: str, openai: str, voyage: str) -> PublishedTable:
     rows = tuple(zip(ABLATIONS, openai.split(), voyage.split(), strict=True))
-    return Published(
+    return PublishedTable(
         f"{number}: ΔΔ% of Δname against base, {language.upper()}", language, ("condition", *SYSTEMS), rows
     )
 
 
 TABLES: Final = (
-    Published(
+    PublishedTable(
         "Table 10: base margins",
         "",
         ("language and model", "Δname", "Δtopic", "Δboth"),
@@ -48,7 +48,7 @@ TABLES: Final = (
             ("FR Voyage 3.5", "0.164", "0.277", "0.447"),
         ),
     ),
-    Published(
+    PublishedTable(
         "Table 11: name/topic ratios",
         "",
         ("language and model", "name/topic"),
@@ -74,7 +74,7 @@ TABLES: Final = (
 )
 
 
-def published(languages: frozenset[str]) -> tuple[Published, ...]:
+def published(languages: frozenset[str]) -> tuple[PublishedTable, ...]:
     """The tables that are about some languages.
 
     Args:

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from trueval.report.number_texts import FRACTIONS, Scale, fixed
+from trueval.report.number_texts import FRACTIONS, ValueUnit, fixed
 
 if TYPE_CHECKING:
     from trueval.rag.answer_accuracy import AccuracyGivenHit
-    from trueval.rag.sensitivity import Flip, Sensitivity
+    from trueval.rag.sensitivity import LabelFlip, Sensitivity
 
 MOST_SWAPS = 5  # flips shown that reverse two runs; the JSON holds all
 
@@ -29,7 +29,7 @@ def detail_lines(results: Mapping[str, Any]) -> Iterator[str]:
                 yield f"{run['name']}  {measure}: {said}"
 
 
-def answer_line(run: str, measure: str, found: AccuracyGivenHit, scale: Scale = FRACTIONS) -> str:
+def answer_line(run: str, measure: str, found: AccuracyGivenHit, scale: ValueUnit = FRACTIONS) -> str:
     """How many answers were correct where all gold documents were in the context.
 
     Args:
@@ -52,7 +52,7 @@ def answer_line(run: str, measure: str, found: AccuracyGivenHit, scale: Scale = 
     )
 
 
-def sensitivity_lines(found: Sensitivity, scale: Scale = FRACTIONS) -> Iterator[str]:
+def sensitivity_lines(found: Sensitivity, scale: ValueUnit = FRACTIONS) -> Iterator[str]:
     """What sensitivity found: the grid of parameters, then what changing one label does.
 
     Args:
@@ -81,7 +81,7 @@ def sensitivity_lines(found: Sensitivity, scale: Scale = FRACTIONS) -> Iterator[
             yield f"    {flip_line(flip, scale)}: {worse} passes {better}"
 
 
-def flip_line(flip: Flip, scale: Scale = FRACTIONS) -> str:
+def flip_line(flip: LabelFlip, scale: ValueUnit = FRACTIONS) -> str:
     """One label changed, and the value of its query before and after.
 
     Args:
@@ -89,13 +89,13 @@ def flip_line(flip: Flip, scale: Scale = FRACTIONS) -> str:
         scale: of the values.
 
     Example:
-        >>> from trueval.rag.sensitivity import Flip
-        >>> flip_line(Flip("q", "d", 3, 4, 0.5, 0.25))
+        >>> from trueval.rag.sensitivity import LabelFlip
+        >>> flip_line(LabelFlip("q", "d", 3, 4, 0.5, 0.25))
         'query q, document d, 3 to 4: 0.5000 to 0.2500'
     """
     values = f"{_value(flip.before, scale)} to {_value(flip.after, scale)}"
     return f"query {flip.query}, document {flip.document}, {flip.old} to {flip.new}: {values}"
 
 
-def _value(value: float, scale: Scale) -> str:
+def _value(value: float, scale: ValueUnit) -> str:
     return fixed(None if math.isnan(value) else value, scale)

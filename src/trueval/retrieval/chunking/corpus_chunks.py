@@ -15,7 +15,7 @@ from typing import IO, Any, Final
 
 from trueval.errors import InputError, Place
 from trueval.files.atomic_files import write_whole
-from trueval.files.texts.text_files import Parts, find_parts, parts_of
+from trueval.files.texts.text_files import TextFiles, find_parts, parts_of
 from trueval.files.texts.text_row import TextRow, joined
 from trueval.files.texts.text_rows import read_rows
 from trueval.retrieval.chunking.chunks import SEPARATOR, Chunk, Chunker
@@ -35,7 +35,7 @@ Tell = Callable[[int], object] | None
 
 
 @dataclass
-class Chunked:
+class ChunkedCorpus:
     """What was cut, and what came of it.
 
     Attributes:
@@ -71,7 +71,7 @@ class Chunked:
         self.characters += sum(chunk.end - chunk.start for chunk in made)
         self.repeated += sum(max(one.end - other.start, 0) for one, other in pairwise(made))
 
-    def add(self, other: Chunked) -> None:
+    def add(self, other: ChunkedCorpus) -> None:
         """Count what came of further documents."""
         for name in ("documents", "empty", "chunks", "tokens", "longer", "characters", "repeated"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
@@ -93,14 +93,14 @@ class Chunked:
         return {"kind": KIND, "format": FORMAT, **counts, "mean": self.mean, "overlap": self.overlap}
 
 
-def corpus_parts(place: Path) -> Parts:
+def corpus_parts(place: Path) -> TextFiles:
     """The files of a corpus: of a collection, of a folder of parts, or the one file.
 
     Raises:
         InputError: as `find_parts` and `parts_of` say.
     """
     if not place.is_dir():
-        return Parts((place,))
+        return TextFiles((place,))
     found = find_parts(place, "corpus")
     is_collection = found.paths[0].exists() or find_parts(place, "queries").paths[0].exists()
     return found if is_collection else parts_of(place)
@@ -115,7 +115,7 @@ def chunk_corpus(
     titles: Sequence[str] = TITLES,
     tell: Tell = None,
     executor: Executor | None = None,
-) -> Chunked:
+) -> ChunkedCorpus:
     """Cut the documents of a corpus and write their chunks, a corpus again, which is there when it is whole.
 
     Memory holds one document and 16 bytes for each id; with an executor some 16 MB of documents.
@@ -141,12 +141,12 @@ def chunk_corpus(
     parts = corpus_parts(place)
     if out.exists() and any(path.exists() and path.samefile(out) for path in parts.paths):
         raise InputError(f"{out}: this is a file of the corpus itself. Write the chunks to another.")
-    counts = Chunked(notes=[parts.note] if parts.note else [])
+    counts = ChunkedCorpus(notes=[parts.note] if parts.note else [])
     rows = _told(_unrepeated(read_rows(parts.paths, (*fields, *titles))), tell)
 
     cut = partial(_cut, chunker, tuple(fields), tuple(titles))
 
-    def parts_of_work() -> Iterator[tuple[bytes, Chunked]]:
+    def parts_of_work() -> Iterator[tuple[bytes, ChunkedCorpus]]:
         if executor is None or chunker.tokenizer is not None:
             yield from (cut([row]) for row in rows)
             return
@@ -172,9 +172,9 @@ def chunk_corpus(
 
 def _cut(
     chunker: Chunker, fields: tuple[str, ...], titles: tuple[str, ...], rows: Sequence[TextRow]
-) -> tuple[bytes, Chunked]:
+) -> tuple[bytes, ChunkedCorpus]:
     """The lines of the chunks of some documents, and what came of them."""
-    counts, lines = Chunked(), []
+    counts, lines = ChunkedCorpus(), []
     for row in rows:
         made = list(chunker.chunks(row.id, _text(row.values, fields), _title(row.values, titles)))
         counts.count(made, chunker.size)

@@ -23,9 +23,9 @@ from trueval.numerics import or_null
 from trueval.policy.conventions import Policy
 from trueval.retrieval.cuts.call_differences import Calls, compared
 from trueval.retrieval.cuts.cut_values import checked, scored
-from trueval.retrieval.cuts.cutoff import Cut, chances, documents_of, find_cuts
-from trueval.retrieval.cuts.tie_causes import Cause, causes_of
-from trueval.retrieval.indexes.repeated_calls import MOST, Opened, fetch_past, may_go_on, put_together, repeat
+from trueval.retrieval.cuts.cutoff import CutoffGroup, chances, documents_of, find_cuts
+from trueval.retrieval.cuts.tie_causes import TieCause, causes_of
+from trueval.retrieval.indexes.repeated_calls import MOST, SearchSession, fetch_past, may_go_on, put_together, repeat
 from trueval.run import Run
 from trueval.version import __version__
 
@@ -66,9 +66,9 @@ class Cuts:
     name: str
     queries: int
     run: Run
-    cuts: tuple[Cut, ...]
+    cuts: tuple[CutoffGroup, ...]
     calls: Calls | None
-    causes: tuple[Cause, ...]
+    causes: tuple[TieCause, ...]
     scores: Scores | None
     parts: Mapping[str, Scores]
     realized: tuple[Scores, ...]
@@ -77,7 +77,7 @@ class Cuts:
     stages: Mapping[str, Any] | None = None
 
     @property
-    def inside(self) -> tuple[Cut, ...]:
+    def inside(self) -> tuple[CutoffGroup, ...]:
         """The cuts inside a group of which both sides are known."""
         return tuple(cut for cut in self.cuts if cut.inside)
 
@@ -195,7 +195,7 @@ class Cuts:
 
 
 def cut_index(
-    opened: Opened,
+    opened: SearchSession,
     k: int,
     *,
     repeats: int = 5,
@@ -291,7 +291,7 @@ def cut_runs(
     return Cuts(k, name, asked, run, groups, calls, causes, *worth[:3], about or {}, (*notes, *worth.notes))
 
 
-def calls_to_dict(calls: Calls, inside: Sequence[Cut]) -> dict[str, Any]:
+def calls_to_dict(calls: Calls, inside: Sequence[CutoffGroup]) -> dict[str, Any]:
     """What the JSON says of repeated calls.
 
     Args:

@@ -16,7 +16,7 @@ from trueval.judgments import Judgments
 from trueval.measures import Measure
 from trueval.policy.conventions import Policy
 from trueval.retrieval.cuts.call_differences import Calls
-from trueval.retrieval.cuts.cutoff import Cut
+from trueval.retrieval.cuts.cutoff import CutoffGroup
 from trueval.retrieval.cuts.tie_sources import separate_ties
 from trueval.run import Run
 
@@ -37,7 +37,7 @@ def default_measures(k: int, judgments: Judgments) -> str:
     return f"R@{k} nDCG@{k}{f' RA-nWG@{k}' if on_rubric else ''}"
 
 
-class Judged(NamedTuple):
+class CutMeasure(NamedTuple):
     """By what an audit at k is measured.
 
     Attributes:
@@ -53,7 +53,7 @@ class Judged(NamedTuple):
 
 def checked(
     k: int, judgments: Any, measures: Measures | None, policy: Policy | None, choices: Mapping[str, Any]
-) -> Judged:
+) -> CutMeasure:
     """By what an audit at k is measured, with what judgments say where nobody else does.
 
     Args:
@@ -78,10 +78,10 @@ def checked(
     for name in ("judged_only", "skip_first"):
         if getattr(chosen, name):
             raise PolicyError(f"{name} would measure other documents than the first {k}, of which contexts are made.")
-    return Judged(judged, () if judged is None else wanted, chosen)
+    return CutMeasure(judged, () if judged is None else wanted, chosen)
 
 
-class Worth(NamedTuple):
+class CutValues(NamedTuple):
     """What lists are worth, and what each source of ties does to it.
 
     Attributes:
@@ -97,7 +97,7 @@ class Worth(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def scored(run: Run, cuts: Sequence[Cut], calls: Calls | None, judged: Judged, k: int) -> Worth:
+def scored(run: Run, cuts: Sequence[CutoffGroup], calls: Calls | None, judged: CutMeasure, k: int) -> CutValues:
     """The scores of the lists under ties and of each call as it came, and what looks wrong about them.
 
     Args:
@@ -109,7 +109,7 @@ def scored(run: Run, cuts: Sequence[Cut], calls: Calls | None, judged: Judged, k
     """
     judgments, measures, chosen = judged
     if judgments is None:
-        return Worth()
+        return CutValues()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruevalWarning)  # they are in the notes
         # A context holds k documents, whatever a measure would see of a longer list.
@@ -120,4 +120,4 @@ def scored(run: Run, cuts: Sequence[Cut], calls: Calls | None, judged: Judged, k
         parts = {name: evaluate(each, judgments, measures, policy=settled) for name, each in sources.items()}
         realized = [] if calls is None else calls.runs
         as_listed = tuple(evaluate(call, judgments, measures, policy=chosen, tie_order="input") for call in realized)
-    return Worth(scores, parts, as_listed, scores.notes)
+    return CutValues(scores, parts, as_listed, scores.notes)

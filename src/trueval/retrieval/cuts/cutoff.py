@@ -31,7 +31,7 @@ from trueval.standings.groups import members_of, tie_groups
 Bools = NDArray[np.bool_]
 
 
-class Cut(NamedTuple):
+class CutoffGroup(NamedTuple):
     """The group of equal scores that the cutoff falls into.
 
     Attributes:
@@ -80,13 +80,13 @@ class Cut(NamedTuple):
     def chance_to_differ(self, calls: int) -> float:
         """The chance that some of so many calls differ, where each chooses at random.
 
-        >>> Cut("q", 0, 1, ("a", "b"), 1, 0.5, False).chance_to_differ(2)
+        >>> CutoffGroup("q", 0, 1, ("a", "b"), 1, 0.5, False).chance_to_differ(2)
         0.5
         """
         return 1.0 - float(self.contexts) ** (1 - calls) if self.contexts < 1e300 else float(calls > 1)
 
 
-def find_cuts(run: Run, k: int, unfinished: Bools, precision: str | float | None = None) -> tuple[Cut, ...]:
+def find_cuts(run: Run, k: int, unfinished: Bools, precision: str | float | None = None) -> tuple[CutoffGroup, ...]:
     """The cuts of a run at k: those inside a group, and those of lists that end in the group at the cutoff.
 
     Args:
@@ -108,7 +108,7 @@ def find_cuts(run: Run, k: int, unfinished: Bools, precision: str | float | None
     ids = run.documents["doc_id"][members.position].to_list()
     queries = run.query_ids[full[wanted]].to_list()
     return tuple(
-        Cut(
+        CutoffGroup(
             queries[at],
             int(full[one]),
             int(above[one]),
@@ -121,7 +121,7 @@ def find_cuts(run: Run, k: int, unfinished: Bools, precision: str | float | None
     )
 
 
-def chances(run: Run, k: int, cuts: Iterable[Cut]) -> pl.DataFrame:
+def chances(run: Run, k: int, cuts: Iterable[CutoffGroup]) -> pl.DataFrame:
     """The documents that can be among the first k, each with its chance: query_id, doc_id, score, chance.
 
     Args:
@@ -147,6 +147,6 @@ def chances(run: Run, k: int, cuts: Iterable[Cut]) -> pl.DataFrame:
     return frame.filter(pl.Series(rank < reach[of_row])).select("query_id", "doc_id", "score", "chance")
 
 
-def documents_of(cuts: Sequence[Cut]) -> dict[int, frozenset[str]]:
+def documents_of(cuts: Sequence[CutoffGroup]) -> dict[int, frozenset[str]]:
     """Place of a query → the documents of the group at its cutoff."""
     return {cut.place: frozenset(cut.documents) for cut in cuts}

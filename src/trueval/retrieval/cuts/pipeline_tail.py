@@ -15,7 +15,7 @@ from trueval.numerics import distinct
 from trueval.retrieval.fusion.ranked_lists import listed, places_of
 from trueval.retrieval.indexes.hits import Hits
 from trueval.retrieval.pipeline.rerank import rerank
-from trueval.retrieval.pipeline.stage_runner import Work
+from trueval.retrieval.pipeline.stage_runner import StageRunner
 from trueval.run import Run
 from trueval.standings.groups import starts_of
 
@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class Rows(NamedTuple):
+class TailLists(NamedTuple):
     """Lists as numbers, those of a query together and best first.
 
     Attributes:
@@ -41,9 +41,9 @@ class Rows(NamedTuple):
         """[row] from 0."""
         return np.arange(len(self.query)) - np.searchsorted(self.query, self.query)
 
-    def at(self, rows: Any) -> Rows:
+    def at(self, rows: Any) -> TailLists:
         """Some of the rows."""
-        return Rows(self.query[rows], self.document[rows], self.score[rows])
+        return TailLists(self.query[rows], self.document[rows], self.score[rows])
 
 
 class Tail:
@@ -53,13 +53,13 @@ class Tail:
         work: of the pipeline, whose indexes are open.
     """
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: StageRunner) -> None:
         self.work, self.settings, self.collection = work, work.settings, work.collection
         self.query_ids, self.doc_ids = pl.Series(list(self.collection.queries)), ids_in_order(self.collection.documents)
         uncut = {
             name: {**values, "depth": None} if name == "fuse" else values for name, values in work.settings.items()
         }
-        self.uncut = Work(work.collection, uncut, work.shared, work.begin)
+        self.uncut = StageRunner(work.collection, uncut, work.shared, work.begin)
 
     def joined(self, runs: Mapping[str, Run]) -> Run:
         """One run of those of the retrievers, not cut yet where they are fused."""
@@ -93,28 +93,28 @@ class Tail:
         ids = self.query_ids[np.sort(self.places(run.query_ids))].to_list()
         return self.work.scored(hits, replace(opened, query_vectors=queries)).to_run(ids, self.doc_ids, "dense")
 
-    def before_reranking(self, runs: Mapping[str, Run]) -> Rows:
+    def before_reranking(self, runs: Mapping[str, Run]) -> TailLists:
         """The lists that the reranker gets, or that the pipeline ends with."""
         cut = listed(self.joined(runs), self.depth)
         return self.deduplicated(cut.only(np.ones(len(cut.rank), dtype=bool), "fuse", "fusion"))
 
-    def deduplicated(self, run: Run) -> Rows:
+    def deduplicated(self, run: Run) -> TailLists:
         """The lists without near duplicates, where the pipeline leaves them out."""
         return self.to_rows(self.work.deduplicate([run], (), silent) if "deduplicate" in self.settings else run)
 
-    def reranked(self, ends: Sequence[Rows]) -> Rows | None:
+    def reranked(self, ends: Sequence[TailLists]) -> TailLists | None:
         """The pairs that some order brings before the reranker, sorted, with their scores; None without one."""
         if "rerank" not in self.settings:
             return None
         settings = self.settings["rerank"]
         keys = distinct(np.concatenate([self.pairs(rows.at(rows.rank < settings["depth"])) for rows in ends]))
         query, document = np.divmod(keys, len(self.doc_ids))
-        given = self.to_run(Rows(query, document, np.zeros(len(keys))), "candidates")
+        given = self.to_run(TailLists(query, document, np.zeros(len(keys))), "candidates")
         step, model, store = self.work.begin("rerank"), self.work.model("rerank"), self.work.shared.outputs
         found = self.to_rows(rerank(given, self.collection, model, scoring=settings["scoring"], store=store, step=step))
         return found.at(np.argsort(self.pairs(found)))
 
-    def ordered(self, rows: Rows, reranked: Rows | None, rng: np.random.Generator | None = None) -> Rows:
+    def ordered(self, rows: TailLists, reranked: TailLists | None, rng: np.random.Generator | None = None) -> TailLists:
         """The lists as the pipeline ends: by the scores of the reranker where there is one.
 
         Args:
@@ -128,13 +128,13 @@ class Tail:
         score = reranked.score[np.searchsorted(self.pairs(reranked), self.pairs(kept))]
         key = np.arange(len(score)) if rng is None else rng.permutation(len(score))
         order = np.lexsort((key, -score, kept.query))
-        return Rows(kept.query[order], kept.document[order], score[order])
+        return TailLists(kept.query[order], kept.document[order], score[order])
 
-    def first(self, rows: Rows, k: int) -> Rows:
+    def first(self, rows: TailLists, k: int) -> TailLists:
         """The first k of each list."""
         return rows.at(rows.rank < k)
 
-    def pairs(self, rows: Rows) -> Ints:
+    def pairs(self, rows: TailLists) -> Ints:
         """[row] one number for each pair of query and document."""
         return rows.query * len(self.doc_ids) + rows.document
 
@@ -142,15 +142,15 @@ class Tail:
         """Of queries in the collection."""
         return places_of(query_ids, self.query_ids)
 
-    def to_rows(self, run: Run) -> Rows:
+    def to_rows(self, run: Run) -> TailLists:
         """The rows of a run, queries in the order of the collection, ties as it lists them."""
         lists = listed(run)
         query = self.places(lists.query_ids)[lists.of_row]
         document = places_of(lists.documents["doc_id"], self.doc_ids)
         order = np.argsort(query, kind="stable")
-        return Rows(query[order], document[order], lists.documents["score"].to_numpy()[order])
+        return TailLists(query[order], document[order], lists.documents["score"].to_numpy()[order])
 
-    def to_run(self, rows: Rows, name: str) -> Run:
+    def to_run(self, rows: TailLists, name: str) -> Run:
         """A run of rows; queries without any are left out."""
         sizes = np.bincount(rows.query, minlength=len(self.query_ids))
         documents = pl.DataFrame({"doc_id": self.doc_ids[rows.document], "score": rows.score})

@@ -24,8 +24,8 @@ from trueval.run import Run
 from trueval.standings.groups import starts_of
 
 if TYPE_CHECKING:
-    from trueval.retrieval.cuts.cutoff import Cut
-    from trueval.retrieval.indexes.repeated_calls import Opened
+    from trueval.retrieval.cuts.cutoff import CutoffGroup
+    from trueval.retrieval.indexes.repeated_calls import SearchSession
 
 IDENTICAL: Final = "identical texts"
 NEAR: Final = "near duplicates"
@@ -40,7 +40,7 @@ MOST_PAIRED: Final = 1000
 NOISE: Final = 1e-13
 
 
-class Cause(NamedTuple):
+class TieCause(NamedTuple):
     """Why a group ties.
 
     Attributes:
@@ -61,8 +61,8 @@ class Cause(NamedTuple):
 
 
 def causes_of(
-    cuts: Sequence[Cut], texts: Mapping[str, str], opened: Opened | None, *, otherwise: str = SCORES
-) -> tuple[Cause, ...]:
+    cuts: Sequence[CutoffGroup], texts: Mapping[str, str], opened: SearchSession | None, *, otherwise: str = SCORES
+) -> tuple[TieCause, ...]:
     """Why the group of each cut ties.
 
     Args:
@@ -85,13 +85,13 @@ def causes_of(
 
 
 def _cause(
-    cut: Cut,
+    cut: CutoffGroup,
     texts: Mapping[str, str],
     near: Container[str],
     vectors: int | None = None,
     decided: bool | None = None,
     otherwise: str = SCORES,
-) -> Cause:
+) -> TieCause:
     known = all(doc in texts for doc in cut.documents)
     different = len({" ".join(texts[doc].split()) for doc in cut.documents}) if known else None
     if cut.size == 1:  # of an open group one document is known, which says nothing of the others
@@ -104,7 +104,7 @@ def _cause(
         name = VECTORS if vectors == 1 else INDEX
     else:
         name = otherwise if known else UNKNOWN
-    return Cause(name, different, vectors, decided)
+    return TieCause(name, different, vectors, decided)
 
 
 def _decides(vectors: Any, query: Any, slots: int) -> bool | None:
@@ -115,7 +115,7 @@ def _decides(vectors: Any, query: Any, slots: int) -> bool | None:
     return bool(exact[slots - 1] - exact[slots] > NOISE)
 
 
-def _near(cuts: Sequence[Cut], texts: Mapping[str, str]) -> frozenset[str]:
+def _near(cuts: Sequence[CutoffGroup], texts: Mapping[str, str]) -> frozenset[str]:
     """The queries whose whole group is near duplicates of one of its documents."""
     paired = [cut for cut in cuts if 1 < cut.size <= MOST_PAIRED and all(doc in texts for doc in cut.documents)]
     if not paired:

@@ -28,16 +28,16 @@ from trueval.policy.conventions import Policy
 from trueval.report.provenance import recorded
 from trueval.retrieval.cuts.call_differences import compared
 from trueval.retrieval.cuts.cut_audit import Cuts, calls_to_dict, cut_index
-from trueval.retrieval.cuts.cut_values import Judged, checked, scored
+from trueval.retrieval.cuts.cut_values import CutMeasure, checked, scored
 from trueval.retrieval.cuts.cutoff import documents_of, find_cuts
-from trueval.retrieval.cuts.pipeline_tail import Rows, Tail
+from trueval.retrieval.cuts.pipeline_tail import Tail, TailLists
 from trueval.retrieval.cuts.tie_causes import causes_of
-from trueval.retrieval.fusion.tie_orders import Orders
-from trueval.retrieval.indexes.repeated_calls import MOST, Opened, fetch_past, repeat
+from trueval.retrieval.fusion.tie_orders import TieOrderings
+from trueval.retrieval.indexes.repeated_calls import MOST, SearchSession, fetch_past, repeat
 from trueval.retrieval.pipeline.config import formats_used
 from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.retrieval.pipeline.stage_resources import Begin
-from trueval.retrieval.pipeline.stage_runner import Work, opened_work
+from trueval.retrieval.pipeline.stage_runner import StageRunner, opened_work
 from trueval.run import Run
 
 Floats = NDArray[np.float64]
@@ -107,10 +107,10 @@ def cut_pipeline(
 
 
 def _followed(
-    work: Work,
+    work: StageRunner,
     name: str,
     k: int,
-    judged: Judged,
+    judged: CutMeasure,
     repeats: int,
     most: int,
     draws: int,
@@ -139,7 +139,7 @@ def _followed(
 
 
 def _final(
-    tail: Tail, searched: _Searched, runs: Mapping[str, Run], ordered: Rows, name: str, k: int
+    tail: Tail, searched: _Searched, runs: Mapping[str, Run], ordered: TailLists, name: str, k: int
 ) -> tuple[Run, NDArray[np.bool_]]:
     """The lists at the end, past k where there is more, and [query] whether they may go on there.
 
@@ -159,7 +159,7 @@ def _final(
     return run, np.zeros(len(run.query_ids), dtype=bool)
 
 
-def _about(work: Work) -> dict[str, Any]:
+def _about(work: StageRunner) -> dict[str, Any]:
     """What was searched, for the JSON."""
     return {
         "collection": recorded(work.collection.source),
@@ -168,7 +168,7 @@ def _about(work: Work) -> dict[str, Any]:
     }
 
 
-class Varied(NamedTuple):
+class PropagatedOrders(NamedTuple):
     """What comes of the orders of one stage, or of all.
 
     Attributes:
@@ -182,7 +182,7 @@ class Varied(NamedTuple):
 
     name: str
     depth: int | None
-    ends: list[Rows]
+    ends: list[TailLists]
     number: Ints
     sampled: int
     cut: Ints | None
@@ -198,7 +198,7 @@ class _Searched:
         repeats: calls that are compared.
     """
 
-    def __init__(self, work: Work, policy: Policy, *, most: int, repeats: int) -> None:
+    def __init__(self, work: StageRunner, policy: Policy, *, most: int, repeats: int) -> None:
         self.precision = policy.tie_precision
         self.depths = {name: int(work.settings[RETRIEVERS[name]]["depth"]) for name in work.opened}
         self.runs: dict[str, Run] = {}
@@ -207,7 +207,7 @@ class _Searched:
         for name, each in work.opened.items():
             self._search(name, each, most, repeats)
 
-    def _search(self, name: str, opened: Opened, most: int, repeats: int) -> None:
+    def _search(self, name: str, opened: SearchSession, most: int, repeats: int) -> None:
         depth, precision = self.depths[name], self.precision
         found = fetch_past(opened, depth, most=most, precision=precision, name=name)
         cuts = find_cuts(found.run, depth, found.unfinished, precision)
@@ -225,9 +225,9 @@ class _Searched:
             "calls": None if calls is None else calls_to_dict(calls, inside),
         }
 
-    def orders(self, name: str, most: int, rng: np.random.Generator) -> Orders:
+    def orders(self, name: str, most: int, rng: np.random.Generator) -> TieOrderings:
         """The orders of a retriever's equal scores."""
-        return Orders(self.runs[name], self.depths[name], most, self.precision, rng)
+        return TieOrderings(self.runs[name], self.depths[name], most, self.precision, rng)
 
     def as_listed(self) -> dict[str, Run]:
         """The lists of every retriever as they came, cut at their depths."""
@@ -235,7 +235,7 @@ class _Searched:
         return {name: self.orders(name, 1, nobody).as_listed() for name in self.runs}
 
 
-def _varied(tail: Tail, searched: _Searched, k: int, policy: Policy, draws: int) -> list[Varied]:
+def _varied(tail: Tail, searched: _Searched, k: int, policy: Policy, draws: int) -> list[PropagatedOrders]:
     """What comes of the orders of each stage before the reranker, and last of all of them together."""
     found, listed_runs = [], searched.as_listed()
     orders = {}
@@ -247,14 +247,14 @@ def _varied(tail: Tail, searched: _Searched, k: int, policy: Policy, draws: int)
     if tail.rescores:
         rng = np.random.default_rng([policy.seed, len(found)])
         depth = None if tail.settings.keys() & {"fuse", "deduplicate", "rerank"} else k
-        scored = Orders(tail.rescored(listed_runs["dense"]), depth, draws, policy.tie_precision, rng)
+        scored = TieOrderings(tail.rescored(listed_runs["dense"]), depth, draws, policy.tie_precision, rng)
         given = (tail.with_scored(listed_runs, scored.at(draw)) for draw in range(_needed(scored, draws)))
         ends = [tail.before_reranking(each) for each in given]
         found.append(_outcome(tail, "scoring", depth, scored, ends, draws))
     if "fuse" in tail.settings:
         rng = np.random.default_rng([policy.seed, len(found)])
         depth = tail.depth if tail.settings.keys() & {"deduplicate", "rerank"} else min(k, tail.depth or k)
-        fused = Orders(tail.joined(listed_runs), depth, draws, policy.tie_precision, rng)
+        fused = TieOrderings(tail.joined(listed_runs), depth, draws, policy.tie_precision, rng)
         ends = [tail.deduplicated(fused.at(draw)) for draw in range(_needed(fused, draws))]
         found.append(_outcome(tail, "fuse", depth, fused, ends, draws))
     rng = np.random.default_rng([policy.seed, len(found), draws])
@@ -262,33 +262,35 @@ def _varied(tail: Tail, searched: _Searched, k: int, policy: Policy, draws: int)
     for draw in range(draws):
         drawn = {name: each.at(draw) for name, each in chosen.items()}
         if tail.rescores:
-            anew = Orders(tail.rescored(drawn["dense"]), None, 1, policy.tie_precision, rng)
+            anew = TieOrderings(tail.rescored(drawn["dense"]), None, 1, policy.tie_precision, rng)
             drawn = tail.with_scored(drawn, anew.at(draw))
         run = tail.joined(drawn)
         if "fuse" in tail.settings:
-            run = Orders(run, tail.depth, 1, policy.tie_precision, rng).at(draw)
+            run = TieOrderings(run, tail.depth, 1, policy.tie_precision, rng).at(draw)
         ends.append(tail.deduplicated(run))
     number = np.full(len(tail.query_ids), draws)
     moved = np.any([each.number > 1 for each in found], axis=0)
-    return [*found, Varied("all", None, ends, number, int(moved.sum()), None)]
+    return [*found, PropagatedOrders("all", None, ends, number, int(moved.sum()), None)]
 
 
-def _of_last(tail: Tail, final: Run, k: int, policy: Policy, draws: int) -> Varied:
+def _of_last(tail: Tail, final: Run, k: int, policy: Policy, draws: int) -> PropagatedOrders:
     """What comes of the orders of the reranker's equal scores."""
-    orders = Orders(final, k, draws, policy.tie_precision, np.random.default_rng([policy.seed, k]))
+    orders = TieOrderings(final, k, draws, policy.tie_precision, np.random.default_rng([policy.seed, k]))
     ends = [tail.to_rows(orders.at(draw)) for draw in range(_needed(orders, draws))]
     return _outcome(tail, "rerank", k, orders, ends, draws)
 
 
-def _needed(orders: Orders, draws: int) -> int:
+def _needed(orders: TieOrderings, draws: int) -> int:
     """Draws that show every order, or as many as there may be."""
     return draws if bool((orders.number == 0).any()) else int(orders.number.max(initial=1))
 
 
-def _outcome(tail: Tail, name: str, depth: int | None, orders: Orders, ends: list[Rows], draws: int) -> Varied:
+def _outcome(
+    tail: Tail, name: str, depth: int | None, orders: TieOrderings, ends: list[TailLists], draws: int
+) -> PropagatedOrders:
     number = np.ones(len(tail.query_ids), dtype=np.int64)
     number[tail.places(orders.run.query_ids)] = np.where(orders.number == 0, draws, orders.number)
-    return Varied(name, depth, ends, number, int((orders.number == 0).sum()), orders.cut)
+    return PropagatedOrders(name, depth, ends, number, int((orders.number == 0).sum()), orders.cut)
 
 
 class _Travel:
@@ -302,11 +304,11 @@ class _Travel:
         judgments: behind them.
     """
 
-    def __init__(self, tail: Tail, base: Rows, k: int, scores: Scores | None, judgments: Any) -> None:
+    def __init__(self, tail: Tail, base: TailLists, k: int, scores: Scores | None, judgments: Any) -> None:
         self.tail, self.base, self.k, self.scores, self.judgments = tail, base, k, scores, judgments
         self.size = np.bincount(base.query, minlength=len(tail.query_ids))
 
-    def entry(self, varied: Varied, reranked: Rows | None) -> dict[str, Any]:
+    def entry(self, varied: PropagatedOrders, reranked: TailLists | None) -> dict[str, Any]:
         """What the JSON says of a stage: how many contexts its orders change, by how much, and what that costs.
 
         Args:
@@ -333,7 +335,7 @@ class _Travel:
             "measures": {} if self.scores is None else self.spread(contexts, varied.number, self.scores),
         }
 
-    def lost(self, context: Rows) -> Floats:
+    def lost(self, context: TailLists) -> Floats:
         """[query] share of the context as it is that another one does not have."""
         pairs = self.tail.pairs
         same = np.isin(pairs(self.base), pairs(context))
@@ -341,7 +343,7 @@ class _Travel:
         lost: Floats = 1.0 - (kept + (self.size == 0)) / np.maximum(self.size, 1)
         return lost
 
-    def spread(self, contexts: Sequence[Rows], number: Ints, scores: Scores) -> dict[str, Any]:
+    def spread(self, contexts: Sequence[TailLists], number: Ints, scores: Scores) -> dict[str, Any]:
         """Mean over queries of the mean, the lowest and the highest value over the orders of each."""
         values = np.array([self.values(context, scores) for context in contexts])
         places = {query: at for at, query in enumerate(self.tail.query_ids.to_list())}
@@ -358,9 +360,9 @@ class _Travel:
             }
         return found
 
-    def values(self, context: Rows, scores: Scores) -> Floats:
+    def values(self, context: TailLists, scores: Scores) -> Floats:
         """[query of the scores, measure] of a context in its order."""
-        ranked = Rows(context.query, context.document, -context.rank.astype(np.float64))
+        ranked = TailLists(context.query, context.document, -context.rank.astype(np.float64))
         policy = replace(scores.policy, tie_precision=None)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TruevalWarning)

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from trueval.numerics import round_to
-from trueval.retrieval.cuts.cutoff import Cut
+from trueval.retrieval.cuts.cutoff import CutoffGroup
 from trueval.retrieval.fusion.ranked_lists import in_order
 from trueval.run import Run
 from trueval.standings.groups import tie_groups
@@ -32,7 +32,7 @@ class TieSources(NamedTuple):
     inside: Run
 
 
-def separate_ties(run: Run, cuts: Sequence[Cut], precision: str | float | None = None) -> TieSources:
+def separate_ties(run: Run, cuts: Sequence[CutoffGroup], precision: str | float | None = None) -> TieSources:
     """Settle the ties at the cutoff of a run as it has them, or all others.
 
     Scores become places in the list, shifted so that what was above 0 stays there and what was not stays below: some

@@ -45,7 +45,7 @@ class Sums(NamedTuple):
     low: Floats
 
 
-class Ordered(NamedTuple):
+class SortedSums(NamedTuple):
     """Lists sorted by falling sums, equal ones as they stand.
 
     Attributes:
@@ -57,7 +57,7 @@ class Ordered(NamedTuple):
     scores: Floats
 
 
-def ordered_rank_sums(ranks: Ints, k: Fraction, weights: Sequence[Fraction], offsets: Ints) -> Ordered:
+def ordered_rank_sums(ranks: Ints, k: Fraction, weights: Sequence[Fraction], offsets: Ints) -> SortedSums:
     """Sort lists by their sums of w / (k + rank) over runs.
 
     Args:
@@ -71,7 +71,7 @@ def ordered_rank_sums(ranks: Ints, k: Fraction, weights: Sequence[Fraction], off
 
     >>> one = Fraction(1)
     >>> ordered_rank_sums(np.array([[2, 1, 3], [2, 3, 1]]), Fraction(60), [one, one], np.array([0, 3]))
-    Ordered(order=array([1, 2, 0]), scores=array([0.03226646, 0.03226646, 0.03225806]))
+    SortedSums(order=array([1, 2, 0]), scores=array([0.03226646, 0.03226646, 0.03225806]))
     """
     fractions = _Fractions.of(ranks, k, weights)
     sums = fractions.sums()
@@ -81,7 +81,7 @@ def ordered_rank_sums(ranks: Ints, k: Fraction, weights: Sequence[Fraction], off
             rows = slice(int(offsets[one]), int(offsets[one + 1]))
             own = fractions.ordered(rows)
             order[rows], scores[rows] = own.order + rows.start, own.scores
-    return Ordered(order, scores)
+    return SortedSums(order, scores)
 
 
 class _Fractions(NamedTuple):
@@ -158,14 +158,14 @@ class _Fractions(NamedTuple):
         terms = [Fraction(top, int(self.bottoms[rank])) for top, rank in zip(self.tops, ranks, strict=True) if rank]
         return sum(terms, Fraction(0)) / self.over
 
-    def ordered(self, rows: slice) -> Ordered:
+    def ordered(self, rows: slice) -> SortedSums:
         """One list, in rational arithmetic."""
         exact = [self.exact(row) for row in range(rows.start, rows.stop)]
         order = np.array(sorted(range(len(exact)), key=lambda row: -exact[row]), dtype=np.int64)
         falling = [exact[row] for row in order.tolist()]
         new = np.array([True, *(one != other for one, other in pairwise(falling))])
         values = np.array([float(sum_) for sum_, begins in zip(falling, new, strict=True) if begins])
-        return Ordered(order, _distinct(values)[np.cumsum(new) - 1])
+        return SortedSums(order, _distinct(values)[np.cumsum(new) - 1])
 
 
 def _terms(top: int, bottoms: Ints) -> Sums:
@@ -206,7 +206,7 @@ def _settled(high: Floats, low: Floats) -> Sums:
     return Sums(whole, low - (whole - high))
 
 
-def _ordered(sums: Sums, offsets: Ints) -> Ordered:
+def _ordered(sums: Sums, offsets: Ints) -> SortedSums:
     # The bits of a float64 above 0 order as integers do. Of those that all sums share nothing needs to be sorted.
     bits = sums.high.view(np.uint64)
     falling = bits.max(initial=0) - bits
@@ -217,7 +217,7 @@ def _ordered(sums: Sums, offsets: Ints) -> Ordered:
         rows = slice(int(offsets[one]), int(offsets[one + 1]))
         own = _to_the_last_bit(Sums(sums.high[rows], sums.low[rows]))
         order[rows], scores[rows] = own.order + rows.start, own.scores
-    return Ordered(order, scores)
+    return SortedSums(order, scores)
 
 
 def _misplaced(sums: Sums, order: Ints, key: NDArray[np.uint64], offsets: Ints) -> list[int]:
@@ -233,7 +233,7 @@ def _misplaced(sums: Sums, order: Ints, key: NDArray[np.uint64], offsets: Ints) 
     return found
 
 
-def _to_the_last_bit(sums: Sums) -> Ordered:
+def _to_the_last_bit(sums: Sums) -> SortedSums:
     """One list by falling exact sums, with scores that are equal where the sums are."""
     order = np.lexsort((-sums.low, -sums.high))
     high, low = sums.high[order], sums.low[order]
@@ -241,7 +241,7 @@ def _to_the_last_bit(sums: Sums) -> Ordered:
     new[1:] = (high[:-1] - high[1:]) + (low[:-1] - low[1:]) > SAME * np.abs(high[:-1])
     # Equal sums may have come out of order by their last bits: back to the order of the rows.
     group = np.cumsum(new) - 1
-    return Ordered(order[np.lexsort((order, group))], _distinct(high[new])[group])
+    return SortedSums(order[np.lexsort((order, group))], _distinct(high[new])[group])
 
 
 def _distinct(scores: Floats) -> Floats:

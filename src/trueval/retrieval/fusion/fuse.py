@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from trueval.errors import PolicyError
 from trueval.retrieval.fusion.exact_sums import EXACT, ordered_rank_sums
-from trueval.retrieval.fusion.ranked_lists import Listed, TieCount, count_ties, in_order, listed
+from trueval.retrieval.fusion.ranked_lists import RankedLists, TieCount, count_ties, in_order, listed
 from trueval.retrieval.fusion.union import Union, unite
 from trueval.run import Run, given_empty
 from trueval.standings.groups import tie_groups
@@ -36,7 +36,7 @@ Norm = Literal["min-max", "z-score"]
 
 
 @dataclass(frozen=True, eq=False)
-class Fused:
+class FusedRun:
     """One run made of several.
 
     Attributes:
@@ -58,7 +58,7 @@ def reciprocal_rank_fusion(
     depth: int | None = None,
     tied: Literal["listed", "shared"] = "listed",
     name: str = "rrf",
-) -> Fused:
+) -> FusedRun:
     """Fuse runs by the ranks of their documents: sum of w_i / (k + rank_i).
 
     Args:
@@ -97,7 +97,7 @@ def weighted_fusion(
     weights: Sequence[float] | None = None,
     depth: int | None = None,
     name: str = "weighted",
-) -> Fused:
+) -> FusedRun:
     """Fuse runs by their normalised scores: sum of w_i norm_i(score_i).
 
     Args:
@@ -148,7 +148,7 @@ def _values(united: Union, values: Sequence[NDArray[Any]], lacking: float) -> ND
     return np.stack([np.append(each, lacking)[places] for each, places in zip(values, united.places, strict=True)])
 
 
-def _normalised(listed: Listed, run: Run, norm: Norm) -> Floats:
+def _normalised(listed: RankedLists, run: Run, norm: Norm) -> Floats:
     """[row] the normalised scores of a run.
 
     Raises:
@@ -174,10 +174,10 @@ def _normalised(listed: Listed, run: Run, norm: Norm) -> Floats:
 
 
 def _fused(
-    united: Union, order: Ints, scores: Floats, lists: Sequence[Listed], runs: Sequence[Run], name: str
-) -> Fused:
+    united: Union, order: Ints, scores: Floats, lists: Sequence[RankedLists], runs: Sequence[Run], name: str
+) -> FusedRun:
     """The run of the rows in an order, best first."""
     documents = pl.DataFrame({"doc_id": united.doc_ids[order], "score": scores})
     empty = given_empty(runs, united.query_ids)
     run = Run(documents, united.query_ids, united.offsets, name, "fusion", empty=empty)
-    return Fused(run, count_ties(scores, run.offsets), tuple(each.ties for each in lists))
+    return FusedRun(run, count_ties(scores, run.offsets), tuple(each.ties for each in lists))

@@ -34,7 +34,7 @@ class TieCount(NamedTuple):
         return self.tied / self.documents if self.documents else 0.0
 
 
-class Listed(NamedTuple):
+class RankedLists(NamedTuple):
     """The lists of a run, best first, down to a depth.
 
     Attributes:
@@ -75,7 +75,7 @@ class Listed(NamedTuple):
         return Run(self.documents.filter(kept), queries, starts_of(sizes[sizes > 0]), name, source)
 
 
-def listed(run: Run, depth: int | None = None) -> Listed:
+def listed(run: Run, depth: int | None = None) -> RankedLists:
     """Sort each list of a run, ties as the run has them, and cut it.
 
     Args:
@@ -89,9 +89,11 @@ def listed(run: Run, depth: int | None = None) -> Listed:
     rank = ranges(np.ones(len(sizes), dtype=np.int64), sizes)
     documents = run.documents if groups.order is None else run.documents[in_order(groups)]
     if depth is None or int(sizes.max(initial=0)) <= depth:
-        return Listed(documents, offsets, run.query_ids, rank, first)
+        return RankedLists(documents, offsets, run.query_ids, rank, first)
     kept = rank <= depth
-    return Listed(documents.filter(kept), starts_of(np.minimum(sizes, depth)), run.query_ids, rank[kept], first[kept])
+    return RankedLists(
+        documents.filter(kept), starts_of(np.minimum(sizes, depth)), run.query_ids, rank[kept], first[kept]
+    )
 
 
 def in_order(groups: TieGroups) -> Ints:

@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class Span(NamedTuple):
+class TieSpan(NamedTuple):
     """A group of equal scores in a list.
 
     Attributes:
@@ -37,7 +37,7 @@ class Span(NamedTuple):
     taken: int
 
 
-class Orders:
+class TieOrderings:
     """Orders of the equal scores of a run, cut at a depth.
 
     Args:
@@ -52,7 +52,7 @@ class Orders:
         cut: [query of the run] documents of the group that the depth cuts; 0 where it cuts none.
 
     >>> run = Run.of({"q": {"a": 2.0, "b": 1.0, "c": 1.0}})
-    >>> orders = Orders(run, 2, 10, None, np.random.default_rng(0))
+    >>> orders = TieOrderings(run, 2, 10, None, np.random.default_rng(0))
     >>> [orders.at(draw).documents["doc_id"].to_list() for draw in range(2)]
     [['a', 'b'], ['a', 'c']]
     """
@@ -101,20 +101,20 @@ class Orders:
         return replace(run, documents=documents.filter(kept), offsets=starts_of(np.minimum(sizes, self.depth)))
 
 
-def _spans(run: Run, groups: TieGroups, depth: int | None) -> dict[int, list[Span]]:
+def _spans(run: Run, groups: TieGroups, depth: int | None) -> dict[int, list[TieSpan]]:
     """Query → its groups of several documents that begin before the depth."""
-    found: dict[int, list[Span]] = {}
+    found: dict[int, list[TieSpan]] = {}
     many = np.flatnonzero(groups.size > 1)
     query = run.offsets.searchsorted(groups.start[many], side="right") - 1
     begin = groups.start[many] - run.offsets[query]
     for at, first, size in zip(query.tolist(), begin.tolist(), groups.size[many].tolist(), strict=True):
         if depth is None or first < depth:
             taken = size if depth is None else min(size, depth - first)
-            found.setdefault(at, []).append(Span(first, size, taken))
+            found.setdefault(at, []).append(TieSpan(first, size, taken))
     return found
 
 
-def _key(documents: int, spans: Sequence[Span], way: Sequence[Sequence[int]]) -> Ints:
+def _key(documents: int, spans: Sequence[TieSpan], way: Sequence[Sequence[int]]) -> Ints:
     """[document of the list] what sorts each group so that those of its way come first, in their order."""
     key = np.zeros(documents, dtype=np.int64)
     for span, chosen in zip(spans, way, strict=True):

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from trueval.retrieval.fusion.ranked_lists import Listed, listed, places_of
+from trueval.retrieval.fusion.ranked_lists import RankedLists, listed, places_of
 from trueval.run import Run
 from trueval.standings.groups import differs_from_last, ranges, starts_of
 
@@ -36,7 +36,7 @@ class Union(NamedTuple):
     places: Ints
 
 
-def unite(lists: Sequence[Listed]) -> Union:
+def unite(lists: Sequence[RankedLists]) -> Union:
     """Bring the lists of several runs together.
 
     Args:
@@ -102,7 +102,7 @@ class _Slots(NamedTuple):
     source: Ints
 
     @classmethod
-    def of(cls, lists: Sequence[Listed], queries: pl.Series) -> _Slots:
+    def of(cls, lists: Sequence[RankedLists], queries: pl.Series) -> _Slots:
         sizes = np.zeros((len(queries), len(lists)), dtype=np.int64)
         held = [places_of(each.query_ids, queries) for each in lists]
         for run, each in enumerate(lists):

@@ -69,7 +69,7 @@ def one_writing(text: str) -> str:
     return unicodedata.normalize("NFC", text).translate(SAME)
 
 
-class Analysed(NamedTuple):
+class DocumentTerms(NamedTuple):
     """The terms of some documents.
 
     Attributes:
@@ -81,7 +81,7 @@ class Analysed(NamedTuple):
     lengths: NDArray[np.int64]
 
     @classmethod
-    def of(cls, terms: array[int], ends: Sequence[int]) -> Analysed:
+    def of(cls, terms: array[int], ends: Sequence[int]) -> DocumentTerms:
         """Take the numbers of words that were gathered one by one, -1 for those that are no terms."""
         numbers = np.array(terms, dtype=np.int32)
         kept = numbers >= 0
@@ -134,17 +134,17 @@ class Analyzer:
         # Porter's own program, and Lucene, leave words of two letters as they are; Snowball's makes "u" of "us".
         return word if self.language == "en" and len(word) <= 2 else str(self.stem(word))
 
-    def documents(self, texts: Iterable[str]) -> Iterator[Analysed]:
+    def documents(self, texts: Iterable[str]) -> Iterator[DocumentTerms]:
         """The terms of documents, some at a time; new terms get the next numbers."""
         terms, ends = array("i"), [0]
         for text in texts:
             terms.extend(map(self.known.__getitem__, self.words(text)))
             ends.append(len(terms))
             if len(terms) >= TERMS or len(ends) > TERMS:
-                yield Analysed.of(terms, ends)
+                yield DocumentTerms.of(terms, ends)
                 terms, ends = array("i"), [0]
         if len(ends) > 1:
-            yield Analysed.of(terms, ends)
+            yield DocumentTerms.of(terms, ends)
 
     def query(self, text: str) -> list[int]:
         """The numbers of the terms of a query that some document has; one that stands there twice counts twice."""

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from trueval.errors import InputError, PolicyError
 from trueval.models.hosted.failures import asked_wait
-from trueval.retrieval.indexes.engines import BUILDING, CONNECTION, Engine, Given, Held, asked, batches
+from trueval.retrieval.indexes.engines import BUILDING, CONNECTION, Engine, EngineIndex, EngineInput, asked, batches
 from trueval.retrieval.indexes.hits import Hits, check_depth, joined
 from trueval.specs import Value, bounded, choice, flag, text, whole
 
@@ -148,20 +148,20 @@ class Elastic(Engine):
                 time.sleep(wait if asked_for is None else min(asked_for, LONGEST_WAIT))
         return call()
 
-    def held(self) -> Held | None:
+    def held(self) -> EngineIndex | None:
         """What Elasticsearch holds under the name; None if there is no such index."""
         indices = self.client.indices
         if not self.patient(lambda: indices.exists(index=self.collection)):
             return None
         (about,) = self.patient(lambda: indices.get_mapping(index=self.collection)).values()
         mark = about["mappings"].get("_meta", {}).get(MARK)
-        return Held(mark, int(self.patient(lambda: self.client.count(index=self.collection))["count"]))
+        return EngineIndex(mark, int(self.patient(lambda: self.client.count(index=self.collection))["count"]))
 
     def drop(self) -> None:
         """Remove the index."""
         self.patient(lambda: self.client.indices.delete(index=self.collection))
 
-    def send(self, given: Given) -> None:
+    def send(self, given: EngineInput) -> None:
         """Make the index and send the documents, some in a message; then they can be found.
 
         Raises:
@@ -250,7 +250,7 @@ class Elastic(Engine):
             return {"type": f"{prefix}flat"}
         return {"type": f"{prefix}hnsw", "m": self.values["M"], "ef_construction": self.values["efConstruction"]}
 
-    def _send_some(self, given: Given, chosen: Sequence[int]) -> None:
+    def _send_some(self, given: EngineInput, chosen: Sequence[int]) -> None:
         """Send documents in one message, and again those that the server was too busy for.
 
         Raises:
@@ -271,7 +271,7 @@ class Elastic(Engine):
             waiting = busy
             time.sleep(wait)
 
-    def _sent(self, given: Given, chosen: Sequence[int]) -> list[Any]:
+    def _sent(self, given: EngineInput, chosen: Sequence[int]) -> list[Any]:
         """What the server says of the documents of a message that it did not take."""
         # "create" leaves what is there already, 409, so that nothing is counted twice where an answer was lost.
         where = {"_op_type": "create", "_index": self.collection}
@@ -280,12 +280,12 @@ class Elastic(Engine):
         items = self.patient(lambda: list(bulk(self.client, actions, chunk_size=ROWS, raise_on_error=False)))
         return [item["create"] for taken, item in items if not taken and item["create"]["status"] != CONFLICT]
 
-    def _fields(self, given: Given, place: int) -> dict[str, Any]:
+    def _fields(self, given: EngineInput, place: int) -> dict[str, Any]:
         if given.texts is not None:
             return {TEXT: given.text(place)}
         return {VECTOR: np.asarray(given.vectors)[place].tolist()}
 
-    def _query(self, given: Given, place: int, depth: int) -> dict[str, Any]:
+    def _query(self, given: EngineInput, place: int, depth: int) -> dict[str, Any]:
         body: dict[str, Any] = {"size": depth, "_source": False, "track_total_hits": False}
         if given.texts is not None:
             query = {"query": {"match": {TEXT: {"query": given.text(place)}}}}

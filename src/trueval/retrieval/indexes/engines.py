@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from trueval.collection import text_hash
 from trueval.errors import InputError, PolicyError, TruevalWarning
-from trueval.models.hosted.api_keys import Key, Secret
+from trueval.models.hosted.api_keys import ApiKey, Secret
 from trueval.models.hosted.services import is_this_machine
 from trueval.printable import encodable
 from trueval.retrieval.indexes.dense import finite_vectors
@@ -54,7 +54,7 @@ CONNECTION: Final[Mapping[str, Parameter]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class EngineInput:
     """Documents or queries, as an engine takes them.
 
     Attributes:
@@ -84,7 +84,7 @@ class Given:
         return self.text_sizes + (0 if self.vectors is None else self.vectors.shape[1] * self.vectors.itemsize)
 
 
-class Held(NamedTuple):
+class EngineIndex(NamedTuple):
     """What an engine holds under a name.
 
     Attributes:
@@ -197,13 +197,13 @@ class Engine(LocalIndex):
         self.collection = str(self.values["collection"] or f"trueval_{self.mark[:16]}")
         with self.told():
             held = self.held()
-            if held is None or held != Held(self.mark, len(given)):
+            if held is None or held != EngineIndex(self.mark, len(given)):
                 self._send(given, held)
             else:
                 self.remark(f"{self.engine} held these documents already, as {self.collection}.")
             self.settle(len(given))
 
-    def given(self, items: Any, what: str) -> Given:
+    def given(self, items: Any, what: str) -> EngineInput:
         """Texts and vectors of what the index is built from or searched with.
 
         Raises:
@@ -211,7 +211,7 @@ class Engine(LocalIndex):
         """
         texts = items.texts if isinstance(items, TextsAndVectors) else items
         vectors = items.vectors if isinstance(items, TextsAndVectors) else items
-        return Given(
+        return EngineInput(
             None if self.takes == "vectors" else texts,
             None if self.takes == "texts" else finite_vectors(vectors, what, self.vector_size),
         )
@@ -232,7 +232,7 @@ class Engine(LocalIndex):
         self.vector_size, documents = None if size is None else int(size), int(about["documents"])
         with self.told():
             held = self.held()
-        if held != Held(self.mark, documents):
+        if held != EngineIndex(self.mark, documents):
             raise InputError(
                 f"{folder}: {self.engine} no longer holds what was built here, {self.collection} with {documents} "
                 "documents. Remove the folder and build it again."
@@ -251,7 +251,7 @@ class Engine(LocalIndex):
             InputError: the variable holds no key, or anybody on the way to the server could read it.
         """
         url = str(self.values[self.address] or "")
-        return Key(str(self.values["api_key_env"] or "")).read(self.engine, url, self.address).value or None
+        return ApiKey(str(self.values["api_key_env"] or "")).read(self.engine, url, self.address).value or None
 
     def announce(self, items: int, what: str) -> None:
         """Say once what leaves this machine, and to whom.
@@ -301,7 +301,7 @@ class Engine(LocalIndex):
         """One line on what its library raised, with the cure."""
 
     @abstractmethod
-    def held(self) -> Held | None:
+    def held(self) -> EngineIndex | None:
         """What the engine holds under the name; None if there is nothing."""
 
     @abstractmethod
@@ -309,14 +309,14 @@ class Engine(LocalIndex):
         """Remove what the engine holds under the name."""
 
     @abstractmethod
-    def send(self, given: Given) -> None:
+    def send(self, given: EngineInput) -> None:
         """Make what holds the documents, and send them."""
 
     @abstractmethod
     def settle(self, documents: int) -> None:
         """See that the engine finds all documents by the index that the spec says."""
 
-    def _send(self, given: Given, held: Held | None) -> None:
+    def _send(self, given: EngineInput, held: EngineIndex | None) -> None:
         if held is not None and held.mark != self.mark:
             raise InputError(
                 f"{self.engine} holds {self.collection} already, with {held.documents} documents that are not these "
@@ -333,7 +333,7 @@ class Engine(LocalIndex):
                 f"{self.collection} after all were sent. Run it again; they are sent anew."
             )
 
-    def _mark(self, given: Given) -> str:
+    def _mark(self, given: EngineInput) -> str:
         """The hash of the documents and of what decides the index."""
         where = (self.address, "collection")
         about = {

@@ -27,7 +27,7 @@ import numpy as np
 
 from trueval.errors import InputError, MissingExtraError, PolicyError
 from trueval.models.hosted.services import is_this_machine
-from trueval.retrieval.indexes.engines import BUILDING, CONNECTION, Engine, Given, Held, asked, batches
+from trueval.retrieval.indexes.engines import BUILDING, CONNECTION, Engine, EngineIndex, EngineInput, asked, batches
 from trueval.retrieval.indexes.hits import Hits, check_depth, joined
 from trueval.specs import Value, bounded, choice, text, whole
 
@@ -158,7 +158,7 @@ class Milvus(Engine):
             cure = "Its version may be too old for this search, or its limits lower: see its log."
         return InputError(f"Milvus at {where}: {told or type(error).__name__}. {cure}", source=where)
 
-    def held(self) -> Held | None:
+    def held(self) -> EngineIndex | None:
         """What Milvus holds under the name; None if there is no such collection."""
         client, wait = self.client, self.patience
         if not client.has_collection(self.collection, timeout=wait):
@@ -166,13 +166,13 @@ class Milvus(Engine):
         about = client.describe_collection(self.collection, timeout=wait)
         # A server keeps the description and Milvus Lite the properties.
         mark = (about.get("properties") or {}).get(MARK) or str(about.get("description")).removeprefix(f"{MARK} ")
-        return Held(mark, int(client.get_collection_stats(self.collection, timeout=wait)["row_count"]))
+        return EngineIndex(mark, int(client.get_collection_stats(self.collection, timeout=wait)["row_count"]))
 
     def drop(self) -> None:
         """Remove the collection."""
         self.client.drop_collection(self.collection, timeout=self.patience)
 
-    def send(self, given: Given) -> None:
+    def send(self, given: EngineInput) -> None:
         """Make the collection and insert the documents, some in a message.
 
         Raises:
@@ -282,7 +282,7 @@ class Milvus(Engine):
             raise MissingExtraError(self.feature, self.extra)
         return self.library.MilvusClient(str(self.path), timeout=wait, grpc_options=dict(DIRECT))
 
-    def _check_sizes(self, given: Given) -> None:
+    def _check_sizes(self, given: EngineInput) -> None:
         lengths = given.text_sizes
         if lengths.max(initial=0) > LONGEST_TEXT:
             raise InputError(
@@ -376,7 +376,7 @@ class Milvus(Engine):
             )
         return len(segments)
 
-    def _found(self, given: Given, chosen: range, depth: int) -> Any:
+    def _found(self, given: EngineInput, chosen: range, depth: int) -> Any:
         """What Milvus finds for some queries: for each a list of hits, with `ids` and `distances`."""
         searches = []
         if given.vectors is not None:
@@ -417,7 +417,7 @@ def is_server(uri: str) -> bool:
     return uri.startswith(("http://", "https://", "tcp://", "unix:"))
 
 
-def _row(given: Given, place: int) -> dict[str, Any]:
+def _row(given: EngineInput, place: int) -> dict[str, Any]:
     row: dict[str, Any] = {PLACE: place}
     if given.vectors is not None:
         row[VECTOR] = given.vectors[place]

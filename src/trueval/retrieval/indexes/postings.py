@@ -40,7 +40,7 @@ class Postings(NamedTuple):
     indptr: Ints
 
 
-class Rows(NamedTuple):
+class PostingRows(NamedTuple):
     """Postings on their way, by term, and by document in each.
 
     Attributes:
@@ -54,7 +54,7 @@ class Rows(NamedTuple):
     counts: Integers
 
 
-class Counting:
+class PostingsBuilder:
     """Documents on their way to postings.
 
     Attributes:
@@ -120,20 +120,20 @@ class Counting:
             data.add(weights[rows.terms] * (rows.counts / (norms[rows.documents] + rows.counts)))
         return Postings(data.whole(), indices.whole(), indptr)
 
-    def _by_term(self, indptr: Ints) -> Iterator[Rows]:
+    def _by_term(self, indptr: Ints) -> Iterator[PostingRows]:
         """The rows of all batches by term, some terms at a time; documents rise in each."""
         mapped = _mapped(self._file)
         numbers = np.frombuffer(mapped, dtype=np.int32)
-        batches = [Rows(*part.reshape(3, -1)) for part in np.split(numbers, 3 * np.cumsum(self._sizes)[:-1])]
+        batches = [PostingRows(*part.reshape(3, -1)) for part in np.split(numbers, 3 * np.cumsum(self._sizes)[:-1])]
         first, begins = 0, [0] * len(batches)
         while first < len(indptr) - 1:
             # As many terms as have so many postings together, but one at least.
             last = max(int(np.searchsorted(indptr, indptr[first] + TAKEN, side="right")) - 1, first + 1)
             stops = [int(np.searchsorted(batch.terms, last)) for batch in batches]
             some = [[part[i:j] for part in batch] for batch, i, j in zip(batches, begins, stops, strict=True)]
-            taken = Rows(*map(np.concatenate, zip(*some, strict=True)))
+            taken = PostingRows(*map(np.concatenate, zip(*some, strict=True)))
             order = np.argsort(taken.terms, kind="stable")
-            yield Rows(*(part[order] for part in taken))
+            yield PostingRows(*(part[order] for part in taken))
             first, begins = last, stops
             if hasattr(mapped, "madvise"):  # what was read of the file is memory of this process until it says so
                 mapped.madvise(mmap.MADV_DONTNEED)

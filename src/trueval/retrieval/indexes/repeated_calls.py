@@ -30,7 +30,7 @@ DEEPER: Final = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
+class SearchSession:
     """An index with what it is asked.
 
     Attributes:
@@ -57,7 +57,7 @@ class Opened:
 
 
 @dataclass(frozen=True, eq=False)
-class Fetched:
+class PastCutLists:
     """Lists that go past the cut.
 
     Attributes:
@@ -71,7 +71,7 @@ class Fetched:
     notes: tuple[str, ...]
 
 
-def fetch_past(opened: Opened, k: int, *, most: int, precision: str | float | None, name: str) -> Fetched:
+def fetch_past(opened: SearchSession, k: int, *, most: int, precision: str | float | None, name: str) -> PastCutLists:
     """Fetch k documents and as many more as it takes to see the end of the group at rank k.
 
     Args:
@@ -114,10 +114,10 @@ def fetch_past(opened: Opened, k: int, *, most: int, precision: str | float | No
     unfinished = np.zeros(len(parts), dtype=bool)
     unfinished[wanting] = True
     notes += _remarks(twice, int((~found).sum()), len(wanting), depth, len(parts))
-    return Fetched(run, unfinished[found], tuple(notes))
+    return PastCutLists(run, unfinished[found], tuple(notes))
 
 
-def repeat(opened: Opened, deep: Run, k: int, repeats: int, name: str) -> tuple[list[Run], list[str]]:
+def repeat(opened: SearchSession, deep: Run, k: int, repeats: int, name: str) -> tuple[list[Run], list[str]]:
     """The runs of the same call for k documents, again and again, and remarks.
 
     Args:

@@ -27,7 +27,7 @@ from trueval.files.texts.text_store import TOGETHER, TextHash, as_bytes
 from trueval.retrieval.indexes.analysis import LANGUAGES, Analyzer
 from trueval.retrieval.indexes.hits import Hits, best, check_depth, joined
 from trueval.retrieval.indexes.index import LocalIndex
-from trueval.retrieval.indexes.postings import Counting, Postings
+from trueval.retrieval.indexes.postings import Postings, PostingsBuilder
 from trueval.specs import bounded, choice, flag
 
 POSTINGS: Final = ("data", "indices", "indptr")
@@ -48,7 +48,7 @@ class _Counted(NamedTuple):
 
     settings: tuple[str | None, bool]
     sha256: str
-    counting: Counting
+    counting: PostingsBuilder
     vocabulary: list[str]
     seconds: float
 
@@ -134,7 +134,7 @@ class Bm25(LocalIndex):
         self._take(postings, everything)
 
     def _counted(self, documents: Sequence[str]) -> _Counted:
-        counting, digest, began = Counting(), TextHash(), time.perf_counter()
+        counting, digest, began = PostingsBuilder(), TextHash(), time.perf_counter()
         try:
             for some in self.analyzer.documents(_hashed(documents, digest)):
                 counting.add(some.terms, some.lengths)

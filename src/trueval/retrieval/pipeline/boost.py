@@ -42,7 +42,7 @@ DIGIT: Final = re.compile(r"\d")
 
 
 @dataclass(frozen=True, eq=False)
-class Boosted:
+class BoostResult:
     """A run whose documents gained by what they hold.
 
     Attributes:
@@ -68,7 +68,7 @@ def lexical_boost(
     *,
     unit: float = 1.0,
     name: str | None = None,
-) -> Boosted:
+) -> BoostResult:
     """Add to each score what the document holds of the query.
 
     Args:
@@ -109,7 +109,7 @@ def lexical_boost(
     former, begins = old[order], groups.start[:-1]
     new = np.maximum.reduceat(former, begins) > np.minimum.reduceat(former, begins)
     made = int(groups.size[new].sum())
-    return Boosted(found, int((gain > 0).sum()), lists.ties, count_ties(scores, lists.offsets), made)
+    return BoostResult(found, int((gain > 0).sum()), lists.ties, count_ties(scores, lists.offsets), made)
 
 
 def _check(weights: Mapping[str, float]) -> None:

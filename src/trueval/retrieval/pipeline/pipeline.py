@@ -22,9 +22,9 @@ from trueval.retrieval.pipeline.config import (
     read_settings,
     scored_in,
 )
-from trueval.retrieval.pipeline.pipeline_result import Retrieved, Stage
+from trueval.retrieval.pipeline.pipeline_result import PipelineResult, Stage
 from trueval.retrieval.pipeline.stage_resources import Begin, nobody, shared_work
-from trueval.retrieval.pipeline.stage_runner import Work
+from trueval.retrieval.pipeline.stage_runner import StageRunner
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class Pipeline:
             MissingExtraError: the library of a stage is not installed.
         """
         with shared_work(cache, Account(), kept=False) as shared:
-            Work(collection, self.settings, shared, nobody).check()
+            StageRunner(collection, self.settings, shared, nobody).check()
 
     def retrieve(
         self,
@@ -70,7 +70,7 @@ class Pipeline:
         begin: Begin | None = None,
         max_cost: float | None = None,
         account: Account | None = None,
-    ) -> Retrieved:
+    ) -> PipelineResult:
         """Find the documents for every query of a collection.
 
         Args:
@@ -88,20 +88,20 @@ class Pipeline:
         account = account or Account(max_cost, None if cache is None else cache / LEDGER)
         with shared_work(cache, account, kept=scoring == BOTH) as shared:
             works = [
-                Work(collection, scored_in(self.settings, each), shared, begin or nobody)
+                StageRunner(collection, scored_in(self.settings, each), shared, begin or nobody)
                 for each in ((HIGH, LOW) if scoring == BOTH else (scoring,))
             ]
             for work in works:
                 work.check()
             found = [tuple(stages) for stages in stages_of(works)]
         given = [
-            Retrieved(replace(stages[-1].run, name=name), stages, self.settings, works[0].about())
+            PipelineResult(replace(stages[-1].run, name=name), stages, self.settings, works[0].about())
             for name, stages in zip((self.name, f"{self.name}-low")[: len(found)], found, strict=True)
         ]
         return replace(given[0], low=given[1] if len(given) > 1 else None)
 
 
-def stages_of(works: Sequence[Work]) -> list[list[Stage]]:
+def stages_of(works: Sequence[StageRunner]) -> list[list[Stage]]:
     """The stages of each run, made side by side: a reranker sees the candidates of all in one pass."""
     found = [[work.stage(name, make) for name, make in work.retrievers().items()] for work in works]
     for name in works[0].refiners():

@@ -19,11 +19,11 @@ from trueval.models.hosted.account import in_words, summed
 from trueval.models.hosted.services import is_hosted
 from trueval.models.output_part import item_keys
 from trueval.models.output_reuse import is_by_text, missing_by, missing_items
-from trueval.models.outputs import Part, parts_of, place_of, settings_of
+from trueval.models.outputs import OutputPart, parts_of, place_of, settings_of
 from trueval.report.number_texts import counted
 from trueval.retrieval.fusion.union import together
 from trueval.retrieval.pipeline.rerank import candidates_of
-from trueval.retrieval.pipeline.stage_runner import Work
+from trueval.retrieval.pipeline.stage_runner import StageRunner
 from trueval.run import Run
 from trueval.standings.standings import Ints
 
@@ -75,7 +75,11 @@ class ModelTexts:
 
 
 def texts_of_model(
-    model: Any, role: str, parts: Sequence[tuple[Part, Ints]], count: int, longest: Sequence[Part] | None = None
+    model: Any,
+    role: str,
+    parts: Sequence[tuple[OutputPart, Ints]],
+    count: int,
+    longest: Sequence[OutputPart] | None = None,
 ) -> ModelTexts:
     """What goes through one model.
 
@@ -112,11 +116,11 @@ class ModelCounts:
     """Counts what goes through the models of pipelines that share what they keep; nothing is made or sent."""
 
     def __init__(self) -> None:
-        self._texts: dict[str, tuple[Any, list[tuple[Part, Ints]], list[int]]] = {}
+        self._texts: dict[str, tuple[Any, list[tuple[OutputPart, Ints]], list[int]]] = {}
         self._planned: dict[tuple[str, str], set[bytes]] = {}
-        self._pools: dict[str, list[tuple[Work, int, Run | None]]] = {}
+        self._pools: dict[str, list[tuple[StageRunner, int, Run | None]]] = {}
 
-    def add(self, work: Work) -> None:
+    def add(self, work: StageRunner) -> None:
         """Count a pipeline.
 
         Args:
@@ -135,7 +139,7 @@ class ModelCounts:
             pools = self._pools.setdefault(json.dumps(settings_of(model), sort_keys=True), [])
             pools.append((work, depth, work.candidates_before("rerank", depth)))
 
-    def add_texts(self, work: Work, name: str) -> None:
+    def add_texts(self, work: StageRunner, name: str) -> None:
         """Count the documents or the queries that the embedder of a pipeline has not seen.
 
         Args:
@@ -144,7 +148,7 @@ class ModelCounts:
         """
         model, texts = work.embedder(), getattr(work.collection, name)
         forward = model.embed_documents if name == "documents" else model.embed_queries
-        part = Part(name, texts_in_order(texts), list(ids_in_order(texts)), forward, len)
+        part = OutputPart(name, texts_in_order(texts), list(ids_in_order(texts)), forward, len)
         settings, folder = settings_of(model), work.shared.outputs
         key = json.dumps(settings, sort_keys=True)
         keys = item_keys(part.items)
@@ -165,7 +169,7 @@ class ModelCounts:
         return [*embedders, *(each for pools in self._pools.values() for each in _pairs_of(pools))]
 
 
-def _pairs_of(pools: Sequence[tuple[Work, int, Run | None]]) -> list[ModelTexts]:
+def _pairs_of(pools: Sequence[tuple[StageRunner, int, Run | None]]) -> list[ModelTexts]:
     """The pairs that a reranker has not seen."""
     work = pools[0][0]
     if work.shared.outputs is None and len(pools) > 1:  # what one of them pays for, another does not find
@@ -182,7 +186,7 @@ def _pairs_of(pools: Sequence[tuple[Work, int, Run | None]]) -> list[ModelTexts]
     return [texts_of_model(model, RERANKER, [(part, every)], len(part.items), [longest])]
 
 
-def _pairs(model: Any, collection: Collection, candidates: Candidates) -> Part:
+def _pairs(model: Any, collection: Collection, candidates: Candidates) -> OutputPart:
     return parts_of(model, collection, candidates)[-1]
 
 

@@ -11,7 +11,7 @@ from trueval.judgments import Judgments
 from trueval.report.provenance import recorded
 from trueval.retrieval.fusion.ranked_lists import TieCount
 from trueval.retrieval.pipeline.config import Settings
-from trueval.retrieval.pipeline.stage_quality import Quality, quality_of
+from trueval.retrieval.pipeline.stage_quality import StageQuality, quality_of
 from trueval.run import Run
 from trueval.version import __version__
 
@@ -64,7 +64,7 @@ class Stage(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Retrieved:
+class PipelineResult:
     """What a pipeline gave.
 
     Attributes:
@@ -80,10 +80,10 @@ class Retrieved:
     stages: tuple[Stage, ...]
     settings: Settings
     about: Mapping[str, Any]
-    low: Retrieved | None = None
-    quality: Quality | None = None
+    low: PipelineResult | None = None
+    quality: StageQuality | None = None
 
-    def judged(self, judgments: Judgments, rel: float | None = None) -> Retrieved:
+    def judged(self, judgments: Judgments, rel: float | None = None) -> PipelineResult:
         """The same with what the candidates of each stage are worth.
 
         Args:

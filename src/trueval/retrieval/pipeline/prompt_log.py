@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from trueval.errors import InputError, PolicyError
 from trueval.files.atomic_files import write_whole
-from trueval.retrieval.fusion.ranked_lists import Listed, listed
+from trueval.retrieval.fusion.ranked_lists import RankedLists, listed
 from trueval.run import Run
 
 
-class Cut(NamedTuple):
+class PromptLog(NamedTuple):
     """What a log of contexts holds.
 
     Attributes:
@@ -39,7 +39,7 @@ class Cut(NamedTuple):
 
 def write_contexts(
     run: Run, k: int, file: Path, queries: Mapping[str, str], documents: Mapping[str, str] | None = None
-) -> Cut:
+) -> PromptLog:
     """Write the first documents of each list, one JSON object a line; the file is there when it is whole.
 
         {"query_id": "q1", "question": "...", "documents": [{"id": "d7", "score": 0.83, "text": "..."}]}
@@ -70,10 +70,12 @@ def write_contexts(
         raise InputError(f"{run.name}: {error} has no text. Use the collection that the run was made from.") from None
     scores, ends = lists.documents["score"].to_numpy(), lists.offsets[:-1] + k
     cut = ends[ends < lists.offsets[1:]]
-    return Cut(len(lists.query_ids), k, int((scores[cut] == scores[cut - 1]).sum()))
+    return PromptLog(len(lists.query_ids), k, int((scores[cut] == scores[cut - 1]).sum()))
 
 
-def _rows(lists: Listed, k: int, queries: Mapping[str, str], documents: Mapping[str, str] | None) -> Iterator[bytes]:
+def _rows(
+    lists: RankedLists, k: int, queries: Mapping[str, str], documents: Mapping[str, str] | None
+) -> Iterator[bytes]:
     for place, query in enumerate(lists.query_ids.to_list()):
         begin = int(lists.offsets[place])
         rows = lists.documents[begin : min(begin + k, int(lists.offsets[place + 1]))].select("doc_id", "score").rows()

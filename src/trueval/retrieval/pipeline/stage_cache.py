@@ -15,7 +15,7 @@ from trueval.files.digests import digest, file_damage, is_sound, used, with_dige
 from trueval.run import Run
 
 
-class Candidates(NamedTuple):
+class StageCandidates(NamedTuple):
     """What a stage gave when it was made.
 
     Attributes:
@@ -33,7 +33,7 @@ class Candidates(NamedTuple):
     searched: Mapping[str, Any] | None = None
 
 
-def read_kept(file: Path, name: str, key: str) -> Candidates | None:
+def read_kept(file: Path, name: str, key: str) -> StageCandidates | None:
     """Read what `keep` wrote; None if there is nothing, or something damaged, which is said and made again.
 
     Args:
@@ -54,7 +54,7 @@ def read_kept(file: Path, name: str, key: str) -> Candidates | None:
         used(_beside(file))
         # Remarks on the file would be others than those of the run that was kept, and name a place of this machine.
         run = replace(Run.read(file, name=name), notes=())
-        return Candidates(run, tuple(about["notes"]), float(about["seconds"]), about["given"], about["searched"])
+        return StageCandidates(run, tuple(about["notes"]), float(about["seconds"]), about["given"], about["searched"])
     except (OSError, ValueError, KeyError, TypeError) as error:  # an InputError of the run is a ValueError
         warnings.warn(f"{file}: damaged candidates ({error}). It is made again.", TruevalWarning, stacklevel=2)
         return None
@@ -69,7 +69,7 @@ def is_kept(file: Path) -> bool:
     return file.is_file() and _beside(file).is_file()
 
 
-def keep(file: Path, made: Candidates, key: str) -> None:
+def keep(file: Path, made: StageCandidates, key: str) -> None:
     """Write candidates; they are there when the file beside them is.
 
     Args:

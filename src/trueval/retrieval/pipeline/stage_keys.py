@@ -21,7 +21,7 @@ from trueval.retrieval.indexes.vectors import check_dimension
 from trueval.retrieval.pipeline.cache_keys import decided, key_of
 from trueval.retrieval.pipeline.config import BOTH, HOSTED_KEYS, LOADED_KEYS, Settings
 from trueval.retrieval.pipeline.stage_cache import is_kept, read_kept
-from trueval.retrieval.pipeline.stage_resources import Shared
+from trueval.retrieval.pipeline.stage_resources import StageResources
 from trueval.retrieval.pipeline.suppress import sources_of
 from trueval.run import Run
 
@@ -42,7 +42,7 @@ class StageKeys:
 
     sources: Mapping[str, str] | None = None
 
-    def __init__(self, collection: Collection, settings: Settings, shared: Shared) -> None:
+    def __init__(self, collection: Collection, settings: Settings, shared: StageResources) -> None:
         self.collection, self.settings, self.shared = collection, settings, shared
 
     def check(self) -> None:

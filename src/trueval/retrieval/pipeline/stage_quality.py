@@ -18,7 +18,7 @@ from trueval.run import Run
 MEASURES: Final = ("R", "nDCG@10")
 
 
-class Quality(NamedTuple):
+class StageQuality(NamedTuple):
     """What judgments say of the candidates of several stages.
 
     Attributes:
@@ -48,7 +48,7 @@ class Quality(NamedTuple):
 
 def quality_of(
     runs: Sequence[Run], judgments: Judgments, rel: float | None = None, *, before: Sequence[Sequence[int]] = ()
-) -> Quality:
+) -> StageQuality:
     """Measure the candidates of several stages.
 
     Args:
@@ -75,4 +75,4 @@ def quality_of(
         scores = [evaluate(run, judgments, MEASURES, rel=rel) for run in runs]
     results: list[dict[str, Any]] = [dict(each.to_dict()) for each in scores]
     found, values = tuple(each.height for each in held), tuple(each["measures"] for each in results)
-    return Quality(rel, relevant.height, found, given, values, scores[-1].notes)
+    return StageQuality(rel, relevant.height, found, given, values, scores[-1].notes)

@@ -25,7 +25,7 @@ Begin = Callable[[str], Step]
 
 
 @dataclass(eq=False)
-class Shared:
+class StageResources:
     """What the runs of one pipeline share, so that nothing is done twice.
 
     Attributes:
@@ -62,14 +62,14 @@ class Shared:
 
 
 @contextmanager
-def shared_work(cache: Path | None, account: Account, *, kept: bool) -> Iterator[Shared]:
+def shared_work(cache: Path | None, account: Account, *, kept: bool) -> Iterator[StageResources]:
     """What runs share; two runs without a cache keep the outputs of models as long as they take."""
     if cache is not None or not kept:
-        yield Shared(cache, None if cache is None else cache / "outputs", account)
+        yield StageResources(cache, None if cache is None else cache / "outputs", account)
         return
     # Memory maps of files that are removed stay readable; where they cannot be removed, the system does it later.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        yield Shared(None, Path(folder), account)
+        yield StageResources(None, Path(folder), account)
 
 
 @contextmanager

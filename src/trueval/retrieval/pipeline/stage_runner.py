@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from trueval.collection import Collection, ids_in_order, texts_in_order
 from trueval.errors import InputError
 from trueval.files.digests import DIGESTS, used
-from trueval.files.texts.lazy_list import Made, Watched
+from trueval.files.texts.lazy_list import LazyList, ProgressList
 from trueval.models.hosted.account import LEDGER, Account
 from trueval.models.hosted.services import is_hosted
 from trueval.models.output_reuse import outputs_by, part_by
-from trueval.models.outputs import Outputs, Part, Step, settings_of
+from trueval.models.outputs import OutputPart, Outputs, Step, settings_of
 from trueval.models.pair_scores import MODEL
 from trueval.report.provenance import recorded
 from trueval.retrieval.fusion.fuse import reciprocal_rank_fusion, weighted_fusion
@@ -30,7 +30,7 @@ from trueval.retrieval.fusion.ranked_lists import listed
 from trueval.retrieval.fusion.union import scored_as, together
 from trueval.retrieval.indexes.hits import Hits
 from trueval.retrieval.indexes.index import LocalIndex, TextsAndVectors, build_spec, make_index, read_spec
-from trueval.retrieval.indexes.repeated_calls import Opened
+from trueval.retrieval.indexes.repeated_calls import SearchSession
 from trueval.retrieval.indexes.vectors import rescored, truncated
 from trueval.retrieval.pipeline.boost import FEATURES, lexical_boost
 from trueval.retrieval.pipeline.cache_keys import key_of, versions_of
@@ -44,16 +44,23 @@ from trueval.retrieval.pipeline.config import (
 )
 from trueval.retrieval.pipeline.pipeline_result import Stage
 from trueval.retrieval.pipeline.rerank import rerank
-from trueval.retrieval.pipeline.stage_cache import Candidates, keep, read_kept
+from trueval.retrieval.pipeline.stage_cache import StageCandidates, keep, read_kept
 from trueval.retrieval.pipeline.stage_keys import RETRIEVERS, StageKeys
-from trueval.retrieval.pipeline.stage_resources import Begin, Shared, is_whole, kept_if_possible, nobody, shared_work
+from trueval.retrieval.pipeline.stage_resources import (
+    Begin,
+    StageResources,
+    is_whole,
+    kept_if_possible,
+    nobody,
+    shared_work,
+)
 from trueval.retrieval.pipeline.suppress import limit_sources, sources_of, suppress_duplicates
 from trueval.run import Run
 
 _log = logging.getLogger(__name__)
 
 
-class Work(StageKeys):
+class StageRunner(StageKeys):
     """One pipeline over one collection.
 
     Args:
@@ -63,14 +70,14 @@ class Work(StageKeys):
         begin: as in Pipeline.retrieve.
     """
 
-    def __init__(self, collection: Collection, settings: Settings, shared: Shared, begin: Begin) -> None:
+    def __init__(self, collection: Collection, settings: Settings, shared: StageResources, begin: Begin) -> None:
         super().__init__(collection, settings, shared)
         self.begin = begin
         self.notes: list[str] = []
         self.given: int | None = None
         self.earlier = 0.0  # seconds that earlier work took for what a stage takes from the cache
         self.searched: dict[str, Any] | None = None
-        self.opened: dict[str, Opened] = {}
+        self.opened: dict[str, SearchSession] = {}
         if not collection.documents or not collection.queries:
             what = "documents" if not collection.documents else "queries"
             raise InputError(f"{collection.source}: there are no {what}. A pipeline needs documents and queries.")
@@ -151,7 +158,7 @@ class Work(StageKeys):
         self.shared.stages[key] = found
         return found
 
-    def _made(self, name: str, make: Callable[[Step], Run], step: Step, given: int | None) -> Candidates:
+    def _made(self, name: str, make: Callable[[Step], Run], step: Step, given: int | None) -> StageCandidates:
         began = time.perf_counter()
         self.notes, self.given, self.searched, self.earlier = [], given, None, 0.0
         spent = self.shared.account.spent
@@ -160,7 +167,9 @@ class Work(StageKeys):
             self.notes.append(f"Hosted models cost {self.shared.account.spent - spent:.4g}.")
         if given is None:
             self.notes += self._without_hits(run, name)
-        return Candidates(run, tuple(self.notes), time.perf_counter() - began + self.earlier, self.given, self.searched)
+        return StageCandidates(
+            run, tuple(self.notes), time.perf_counter() - began + self.earlier, self.given, self.searched
+        )
 
     def dense(self, step: Step) -> Run:
         """Embed queries and documents, and search an index of the documents."""
@@ -172,11 +181,11 @@ class Work(StageKeys):
         built, asked = (TextsAndVectors(texts_in_order(texts), rows) if both else rows for texts, rows in sides)
         of = [settings_of(model), dimension, self.decided("embed").get("reuse")]
         index = self._built(settings["spec"], built, of, "index")
-        opened = Opened(index, asked, *self._ids, documents, queries, model.dtype)
+        opened = SearchSession(index, asked, *self._ids, documents, queries, model.dtype)
         hits = self._asked("dense", opened, settings["depth"])
         return self._run(self.scored(hits, opened), "dense")
 
-    def scored(self, hits: Hits, opened: Opened) -> Hits:
+    def scored(self, hits: Hits, opened: SearchSession) -> Hits:
         """Hits of the dense index with the scores that [index] asks for.
 
         Args:
@@ -193,12 +202,12 @@ class Work(StageKeys):
         """Search an index of words."""
         settings = self.settings["sparse"]
         texts = texts_in_order(self.collection.documents)
-        watched = Watched(texts, lambda done: step("documents", done, len(texts)))
+        watched = ProgressList(texts, lambda done: step("documents", done, len(texts)))
         index = self._built(settings["index"], watched, [], "sparse")
-        opened = Opened(index, list(self.collection.queries.values()), *self._ids)
+        opened = SearchSession(index, list(self.collection.queries.values()), *self._ids)
         return self._run(self._asked("sparse", opened, settings["depth"]), "sparse")
 
-    def _asked(self, name: str, opened: Opened, depth: int) -> Hits:
+    def _asked(self, name: str, opened: SearchSession, depth: int) -> Hits:
         self.opened[name] = opened
         return opened.index.search(opened.queries, depth)
 
@@ -297,9 +306,9 @@ class Work(StageKeys):
         if key not in self.shared.vectors:
             texts = getattr(self.collection, name)
             ids = ids_in_order(texts)
-            called = Made(len(ids), lambda at: f"{ids[at]!r} of the {name}")
+            called = LazyList(len(ids), lambda at: f"{ids[at]!r} of the {name}")
             forward = model.embed_documents if name == "documents" else model.embed_queries
-            part = Part(name, texts_in_order(texts), called, forward, len)
+            part = OutputPart(name, texts_in_order(texts), called, forward, len)
             began = time.perf_counter()
             found = part_by(model, part, reuse, self.shared.outputs, step)
             self.shared.vectors[key] = found.rows
@@ -348,7 +357,7 @@ class Work(StageKeys):
 @contextmanager
 def opened_work(
     collection: Collection, settings: Settings, *, cache: Path | None = None, begin: Begin | None = None
-) -> Iterator[Work]:
+) -> Iterator[StageRunner]:
     """The work of a pipeline whose retrievers have searched, so that each index is in `opened`.
 
     Args:
@@ -363,6 +372,8 @@ def opened_work(
     """
     scoring = settings.get("pipeline", {}).get("scoring", STAGES)
     with shared_work(cache, Account(ledger=None if cache is None else cache / LEDGER), kept=False) as shared:
-        work = Work(collection, scored_in(settings, HIGH if scoring == BOTH else scoring), shared, begin or nobody)
+        work = StageRunner(
+            collection, scored_in(settings, HIGH if scoring == BOTH else scoring), shared, begin or nobody
+        )
         work.open()
         yield work

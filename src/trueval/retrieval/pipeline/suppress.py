@@ -32,7 +32,7 @@ BLOCK: Final = 512  # documents compared at a time
 
 
 @dataclass(frozen=True, eq=False)
-class Suppressed:
+class SuppressedRun:
     """A run without what it need not say twice.
 
     Attributes:
@@ -46,7 +46,7 @@ class Suppressed:
 
 def suppress_duplicates(
     run: Run, texts: Mapping[str, str], *, threshold: float = 0.8, words: int = 5, name: str | None = None
-) -> Suppressed:
+) -> SuppressedRun:
     """Leave out documents that say nearly the same as one before them.
 
     Args:
@@ -84,7 +84,7 @@ def suppress_duplicates(
     return _suppressed(run, kept_for, name)
 
 
-def limit_sources(run: Run, sources: Mapping[str, str], *, most: int, name: str | None = None) -> Suppressed:
+def limit_sources(run: Run, sources: Mapping[str, str], *, most: int, name: str | None = None) -> SuppressedRun:
     """Leave out documents of a source (paper, site, file) of which enough stand before them.
 
     Args:
@@ -187,7 +187,7 @@ def _alike(grams: Any, sizes: Ints, some: Ints, others: Ints, threshold: float) 
     return one[alike], other[alike]
 
 
-def _suppressed(run: Run, kept_for: Ints, name: str | None) -> Suppressed:
+def _suppressed(run: Run, kept_for: Ints, name: str | None) -> SuppressedRun:
     lists = listed(run)
     stays = kept_for == np.arange(len(kept_for))
     ids = lists.documents["doc_id"]
@@ -198,4 +198,4 @@ def _suppressed(run: Run, kept_for: Ints, name: str | None) -> Suppressed:
             "kept": ids[kept_for[~stays]],
         }
     )
-    return Suppressed(replace(lists.only(stays, name or run.name, run.source), empty=run.empty), dropped)
+    return SuppressedRun(replace(lists.only(stays, name or run.name, run.source), empty=run.empty), dropped)

@@ -124,7 +124,7 @@ class ArrayTile:
 
 
 @dataclass(frozen=True)
-class Arrays:
+class ArrayProducts:
     """Products of arrays of NumPy.
 
     Attributes:

@@ -19,7 +19,7 @@ Ints = NDArray[np.int64]
 WIDTH: Final = 65536  # columns of a tile of torch: documents, or tokens of documents
 
 
-class Tensors:
+class TensorProducts:
     """Products of tensors of torch, on a device; arrays are moved there tile by tile.
 
     Args:
@@ -132,7 +132,7 @@ class TensorTile:
         bound: what no score exceeds.
     """
 
-    on: Tensors
+    on: TensorProducts
     scores: Any
     queries: slice
     first: int

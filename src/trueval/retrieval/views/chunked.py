@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from trueval.report.number_texts import percent
-from trueval.report.terminal import Grid, grid
+from trueval.report.terminal import TerminalGrid, grid
 
 HEAD: Final = ("documents", "chunks", "tokens, mean", "most", "longer than the size", "overlap")
 
 
-def table(result: Mapping[str, Any]) -> Grid:
+def table(result: Mapping[str, Any]) -> TerminalGrid:
     """One row: how many, how long, how much twice.
 
     Args:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
-from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Scale, fixed, interval, unit, whole
+from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, ValueUnit, fixed, interval, unit, whole
 from trueval.report.terminal import grid
 from trueval.retrieval.views.cuts_sentences import lines, plain, quoted
 
@@ -22,7 +22,7 @@ STAGES: Final = ("stage", "depth", "cut", "changed", "replaced", "orders")
 MOST: Final = 10  # queries that the table of a terminal lists
 
 
-def cells_of_measure(name: str, value: Entry, scale: Scale) -> list[str]:
+def cells_of_measure(name: str, value: Entry, scale: ValueUnit) -> list[str]:
     """The cells of a measure.
 
     Args:
@@ -35,7 +35,7 @@ def cells_of_measure(name: str, value: Entry, scale: Scale) -> list[str]:
     return [name, *(fixed(each, scale) for each in values), span]
 
 
-def cells_of_query(cut: Entry, scale: Scale, measure: str | None) -> list[str]:
+def cells_of_query(cut: Entry, scale: ValueUnit, measure: str | None) -> list[str]:
     """The cells of a query.
 
     Args:
@@ -72,7 +72,7 @@ def contexts(cut: Entry) -> str:
     return f"{exact:,}" if exact is not None and power < 6 else f"10^{power:.0f}"
 
 
-def cells_of_stage(stage: Entry, scale: Scale) -> list[str]:
+def cells_of_stage(stage: Entry, scale: ValueUnit) -> list[str]:
     """The cells of a stage of a pipeline.
 
     Args:
@@ -105,7 +105,7 @@ def widest(result: Entry) -> list[int]:
     return sorted(range(len(cuts)), key=weight)
 
 
-def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
+def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
     """A cut in a terminal: the line to quote, measures, the queries that matter most, and what to change.
 
     Notes are not in it: the command says them before.
@@ -167,11 +167,11 @@ def _row(cut: Entry) -> Entry:
     return {**cut, **measures, **differed}
 
 
-def _rows_of_measures(result: Entry, scale: Scale) -> Sequence[Sequence[str]]:
+def _rows_of_measures(result: Entry, scale: ValueUnit) -> Sequence[Sequence[str]]:
     return [cells_of_measure(name, value, scale) for name, value in result["measures"].items()]
 
 
-def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """The line to quote, the measures and the stages as tables of pipes, and what to change.
 
     Args:
@@ -188,7 +188,7 @@ def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
     return "\n".join([*parts, *(f"{markdown(line)}\n" for line in told)])
 
 
-def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """The measures as a tabular, what is said of them as comments above it; it needs the package booktabs.
 
     Args:

@@ -10,11 +10,11 @@ import numpy as np
 from trueval.report.figures import NARROW
 from trueval.report.number_texts import fixed
 from trueval.report.page_content import Block, Column, Figure, Number, Part, Table, Words, counts, row_of, rows_of
-from trueval.report.plots import Dot, dot_plot, row_height
+from trueval.report.plots import TieInterval, dot_plot, row_height
 from trueval.report.result_directory import Directory, ResultFile, pointer
 from trueval.report.tie_sizes import tie_figure, tie_histogram
 from trueval.retrieval.views.cuts import widest
-from trueval.retrieval.views.cuts_sentences import DIFFERS, Said, Told, advice, quoted, sentences, value_at
+from trueval.retrieval.views.cuts_sentences import DIFFERS, QuotedNumber, Said, advice, quoted, sentences, value_at
 
 MOST: Final = 40  # queries that the open table lists
 DRAWN: Final = 20  # queries that the plot shows
@@ -48,7 +48,9 @@ def build(file: ResultFile, directory: Directory) -> Part:
 def _words(said: Said, file: ResultFile) -> Words:
     """A sentence whose numbers name their source."""
     return tuple(
-        Number(part.text, value_at(file.data, part.keys), file.source(*part.keys)) if isinstance(part, Told) else part
+        Number(part.text, value_at(file.data, part.keys), file.source(*part.keys))
+        if isinstance(part, QuotedNumber)
+        else part
         for part in said
     )
 
@@ -135,7 +137,7 @@ def _queries(file: ResultFile) -> Block:
 def _figures(data: Mapping[str, Any], order: list[int], measure: str | None) -> Iterator[Figure]:
     if measure is not None:
         dots = [
-            Dot(data["cuts"][at]["query"], value["expected"], value["lowest"], value["highest"], None)
+            TieInterval(data["cuts"][at]["query"], value["expected"], value["lowest"], value["highest"], None)
             for at in order[:DRAWN]
             if (value := data["cuts"][at]["measures"].get(measure, {}).get("cut"))
             and value["expected"] is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from trueval.report.number_texts import FRACTIONS, Scale, fixed, percent
+from trueval.report.number_texts import FRACTIONS, ValueUnit, fixed, percent
 
 Entry = Mapping[str, Any]
 
@@ -14,7 +14,7 @@ SPOKEN: Final = {"R": "recall"}
 DIFFERS: Final = 1e-12  # sums of the same values in another order differ by less
 
 
-class Told(NamedTuple):
+class QuotedNumber(NamedTuple):
     """A number in a sentence.
 
     Attributes:
@@ -26,20 +26,20 @@ class Told(NamedTuple):
     keys: tuple[str | int, ...]
 
 
-Said: TypeAlias = "tuple[str | Told, ...]"
+Said: TypeAlias = "tuple[str | QuotedNumber, ...]"
 
 
 def plain(said: Said) -> str:
     """A sentence as text.
 
-    >>> plain(("In ", Told("3", ("summary", "cut")), " queries."))
+    >>> plain(("In ", QuotedNumber("3", ("summary", "cut")), " queries."))
     'In 3 queries.'
     """
-    return "".join(part.text if isinstance(part, Told) else part for part in said)
+    return "".join(part.text if isinstance(part, QuotedNumber) else part for part in said)
 
 
-def _count(result: Entry, *keys: str | int) -> Told:
-    return Told(f"{value_at(result, keys):,}", keys)
+def _count(result: Entry, *keys: str | int) -> QuotedNumber:
+    return QuotedNumber(f"{value_at(result, keys):,}", keys)
 
 
 def _many(result: Entry, noun: str, plural: str, *keys: str | int) -> Said:
@@ -54,7 +54,7 @@ def value_at(result: Any, keys: tuple[str | int, ...]) -> Any:
     return result
 
 
-def quoted(result: Entry, scale: Scale = FRACTIONS) -> Said:
+def quoted(result: Entry, scale: ValueUnit = FRACTIONS) -> Said:
     """The line that a person can quote.
 
     Args:
@@ -70,7 +70,7 @@ def quoted(result: Entry, scale: Scale = FRACTIONS) -> Said:
     line = *line, f" the cut at {k} falls inside a group of equal scores; "
     measure = next(iter(result["measures"]), None)
     if measure is None or result["measures"][measure]["expected"] is None:
-        share = Told(percent(summary["at_stake"]), ("summary", "at_stake"))
+        share = QuotedNumber(percent(summary["at_stake"]), ("summary", "at_stake"))
         return *line, "there ", share, " of the context is left to the engine's choice."
     value = result["measures"][measure]["cut"]
     low, high = _ends(result, scale, measure, "cut")
@@ -81,10 +81,12 @@ def quoted(result: Entry, scale: Scale = FRACTIONS) -> Said:
     return *line, f"{spoken(measure)} lies between ", low, " and ", high, f"{further} by the engine's choice alone."
 
 
-def _ends(result: Entry, scale: Scale, measure: str, part: str) -> tuple[Told, Told]:
+def _ends(result: Entry, scale: ValueUnit, measure: str, part: str) -> tuple[QuotedNumber, QuotedNumber]:
     """The lowest and the highest value of a measure under one source of ties."""
     low, high = (("measures", measure, part, end) for end in ("lowest", "highest"))
-    return Told(fixed(value_at(result, low), scale), low), Told(fixed(value_at(result, high), scale), high)
+    return QuotedNumber(fixed(value_at(result, low), scale), low), QuotedNumber(
+        fixed(value_at(result, high), scale), high
+    )
 
 
 def _uncut(result: Entry, queries: Said) -> Said:
@@ -111,7 +113,7 @@ def spoken(measure: str) -> str:
     return SPOKEN.get(name, name) + at + cutoff
 
 
-def sentences(result: Entry, scale: Scale = FRACTIONS) -> Iterator[Said]:
+def sentences(result: Entry, scale: ValueUnit = FRACTIONS) -> Iterator[Said]:
     """What else a reader should know: open groups, repeated calls, and why documents tie.
 
     Args:
@@ -129,7 +131,7 @@ def sentences(result: Entry, scale: Scale = FRACTIONS) -> Iterator[Said]:
             "ones.",
         )
     if summary["cut"]:
-        share = Told(percent(summary["overlap"]), ("summary", "overlap"))
+        share = QuotedNumber(percent(summary["overlap"]), ("summary", "overlap"))
         yield (
             "Where the cut falls inside a group, two calls that choose by chance share ",
             share,
@@ -139,7 +141,9 @@ def sentences(result: Entry, scale: Scale = FRACTIONS) -> Iterator[Said]:
         yield from of_calls(result)
     if result["stages"]:
         last = len(result["stages"]["stages"]) - 1
-        replaced = Told(percent(result["stages"]["stages"][last]["replaced"]), ("stages", "stages", last, "replaced"))
+        replaced = QuotedNumber(
+            percent(result["stages"]["stages"][last]["replaced"]), ("stages", "stages", last, "replaced")
+        )
         yield (
             "The ties of all stages together change the context of ",
             _count(result, "stages", "stages", last, "changed"),
@@ -150,13 +154,13 @@ def sentences(result: Entry, scale: Scale = FRACTIONS) -> Iterator[Said]:
             " of a context is replaced.",
         )
     if result["causes"]:
-        named: list[str | Told] = []
+        named: list[str | QuotedNumber] = []
         for name in result["causes"]["cuts"]:
             named += [f"{name} in ", *_many(result, "query", "queries", "causes", "cuts", name), ", "]
         yield "Why they tie: ", *named[:-1], "."
 
 
-def _of_ties_inside(result: Entry, scale: Scale) -> Iterator[Said]:
+def _of_ties_inside(result: Entry, scale: ValueUnit) -> Iterator[Said]:
     """What equal scores above the cut do to the first measure: no choice of the engine at the cut."""
     measure = next(iter(result["measures"]), None)
     value = {} if measure is None else result["measures"][measure]["inside"]
@@ -175,7 +179,7 @@ def of_calls(result: Entry) -> Iterator[Said]:
     """
     calls = result["calls"]
     number = _count(result, "calls", "number")
-    expected = Told(f"{calls['expected_to_differ']:.1f}", ("calls", "expected_to_differ"))
+    expected = QuotedNumber(f"{calls['expected_to_differ']:.1f}", ("calls", "expected_to_differ"))
     least = "at least " * bool(result["summary"]["open"])  # of groups that are not seen to their end
 
     def queries(name: str) -> Said:
@@ -192,7 +196,9 @@ def of_calls(result: Entry) -> Iterator[Said]:
         yield *queries("differed_otherwise"), told
     if calls["rescored"]:
         change = calls["largest_change"]
-        most: Said = () if change is None else (", by ", Told(f"{change:.3g}", ("calls", "largest_change")), " at most")
+        most: Said = (
+            () if change is None else (", by ", QuotedNumber(f"{change:.3g}", ("calls", "largest_change")), " at most")
+        )
         yield *queries("rescored"), " got other scores for the same documents", *most, "."
     if calls["reordered"]:
         yield *queries("reordered"), " got the same documents in another order."
@@ -231,7 +237,7 @@ def advice(result: Entry) -> Iterator[Said]:
     )
 
 
-def lines(result: Entry, *, notes: bool = True, scale: Scale = FRACTIONS) -> Iterator[str]:
+def lines(result: Entry, *, notes: bool = True, scale: ValueUnit = FRACTIONS) -> Iterator[str]:
     """All that is said beside tables, for forms of text.
 
     Args:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from trueval.report.figures import NARROW, Chart, tone
 from trueval.report.page_content import Figure
-from trueval.report.plots import DOT_KEY, Dot, dot_plot
+from trueval.report.plots import DOT_KEY, TieInterval, dot_plot
 
 Entry = Mapping[str, Any]
 
@@ -45,7 +45,8 @@ def figures(result: Entry) -> Iterator[Figure]:
     )
     values = [(stage["name"], stage["measures"][MEASURE]) for stage in stages]
     dots = [
-        Dot(name, *(value[part] for part in ("expected", "lowest", "highest", "tie_broken"))) for name, value in values
+        TieInterval(name, *(value[part] for part in ("expected", "lowest", "highest", "tie_broken")))
+        for name, value in values
     ]
     yield Figure(
         "stages-values",

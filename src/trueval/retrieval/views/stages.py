@@ -10,7 +10,7 @@ from rich.text import Text
 
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
-from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, percent, unit
+from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, ValueUnit, counted, fixed, percent, unit
 from trueval.report.page_content import Block, Column, Number, Part, Table, Words, row_of
 from trueval.report.result_directory import Directory, ResultFile
 from trueval.report.terminal import grid
@@ -31,7 +31,7 @@ def head(result: Entry) -> tuple[str, ...]:
     return (*HEAD, *(JUDGED if "judged" in result else ()), *END)
 
 
-def cells(stage: Entry, scale: Scale) -> list[str]:
+def cells(stage: Entry, scale: ValueUnit) -> list[str]:
     """The cells of a stage, as people read them.
 
     Args:
@@ -51,7 +51,7 @@ def cells(stage: Entry, scale: Scale) -> list[str]:
     ]
 
 
-def _judged_cells(stage: Entry, scale: Scale) -> list[str]:
+def _judged_cells(stage: Entry, scale: ValueUnit) -> list[str]:
     value = stage["measures"][MEASURE]
     return [f"{stage['relevant']:,}", *(fixed(value[part], scale) for part in ("expected", "lowest", "highest"))]
 
@@ -132,7 +132,7 @@ def flat(result: Entry) -> Iterator[dict[str, Any]]:
         }
 
 
-def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
+def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
     """The stages in a terminal.
 
     Args:
@@ -142,7 +142,7 @@ def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
     return Group(*_grids(result, scale), *map(Text, [*sentences(result), *unit(scale)]))
 
 
-def _grids(result: Entry, scale: Scale) -> Iterator[RenderableType]:
+def _grids(result: Entry, scale: ValueUnit) -> Iterator[RenderableType]:
     for side in (result, *([result["low"]] if "low" in result else ())):
         shown = grid(head(side), "L" + "r" * (len(head(side)) - 2) + "l")
         for stage in side["stages"]:
@@ -177,7 +177,7 @@ def sides(result: Entry) -> Iterator[tuple[str, Entry]]:
         yield from (("float32", result), ("the models' dtype", result["low"]))
 
 
-def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """The stages as a table of pipes.
 
     Args:
@@ -191,7 +191,7 @@ def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
     return "\n".join(tables) + notes
 
 
-def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """The stages as a tabular; it needs the package booktabs.
 
     Args:

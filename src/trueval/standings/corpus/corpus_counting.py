@@ -13,10 +13,10 @@ from trueval.errors import PolicyError
 from trueval.numerics import round_to
 from trueval.standings.corpus.corpus_order import CorpusOrder
 from trueval.standings.corpus.corpus_scorer import CorpusScorer
-from trueval.standings.corpus.counts import Pairs, count_pairs
+from trueval.standings.corpus.counts import JudgedPairs, count_pairs
 from trueval.standings.input_rules import judgments_under
-from trueval.standings.judged_pool import Pool, pool_of
-from trueval.standings.listed_rows import Rows, Totals, standings_of
+from trueval.standings.judged_pool import JudgedPool, pool_of
+from trueval.standings.listed_rows import ListedRows, ListTotals, standings_of
 from trueval.standings.matching import align
 from trueval.standings.standings import NO_LIMIT, Floats, Ints, Standings
 
@@ -62,8 +62,8 @@ def count_corpus(source: CorpusScorer, judgments: Judgments, policy: Policy) -> 
     absent[scored] = False
     inside = counts.above < depth
     unknown = np.zeros_like(listed)
-    rows = Rows(judged, counts.score, counts.above, counts.tied, ahead).take(inside)
-    counted = standings_of(pool, rows, Totals(listed, unknown, unknown, unknown, unknown, absent), policy.depth)
+    rows = ListedRows(judged, counts.score, counts.above, counts.tied, ahead).take(inside)
+    counted = standings_of(pool, rows, ListTotals(listed, unknown, unknown, unknown, unknown, absent), policy.depth)
     return replace(counted, sources=judgments.source_codes, merged=True)
 
 
@@ -84,7 +84,9 @@ def _refuse_lists(source: CorpusScorer, policy: Policy) -> None:
             raise PolicyError(f"{name} needs lists; {source.name} is a whole corpus, which has none. Retrieve a run.")
 
 
-def _judged_in_corpus(source: CorpusScorer, judgments: Judgments, pool: Pool, query: Ints) -> tuple[Pairs, Ints]:
+def _judged_in_corpus(
+    source: CorpusScorer, judgments: Judgments, pool: JudgedPool, query: Ints
+) -> tuple[JudgedPairs, Ints]:
     """The judged documents that a corpus holds, for queries that it scores, and their indices in the pool.
 
     Args:
@@ -103,4 +105,4 @@ def _judged_in_corpus(source: CorpusScorer, judgments: Judgments, pool: Pool, qu
     row_of[query[query >= 0]] = np.flatnonzero(query >= 0)
     judged = np.flatnonzero((place >= 0) & (row_of[pool.query] >= 0))
     judged = judged[np.argsort(place[judged], kind="stable")]  # in the order in which a run would list them
-    return Pairs(row_of[pool.query[judged]], place[judged]), judged
+    return JudgedPairs(row_of[pool.query[judged]], place[judged]), judged

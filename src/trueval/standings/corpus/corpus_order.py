@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueval.standings.corpus.corpus_scorer import CorpusScorer
-from trueval.standings.corpus.counts import Before, Pairs
+from trueval.standings.corpus.counts import Before, JudgedPairs
 from trueval.standings.order import INPUT_ORDERS, TieOrder, hash_keys
 from trueval.standings.standings import Bools, Ints
 
@@ -25,7 +25,7 @@ class CorpusOrder:
         policy: names the order.
     """
 
-    def __init__(self, source: CorpusScorer, pairs: Pairs, policy: Policy) -> None:
+    def __init__(self, source: CorpusScorer, pairs: JudgedPairs, policy: Policy) -> None:
         self.source, self.pairs, self.seed, self.name = source, pairs, policy.seed, policy.tie_order
         few = self.name == "input-below-16" and len(source.doc_ids) < INPUT_ORDERS[self.name].open_from  # type: ignore[operator]
         self.open = INPUT_ORDERS.get(self.name, TieOrder()).open_from is not None and not few

@@ -22,7 +22,7 @@ import numpy as np
 from trueval.errors import InputError
 from trueval.numerics import rounding_interval
 from trueval.standings.corpus.corpus_scorer import CorpusScorer, QueryBlock, Tile
-from trueval.standings.corpus.tile_counts import Bounds, Counting, Part
+from trueval.standings.corpus.tile_counts import JudgedBounds, TileCounter, TileCounts
 from trueval.standings.groups import starts_of
 from trueval.standings.standings import Bools, Floats, Ints
 
@@ -35,7 +35,7 @@ Rounding = Callable[[Any], Floats]
 Before = Callable[[Ints, Ints], Bools]
 
 
-class Pairs(NamedTuple):
+class JudgedPairs(NamedTuple):
     """Judged documents that the corpus holds.
 
     Attributes:
@@ -64,7 +64,7 @@ class Counts:
     ahead: Ints
 
 
-def count_pairs(source: CorpusScorer, pairs: Pairs, rounded: Rounding, before: Before | None) -> Counts:
+def count_pairs(source: CorpusScorer, pairs: JudgedPairs, rounded: Rounding, before: Before | None) -> Counts:
     """Count the documents above and tied with each judged one, over the whole corpus.
 
     Args:
@@ -101,7 +101,7 @@ class _Block:
         self,
         source: CorpusScorer,
         block: QueryBlock,
-        pairs: Pairs,
+        pairs: JudgedPairs,
         chosen: Ints,
         rounded: Rounding,
         before: Before | None,
@@ -149,7 +149,7 @@ class _Block:
             "finite, and scores within the format. Embed them again in bfloat16 or float32, or score in a wider format."
         )
 
-    def _bounds(self, scores: Any) -> Bounds:
+    def _bounds(self, scores: Any) -> JudgedBounds:
         """The bounds of the scores that are rounded to the same as each judged one."""
         low, high = rounding_interval(scores, self.rounded)
         order = np.lexsort((low, self.row))
@@ -163,15 +163,15 @@ class _Block:
         columns = np.broadcast_to(np.arange(shape[1]), shape)
         new = np.ones(shape, dtype=bool)
         new[:, 1:] = lows[:, 1:] != lows[:, :-1]
-        return Bounds(lows, highs, pairs, np.maximum.accumulate(np.where(new, columns, 0), axis=1))
+        return JudgedBounds(lows, highs, pairs, np.maximum.accumulate(np.where(new, columns, 0), axis=1))
 
-    def _counted(self, bounds: Bounds, tiles: Iterable[Tile]) -> Part:
+    def _counted(self, bounds: JudgedBounds, tiles: Iterable[Tile]) -> TileCounts:
         """What some tiles add."""
-        part = Part(len(self.place))
+        part = TileCounts(len(self.place))
         for tile in tiles:
             self._refuse(tile)
             self._read(tile, part)
-            Counting(tile, bounds, part, None if self.before is None else self.place).count()
+            TileCounter(tile, bounds, part, None if self.before is None else self.place).count()
             if part.waiting > AT_ONCE:
                 self._order(part)
         self._order(part)
@@ -190,7 +190,7 @@ class _Block:
         row, column = divmod(lost, tile.columns)
         raise self._error(float(scores[lost]), tile.queries.start + row, tile.first + column)
 
-    def _read(self, tile: Tile, part: Part) -> None:
+    def _read(self, tile: Tile, part: TileCounts) -> None:
         """Keep the scores of the judged documents that the tile holds."""
         first, last = np.searchsorted(self.places, [tile.first, tile.first + tile.columns])
         held = self.by_place[first:last]
@@ -199,7 +199,7 @@ class _Block:
         if len(held):
             part.keep(held, tile.at(self.row[held] - tile.queries.start, self.place[held] - tile.first))
 
-    def _order(self, part: Part) -> None:
+    def _order(self, part: TileCounts) -> None:
         """Add what a tie order puts before judged documents, of what was found tied with them."""
         pairs, places = part.taken()
         if self.before is not None and len(pairs):

@@ -18,7 +18,7 @@ FEW: Final = 1 / 256
 MANY: Final = 16
 
 
-class Bounds(NamedTuple):
+class JudgedBounds(NamedTuple):
     """The bounds of the judged documents of some queries, by query and ascending.
 
     Attributes:
@@ -34,7 +34,7 @@ class Bounds(NamedTuple):
     same: Ints
 
 
-class Part:
+class TileCounts:
     """What some tiles add to the counts of the judged documents of a block, and the scores of those they hold."""
 
     def __init__(self, pairs: int) -> None:
@@ -72,7 +72,7 @@ class Part:
         return np.concatenate(self._read) if self._read else np.zeros(0)
 
 
-class Counting:
+class TileCounter:
     """Counts one tile.
 
     By the kernel, where it was compiled. Elsewhere from the lowest judged score of each query up: where many documents
@@ -86,9 +86,9 @@ class Counting:
         own: [judged] places of the judged documents, where it matters which documents tie with them; None elsewhere.
     """
 
-    def __init__(self, tile: Tile, bounds: Bounds, part: Part, own: Ints | None) -> None:
+    def __init__(self, tile: Tile, bounds: JudgedBounds, part: TileCounts, own: Ints | None) -> None:
         self.tile, self.part, self.own = tile, part, own
-        self.bounds = Bounds(*(each[tile.queries] for each in bounds))
+        self.bounds = JudgedBounds(*(each[tile.queries] for each in bounds))
 
     def count(self) -> None:
         """Add what the tile holds above and tied with each judged document."""

@@ -74,7 +74,7 @@ class Reason(NamedTuple):
     key: str = ""
 
 
-class Axis(NamedTuple):
+class GridAxis(NamedTuple):
     """What differs between systems.
 
     Attributes:
@@ -86,7 +86,7 @@ class Axis(NamedTuple):
     values: tuple[Any, ...]
 
 
-class Choice(NamedTuple):
+class TableChoice(NamedTuple):
     """Tables of which systems are made: those of the file, or of one of its configurations.
 
     Attributes:
@@ -106,7 +106,7 @@ class Choice(NamedTuple):
     place: Where
 
 
-def systems_of(choices: Sequence[Choice], source: str) -> tuple[System, ...]:
+def systems_of(choices: Sequence[TableChoice], source: str) -> tuple[System, ...]:
     """The systems of a file, each once and named by what differs.
 
     Args:
@@ -125,7 +125,7 @@ def systems_of(choices: Sequence[Choice], source: str) -> tuple[System, ...]:
     return tuple({repr(_decides(each)): each for each in reversed(named)}.values())[::-1]
 
 
-def _names(found: Sequence[tuple[str, System]], axes: Sequence[Axis]) -> list[str]:
+def _names(found: Sequence[tuple[str, System]], axes: Sequence[GridAxis]) -> list[str]:
     """A name for each system: that of its configuration where this is one system, else what differs.
 
     Args:
@@ -146,10 +146,12 @@ def _names(found: Sequence[tuple[str, System]], axes: Sequence[Axis]) -> list[st
     return names
 
 
-def axes_of(systems: Sequence[System]) -> tuple[Axis, ...]:
+def axes_of(systems: Sequence[System]) -> tuple[GridAxis, ...]:
     """What differs between systems, K left out."""
     keys = [METHOD, *(f"{table}.{key}" for table, known in TABLES.items() for key in known), REWRITE]
-    given = [Axis(key, _different(value_of(system, key) for system in systems if _has(system, key))) for key in keys]
+    given = [
+        GridAxis(key, _different(value_of(system, key) for system in systems if _has(system, key))) for key in keys
+    ]
     return tuple(axis for axis in given if len(axis.values) > 1)
 
 
@@ -174,7 +176,7 @@ def _decides(system: System) -> tuple[Any, ...]:
     return system.method, system.rewrite, system.settings, system.contexts
 
 
-def _expanded(choice: Choice, source: str) -> Iterator[System]:
+def _expanded(choice: TableChoice, source: str) -> Iterator[System]:
     """The systems of some tables, the last axis varying fastest."""
     tables = {name: values for name, values in choice.tables.items() if name not in SHARED}
     # The whole file is looked at, also what no method takes.
@@ -241,7 +243,7 @@ def _lists(
     return fixed, axes
 
 
-def grid_size(choices: Sequence[Choice]) -> int:
+def grid_size(choices: Sequence[TableChoice]) -> int:
     """How many configurations some tables describe, before any is made and equal ones are found.
 
     Args:
@@ -282,7 +284,7 @@ def _values(table: str, key: str, value: list[Any], place: Where) -> list[Any]:
     return value
 
 
-def _name(system: System, axes: Sequence[Axis]) -> str:
+def _name(system: System, axes: Sequence[GridAxis]) -> str:
     """The method and what differs."""
     keys = Counter(_key_of(axis) for axis in axes)
     own = [axis for axis in axes if axis.key != METHOD and _has(system, axis.key)]
@@ -290,7 +292,7 @@ def _name(system: System, axes: Sequence[Axis]) -> str:
     return " ".join(filter(None, (system.method, *parts)))
 
 
-def _key_of(axis: Axis) -> str:
+def _key_of(axis: GridAxis) -> str:
     return axis.key.partition(".")[2]
 
 

@@ -36,11 +36,11 @@ from trueval.retrieval.pipeline.config import (
 from trueval.retrieval.pipeline.rewriting import AS_IS, NORMALISED
 from trueval.specs import split
 from trueval.tradeoff.config.grid import (
-    Axis,
-    Choice,
+    GridAxis,
     K,
     Reason,
     System,
+    TableChoice,
     axes_of,
     depths_above_pools,
     grid_size,
@@ -64,7 +64,7 @@ ANY_K: Final = 999_999_937  # stands for K where a measure is parsed; no list is
 
 
 @dataclass(frozen=True, eq=False)
-class Measuring:
+class QualitySettings:
     """How the quality of runs is measured.
 
     Attributes:
@@ -90,7 +90,7 @@ class Measuring:
     def at(self, k: int) -> tuple[Measure, ...]:
         """The measures with K contexts.
 
-        >>> [str(each) for each in Measuring(("nDCG@K", "AP"), None, None, None, Policy(), 0.95, 2000, 0).at(5)]
+        >>> [str(each) for each in QualitySettings(("nDCG@K", "AP"), None, None, None, Policy(), 0.95, 2000, 0).at(5)]
         ['nDCG@5', 'AP']
         """
         with warnings.catch_warnings():
@@ -99,7 +99,7 @@ class Measuring:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class SweepPlan:
     """What a sweep is to do.
 
     Attributes:
@@ -126,14 +126,14 @@ class Plan:
     sample: int | None
     rewrites: Mapping[str, str | None]
     systems: tuple[System, ...]
-    measuring: Measuring
+    measuring: QualitySettings
     tables: Mapping[str, Mapping[str, Any]]
     left_out: tuple[Reason, ...]
     notes: tuple[str, ...] = ()
     judge: JudgePlan | None = None
 
     @classmethod
-    def read(cls, path: Path) -> Plan:
+    def read(cls, path: Path) -> SweepPlan:
         """Read the TOML of a sweep.
 
         Args:
@@ -144,17 +144,17 @@ class Plan:
         """
         return _plan(Toml.read(path, "the TOML file of a sweep"), path)
 
-    def reusing(self, reuse: str | None) -> Plan:
+    def reusing(self, reuse: str | None) -> SweepPlan:
         """The same with another choice of kept outputs of models; None leaves it as it is."""
         return replace(
             self, systems=tuple(replace(each, settings=reusing(each.settings, reuse)) for each in self.systems)
         )
 
     @property
-    def axes(self) -> tuple[Axis, ...]:
+    def axes(self) -> tuple[GridAxis, ...]:
         """What differs between configurations."""
         contexts = tuple(sorted({k for system in self.systems for k in system.contexts}))
-        return (*axes_of(self.systems), *((Axis(K, contexts),) if len(contexts) > 1 else ()))
+        return (*axes_of(self.systems), *((GridAxis(K, contexts),) if len(contexts) > 1 else ()))
 
     @property
     def configurations(self) -> int:
@@ -162,7 +162,7 @@ class Plan:
         return sum(len(system.contexts) for system in self.systems)
 
 
-def _plan(toml: Toml, path: Path) -> Plan:
+def _plan(toml: Toml, path: Path) -> SweepPlan:
     tables = dict(toml.tables)
     given = {name: tables.pop(name) for name in SWEEP_TABLES if name in tables}
     own = {name: own_table(name, given, toml.place) for name in SWEEP_TABLES}
@@ -170,7 +170,7 @@ def _plan(toml: Toml, path: Path) -> Plan:
     _refuse_unknown(tables, toml)
     if "path" not in (tables.get("corpus") or {}):
         raise toml.place("corpus").error("a sweep needs [corpus] with its path: the folder of the collection.")
-    base = Choice("", _beside(tables, path), (), own["queries"]["rewrite"], (), toml.place)
+    base = TableChoice("", _beside(tables, path), (), own["queries"]["rewrite"], (), toml.place)
     choices = [_chosen(_overlaid(base, each, number, toml), own) for number, each in enumerate(configurations)]
     choices = choices or [_chosen(base, own)]
     _refuse_endless(grid_size(choices), own["limits"]["configurations"], toml)
@@ -188,7 +188,7 @@ def _plan(toml: Toml, path: Path) -> Plan:
     own["prices"] = {**own["prices"], "book": _file(own["prices"]["book"], path)}
     charges = Charges.read(own["prices"], toml.place)
     check_limits(own, toml.place, priced=any(charges.knows(each.settings) for each in kept))
-    return Plan(
+    return SweepPlan(
         path.stem,
         str(path),
         collection,
@@ -218,7 +218,7 @@ def _refuse_endless(size: int, limit: int, toml: Toml) -> None:
 
 
 def _judge(
-    own: Mapping[str, Any], measuring: Measuring, systems: tuple[System, ...], toml: Toml, path: Path
+    own: Mapping[str, Any], measuring: QualitySettings, systems: tuple[System, ...], toml: Toml, path: Path
 ) -> JudgePlan:
     """Who judges on demand, checked before any work."""
     found = judge_plan({name: own[name] for name in GOLDEN_JUDGE}, path, toml, measuring.seed)
@@ -259,7 +259,7 @@ def _refuse_unknown(tables: Mapping[str, Any], toml: Toml, *before: str | int) -
         )
 
 
-def _overlaid(base: Choice, own: Mapping[str, Any], number: int, toml: Toml) -> Choice:
+def _overlaid(base: TableChoice, own: Mapping[str, Any], number: int, toml: Toml) -> TableChoice:
     """The tables of the file under those of a configuration."""
 
     def place(*path: str | int) -> Place:
@@ -285,7 +285,7 @@ def _overlaid(base: Choice, own: Mapping[str, Any], number: int, toml: Toml) -> 
     return base._replace(name=own["name"], tables=tables, rewrites=rewrites, place=place)
 
 
-def _chosen(choice: Choice, own: Mapping[str, Any]) -> Choice:
+def _chosen(choice: TableChoice, own: Mapping[str, Any]) -> TableChoice:
     """The same with its methods and numbers of contexts taken out of the tables of a pipeline."""
     tables = {name: dict(values) if isinstance(values, Mapping) else values for name, values in choice.tables.items()}
     methods, contexts = (
@@ -339,7 +339,7 @@ def _file(name: str | None, path: Path) -> str | None:
 
 def _measuring(
     own: Mapping[str, Any], judged: str, k: int, toml: Toml, path: Path
-) -> tuple[Measuring, tuple[str, ...]]:
+) -> tuple[QualitySettings, tuple[str, ...]]:
     """How quality is measured, checked before any work, and what there is to be said of the names.
 
     Args:
@@ -371,7 +371,7 @@ def _measuring(
             raise toml.place("measure", key).error(
                 f"{key} of [measure] must be as in `trueval evaluate`. Got {own[key]!r}."
             ) from None
-    found = Measuring(
+    found = QualitySettings(
         tuple(map(_with_threshold, names)) if golden else names,
         _file(own["judgments"], path),
         grades,

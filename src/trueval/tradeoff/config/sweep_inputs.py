@@ -19,10 +19,10 @@ from trueval.golden.build.golden_set import ABOUT, GoldenSet
 from trueval.judgments import Judgments
 from trueval.report.provenance import recorded
 from trueval.retrieval.pipeline.rewriting import SHOWN, rewritten
-from trueval.tradeoff.config.plan import Measuring, Plan
+from trueval.tradeoff.config.plan import QualitySettings, SweepPlan
 
 
-class Inputs(NamedTuple):
+class SweepInputs(NamedTuple):
     """What all systems of a sweep search, and are measured by.
 
     Attributes:
@@ -49,7 +49,7 @@ class Inputs(NamedTuple):
         """The documents, and the queries as nobody rewrote them."""
         return replace(next(iter(self.collections.values())), queries=self.texts)
 
-    def judged_by(self, judgments: Judgments) -> Inputs:
+    def judged_by(self, judgments: Judgments) -> SweepInputs:
         """The same with other judgments."""
         about = {**self.about, "judged": judgments.frame.height, "sha256": {"judgments": judgments_hash(judgments)}}
         collections = {name: replace(each, judgments=judgments) for name, each in self.collections.items()}
@@ -61,7 +61,7 @@ class Inputs(NamedTuple):
         return len(next(iter(self.collections.values())).documents)
 
 
-def read_inputs(plan: Plan, tell: Tell = None) -> Inputs:
+def read_inputs(plan: SweepPlan, tell: Tell = None) -> SweepInputs:
     """Read what a plan names, before any work is done.
 
     Args:
@@ -106,10 +106,10 @@ def read_inputs(plan: Plan, tell: Tell = None) -> Inputs:
         "judged": kept.frame.height,
         "sha256": {"judgments": judgments_hash(kept)},
     }
-    return Inputs(collections, kept, about, tuple(notes), texts)
+    return SweepInputs(collections, kept, about, tuple(notes), texts)
 
 
-def _graded(collection: Collection, measuring: Measuring) -> Judgments:
+def _graded(collection: Collection, measuring: QualitySettings) -> Judgments:
     """The judgments, grades mapped.
 
     Raises:

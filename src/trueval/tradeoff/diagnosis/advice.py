@@ -13,10 +13,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from trueval.comparison.resampling.resampled_sums import bootstrap_sums, to_grid
-from trueval.report.number_texts import FRACTIONS, Scale, fixed
+from trueval.report.number_texts import FRACTIONS, ValueUnit, fixed
 from trueval.standings.standings import Floats
 from trueval.tradeoff.diagnosis.marginals import interval
-from trueval.tradeoff.quality.sweep_loader import Measured
+from trueval.tradeoff.quality.sweep_loader import SweepArrays
 
 WIDEN: Final = "widen the pool"
 MEND: Final = "mend the order"
@@ -45,7 +45,7 @@ class Headrooms(NamedTuple):
     noise: float | None
 
 
-def headrooms(measured: Measured, place: int, *, level: float, resamples: int, seed: int) -> Headrooms | None:
+def headrooms(measured: SweepArrays, place: int, *, level: float, resamples: int, seed: int) -> Headrooms | None:
     """Of one configuration; None where its ceiling is not known.
 
     Args:
@@ -97,7 +97,7 @@ def verdict(found: Headrooms, level: float) -> str:
 
 
 def advise(
-    measured: Measured, place: int | None, *, level: float = 0.95, resamples: int = 2000, seed: int = 0
+    measured: SweepArrays, place: int | None, *, level: float = 0.95, resamples: int = 2000, seed: int = 0
 ) -> dict[str, Any] | None:
     """The advice for one configuration, as JSON; None where there is no configuration or ceiling.
 
@@ -127,7 +127,7 @@ def advise(
     }
 
 
-def sentence(found: Headrooms, said: str, name: str, scale: Scale = FRACTIONS) -> str:
+def sentence(found: Headrooms, said: str, name: str, scale: ValueUnit = FRACTIONS) -> str:
     """The advice in one sentence.
 
     Args:

@@ -11,7 +11,7 @@ from trueval.standings.standings import Bools, Floats, Ints
 from trueval.tradeoff.quality.resamples import FOLDS as STREAM
 
 
-class CrossFitted(NamedTuple):
+class CrossFit(NamedTuple):
     """The quality of a choice, on queries that were not asked.
 
     Attributes:
@@ -47,7 +47,7 @@ class CrossFitted(NamedTuple):
 
 def cross_fit(
     values: Floats, feasible: Bools, prompt: Floats, *, folds: int = 10, repeats: int = 20, seed: int = 0
-) -> CrossFitted | None:
+) -> CrossFit | None:
     """Choose the configuration of the highest mean on all folds but one, and measure it on that one.
 
     A choice by fewer queries is a slightly worse one, so the value is one of a choice made by (folds - 1) / folds of
@@ -90,7 +90,7 @@ def cross_fit(
     means = kept.sum(axis=0) / known.sum(axis=0)
     order = np.argsort(-picked, kind="stable")
     picks = {int(some[place]): float(picked[place] / picked.sum()) for place in order if picked[place]}
-    return CrossFitted(float(np.mean(found)), float(means.max()), folds, repeats, picks)
+    return CrossFit(float(np.mean(found)), float(means.max()), folds, repeats, picks)
 
 
 def _held_out(member: Floats, kept: Floats, known: Floats) -> tuple[float | None, Ints]:

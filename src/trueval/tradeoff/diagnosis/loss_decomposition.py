@@ -37,11 +37,11 @@ from trueval.retrieval.pipeline.config import BOTH, HIGH, STAGES, Settings, scor
 from trueval.retrieval.pipeline.pipeline import stages_of
 from trueval.retrieval.pipeline.pipeline_result import Stage
 from trueval.retrieval.pipeline.stage_resources import Begin, nobody, shared_work
-from trueval.retrieval.pipeline.stage_runner import Work
+from trueval.retrieval.pipeline.stage_runner import StageRunner
 from trueval.run import Run
 from trueval.specs import Value, written
-from trueval.tradeoff.quality.changes import Bootstrap, Estimated, Floats
-from trueval.tradeoff.quality.query_scores import Judged, Worth
+from trueval.tradeoff.quality.changes import Bootstrap, Floats, MeanEstimate
+from trueval.tradeoff.quality.query_scores import QualityMeasures, QueryScores
 
 EXACT: Final = "exact float32"
 # Documents that exact search is asked for below the depth, to see a group of equal scores that the depth cuts.
@@ -52,7 +52,7 @@ STORED: Final = ("flat", "hnsw", "ivf")
 AFTER: Final = {"fuse": "fused with words", "deduplicate": "deduplicated", "rerank": "reranked"}
 
 
-class Rung(NamedTuple):
+class SearchMethod(NamedTuple):
     """A way to search that the ladder tries.
 
     Attributes:
@@ -68,7 +68,7 @@ class Rung(NamedTuple):
     scoring: str
 
 
-class Step(NamedTuple):
+class LossStep(NamedTuple):
     """One step of the ladder.
 
     Attributes:
@@ -84,10 +84,10 @@ class Step(NamedTuple):
     name: str
     spec: str | None
     depth: int
-    recall: Estimated | None
-    measures: Mapping[str, Estimated]
-    change: Mapping[str, Estimated]
-    loss: Mapping[str, Estimated]
+    recall: MeanEstimate | None
+    measures: Mapping[str, MeanEstimate]
+    change: Mapping[str, MeanEstimate]
+    loss: Mapping[str, MeanEstimate]
 
     def to_dict(self, quality: str) -> dict[str, Any]:
         """As results have it.
@@ -117,7 +117,7 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Ladder:
+class LossDecomposition:
     """What each step of a pipeline loses.
 
     Attributes:
@@ -131,7 +131,7 @@ class Ladder:
     name: str
     quality: str
     level: float
-    steps: tuple[Step, ...]
+    steps: tuple[LossStep, ...]
     notes: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def climb(
     begin: Begin | None = None,
     bootstrap: Bootstrap | None = None,
     name: str = "pipeline",
-) -> Ladder:
+) -> LossDecomposition:
     """Search step by step from exact float32 to the pipeline as it is, and say what each step changes.
 
     Texts are embedded once. A cache is looked into first, and keeps what is made; without one, embeddings and logits
@@ -180,12 +180,12 @@ def climb(
     """
     scoring = settings.get("pipeline", {}).get("scoring", STAGES)
     settings = scored_in(settings, HIGH if scoring == BOTH else scoring)
-    judged = Judged.of(collection, judgments, measures, policy, unjudged)
+    judged = QualityMeasures.of(collection, judgments, measures, policy, unjudged)
     tried = rungs(settings, len(collection.documents))
     with shared_work(cache, Account(ledger=None if cache is None else cache / LEDGER), kept=True) as shared:
 
-        def work(of: Settings) -> Work:
-            return Work(collection, of, shared, begin or nobody)
+        def work(of: Settings) -> StageRunner:
+            return StageRunner(collection, of, shared, begin or nobody)
 
         exact = search_rung(work, settings, tried[0], deeper=BELOW)
         held = [_on_rung(exact, tried[0], settings), *_rest(work, settings, tried[1:], exact)]
@@ -194,10 +194,10 @@ def climb(
     recalls = [None if each.against is None else recall(each.run, exact.run, each.against) for each in held]
     notes = dict.fromkeys(note for each in worth for note in each.notes)
     drawn = bootstrap or Bootstrap()
-    return Ladder(name, worth[0].quality, drawn.level, _steps(held, worth, recalls, drawn), tuple(notes))
+    return LossDecomposition(name, worth[0].quality, drawn.level, _steps(held, worth, recalls, drawn), tuple(notes))
 
 
-def rungs(settings: Settings, documents: int) -> tuple[Rung, ...]:
+def rungs(settings: Settings, documents: int) -> tuple[SearchMethod, ...]:
     """The ways to search, from the exact one to that of the pipeline.
 
     Args:
@@ -222,15 +222,17 @@ def rungs(settings: Settings, documents: int) -> tuple[Rung, ...]:
         raise InputError(f"A ladder of losses needs an index of vectors alone. Got {spec}; use flat or hnsw.")
     storage = chosen.get("storage", "float32") if kind.name in STORED else "float32"
     # A service cuts its vectors itself: longer ones would be paid for.
-    found = [Rung(EXACT, "flat", dimension if hosted else None, "index")]
+    found = [SearchMethod(EXACT, "flat", dimension if hosted else None, "index")]
     if dimension is not None and not hosted:
-        found.append(Rung(f"{dimension} dimensions", "flat", dimension, "index"))
+        found.append(SearchMethod(f"{dimension} dimensions", "flat", dimension, "index"))
     if storage != "float32":
-        found.append(Rung(f"{storage}, exact", _exhaustive(kind.name, chosen, documents), dimension, "index"))
+        found.append(SearchMethod(f"{storage}, exact", _exhaustive(kind.name, chosen, documents), dimension, "index"))
     if kind.name != "flat":
-        found.append(Rung(kind.name, spec, dimension, "index"))
+        found.append(SearchMethod(kind.name, spec, dimension, "index"))
     if scoring != "index":
-        found.append(Rung(f"scored in {scoring if scoring != MODEL else 'its dtype'}", spec, dimension, scoring))
+        found.append(
+            SearchMethod(f"scored in {scoring if scoring != MODEL else 'its dtype'}", spec, dimension, scoring)
+        )
     return tuple(found)
 
 
@@ -288,7 +290,7 @@ class _Found(NamedTuple):
     against: int | None
 
 
-def rung_settings(settings: Settings, rung: Rung, deeper: int = 0) -> Settings:
+def rung_settings(settings: Settings, rung: SearchMethod, deeper: int = 0) -> Settings:
     """The settings of a pipeline that is a rung alone.
 
     Args:
@@ -306,7 +308,9 @@ def cut(run: Run, depth: int) -> Run:
     return lists.only(np.ones(len(lists.rank), dtype=bool), run.name, run.source)
 
 
-def search_rung(work: Callable[[Settings], Work], settings: Settings, rung: Rung, deeper: int = 0) -> Stage:
+def search_rung(
+    work: Callable[[Settings], StageRunner], settings: Settings, rung: SearchMethod, deeper: int = 0
+) -> Stage:
     """The candidates of one rung, which are kept as those of any pipeline are.
 
     Args:
@@ -319,7 +323,7 @@ def search_rung(work: Callable[[Settings], Work], settings: Settings, rung: Rung
     return made.stage("dense", made.dense)
 
 
-def _on_rung(stage: Stage, rung: Rung, settings: Settings) -> _Found:
+def _on_rung(stage: Stage, rung: SearchMethod, settings: Settings) -> _Found:
     """A rung as a step, cut to the depth of the pipeline."""
     depth = settings["index"]["depth"]
     spec = str((stage.searched or {}).get("spec", rung.spec))
@@ -327,7 +331,7 @@ def _on_rung(stage: Stage, rung: Rung, settings: Settings) -> _Found:
 
 
 def _rest(
-    work: Callable[[Settings], Work], settings: Settings, tried: Sequence[Rung], exact: Stage
+    work: Callable[[Settings], StageRunner], settings: Settings, tried: Sequence[SearchMethod], exact: Stage
 ) -> Iterator[_Found]:
     """The rungs below the exact one; all the numbers of a vector are no step."""
     whole = (exact.searched or {}).get("dimension")
@@ -349,9 +353,9 @@ def _later(stages: Sequence[Stage], settings: Settings) -> Iterator[_Found]:
 
 
 def _steps(
-    held: Sequence[_Found], worth: Sequence[Worth], recalls: Sequence[Floats | None], drawn: Bootstrap
-) -> tuple[Step, ...]:
-    steps = list[Step]()
+    held: Sequence[_Found], worth: Sequence[QueryScores], recalls: Sequence[Floats | None], drawn: Bootstrap
+) -> tuple[LossStep, ...]:
+    steps = list[LossStep]()
     for place, (found, here, shares) in enumerate(zip(held, worth, recalls, strict=True)):
         before = [
             {name: drawn.change(values, each.values[name]) for name, values in here.values.items()}
@@ -360,5 +364,5 @@ def _steps(
         change, loss = before if place else ({}, {})
         means = {name: drawn.mean(values) for name, values in here.values.items()}
         share = None if shares is None else drawn.mean(shares)
-        steps.append(Step(found.name, found.spec, found.depth, share, means, change, loss))
+        steps.append(LossStep(found.name, found.spec, found.depth, share, means, change, loss))
     return tuple(steps)

@@ -10,15 +10,15 @@ import numpy as np
 
 from trueval.standings.standings import Floats
 from trueval.tradeoff.quality.efficiency import efficiency
-from trueval.tradeoff.quality.resamples import Qualities
-from trueval.tradeoff.quality.sweep_loader import Measured
+from trueval.tradeoff.quality.resamples import QualityResamples
+from trueval.tradeoff.quality.sweep_loader import SweepArrays
 
 K: Final = "K"
 # Axes whose growth asks for more work; what is not a number is no step.
 DEPTHS: Final = ("rerank.depth", "index.depth", "sparse.depth", "fuse.depth", "embed.dimension")
 
 
-class Step(NamedTuple):
+class MarginalStep(NamedTuple):
     """Two configurations that differ in one number.
 
     Attributes:
@@ -36,7 +36,7 @@ class Step(NamedTuple):
     end: float
 
 
-def steps(measured: Measured) -> Iterator[Step]:
+def steps(measured: SweepArrays) -> Iterator[MarginalStep]:
     """Neighbours along K within a system, and along each depth between systems that are otherwise the same.
 
     Where configurations of different K are not compared, a step of K gains nothing that can be said.
@@ -56,11 +56,11 @@ def steps(measured: Measured) -> Iterator[Step]:
     for (axis, *_), ladder in ladders.items():
         for (begin, first), (end, second) in pairwise(sorted(ladder)):
             if end > begin:
-                yield Step(axis, first, second, float(begin), float(end))
+                yield MarginalStep(axis, first, second, float(begin), float(end))
 
 
 def marginals(
-    measured: Measured, qualities: Qualities, latencies: Floats, level: float, percentile: str = "p50"
+    measured: SweepArrays, qualities: QualityResamples, latencies: Floats, level: float, percentile: str = "p50"
 ) -> list[dict[str, Any]]:
     """What each step adds, as JSON: quality, milliseconds, cost, and quality for each millisecond and unit of money.
 
@@ -78,7 +78,12 @@ def marginals(
 
 
 def _marginal(
-    measured: Measured, step: Step, qualities: Qualities, latencies: Floats, level: float, percentile: str
+    measured: SweepArrays,
+    step: MarginalStep,
+    qualities: QualityResamples,
+    latencies: Floats,
+    level: float,
+    percentile: str,
 ) -> dict[str, Any]:
     first, second = step.first, step.second
     same = measured.system[first] == measured.system[second]
@@ -141,7 +146,7 @@ def interval(value: float, draws: Floats, level: float) -> dict[str, float | Non
     return {"value": value, "low": float(low), "high": float(high)}
 
 
-def efficiencies(measured: Measured, percentile: str) -> list[dict[str, Any]]:
+def efficiencies(measured: SweepArrays, percentile: str) -> list[dict[str, Any]]:
     """Mean quality of each system by its latency, best first: for screening only (P-B section 3.3, Table 9).
 
     Performance is the mean of N-Recall4+@10, RA-nWG@10, N-Recall4+@30 and RA-nWG@30, of those that the sweep measured;

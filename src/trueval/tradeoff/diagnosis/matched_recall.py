@@ -10,14 +10,14 @@ import numpy as np
 
 from trueval.errors import PolicyError
 from trueval.specs import read_arguments, written
-from trueval.tradeoff.quality.sweep_loader import Measured
+from trueval.tradeoff.quality.sweep_loader import SweepArrays
 
 RECALLS: Final = (0.9, 0.95, 0.98, 0.99, 1.0)
 # Parameters of a spec that decide how far an index searches, and not how it is built.
 SEARCH: Final = ("efSearch", "nprobe", "reorder")
 
 
-class Indexed(NamedTuple):
+class IndexedSystem(NamedTuple):
     """One system of a family.
 
     Attributes:
@@ -33,7 +33,7 @@ class Indexed(NamedTuple):
     memory: float
 
 
-def matched_recall(measured: Measured, percentile: str, recalls: Sequence[float] = RECALLS) -> list[dict[str, Any]]:
+def matched_recall(measured: SweepArrays, percentile: str, recalls: Sequence[float] = RECALLS) -> list[dict[str, Any]]:
     """Latency and memory of each family of systems at the same recall, as JSON.
 
     A family is what differs in how far it searches alone (efSearch). Where two of its systems have less and more recall
@@ -54,7 +54,7 @@ def matched_recall(measured: Measured, percentile: str, recalls: Sequence[float]
     ]
 
 
-def at_recall(family: Sequence[Indexed], recall: float) -> dict[str, Any]:
+def at_recall(family: Sequence[IndexedSystem], recall: float) -> dict[str, Any]:
     """What a family needs for a recall.
 
     Args:
@@ -65,7 +65,7 @@ def at_recall(family: Sequence[Indexed], recall: float) -> dict[str, Any]:
         "system", "other", "reached", "latency", "memory", "how".
 
     Example:
-        >>> family = [Indexed(0, 0.8, 0.010, 100.0), Indexed(1, 1.0, 0.030, 100.0)]
+        >>> family = [IndexedSystem(0, 0.8, 0.010, 100.0), IndexedSystem(1, 1.0, 0.030, 100.0)]
         >>> found = at_recall(family, 0.9)
         >>> found["how"], round(found["latency"], 4)
         ('interpolated', 0.02)
@@ -96,14 +96,14 @@ def _found(system: int, other: int | None, reached: float, latency: float, memor
     }
 
 
-def _families(measured: Measured, percentile: str) -> dict[str, list[Indexed]]:
+def _families(measured: SweepArrays, percentile: str) -> dict[str, list[IndexedSystem]]:
     """Systems with a known recall, by the name of their family."""
-    seconds, found = measured.latency(percentile), dict[str, list[Indexed]]()
+    seconds, found = measured.latency(percentile), dict[str, list[IndexedSystem]]()
     for number, system in enumerate(measured.systems):
         recall = (system.get("recall") or {}).get("value")
         places = np.flatnonzero(measured.system == number)
         if recall is not None and len(places):
-            one = Indexed(number, float(recall), float(seconds[places[0]]), _memory(system))
+            one = IndexedSystem(number, float(recall), float(seconds[places[0]]), _memory(system))
             found.setdefault(_family(system), []).append(one)
     return found
 

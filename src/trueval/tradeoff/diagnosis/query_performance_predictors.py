@@ -33,11 +33,11 @@ from trueval.retrieval.fusion.union import scored_as
 from trueval.retrieval.pipeline.config import Settings
 from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.retrieval.pipeline.stage_resources import Begin, nobody, shared_work
-from trueval.retrieval.pipeline.stage_runner import Work
+from trueval.retrieval.pipeline.stage_runner import StageRunner
 from trueval.run import Run
 from trueval.tradeoff.quality.changes import Floats
-from trueval.tradeoff.quality.query_scores import Judged
-from trueval.tradeoff.route.route import Routing, learn_routing
+from trueval.tradeoff.quality.query_scores import QualityMeasures
+from trueval.tradeoff.route.route import RoutingResult, learn_routing
 from trueval.tradeoff.route.routing_policy import Signal
 
 # Documents of the dense list whose first and last score make the margin.
@@ -78,7 +78,7 @@ def entropy(run: Run, query_ids: Sequence[str], fewer: int, *, odds: bool) -> Si
     return Signal("entropy", np.array([_spread(lists.get(query), odds) for query in query_ids]))
 
 
-class Noise(NamedTuple):
+class QueryNoise(NamedTuple):
     """Chatter that a query is embedded with once more, to see how far its vector moves.
 
     Attributes:
@@ -95,7 +95,7 @@ class Noise(NamedTuple):
     cost: float = 1.0
 
 
-def chattered(collection: Collection, noise: Noise) -> dict[str, str]:
+def chattered(collection: Collection, noise: QueryNoise) -> dict[str, str]:
     """Id → text of each query with chatter.
 
     Args:
@@ -112,7 +112,7 @@ def drop(
     collection: Collection,
     settings: Settings,
     query_ids: Sequence[str],
-    noise: Noise,
+    noise: QueryNoise,
     *,
     cache: Path | None = None,
     begin: Begin | None = None,
@@ -139,7 +139,7 @@ def drop(
     vectors = []
     for each in (collection.queries, texts):
         with shared_work(cache, account, kept=False) as shared:
-            work = Work(replace(collection, queries=each), settings, shared, begin or nobody)
+            work = StageRunner(replace(collection, queries=each), settings, shared, begin or nobody)
             vectors.append(np.array(work.query_vectors((begin or nobody)("drop"))))
     same = np.array([texts[query] == text for query, text in collection.queries.items()])
     found = dict(zip(texts, drops(vectors[0], vectors[1], same).tolist(), strict=True))
@@ -155,14 +155,14 @@ def route_pipeline(
     rng: np.random.Generator,
     depths: tuple[int, int] = (50, 100),
     k: int = TOP,
-    noise: Noise | None = None,
+    noise: QueryNoise | None = None,
     policy: Policy | None = None,
     unjudged: float | None = None,
     cache: Path | None = None,
     begin: Begin | None = None,
     account: Account | None = None,
     **choices: Any,
-) -> Routing:
+) -> RoutingResult:
     """Learn and price the routing of a pipeline's reranker; the deeper list holds the logits of the other.
 
     Args:
@@ -187,7 +187,7 @@ def route_pipeline(
         PolicyError: the reranker is given fewer candidates than asked for, or lower values are better.
     """
     fewer, more = _depths(settings, depths)
-    judged = Judged.of(collection, judgments, measure, policy, unjudged)
+    judged = QualityMeasures.of(collection, judgments, measure, policy, unjudged)
     rerank = {**settings["rerank"], "depth": max(more, settings["rerank"]["depth"])}
     pipeline = Pipeline({**settings, "rerank": rerank})
     *_, before, last = stages = pipeline.retrieve(collection, cache=cache, begin=begin, account=account).stages

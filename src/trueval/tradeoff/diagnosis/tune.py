@@ -29,23 +29,23 @@ from trueval.models.hosted.account import LEDGER, Account
 from trueval.numerics import or_null
 from trueval.policy.policy import Policy
 from trueval.retrieval.indexes.index import LocalIndex, read_spec
-from trueval.retrieval.indexes.repeated_calls import Opened
+from trueval.retrieval.indexes.repeated_calls import SearchSession
 from trueval.retrieval.pipeline.config import BOTH, HIGH, STAGES, Settings, scored_in
 from trueval.retrieval.pipeline.stage_resources import Begin, nobody, shared_work
-from trueval.retrieval.pipeline.stage_runner import Work
+from trueval.retrieval.pipeline.stage_runner import StageRunner
 from trueval.run import Run
 from trueval.tradeoff.diagnosis.loss_decomposition import (
     BELOW,
     EXACT,
-    Rung,
+    SearchMethod,
     cut,
     recall,
     rung_settings,
     rungs,
     search_rung,
 )
-from trueval.tradeoff.quality.changes import Bootstrap, Estimated
-from trueval.tradeoff.quality.query_scores import Judged, Worth
+from trueval.tradeoff.quality.changes import Bootstrap, MeanEstimate
+from trueval.tradeoff.quality.query_scores import QualityMeasures, QueryScores
 
 By = Literal["bound", "value"]
 
@@ -81,7 +81,7 @@ class Loss(NamedTuple):
         return {name: or_null(value) for name, value in self._asdict().items()}
 
 
-class Tried(NamedTuple):
+class TriedSetting(NamedTuple):
     """One efSearch.
 
     Attributes:
@@ -93,14 +93,14 @@ class Tried(NamedTuple):
     """
 
     ef_search: int
-    recall: Estimated
-    measures: Mapping[str, Estimated]
+    recall: MeanEstimate
+    measures: Mapping[str, MeanEstimate]
     losses: Mapping[str, Loss]
     seconds: float
 
 
 @dataclass(frozen=True, eq=False)
-class Tuned:
+class TuningResult:
     """The least efSearch that suffices, and what was tried.
 
     Attributes:
@@ -122,8 +122,8 @@ class Tuned:
     within: float
     by: By
     least: Mapping[str, int | None]
-    tried: tuple[Tried, ...]
-    exact: Estimated
+    tried: tuple[TriedSetting, ...]
+    exact: MeanEstimate
     exact_seconds: float
     storage: Mapping[str, Loss]
 
@@ -196,7 +196,7 @@ def tune(
     begin: Begin | None = None,
     bootstrap: Bootstrap | None = None,
     clock: Callable[[], float] = time.perf_counter,
-) -> Tuned:
+) -> TuningResult:
     """Find the least efSearch of a graph that loses little of exact search.
 
     Args:
@@ -223,18 +223,18 @@ def tune(
     _check(spec, values, within, by)
     scoring = settings.get("pipeline", {}).get("scoring", STAGES)
     settings = scored_in(settings, HIGH if scoring == BOTH else scoring)
-    judged = Judged.of(collection, judgments, measures, policy, unjudged)
+    judged = QualityMeasures.of(collection, judgments, measures, policy, unjudged)
     account = Account(ledger=None if cache is None else cache / LEDGER)
     with shared_work(cache, account, kept=True) as shared:
 
-        def work(of: Settings) -> Work:
-            return Work(collection, of, shared, begin or nobody)
+        def work(of: Settings) -> StageRunner:
+            return StageRunner(collection, of, shared, begin or nobody)
 
         trial = _Trial.of(work, settings, judged, bootstrap or Bootstrap(), clock)
         stored = [each for each in trial.others if each.spec not in ("flat", spec)]
         storage = trial.losses(search_rung(work, settings, stored[0]).run) if stored else {}
         tried = trial.chosen(values) if values is not None else trial.searched(within, by)
-        return Tuned(
+        return TuningResult(
             trial.index.spec,
             trial.depth,
             trial.worth.quality,
@@ -248,7 +248,7 @@ def tune(
         )
 
 
-def least_sufficient(tried: Sequence[Tried], name: str, within: float, by: By) -> int | None:
+def least_sufficient(tried: Sequence[TriedSetting], name: str, within: float, by: By) -> int | None:
     """The least efSearch that suffices, as every greater one that was tried does; None if the greatest does not.
 
     Args:
@@ -283,24 +283,24 @@ class _Trial:
         known: what was tried.
     """
 
-    work: Work
-    graph: Opened
-    flat: Opened
-    others: Sequence[Rung]
+    work: StageRunner
+    graph: SearchSession
+    flat: SearchSession
+    others: Sequence[SearchMethod]
     exact: Run
-    worth: Worth
+    worth: QueryScores
     depth: int
-    judged: Judged
+    judged: QualityMeasures
     bootstrap: Bootstrap
     clock: Callable[[], float]
-    known: dict[int, Tried] = field(default_factory=dict)
+    known: dict[int, TriedSetting] = field(default_factory=dict)
 
     @classmethod
     def of(
         cls,
-        work: Callable[[Settings], Work],
+        work: Callable[[Settings], StageRunner],
         settings: Settings,
-        judged: Judged,
+        judged: QualityMeasures,
         bootstrap: Bootstrap,
         clock: Callable[[], float],
     ) -> _Trial:
@@ -311,7 +311,7 @@ class _Trial:
         """
         _, *others = rungs(settings, len(work(settings).collection.documents))
         # The vectors that the graph has: no effort of search brings back numbers that were cut off.
-        first = Rung(EXACT, "flat", settings["embed"]["dimension"], "index")
+        first = SearchMethod(EXACT, "flat", settings["embed"]["dimension"], "index")
         depth, built = settings["index"]["depth"], work({name: settings[name] for name in ("embed", "index")})
         whole = work(rung_settings(settings, first, BELOW))
         exact = whole.dense(whole.begin("exact"))
@@ -330,11 +330,11 @@ class _Trial:
         """The graph."""
         return cast(LocalIndex, self.graph.index)
 
-    def chosen(self, values: Sequence[int]) -> tuple[Tried, ...]:
+    def chosen(self, values: Sequence[int]) -> tuple[TriedSetting, ...]:
         """Try values that were given; below the depth there is none."""
         return tuple(self.at(value) for value in sorted({max(value, self.depth) for value in values}))
 
-    def searched(self, within: float, by: By) -> tuple[Tried, ...]:
+    def searched(self, within: float, by: By) -> tuple[TriedSetting, ...]:
         """Double efSearch from the depth on until two in a row suffice, then halve the gap below."""
 
         def suffices(value: int) -> bool:
@@ -354,7 +354,7 @@ class _Trial:
                 low, high = (low, middle) if suffices(middle) else (middle, high)
         return tuple(self.known[each] for each in sorted(self.known))
 
-    def at(self, value: int) -> Tried:
+    def at(self, value: int) -> TriedSetting:
         """Search with one efSearch, once."""
         if value not in self.known:
             index = self.index.searching(efSearch=value)
@@ -364,7 +364,7 @@ class _Trial:
             means = {name: self.bootstrap.mean(values) for name, values in here.values.items()}
             found = self.bootstrap.mean(recall(run, self.exact, self.depth))
             seconds = self.seconds_of(replace(self.graph, index=index))
-            self.known[value] = Tried(value, found, means, self.losses(run), seconds)
+            self.known[value] = TriedSetting(value, found, means, self.losses(run), seconds)
         return self.known[value]
 
     def losses(self, run: Run) -> dict[str, Loss]:
@@ -379,7 +379,7 @@ class _Trial:
             found[name] = Loss(*(end / whole for end in change[:3]))
         return found
 
-    def seconds_of(self, opened: Opened) -> float:
+    def seconds_of(self, opened: SearchSession) -> float:
         """Seconds of a query, asked alone; the median."""
         taken = []
         for place in range(min(len(opened.query_ids), TIMED)):

@@ -18,7 +18,7 @@ COST: Final = 0.01  # costs closer than this part of the larger are alike
 STRICTER: Final = 10.0
 
 
-class Group(NamedTuple):
+class ConfigurationGroup(NamedTuple):
     """Configurations that differ from their leader inside noise.
 
     Attributes:
@@ -32,7 +32,9 @@ class Group(NamedTuple):
     probability: float
 
 
-def group(points: Objectives, there: Bools, apart: Bools, *, level: float, cost: float = COST) -> tuple[Group, ...]:
+def group(
+    points: Objectives, there: Bools, apart: Bools, *, level: float, cost: float = COST
+) -> tuple[ConfigurationGroup, ...]:
     """Put configurations into groups: the most probable one leads, and takes those that are alike; then the next.
 
     Two are alike if their costs are, if their latencies tie, and if 0 is inside the interval of the difference of their
@@ -63,7 +65,7 @@ def group(points: Objectives, there: Bools, apart: Bools, *, level: float, cost:
             members = _alike(points, np.flatnonzero(free & ~apart[leader]), int(leader), level, cost)
             free[members] = False
             share = float(there[members].any(axis=0).mean())
-            found.append(Group(int(leader), tuple(map(int, members)), share))
+            found.append(ConfigurationGroup(int(leader), tuple(map(int, members)), share))
     return tuple(sorted(found))
 
 

@@ -16,10 +16,10 @@ from trueval.comparison.resampling.resampled_sums import thread_count
 from trueval.errors import PolicyError, nearest
 from trueval.standings.standings import Floats
 from trueval.tradeoff.frontier.frontier_result import Frontier, FrontierChoices
-from trueval.tradeoff.frontier.rules import Limits, Target
+from trueval.tradeoff.frontier.rules import RuleLimits, Target
 from trueval.tradeoff.quality.pareto import PARETO
 from trueval.tradeoff.quality.resamples import draw_latencies, draw_qualities, features_of, resample_means
-from trueval.tradeoff.quality.sweep_loader import PERCENTILES, Measured, numbers, read_sweep
+from trueval.tradeoff.quality.sweep_loader import PERCENTILES, SweepArrays, numbers, read_sweep
 
 RESAMPLES: Final = 2000
 LEVEL: Final = 0.95
@@ -73,7 +73,7 @@ def frontier(
     latency_ms = said.get("latency_ms") if max_latency_ms is None else max_latency_ms
     named = slo_ms if slo_ms is not None else said.get("slo_ms") or ()
     choices = FrontierChoices(
-        Limits(
+        RuleLimits(
             None if latency_ms is None else _positive("max_latency_ms", latency_ms) / 1000,
             _positive("max_cost", said.get("cost") if max_cost is None else max_cost),
             limit,
@@ -93,7 +93,7 @@ def frontier(
     return compute(measured, choices)
 
 
-def compute(measured: Measured, choices: FrontierChoices) -> Frontier:
+def compute(measured: SweepArrays, choices: FrontierChoices) -> Frontier:
     """Resample a sweep.
 
     Args:
@@ -115,7 +115,7 @@ def compute(measured: Measured, choices: FrontierChoices) -> Frontier:
     return Frontier(measured, choices, qualities, drawn, target)
 
 
-def _check_limits(measured: Measured, limits: Limits) -> None:
+def _check_limits(measured: SweepArrays, limits: RuleLimits) -> None:
     """Refuse a limit of cost or latency where no configuration has one.
 
     Raises:
@@ -130,11 +130,11 @@ def _check_limits(measured: Measured, limits: Limits) -> None:
             raise PolicyError(f"No configuration of this sweep has a {name}, so none can keep a limit of it. {cure}")
 
 
-def _values_of(measured: Measured, measure: str) -> Floats:
+def _values_of(measured: SweepArrays, measure: str) -> Floats:
     return numbers((each["measures"].get(measure) or {}).get("expected") for each in measured.configurations)
 
 
-def _target(measured: Measured, given: float | str | Mapping[str, float] | None) -> tuple[float | None, str | None]:
+def _target(measured: SweepArrays, given: float | str | Mapping[str, float] | None) -> tuple[float | None, str | None]:
     """The least quality, and the measure that it is of."""
     quality = str(measured.result["quality"])
     if given is None:

@@ -18,14 +18,23 @@ from trueval.tradeoff.diagnosis.advice import advise
 from trueval.tradeoff.diagnosis.cross_fit import cross_fit
 from trueval.tradeoff.diagnosis.marginals import efficiencies, marginals
 from trueval.tradeoff.diagnosis.matched_recall import matched_recall
-from trueval.tradeoff.frontier.configuration_groups import Group, group
+from trueval.tradeoff.frontier.configuration_groups import ConfigurationGroup, group
 from trueval.tradeoff.frontier.rule_sentences import of_rule
-from trueval.tradeoff.frontier.rules import COST, LATENCY, QUALITY, Choice, Known, Limits, Target, apply_rules
+from trueval.tradeoff.frontier.rules import (
+    COST,
+    LATENCY,
+    QUALITY,
+    RuleChoice,
+    RuleInputs,
+    RuleLimits,
+    Target,
+    apply_rules,
+)
 from trueval.tradeoff.quality.changes import Bootstrap
 from trueval.tradeoff.quality.pareto import PAPER, Objectives, check_rule, on_frontier, removers
 from trueval.tradeoff.quality.quality import within_range
-from trueval.tradeoff.quality.resamples import Qualities
-from trueval.tradeoff.quality.sweep_loader import FILE, PERCENTILES, Measured
+from trueval.tradeoff.quality.resamples import QualityResamples
+from trueval.tradeoff.quality.sweep_loader import FILE, PERCENTILES, SweepArrays
 from trueval.version import __version__
 
 KIND: Final = "frontier"
@@ -50,7 +59,7 @@ class FrontierChoices:
         sure: share of resamples in which what a rule chooses must be inside its limits.
     """
 
-    limits: Limits
+    limits: RuleLimits
     rule: str
     percentile: str
     band: float | None
@@ -73,7 +82,7 @@ class FrontierChoices:
             raise PolicyError(f"sure must be a number from 0 to 1. Got {self.sure!r}.")
 
 
-class Ties(NamedTuple):
+class LatencyTies(NamedTuple):
     """Which latencies tie.
 
     Attributes:
@@ -101,14 +110,14 @@ class Frontier(ReprByKind):
         target: what a limit of quality looks at; None for the quality itself.
     """
 
-    measured: Measured
+    measured: SweepArrays
     choices: FrontierChoices
-    qualities: Qualities
+    qualities: QualityResamples
     latencies: Floats
     target: Target | None
 
     @cached_property
-    def ties(self) -> Ties:
+    def ties(self) -> LatencyTies:
         """Which latencies tie, at the percentile."""
         return self.ties_at(self.choices.percentile)
 
@@ -138,14 +147,17 @@ class Frontier(ReprByKind):
         return share
 
     @cached_property
-    def groups(self) -> tuple[Group, ...]:
+    def groups(self) -> tuple[ConfigurationGroup, ...]:
         """Configurations that differ inside noise."""
         points = self.known._replace(quality=self.qualities.values)
         found = []
         for _, places in self.measured.panels:
             apart = self.ties.apart[np.ix_(places, places)]
             own = group(points.select(places), self.there[places], apart, level=self.choices.level)
-            found += [Group(int(places[one]), tuple(places[list(some)].tolist()), share) for one, some, share in own]
+            found += [
+                ConfigurationGroup(int(places[one]), tuple(places[list(some)].tolist()), share)
+                for one, some, share in own
+            ]
         return tuple(sorted(found))
 
     @property
@@ -154,12 +166,12 @@ class Frontier(ReprByKind):
         return len(self.measured.query_ids) > 1
 
     @cached_property
-    def rules(self) -> tuple[Choice, ...]:
+    def rules(self) -> tuple[RuleChoice, ...]:
         """What each rule chose."""
         choices = self.choices
         draws = Objectives(self.known.cost, self.latencies, self.qualities.plain) if self.has_chances else None
         asked = (choices.rule, choices.level, choices.sure)
-        known = Known(self.known, draws, self.measured.prompt, self.ties.apart, self.target, *asked)
+        known = RuleInputs(self.known, draws, self.measured.prompt, self.ties.apart, self.target, *asked)
         return tuple(apply_rules(known, choices.limits, self.measured.panels))
 
     @property
@@ -169,7 +181,7 @@ class Frontier(ReprByKind):
         several = [each.answer for each in self.rules if each.rule == "all limits" and each.answer is not None]
         return next(iter([*several, *answers]), None)
 
-    def ties_at(self, percentile: str) -> Ties:
+    def ties_at(self, percentile: str) -> LatencyTies:
         """Which latencies tie, by the band or by the measured jitter.
 
         Args:
@@ -180,7 +192,7 @@ class Frontier(ReprByKind):
         band = float(said) / 1000 if band is None and said is not None else band
         latency, system = measured.latency(percentile), measured.system
         if band is not None:
-            return Ties(np.abs(latency[:, None] - latency) > band + rounding(band), "band_ms", band)
+            return LatencyTies(np.abs(latency[:, None] - latency) > band + rounding(band), "band_ms", band)
         own = np.full(len(measured.systems), np.nan)
         own[system] = latency
         logs = log_percentiles(measured.totals, PERCENTILES[percentile])
@@ -188,7 +200,9 @@ class Frontier(ReprByKind):
         pairs = bounds[np.triu_indices(len(bounds), 1)]
         known = pairs[np.isfinite(pairs)]
         ratio = float(np.exp(np.median(known))) if len(known) else None
-        return Ties(apart[np.ix_(system, system)], "jitter" if np.isfinite(bounds).any() else "none", None, ratio)
+        return LatencyTies(
+            apart[np.ix_(system, system)], "jitter" if np.isfinite(bounds).any() else "none", None, ratio
+        )
 
     def _frontier(self, qualities: Floats) -> Bools:
         """[configuration, resample] by value: resamples hold the noise that ties of measured values allow for."""
@@ -309,7 +323,7 @@ def _removed_by(found: Frontier, place: int) -> int | None:
     return int(max(those, key=lambda each: (found.on[each], np.nan_to_num(found.known.quality[each], nan=-np.inf))))
 
 
-def _rule(found: Frontier, choice: Choice) -> dict[str, Any]:
+def _rule(found: Frontier, choice: RuleChoice) -> dict[str, Any]:
     values, names = getattr(found.known, choice.seeks), [each["name"] for each in found.measured.configurations]
     removed = None if choice.answer is None else _removed_by(found, choice.answer)
     fitted = None
@@ -344,7 +358,7 @@ def _rule(found: Frontier, choice: Choice) -> dict[str, Any]:
     }
 
 
-def _equal(found: Frontier, choice: Choice) -> bool:
+def _equal(found: Frontier, choice: RuleChoice) -> bool:
     """Whether answer and runner-up never differ in what is sought, as two indexes that find the same."""
     if choice.answer is None or choice.runner_up is None:
         return False

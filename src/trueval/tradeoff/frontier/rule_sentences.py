@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from trueval.tradeoff.frontier.rules import COST, LATENCY, MOST_RESAMPLES, ORDER, QUALITY, Choice, Limits
+from trueval.tradeoff.frontier.rules import COST, LATENCY, MOST_RESAMPLES, ORDER, QUALITY, RuleChoice, RuleLimits
 
 # What decides a tie, where it is not "the smaller prompt" or the like.
 DECIDES: Final = {ORDER: "the order of the sweep decides", MOST_RESAMPLES: "most resamples decide"}
 SEEKS: Final = {QUALITY: "best quality", LATENCY: "least latency", COST: "least cost"}
 
 
-def of_limits(limits: Limits) -> str:
+def of_limits(limits: RuleLimits) -> str:
     """The limits as the end of a clause.
 
-    >>> of_limits(Limits(latency=0.5, cost=2.5)), of_limits(Limits())
+    >>> of_limits(RuleLimits(latency=0.5, cost=2.5)), of_limits(RuleLimits())
     (' with latency at most 500 ms and cost at most 2.5', '')
     """
     told = []
@@ -29,7 +29,7 @@ def of_limits(limits: Limits) -> str:
 
 
 def of_rule(
-    choice: Choice,
+    choice: RuleChoice,
     names: Sequence[str],
     *,
     level: float,
@@ -59,29 +59,29 @@ def of_rule(
     return f"{'; '.join([*parts, _against(choice, names, level, equal=equal)])}."
 
 
-def _none(choice: Choice, names: Sequence[str], sure: float) -> str:
+def _none(choice: RuleChoice, names: Sequence[str], sure: float) -> str:
     if choice.surest is None or choice.feasible_chance is None:
         return "no configuration is inside the limits."
     share = f"{names[choice.surest]} is in {choice.feasible_chance:.3f}"
     return f"no configuration is inside the limits in at least {sure:g} of the resamples; {share}."
 
 
-def _inside(choice: Choice) -> str:
+def _inside(choice: RuleChoice) -> str:
     """The share of resamples inside the limits, where these are of what resamples move."""
     if choice.feasible_chance is None or (choice.limits.latency is None and choice.limits.quality is None):
         return ""
     return f", inside in {choice.feasible_chance:.3f} of the resamples"
 
 
-def _tie(choice: Choice) -> str:
+def _tie(choice: RuleChoice) -> str:
     decides = DECIDES.get(str(choice.decided_by), "the {} decides").format(choice.decided_by)
     return f"{len(choice.within_noise)} configurations tie, and {decides}"
 
 
-def _against(choice: Choice, names: Sequence[str], level: float, *, equal: bool) -> str:
+def _against(choice: RuleChoice, names: Sequence[str], level: float, *, equal: bool) -> str:
     if choice.runner_up is None:
         alone = choice.feasible.sum() == 1
-        inside = "" if choice.limits == Limits() else " inside the limits"
+        inside = "" if choice.limits == RuleLimits() else " inside the limits"
         return f"nothing else is{inside or ' there'}" if alone else f"no other one{inside} is on the frontier"
     told = f"the runner-up is {names[choice.runner_up]}"
     if equal:

@@ -38,7 +38,7 @@ SAME_PROMPT: Final = 1.05
 LOWER: Final = {LATENCY: "lower latency", COST: "lower cost", QUALITY: "higher quality"}
 
 
-class Limits(NamedTuple):
+class RuleLimits(NamedTuple):
     """What a configuration must keep; None where it need not.
 
     Attributes:
@@ -76,7 +76,7 @@ class Target(NamedTuple):
     draws: Floats
 
 
-class Known(NamedTuple):
+class RuleInputs(NamedTuple):
     """What the rules look at.
 
     Attributes:
@@ -100,7 +100,7 @@ class Known(NamedTuple):
     sure: float = 0.5
 
 
-class Choice(NamedTuple):
+class RuleChoice(NamedTuple):
     """What a rule chose.
 
     Attributes:
@@ -123,7 +123,7 @@ class Choice(NamedTuple):
 
     rule: str
     seeks: str
-    limits: Limits
+    limits: RuleLimits
     feasible: Bools
     answer: int | None = None
     runner_up: int | None = None
@@ -136,7 +136,7 @@ class Choice(NamedTuple):
     k: int | None = None
 
 
-def apply_rules(known: Known, limits: Limits, panels: Sequence[Panel] | None = None) -> Iterator[Choice]:
+def apply_rules(known: RuleInputs, limits: RuleLimits, panels: Sequence[Panel] | None = None) -> Iterator[RuleChoice]:
     """Every rule whose limit is given, all limits together where there are several, and the best quality without any.
 
     Args:
@@ -151,22 +151,22 @@ def apply_rules(known: Known, limits: Limits, panels: Sequence[Panel] | None = N
             yield choose(known, rule, seeks, own, panel)
 
 
-def _asked(known: Known, limits: Limits) -> Iterator[tuple[str, str, Limits]]:
+def _asked(known: RuleInputs, limits: RuleLimits) -> Iterator[tuple[str, str, RuleLimits]]:
     """Name, what is sought, and limits of each rule."""
     if limits.latency is not None:
-        yield "latency-bound", QUALITY, Limits(latency=limits.latency)
+        yield "latency-bound", QUALITY, RuleLimits(latency=limits.latency)
     if limits.cost is not None:
-        yield "cost-bound", QUALITY, Limits(cost=limits.cost)
+        yield "cost-bound", QUALITY, RuleLimits(cost=limits.cost)
     if limits.quality is not None:
         for seeks in (LATENCY, COST):
             if seeks in known.points.known:
-                yield "quality-bound", seeks, Limits(quality=limits.quality, measure=limits.measure)
+                yield "quality-bound", seeks, RuleLimits(quality=limits.quality, measure=limits.measure)
     if sum(each is not None for each in limits[:3]) > 1:
         yield "all limits", QUALITY, limits
-    yield "best quality", QUALITY, Limits()
+    yield "best quality", QUALITY, RuleLimits()
 
 
-def choose(known: Known, rule: str, seeks: str, limits: Limits, panel: Panel | None = None) -> Choice:
+def choose(known: RuleInputs, rule: str, seeks: str, limits: RuleLimits, panel: Panel | None = None) -> RuleChoice:
     """Choose one configuration.
 
     Args:
@@ -178,8 +178,8 @@ def choose(known: Known, rule: str, seeks: str, limits: Limits, panel: Panel | N
 
     Example:
         >>> points = Objectives(np.array([1.0, 2.0]), np.array([0.1, 0.4]), np.array([0.6, 0.7]))
-        >>> known = Known(points, None, np.array([500.0, 5000.0]))
-        >>> [choose(known, "latency-bound", "quality", Limits(latency=limit)).answer for limit in (0.5, 0.2, 0.05)]
+        >>> known = RuleInputs(points, None, np.array([500.0, 5000.0]))
+        >>> [choose(known, "latency-bound", "quality", RuleLimits(latency=limit)).answer for limit in (0.5, 0.2, 0.05)]
         [1, 0, None]
     """
     worth = _worth(known.points, seeks)
@@ -192,10 +192,10 @@ def choose(known: Known, rule: str, seeks: str, limits: Limits, panel: Panel | N
     if not feasible.any():
         surest = None if chances is None or not inside.any() else int(np.where(inside, chances, -1.0).argmax())
         chance = None if surest is None or chances is None else float(chances[surest])
-        return Choice(rule, seeks, limits, feasible, surest=surest, feasible_chance=chance, k=k)
+        return RuleChoice(rule, seeks, limits, feasible, surest=surest, feasible_chance=chance, k=k)
     found = _first(known, seeks, feasible)
     sure = None if chances is None else float(chances[found.answer])
-    return Choice(rule, seeks, limits, feasible, feasible_chance=sure, k=k, **found._asdict())
+    return RuleChoice(rule, seeks, limits, feasible, feasible_chance=sure, k=k, **found._asdict())
 
 
 class _Found(NamedTuple):
@@ -209,7 +209,7 @@ class _Found(NamedTuple):
     decided_by: str
 
 
-def _first(known: Known, seeks: str, feasible: Bools) -> _Found:
+def _first(known: RuleInputs, seeks: str, feasible: Bools) -> _Found:
     """The first of the frontier of those that are feasible."""
     apart = None if known.apart is None else known.apart[np.ix_(feasible, feasible)]
     there = on_frontier(known.points.select(feasible), rule=known.rule, apart=apart)
@@ -233,7 +233,7 @@ def _worth(points: Objectives, seeks: str) -> Floats:
     return values if seeks == QUALITY else -values
 
 
-def _inside(points: Objectives, target: Floats | None, limits: Limits) -> Bools:
+def _inside(points: Objectives, target: Floats | None, limits: RuleLimits) -> Bools:
     """[configuration], or [configuration, resample], inside all limits; what equals one but for rounding is."""
     found = np.ones((len(points.cost), *[1] * (points.quality.ndim - 1)), dtype=bool)
     if limits.latency is not None:
@@ -247,9 +247,9 @@ def _inside(points: Objectives, target: Floats | None, limits: Limits) -> Bools:
     return inside
 
 
-def _chances(known: Known, limits: Limits, some: Bools) -> Floats | None:
+def _chances(known: RuleInputs, limits: RuleLimits, some: Bools) -> Floats | None:
     """[configuration] share of the resamples inside the limits, of some configurations; 0 of others; None: no limit."""
-    if known.draws is None or limits == Limits():
+    if known.draws is None or limits == RuleLimits():
         return None
     found = np.zeros(len(some))
     target = None if known.target is None else known.target.draws[some]
@@ -257,7 +257,7 @@ def _chances(known: Known, limits: Limits, some: Bools) -> Floats | None:
     return found
 
 
-def _keys(known: Known, seeks: str) -> list[tuple[float, ...]]:
+def _keys(known: RuleInputs, seeks: str) -> list[tuple[float, ...]]:
     """What decides ties, less of each first: the prompt, what is sought, and the other two; unknown ones last."""
     order = {
         QUALITY: (-known.points.quality, known.points.cost, known.points.latency),
@@ -268,7 +268,7 @@ def _keys(known: Known, seeks: str) -> list[tuple[float, ...]]:
     return [(*map(float, row), place) for place, row in enumerate(np.stack(columns, axis=1))]
 
 
-def _smallest(known: Known, within: tuple[int, ...], keys: list[tuple[float, ...]]) -> list[int]:
+def _smallest(known: RuleInputs, within: tuple[int, ...], keys: list[tuple[float, ...]]) -> list[int]:
     """Those whose prompts are of the size of the smallest one, in the order of what else decides ties."""
     sizes = np.nan_to_num(known.prompt, nan=np.inf)
     most = SAME_PROMPT * min(sizes[place] for place in within)
@@ -289,7 +289,7 @@ def _decided(
     return next(name for name, one, other in both if one != other)
 
 
-def _separated(known: Known, seeks: str, best: int, other: int) -> bool:
+def _separated(known: RuleInputs, seeks: str, best: int, other: int) -> bool:
     """Whether the best one does not tie with another in what is sought."""
     worth, share = _worth(known.points, seeks), _share(known, seeks, best, other)
     if seeks == QUALITY and share is not None:
@@ -298,7 +298,7 @@ def _separated(known: Known, seeks: str, best: int, other: int) -> bool:
     return bool(worth[best] > worth[other]) and differ and (share is None or share >= 0.5)
 
 
-def _share(known: Known, seeks: str, one: int, other: int) -> float | None:
+def _share(known: RuleInputs, seeks: str, one: int, other: int) -> float | None:
     """Share of the resamples in which one is better than another, equal ones counted half; None of costs."""
     if known.draws is None or seeks == COST:
         return None

@@ -16,7 +16,7 @@ from trueval.numerics import or_null
 Floats = NDArray[np.float64]
 
 
-class Estimated(NamedTuple):
+class MeanEstimate(NamedTuple):
     """A mean over queries and the interval of the mean of the population that they were drawn from.
 
     Attributes:
@@ -66,7 +66,7 @@ class Bootstrap:
         if self.resamples < 1:
             raise PolicyError(f"resamples must be an integer >= 1. Got {self.resamples!r}.")
 
-    def mean(self, values: Floats) -> Estimated:
+    def mean(self, values: Floats) -> MeanEstimate:
         """The mean of a measure.
 
         Args:
@@ -74,7 +74,7 @@ class Bootstrap:
         """
         return self.change(values, np.zeros(len(values)))
 
-    def change(self, values: Floats, before: Floats) -> Estimated:
+    def change(self, values: Floats, before: Floats) -> MeanEstimate:
         """The mean of values - before, paired over queries.
 
         Args:
@@ -84,7 +84,7 @@ class Bootstrap:
         known = ~(np.isnan(values) | np.isnan(before))
         columns = np.stack([values[known], before[known]], axis=1)
         if not len(columns):
-            return Estimated(np.nan, np.nan, np.nan, 0)
+            return MeanEstimate(np.nan, np.nan, np.nan, 0)
         found = bootstrap_intervals(
             columns,
             np.zeros_like(columns),
@@ -96,4 +96,4 @@ class Bootstrap:
             threads=thread_count(self.threads),
         )
         low, high = found.expected[0].tolist()
-        return Estimated(float((columns[:, 0] - columns[:, 1]).mean()), low, high, len(columns))
+        return MeanEstimate(float((columns[:, 0] - columns[:, 1]).mean()), low, high, len(columns))

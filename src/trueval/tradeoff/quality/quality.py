@@ -33,7 +33,7 @@ from trueval.rag.unjudged import as_judged, grade_unjudged
 from trueval.run import Run
 from trueval.standings.counting import counter
 from trueval.standings.standings import Floats
-from trueval.tradeoff.config.plan import Measuring
+from trueval.tradeoff.config.plan import QualitySettings
 
 # Values from which threads save more than they cost.
 WORTH_THREADS: Final = 50_000
@@ -79,7 +79,7 @@ class Ceiling(NamedTuple):
         }
 
 
-class Quality(NamedTuple):
+class ContextQuality(NamedTuple):
     """What a run is worth with K contexts.
 
     Attributes:
@@ -110,7 +110,7 @@ class Quality(NamedTuple):
         }
 
 
-class Qualities(NamedTuple):
+class RunQuality(NamedTuple):
     """What a run is worth.
 
     Attributes:
@@ -121,7 +121,7 @@ class Qualities(NamedTuple):
         notes: one-line remarks.
     """
 
-    at: tuple[Quality, ...]
+    at: tuple[ContextQuality, ...]
     rows: pl.DataFrame
     names: tuple[tuple[str, ...], ...]
     ties: Mapping[str, Any]
@@ -129,8 +129,8 @@ class Qualities(NamedTuple):
 
 
 def qualities_of(
-    run: Run, judgments: Judgments, contexts: Sequence[int], measuring: Measuring, *, pool: int
-) -> Qualities:
+    run: Run, judgments: Judgments, contexts: Sequence[int], measuring: QualitySettings, *, pool: int
+) -> RunQuality:
     """Measure a run at every K.
 
     Args:
@@ -146,7 +146,7 @@ def qualities_of(
     >>> from trueval.policy.policy import Policy
     >>> run = Run.from_dict({"q": {"a": 3.0, "b": 2.0, "c": 1.0}, "r": {"a": 1.0}})
     >>> judgments = Judgments.from_dict({"q": {"b": 5, "z": 5}, "r": {"a": 5}})
-    >>> measuring = Measuring(("RA-nWG@K",), None, None, None, Policy(), 0.95, 100, 0)
+    >>> measuring = QualitySettings(("RA-nWG@K",), None, None, None, Policy(), 0.95, 100, 0)
     >>> one, two = qualities_of(run, judgments, [1, 2], measuring, pool=3).at
     >>> one.measures["RA-nWG@1"]["expected"], one.ceiling.PROC, one.judged, two.measures["RA-nWG@2"]["expected"]
     (0.5, 1.0, 0.5, 0.75)
@@ -164,7 +164,7 @@ def qualities_of(
     rows = _rows(scores, _once([each for some in kept for each in some]))
     ties = {**scores.ties._asdict(), "cut_queries": list(scores.ties.cut_queries)}
     notes = (*scores.notes, *_cut_notes(cut, [str(each) for k in contexts for each in asked[k]]))
-    return Qualities(at, rows, tuple(tuple(map(str, each)) for each in kept), ties, notes)
+    return RunQuality(at, rows, tuple(tuple(map(str, each)) for each in kept), ties, notes)
 
 
 def _cut_notes(cut: Sequence[str], asked: Sequence[str]) -> tuple[str, ...]:
@@ -192,7 +192,7 @@ def within_range(name: str, ends: tuple[float, float]) -> tuple[float, float]:
 
 
 def _scores(
-    run: Run, judgments: Judgments, every: list[Measure], open_ones: list[Measure], measuring: Measuring
+    run: Run, judgments: Judgments, every: list[Measure], open_ones: list[Measure], measuring: QualitySettings
 ) -> tuple[Scores, Scores]:
     """The scores by judgments with the unjudged graded, and what is asked of the judgments as they are."""
     with warnings.catch_warnings():
@@ -235,7 +235,7 @@ def _at(
     scores: Scores,
     raw: Scores,
     ends: Mapping[Measure, tuple[float, float]],
-) -> Quality:
+) -> ContextQuality:
     measures = {}
     for measure in asked:
         low, high = (or_null(end) for end in ends[measure])
@@ -244,7 +244,7 @@ def _at(
     bound = _open(asked[0], k)[1:]
     highest = or_null(raw.mean(bound[0]).expected) if bound else None
     ceiling = _ceiling(asked[0], ceilings, scores) if ceilings else None
-    return Quality(k, measures, str(asked[0]), ceiling, raw.mean(f"Judged@{k}").expected, highest)
+    return ContextQuality(k, measures, str(asked[0]), ceiling, raw.mean(f"Judged@{k}").expected, highest)
 
 
 def _ceiling(quality: Measure, ceilings: Sequence[Measure], scores: Scores) -> Ceiling:
@@ -255,7 +255,7 @@ def _ceiling(quality: Measure, ceilings: Sequence[Measure], scores: Scores) -> C
     return Ceiling(str(ceilings[0]), best, own, scores.mean(ceilings[1]).expected, int(both.sum()))
 
 
-def intervals_of(scores: Scores, measuring: Measuring) -> dict[Measure, tuple[float, float]]:
+def intervals_of(scores: Scores, measuring: QualitySettings) -> dict[Measure, tuple[float, float]]:
     """Ends of the interval of the mean of each measure, over its queries; NaN of fewer than two, or a geometric mean.
 
     Args:
@@ -270,7 +270,7 @@ def intervals_of(scores: Scores, measuring: Measuring) -> dict[Measure, tuple[fl
     }
 
 
-def mean_intervals(values: Floats, measuring: Measuring) -> Floats:
+def mean_intervals(values: Floats, measuring: QualitySettings) -> Floats:
     """[column, 2] ends of the bootstrap interval of the mean of each column over the queries that it has.
 
     Args:
@@ -278,7 +278,8 @@ def mean_intervals(values: Floats, measuring: Measuring) -> Floats:
         measuring: level, resamples and seed.
 
     >>> from trueval.policy.policy import Policy
-    >>> mean_intervals(np.full((9, 1), 0.5), Measuring(("AP",), None, None, None, Policy(), 0.95, 100, 0)).tolist()
+    >>> settings = QualitySettings(("AP",), None, None, None, Policy(), 0.95, 100, 0)
+    >>> mean_intervals(np.full((9, 1), 0.5), settings).tolist()
     [[0.5, 0.5]]
     """
     ends = np.full((values.shape[1], 2), np.nan)

@@ -16,7 +16,7 @@ from trueval.run import Run
 from trueval.tradeoff.quality.changes import Floats
 
 
-class Worth(NamedTuple):
+class QueryScores(NamedTuple):
     """What a run is worth.
 
     Attributes:
@@ -38,7 +38,7 @@ class Worth(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class QualityMeasures:
     """How runs over a collection are measured.
 
     Attributes:
@@ -61,7 +61,7 @@ class Judged:
         measures: Measures,
         policy: Policy | None = None,
         unjudged: float | None = None,
-    ) -> Judged:
+    ) -> QualityMeasures:
         """By the judgments of the queries that a collection has, such as a sample: the others were not asked.
 
         Raises:
@@ -70,7 +70,7 @@ class Judged:
         kept = replace(collection, judgments=judgments).restricted(collection.queries).graded
         return cls(kept, measures, policy, unjudged)
 
-    def worth(self, run: Run) -> Worth:
+    def worth(self, run: Run) -> QueryScores:
         """Measure a run; remarks are kept, not told.
 
         Args:
@@ -82,4 +82,4 @@ class Judged:
             scores = evaluate(run, filled, self.measures, policy=self.policy)
         values = {str(measure): scores.expected[:, column] for column, measure in enumerate(scores.measures)}
         lower = frozenset(str(measure) for measure in scores.measures if measure.better == "lower")
-        return Worth(scores.query_ids, values, scores.notes, lower)
+        return QueryScores(scores.query_ids, values, scores.notes, lower)

@@ -39,7 +39,7 @@ PRIOR: Final = 5 << 32
 FOLDS: Final = 6 << 32
 
 
-class Qualities(NamedTuple):
+class QualityResamples(NamedTuple):
     """Resamples of the quality of each configuration.
 
     Attributes:
@@ -57,7 +57,7 @@ class Qualities(NamedTuple):
     shrunk: Shrunk
 
 
-class Means(NamedTuple):
+class MeanResamples(NamedTuple):
     """Plain resamples of means, of columns that differ.
 
     Attributes:
@@ -84,7 +84,7 @@ class Means(NamedTuple):
         return _of_all(self.values[:, None] + self.errors, self.same)
 
 
-def resample_means(values: Floats, variances: Floats, *, resamples: int, seed: int, threads: int = 1) -> Means:
+def resample_means(values: Floats, variances: Floats, *, resamples: int, seed: int, threads: int = 1) -> MeanResamples:
     """Resample queries, the same for all columns, and for all calls with as many queries and the same seed.
 
     Args:
@@ -119,12 +119,12 @@ def resample_means(values: Floats, variances: Floats, *, resamples: int, seed: i
     np.nan_to_num(errors, copy=False)
     errors *= _widened(counts)[:, None]
     residuals, ties = _residuals(values, variances, known, measured, counts)
-    return Means(measured, errors, first, same, residuals, ties, counts)
+    return MeanResamples(measured, errors, first, same, residuals, ties, counts)
 
 
 def draw_qualities(
     values: Floats, variances: Floats, features: Floats, *, resamples: int, seed: int, threads: int = 1
-) -> Qualities:
+) -> QualityResamples:
     """Resample queries, and draw true means.
 
     Args:
@@ -153,7 +153,9 @@ def draw_qualities(
     if not known.all():
         out = np.full((len(found.first), resamples), np.nan)
         out[usable] = shrunk.values
-    return Qualities(found.values[found.same], found.plain, _of_all(out, found.same), found.first[found.same], shrunk)
+    return QualityResamples(
+        found.values[found.same], found.plain, _of_all(out, found.same), found.first[found.same], shrunk
+    )
 
 
 def _of_all(rows: Floats, same: Ints) -> Floats:

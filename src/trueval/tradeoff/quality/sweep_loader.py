@@ -39,7 +39,7 @@ COLUMNS: Final = {
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class SweepArrays:
     """A sweep as arrays.
 
     Attributes:
@@ -141,7 +141,7 @@ def numbers(values: Any) -> Floats:
     return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
 
-def read_sweep(directory: str | Path) -> Measured:
+def read_sweep(directory: str | Path) -> SweepArrays:
     """Read what `trueval sweep` wrote.
 
     Args:
@@ -162,7 +162,7 @@ def read_sweep(directory: str | Path) -> Measured:
         totals = _totals(folder / SAMPLES, keys)
         lost = sum(here and bool(np.isnan(own).all()) for here, own in zip(timed, totals, strict=True))
         told = f"{lost} of {len(keys)} systems have no times in {SAMPLES}/: their latencies tie with all others."
-        found = Measured(result, digest, *values, totals, (told,) if lost else (), folder)
+        found = SweepArrays(result, digest, *values, totals, (told,) if lost else (), folder)
         _check_together(found, folder / QUERIES)
         # Everything that is looked at later is looked at once, while what is wrong can be said of the file.
         _ = found.prompt, found.contexts, [found.points(percentile) for percentile in PERCENTILES]
@@ -267,7 +267,7 @@ def _samples(file: Path) -> pl.DataFrame:
     return frame
 
 
-def _check_together(found: Measured, file: Path) -> None:
+def _check_together(found: SweepArrays, file: Path) -> None:
     """Refuses values of queries that do not have the means of the sweep.
 
     Raises:

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueval.errors import InputError, PolicyError
-from trueval.tradeoff.quality.changes import Bootstrap, Estimated
-from trueval.tradeoff.route.routing_policy import Either, Limit, Rule, Signal, rules_for
+from trueval.tradeoff.quality.changes import Bootstrap, MeanEstimate
+from trueval.tradeoff.route.routing_policy import AnySignalRule, RoutingLimit, RoutingRule, Signal, rules_for
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -55,9 +55,9 @@ class Router(NamedTuple):
     name: str
     share: float
     cost: float
-    quality: Estimated
+    quality: MeanEstimate
     thresholds: Mapping[str, float | None]
-    over: Mapping[str, Estimated]
+    over: Mapping[str, MeanEstimate]
 
     @property
     def beats_random(self) -> str:
@@ -76,7 +76,7 @@ class Router(NamedTuple):
         }
 
 
-class Point(NamedTuple):
+class BudgetPoint(NamedTuple):
     """The default rule under one budget.
 
     Attributes:
@@ -93,7 +93,7 @@ class Point(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Routing:
+class RoutingResult:
     """What it is worth to choose the number of candidates query by query.
 
     Attributes:
@@ -115,7 +115,7 @@ class Routing:
     measure: str
     depths: tuple[int, int]
     unit: str
-    limit: Limit
+    limit: RoutingLimit
     queries: int
     left_out: int
     folds: int
@@ -124,7 +124,7 @@ class Routing:
     constants: tuple[Router, Router]
     rules: tuple[Router, ...]
     oracles: tuple[Router, ...]
-    curve: tuple[Point, ...]
+    curve: tuple[BudgetPoint, ...]
 
     def __getitem__(self, rule: str) -> Router:
         """A router by its name."""
@@ -167,7 +167,7 @@ def learn_routing(
     repeats: int = REPEATS,
     curve: Sequence[float] = CURVE,
     bootstrap: Bootstrap | None = None,
-) -> Routing:
+) -> RoutingResult:
     """Choose thresholds on some queries, route others by them, and price that.
 
     The default is a budget: thresholds that give the best quality while at most this share of queries is escalated. A
@@ -204,7 +204,7 @@ def learn_routing(
     """
     given = _Given.checked(fewer, more, signals)
     costs = costs or (float(depths[0]), float(depths[1]))
-    limit = Limit.of(budget, price, costs[1] - costs[0])
+    limit = RoutingLimit.of(budget, price, costs[1] - costs[0])
     priced = _Priced(given, costs, bootstrap or Bootstrap())
     parts = partitions(len(given.gains), folds, repeats, rng)
     routers = tuple(
@@ -216,7 +216,7 @@ def learn_routing(
         )
         for rule in rules_for(signals)
     )
-    return Routing(
+    return RoutingResult(
         measure,
         depths,
         unit,
@@ -253,7 +253,9 @@ def partitions(queries: int, folds: int, repeats: int, rng: np.random.Generator)
     return [np.array_split(rng.permutation(queries), min(folds, queries)) for _ in range(repeats)]
 
 
-def routed(rule: Rule, needs: Floats, gains: Floats, limit: Limit, parts: Sequence[Sequence[Ints]]) -> Floats:
+def routed(
+    rule: RoutingRule, needs: Floats, gains: Floats, limit: RoutingLimit, parts: Sequence[Sequence[Ints]]
+) -> Floats:
     """[query] share of the repeats in which it is escalated, by thresholds chosen on the queries of other folds.
 
     Args:
@@ -348,21 +350,21 @@ class _Priced(NamedTuple):
         cost = self.costs[0] + share * (self.costs[1] - self.costs[0]) + signals
         return Router(name, share, cost, quality, thresholds or {}, over)
 
-    def point(self, budget: float, parts: Sequence[Sequence[Ints]]) -> Point:
+    def point(self, budget: float, parts: Sequence[Sequence[Ints]]) -> BudgetPoint:
         """The default rule under another budget."""
         given = self.given
-        shares = routed(Either(), given.needs, given.gains, Limit.of(budget, None, 0.0), parts)
+        shares = routed(AnySignalRule(), given.needs, given.gains, RoutingLimit.of(budget, None, 0.0), parts)
         fewer, share = float(given.fewer.mean()), float(shares.mean())
         quality = fewer + float((shares * given.gains).mean())
-        return Point(budget, share, quality, fewer + share * float(given.gains.mean()))
+        return BudgetPoint(budget, share, quality, fewer + share * float(given.gains.mean()))
 
 
-def _thresholds(rule: Rule, given: _Given, limit: Limit) -> dict[str, float | None]:
+def _thresholds(rule: RoutingRule, given: _Given, limit: RoutingLimit) -> dict[str, float | None]:
     """Those that all queries together choose: the ones to use."""
     return rule.fit(given.needs, given.gains, limit).thresholds(given.signals)
 
 
-def _oracles(priced: _Priced, limit: Limit) -> tuple[Router, ...]:
+def _oracles(priced: _Priced, limit: RoutingLimit) -> tuple[Router, ...]:
     """Who knows every gain: escalates where there is one, and the greatest of these within the budget."""
     gains = priced.given.gains
     worth = gains > limit.charge
@@ -375,7 +377,7 @@ def _oracles(priced: _Priced, limit: Limit) -> tuple[Router, ...]:
     return free, priced.router("oracle within the budget", within)
 
 
-def _verdict(change: Estimated) -> str:
+def _verdict(change: MeanEstimate) -> str:
     if change.low > 0:
         return "yes"
     return "no" if change.high < 0 else "cannot tell"

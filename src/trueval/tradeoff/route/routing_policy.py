@@ -57,7 +57,7 @@ class Signal:
         return (-need if self.low_is_hard else need) if np.isfinite(need) else None
 
 
-class Limit(NamedTuple):
+class RoutingLimit(NamedTuple):
     """What thresholds are chosen under.
 
     Attributes:
@@ -71,7 +71,7 @@ class Limit(NamedTuple):
     charge: float
 
     @classmethod
-    def of(cls, budget: float | None, price: float | None, dearer: float) -> Limit:
+    def of(cls, budget: float | None, price: float | None, dearer: float) -> RoutingLimit:
         """Check them.
 
         Args:
@@ -98,7 +98,7 @@ class Limit(NamedTuple):
         return queries if self.budget is None else int(self.budget * queries + 1e-9)
 
 
-class Fitted(ABC):
+class FittedRule(ABC):
     """A rule with its thresholds."""
 
     @abstractmethod
@@ -115,7 +115,7 @@ class Fitted(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class AnyOf(Fitted):
+class AnyOf(FittedRule):
     """Escalates where any signal reaches its threshold.
 
     Attributes:
@@ -135,7 +135,7 @@ class AnyOf(Fitted):
 
 
 @dataclass(frozen=True, eq=False)
-class Predicted(Fitted):
+class PredictedGainRule(FittedRule):
     """Escalates where the predicted gain reaches a threshold.
 
     Attributes:
@@ -165,7 +165,7 @@ class Predicted(Fitted):
         return {**weights, "constant": self.constant, "least predicted gain": least}
 
 
-class Rule(ABC):
+class RoutingRule(ABC):
     """A way to route that learns its thresholds from queries whose gain is known.
 
     Attributes:
@@ -183,7 +183,7 @@ class Rule(ABC):
         return sum(each.cost for each in signals)
 
     @abstractmethod
-    def fit(self, needs: Floats, gains: Floats, limit: Limit) -> Fitted:
+    def fit(self, needs: Floats, gains: Floats, limit: RoutingLimit) -> FittedRule:
         """Choose thresholds.
 
         Args:
@@ -194,7 +194,7 @@ class Rule(ABC):
 
 
 @dataclass(frozen=True)
-class One(Rule):
+class SingleSignalRule(RoutingRule):
     """One signal alone.
 
     Attributes:
@@ -209,7 +209,7 @@ class One(Rule):
         """That of its one signal."""
         return signals[self.place].cost
 
-    def fit(self, needs: Floats, gains: Floats, limit: Limit) -> AnyOf:
+    def fit(self, needs: Floats, gains: Floats, limit: RoutingLimit) -> AnyOf:
         """Choose its threshold; the other signals are not used."""
         least = np.full(needs.shape[1], np.inf)
         least[self.place] = best_threshold(needs[:, self.place], gains, limit)
@@ -217,12 +217,12 @@ class One(Rule):
 
 
 @dataclass(frozen=True)
-class Either(Rule):
+class AnySignalRule(RoutingRule):
     """Any signal says so: thresholds of all signals are chosen together, from some quantiles of each."""
 
     name: str = "either"
 
-    def fit(self, needs: Floats, gains: Floats, limit: Limit) -> AnyOf:
+    def fit(self, needs: Floats, gains: Floats, limit: RoutingLimit) -> AnyOf:
         """Choose the thresholds."""
         queries, signals = needs.shape
         most = limit.most(queries)
@@ -239,12 +239,12 @@ class Either(Rule):
 
 
 @dataclass(frozen=True)
-class Linear(Rule):
+class Linear(RoutingRule):
     """The gain predicted from all signals by ridge regression on standardized signals."""
 
     name: str = "linear"
 
-    def fit(self, needs: Floats, gains: Floats, limit: Limit) -> Predicted:
+    def fit(self, needs: Floats, gains: Floats, limit: RoutingLimit) -> PredictedGainRule:
         """Choose weights, then the threshold."""
         middle, spread = needs.mean(axis=0), needs.std(axis=0)
         spread = np.where(spread > 0, spread, 1.0)
@@ -252,17 +252,17 @@ class Linear(Rule):
         squares = standard.T @ standard + RIDGE * np.eye(needs.shape[1])
         weights = np.linalg.solve(squares, standard.T @ (gains - gains.mean())) / spread
         constant = float(gains.mean() - middle @ weights)
-        drafted = Predicted(weights, constant, np.inf)
-        return Predicted(weights, constant, best_threshold(drafted.gains(needs), gains, limit))
+        drafted = PredictedGainRule(weights, constant, np.inf)
+        return PredictedGainRule(weights, constant, best_threshold(drafted.gains(needs), gains, limit))
 
 
-def rules_for(signals: Sequence[Signal]) -> tuple[Rule, ...]:
+def rules_for(signals: Sequence[Signal]) -> tuple[RoutingRule, ...]:
     """The rules that some signals allow: "either" and "linear", and where there are several, each alone."""
-    alone = tuple(One(each.name, place) for place, each in enumerate(signals)) if len(signals) > 1 else ()
-    return (Either(), *alone, Linear())
+    alone = tuple(SingleSignalRule(each.name, place) for place, each in enumerate(signals)) if len(signals) > 1 else ()
+    return (AnySignalRule(), *alone, Linear())
 
 
-def best_threshold(need: Floats, gains: Floats, limit: Limit) -> float:
+def best_threshold(need: Floats, gains: Floats, limit: RoutingLimit) -> float:
     """The need from which queries are escalated.
 
     It is in the middle between two queries, -inf for all of them and inf for none.
@@ -272,9 +272,9 @@ def best_threshold(need: Floats, gains: Floats, limit: Limit) -> float:
         gains: [query].
         limit: what escalations are chosen under.
 
-    >>> best_threshold(np.array([3.0, 2.0, 1.0]), np.array([0.5, 0.1, -0.2]), Limit.of(1.0, None, 50))
+    >>> best_threshold(np.array([3.0, 2.0, 1.0]), np.array([0.5, 0.1, -0.2]), RoutingLimit.of(1.0, None, 50))
     1.5
-    >>> best_threshold(np.array([3.0, 2.0, 1.0]), np.array([0.5, 0.1, -0.2]), Limit.of(0.4, None, 50))
+    >>> best_threshold(np.array([3.0, 2.0, 1.0]), np.array([0.5, 0.1, -0.2]), RoutingLimit.of(0.4, None, 50))
     2.5
     """
     order = np.argsort(-need, kind="stable")

@@ -20,14 +20,14 @@ from trueval.retrieval.indexes.index import read_spec
 from trueval.retrieval.pipeline.cache_keys import key_of
 from trueval.retrieval.pipeline.stage_resources import Begin
 from trueval.tradeoff.config.grid import System
-from trueval.tradeoff.config.plan import Measuring, Plan
-from trueval.tradeoff.config.sweep_inputs import Inputs
+from trueval.tradeoff.config.plan import QualitySettings, SweepPlan
+from trueval.tradeoff.config.sweep_inputs import SweepInputs
 from trueval.tradeoff.diagnosis.loss_decomposition import climb
-from trueval.tradeoff.diagnosis.query_performance_predictors import Noise, route_pipeline
+from trueval.tradeoff.diagnosis.query_performance_predictors import QueryNoise, route_pipeline
 from trueval.tradeoff.diagnosis.tune import tune
 from trueval.tradeoff.quality.changes import Bootstrap
 from trueval.tradeoff.runner.system_builder import one_line
-from trueval.tradeoff.runner.system_store import KEY_LENGTH, Store, write_json
+from trueval.tradeoff.runner.system_store import KEY_LENGTH, SystemStore, write_json
 from trueval.version import __version__
 
 _log = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ FORMAT: Final = 1
 LADDERS: Final = ("dense+rerank", "dense", "hybrid+rerank", "hybrid")
 
 
-class Derived(NamedTuple):
+class AnalysisResults(NamedTuple):
     """What is derived from systems.
 
     Attributes:
@@ -56,7 +56,7 @@ class Derived(NamedTuple):
     notes: tuple[str, ...]
 
 
-class Known(NamedTuple):
+class FinishedSystem(NamedTuple):
     """A system that is done.
 
     Attributes:
@@ -68,7 +68,7 @@ class Known(NamedTuple):
     key: str
 
 
-def routed_system(plan: Plan) -> System | None:
+def routed_system(plan: SweepPlan) -> System | None:
     """The system whose candidates are reranked to more than one depth; None where the plan does not ask.
 
     Its depth is the greatest of [route], so that one pass of the reranker serves all.
@@ -84,17 +84,17 @@ def routed_system(plan: Plan) -> System | None:
     return System(f"{first.name}, routed", first.method, first.rewrite, settings, first.contexts, first.values)
 
 
-def chatter_of(plan: Plan) -> Noise | None:
+def chatter_of(plan: SweepPlan) -> QueryNoise | None:
     """The chatter whose drop is a signal of [route]; None where the plan does not ask.
 
     Args:
         plan: of the sweep.
     """
     table = plan.tables.get("route", {"drop": False})
-    return Noise(table["level"], table["language"], plan.measuring.seed) if table["drop"] else None
+    return QueryNoise(table["level"], table["language"], plan.measuring.seed) if table["drop"] else None
 
 
-class Deriver:
+class Analyses:
     """Derives what a plan asks for.
 
     Args:
@@ -107,7 +107,13 @@ class Deriver:
     """
 
     def __init__(
-        self, plan: Plan, inputs: Inputs, cache: Path, store: Store, begin: Begin, account: Account | None = None
+        self,
+        plan: SweepPlan,
+        inputs: SweepInputs,
+        cache: Path,
+        store: SystemStore,
+        begin: Begin,
+        account: Account | None = None,
     ) -> None:
         self.plan, self.inputs, self.cache, self.store, self.begin = plan, inputs, cache, store, begin
         self.account = account
@@ -116,7 +122,7 @@ class Deriver:
         measuring = plan.measuring
         self.bootstrap = Bootstrap(measuring.level, measuring.resamples, measuring.seed)
 
-    def derive(self, systems: Sequence[Known]) -> Derived:
+    def derive(self, systems: Sequence[FinishedSystem]) -> AnalysisResults:
         """Ladders, tuned graphs and routing.
 
         Args:
@@ -130,8 +136,8 @@ class Deriver:
         first = next((each for each in systems if each.system.reranks), None)
         route = None
         if routed is not None and first is not None:
-            route = self._kept("route", Known(routed, first.key), self._route)
-        return Derived(_found(ladder), _found(tuned), route, tuple(self.notes))
+            route = self._kept("route", FinishedSystem(routed, first.key), self._route)
+        return AnalysisResults(_found(ladder), _found(tuned), route, tuple(self.notes))
 
     def _ladder(self, system: System) -> dict[str, Any]:
         return climb(
@@ -159,7 +165,7 @@ class Deriver:
         return {"name": system.name, **found.to_dict()}
 
     def _common(self, system: System) -> dict[str, Any]:
-        measuring: Measuring = self.plan.measuring
+        measuring: QualitySettings = self.plan.measuring
         return {
             "collection": self.inputs.collections[system.rewrite],
             "settings": system.settings,
@@ -170,7 +176,9 @@ class Deriver:
             "begin": lambda stage: self.begin(f"{system.name}: {stage}"),
         }
 
-    def _kept(self, what: str, known: Known, make: Callable[[System], dict[str, Any]]) -> dict[str, Any] | None:
+    def _kept(
+        self, what: str, known: FinishedSystem, make: Callable[[System], dict[str, Any]]
+    ) -> dict[str, Any] | None:
         """What was derived before from the same, or is derived now; None where it cannot be."""
         file = self._file(what, known)
         try:
@@ -187,7 +195,7 @@ class Deriver:
             return None
         return found
 
-    def _file(self, what: str, known: Known) -> Path | None:
+    def _file(self, what: str, known: FinishedSystem) -> Path | None:
         if self.store.folder is None:
             return None
         measuring = self.plan.measuring
@@ -206,9 +214,9 @@ class Deriver:
         return self.store.folder / DERIVED / f"{what}-{key_of(what, decides)[:KEY_LENGTH]}.json"
 
 
-def _by_search(systems: Sequence[Known]) -> list[Known]:
+def _by_search(systems: Sequence[FinishedSystem]) -> list[FinishedSystem]:
     """One system for each way to search vectors alone, in the order of the first of each."""
-    found: dict[str, Known] = {}
+    found: dict[str, FinishedSystem] = {}
     for each in systems:
         settings = each.system.settings
         if "embed" not in settings:

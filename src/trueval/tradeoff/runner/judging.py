@@ -24,11 +24,11 @@ from trueval.collection import Collection
 from trueval.errors import InputError, PolicyError
 from trueval.files.atomic_files import write_whole
 from trueval.golden.build.build import opened_account
-from trueval.golden.build.build_estimate import SAMPLED, Estimate, estimate_stage, longest
+from trueval.golden.build.build_estimate import SAMPLED, TaskEstimate, estimate_stage, longest
 from trueval.golden.build.golden_plan import JudgePlan
-from trueval.golden.build.grade import Grading, questions_of
+from trueval.golden.build.grade import GradingSettings, questions_of
 from trueval.golden.build.judge_choice import make_judge
-from trueval.golden.build.on_demand import Demand, Extended, demand, extend, refuse_other_scale
+from trueval.golden.build.on_demand import ExtendedJudgments, UnjudgedPool, demand, extend, refuse_other_scale
 from trueval.golden.build.rounds import rng_of
 from trueval.golden.build.stage_files import lines_of
 from trueval.golden.judge.concurrent_questions import Step
@@ -39,17 +39,17 @@ from trueval.models.hosted.account import Account
 from trueval.retrieval.fusion.ranked_lists import listed
 from trueval.run import Run
 from trueval.tradeoff.config.grid import System
-from trueval.tradeoff.config.plan import Plan
-from trueval.tradeoff.config.sweep_inputs import Inputs
+from trueval.tradeoff.config.plan import SweepPlan
+from trueval.tradeoff.config.sweep_inputs import SweepInputs
 from trueval.tradeoff.runner.model_tasks import JUDGED as TO_JUDGE
-from trueval.tradeoff.runner.model_tasks import Task
-from trueval.tradeoff.runner.system_builder import Made
-from trueval.tradeoff.runner.system_store import Store
+from trueval.tradeoff.runner.model_tasks import ModelTask
+from trueval.tradeoff.runner.system_builder import BuiltSystem
+from trueval.tradeoff.runner.system_store import SystemStore
 
 LEDGER, CALLS, JUDGED, LABELS = "judge.sqlite", "judge-calls.jsonl", "judged.trec", "judged.labels.jsonl"
 
 
-class Waiting(NamedTuple):
+class WaitingSystem(NamedTuple):
     """A system that is made, and measured when its documents are judged.
 
     Attributes:
@@ -63,7 +63,7 @@ class Waiting(NamedTuple):
     cached: bool
 
 
-class Labelled(NamedTuple):
+class JudgedLabels(NamedTuple):
     """What a judge added.
 
     Attributes:
@@ -72,13 +72,13 @@ class Labelled(NamedTuple):
         notes: one-line remarks.
     """
 
-    inputs: Inputs
+    inputs: SweepInputs
     about: Mapping[str, Any]
     notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Judging:
+class OnDemandJudging:
     """Gathers what the systems of a sweep found, and has a judge label what nobody judged.
 
     Attributes:
@@ -91,16 +91,18 @@ class Judging:
         firsts: the first documents of each.
     """
 
-    plan: Plan
-    inputs: Inputs
+    plan: SweepPlan
+    inputs: SweepInputs
     out: Path
     asked: Judge
     account: Account
-    waiting: list[Waiting] = field(default_factory=list)
+    waiting: list[WaitingSystem] = field(default_factory=list)
     firsts: list[Run] = field(default_factory=list)
 
     @classmethod
-    def of(cls, plan: Plan, inputs: Inputs, out: Path | None, within: Account | None = None) -> Judging:
+    def of(
+        cls, plan: SweepPlan, inputs: SweepInputs, out: Path | None, within: Account | None = None
+    ) -> OnDemandJudging:
         """Check all that can be before any work.
 
         Args:
@@ -120,16 +122,16 @@ class Judging:
         account.within = within
         return cls(plan, inputs, out, make_judge(judge_of(plan), inputs.as_asked, account), account)
 
-    def add(self, made: Made) -> None:
+    def add(self, made: BuiltSystem) -> None:
         """Take the first documents of a system; its run is not kept in memory.
 
         Args:
             made: with its run.
         """
-        self.waiting.append(Waiting(made.system, made.key, made.cached))
+        self.waiting.append(WaitingSystem(made.system, made.key, made.cached))
         self.firsts.append(first_places(made.run, depth_of(self.plan)))
 
-    def read(self, waiting: Waiting, store: Store) -> Made:
+    def read(self, waiting: WaitingSystem, store: SystemStore) -> BuiltSystem:
         """A system as it was made.
 
         Args:
@@ -142,9 +144,9 @@ class Judging:
         kept = store.read(waiting.key)
         if kept is None:
             raise InputError(f"{store.about(waiting.key)} is gone. Run the same command again.")
-        return Made(waiting.system, waiting.key, *kept, cached=waiting.cached)
+        return BuiltSystem(waiting.system, waiting.key, *kept, cached=waiting.cached)
 
-    def judge(self, step: Step | None = None) -> Labelled:
+    def judge(self, step: Step | None = None) -> JudgedLabels:
         """Have the judge label what nobody judged.
 
         Args:
@@ -154,7 +156,7 @@ class Judging:
             InputError: the judge cannot be asked, or the money is spent; systems and answers are kept.
         """
         if not self.firsts:
-            return Labelled(self.inputs, {}, ())
+            return JudgedLabels(self.inputs, {}, ())
         depth, how = depth_of(self.plan), judge_of(self.plan)
         wanted = demand(self.inputs.judgments, self.firsts, self.inputs.as_asked, depth)
         self.out.mkdir(parents=True, exist_ok=True)
@@ -175,7 +177,7 @@ class Judging:
         write_whole(self.out / LABELS, lines_of(found.labels))
         return self._labelled(wanted, found, depth)
 
-    def _labelled(self, wanted: Demand, found: Extended, depth: int) -> Labelled:
+    def _labelled(self, wanted: UnjudgedPool, found: ExtendedJudgments, depth: int) -> JudgedLabels:
         lacking = int(found.graded.grades["grade"].null_count())
         about = {
             "name": self.asked.name,
@@ -195,10 +197,10 @@ class Judging:
             )
         if lacking:
             notes.append(f"{lacking} documents got no valid label and stay unjudged.")
-        return Labelled(self.inputs.judged_by(found.judgments), about, tuple(notes))
+        return JudgedLabels(self.inputs.judged_by(found.judgments), about, tuple(notes))
 
 
-def judge_of(plan: Plan) -> JudgePlan:
+def judge_of(plan: SweepPlan) -> JudgePlan:
     """Who judges.
 
     Raises:
@@ -209,19 +211,19 @@ def judge_of(plan: Plan) -> JudgePlan:
     return plan.judge
 
 
-def depth_of(plan: Plan) -> int:
+def depth_of(plan: SweepPlan) -> int:
     """First documents of each list that are judged."""
     chosen = plan.tables["judge"]["depth"]
     return int(max(k for system in plan.systems for k in system.contexts) if chosen is None else chosen)
 
 
-def scale_of(plan: Plan) -> dict[float, float] | None:
+def scale_of(plan: SweepPlan) -> dict[float, float] | None:
     """Grade of the judge → grade of the judgments; None where both are the same."""
     chosen = plan.tables["judge"]["scale"]
     return None if chosen is None else dict(grade_map(chosen))
 
 
-def refuse_unlike_scale(plan: Plan, inputs: Inputs) -> None:
+def refuse_unlike_scale(plan: SweepPlan, inputs: SweepInputs) -> None:
     """Refuse to mix two scales of grades, in the words of a sweep file.
 
     Raises:
@@ -249,8 +251,8 @@ def first_places(run: Run, depth: int) -> Run:
 
 
 def estimate_judging(
-    plan: Plan, inputs: Inputs, store: Store, systems: Mapping[str, System], runs: Mapping[str, Run]
-) -> Task:
+    plan: SweepPlan, inputs: SweepInputs, store: SystemStore, systems: Mapping[str, System], runs: Mapping[str, Run]
+) -> ModelTask:
     """What a judge would be asked; nothing is asked and nothing is written.
 
     Of systems whose runs are there it is known what nobody judged. Any other one may find as many new documents as it
@@ -278,7 +280,7 @@ def estimate_judging(
     judge = make_judge(judge_of(plan), asked, account)
     found = {key: kept[1] for key in systems if (kept := store.read(key)) is not None} | dict(runs)
     firsts = [first_places(run, depth) for run in found.values()]
-    wanted = demand(inputs.judgments, firsts, asked, depth) if firsts else Demand({}, 0, ())
+    wanted = demand(inputs.judgments, firsts, asked, depth) if firsts else UnjudgedPool({}, 0, ())
     unknown = [system for key, system in systems.items() if key not in found]
     with known_ledger(folder / LEDGER) if folder is not None else nullcontext() as book:
         if not unknown:
@@ -289,11 +291,11 @@ def estimate_judging(
 def _with_unknown(
     unknown: Sequence[System],
     known: Mapping[str, Sequence[str]],
-    plan: Plan,
+    plan: SweepPlan,
     asked: Collection,
     judge: Judge,
     book: Ledger | None,
-) -> Estimate:
+) -> TaskEstimate:
     """What is asked at most where the runs of some systems are not there, beside documents that are known."""
     rng, ids, how = rng_of(plan.measuring.seed, "estimate"), list(asked.documents), judge_of(plan).grading
     pools = {}
@@ -311,18 +313,18 @@ def _with_unknown(
     return estimate_stage(judge, book, "grade", _questions(pools, plan, asked), calls, [(every, largest)])
 
 
-def _calls(new: int, known: Mapping[str, Sequence[str]], asked: Collection, how: Grading) -> int:
+def _calls(new: int, known: Mapping[str, Sequence[str]], asked: Collection, how: GradingSettings) -> int:
     """Calls about so many new documents of each query, with those that are known."""
     pools = (min(len(known.get(query, ())) + new, len(asked.documents)) for query in asked.queries)
     return sum(how.rounds * -(-pool // how.size(pool)) for pool in pools)
 
 
-def _questions(pools: Mapping[str, Sequence[str]], plan: Plan, asked: Collection) -> list[Question]:
+def _questions(pools: Mapping[str, Sequence[str]], plan: SweepPlan, asked: Collection) -> list[Question]:
     return [each.question for each in questions_of(pools, asked.queries, asked.documents, judge_of(plan).grading)]
 
 
-def _task(judge: Judge, found: Estimate) -> Task:
+def _task(judge: Judge, found: TaskEstimate) -> ModelTask:
     """An estimate as a task of a sweep; a judge without tokens costs nothing."""
     free = found.tokens_in is None or not found.calls
     cost, at_most = (0.0, 0.0) if free else (found.cost, found.at_most)
-    return Task(judge.name, TO_JUDGE, found.passages, found.most, found.calls, cost, None, at_most)
+    return ModelTask(judge.name, TO_JUDGE, found.passages, found.most, found.calls, cost, None, at_most)

@@ -17,7 +17,7 @@ PROBED: Final = 16  # texts or pairs that a model is timed with
 
 
 @dataclass(frozen=True)
-class Task:
+class ModelTask:
     """What goes through one model.
 
     Attributes:
@@ -42,13 +42,13 @@ class Task:
     cost_at_most: float | None = 0.0
 
 
-def by_model(tasks: Sequence[Task]) -> list[Task]:
+def by_model(tasks: Sequence[ModelTask]) -> list[ModelTask]:
     """The tasks, those that time one model in one line.
 
     Args:
         tasks: of several models.
     """
-    timed: dict[str, list[Task]] = {}
+    timed: dict[str, list[ModelTask]] = {}
     for task in tasks:
         if task.what == TIMED:
             timed.setdefault(task.model, []).append(task)
@@ -56,7 +56,7 @@ def by_model(tasks: Sequence[Task]) -> list[Task]:
     return [*(task for task in tasks if task.what != TIMED), *lines]
 
 
-def summed(tasks: Sequence[Task]) -> Task:
+def summed(tasks: Sequence[ModelTask]) -> ModelTask:
     """What goes through one model, in one line.
 
     Args:
@@ -70,11 +70,11 @@ def summed(tasks: Sequence[Task]) -> Task:
         "cost_at_most": total(task.cost_at_most for task in tasks),
         "seconds": None if first.seconds is None else sum(task.seconds or 0.0 for task in tasks),
     }
-    return Task(model=first.model, what=first.what, at_most=False, **known)
+    return ModelTask(model=first.model, what=first.what, at_most=False, **known)
 
 
 @dataclass(frozen=True)
-class Estimate:
+class SweepEstimate:
     """What there is to do.
 
     Attributes:
@@ -95,7 +95,7 @@ class Estimate:
     configurations: int
     done: int
     ready: int
-    tasks: tuple[Task, ...]
+    tasks: tuple[ModelTask, ...]
     left_out: tuple[Reason, ...]
     failed: tuple[Reason, ...]
     notes: tuple[str, ...]

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from trueval.retrieval.pipeline.stage_resources import Begin
-    from trueval.tradeoff.config.plan import Plan
+    from trueval.tradeoff.config.plan import SweepPlan
     from trueval.tradeoff.runner.sweep_result import Sweep
 
 
 def sweep(
-    plan: Plan | Path | str,
+    plan: SweepPlan | Path | str,
     *,
     out: Path | None = None,
     cache: Path | None = None,

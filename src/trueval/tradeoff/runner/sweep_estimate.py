@@ -24,33 +24,33 @@ from trueval.collection import Candidates, Collection, ids_in_order, texts_in_or
 from trueval.errors import InputError, TruevalError
 from trueval.models.hosted.account import Account
 from trueval.models.hosted.account import summed as summed_costs
-from trueval.models.hosted.hosted_model import Expected
+from trueval.models.hosted.hosted_model import CallEstimate
 from trueval.models.hosted.services import is_hosted
 from trueval.models.output_part import item_keys
 from trueval.models.output_reuse import is_by_text, missing_by, missing_items
-from trueval.models.outputs import Part, parts_of, place_of, settings_of
+from trueval.models.outputs import OutputPart, parts_of, place_of, settings_of
 from trueval.models.pair_scores import PAIRED
 from trueval.retrieval.cache import cache_for
 from trueval.retrieval.fusion.union import together
 from trueval.retrieval.pipeline.pipeline_estimate import longest_candidates, spread_candidates
 from trueval.retrieval.pipeline.rerank import candidates_of
 from trueval.retrieval.pipeline.stage_resources import nobody
-from trueval.retrieval.pipeline.stage_runner import Work
+from trueval.retrieval.pipeline.stage_runner import StageRunner
 from trueval.run import Run
 from trueval.tradeoff.config.grid import Reason, System
-from trueval.tradeoff.config.plan import Plan
-from trueval.tradeoff.config.sweep_inputs import Inputs, read_inputs
-from trueval.tradeoff.diagnosis.query_performance_predictors import Noise, chattered
+from trueval.tradeoff.config.plan import SweepPlan
+from trueval.tradeoff.config.sweep_inputs import SweepInputs, read_inputs
+from trueval.tradeoff.diagnosis.query_performance_predictors import QueryNoise, chattered
 from trueval.tradeoff.runner.analyses import chatter_of, routed_system
 from trueval.tradeoff.runner.judging import estimate_judging, refuse_unlike_scale
-from trueval.tradeoff.runner.model_tasks import OF_PROBES, PROBED, TIMED, Estimate, Task, by_model, summed
-from trueval.tradeoff.runner.sweep_probes import Prober
+from trueval.tradeoff.runner.model_tasks import OF_PROBES, PROBED, TIMED, ModelTask, SweepEstimate, by_model, summed
+from trueval.tradeoff.runner.sweep_probes import SweepProbes
 from trueval.tradeoff.runner.sweep_runner import check_measures
-from trueval.tradeoff.runner.system_builder import OF_THE_STAGE, Maker, one_line
-from trueval.tradeoff.runner.system_store import Store
+from trueval.tradeoff.runner.system_builder import OF_THE_STAGE, SystemBuilder, one_line
+from trueval.tradeoff.runner.system_store import SystemStore
 from trueval.tradeoff.runner.timing import Timer, protocol_of
 
-Probe = Callable[[Any, Part, Sequence[int]], float]
+Probe = Callable[[Any, OutputPart, Sequence[int]], float]
 TIED: Final = (
     "Documents that tie with the last that is judged are judged too: of systems that are not made yet nobody knows how "
     "many. The price says at most what all that they can find would cost."
@@ -59,13 +59,13 @@ Unknown = Callable[[Collection, int], Candidates]
 
 
 def estimate(
-    plan: Plan | Path | str,
+    plan: SweepPlan | Path | str,
     *,
     out: Path | None = None,
     cache: Path | None = None,
     probe: Probe | None = None,
     max_cost: float | None = None,
-) -> Estimate:
+) -> SweepEstimate:
     """Say what a sweep would do, without doing it.
 
     Args:
@@ -78,17 +78,17 @@ def estimate(
     Raises:
         InputError: as in sweep.
     """
-    chosen = plan if isinstance(plan, Plan) else Plan.read(Path(plan))
+    chosen = plan if isinstance(plan, SweepPlan) else SweepPlan.read(Path(plan))
     inputs = read_inputs(chosen)
     check_measures(chosen, inputs)
     if chosen.judge is not None:
         refuse_unlike_scale(chosen, inputs)
     place = cache_for(cache, out, make=False).place or Path("no cache")
-    found = _Estimating(chosen, inputs, place, Store(out), probe or seconds_of).estimate()
+    found = _Estimating(chosen, inputs, place, SystemStore(out), probe or seconds_of).estimate()
     return replace(found, max_cost=max_cost)
 
 
-def seconds_of(model: Any, part: Part, places: Sequence[int]) -> float:
+def seconds_of(model: Any, part: OutputPart, places: Sequence[int]) -> float:
     """The seconds that a model takes for some items, once it has seen one of them.
 
     Args:
@@ -112,33 +112,33 @@ class _Pairs:
         pools: the key of the stage before and the depth → the candidates; None where they are not in the cache.
     """
 
-    work: Work
+    work: StageRunner
     pools: dict[tuple[str, int], Run | None] = field(default_factory=dict)
 
 
 class _Estimating:
-    def __init__(self, plan: Plan, inputs: Inputs, cache: Path, store: Store, probe: Probe) -> None:
+    def __init__(self, plan: SweepPlan, inputs: SweepInputs, cache: Path, store: SystemStore, probe: Probe) -> None:
         self.plan, self.inputs, self.store, self.probe = plan, inputs, store, probe
-        self.maker = Maker(inputs, cache, store, Account(), nobody, lambda _: None)
+        self.maker = SystemBuilder(inputs, cache, store, Account(), nobody, lambda _: None)
         self.cache, self.outputs = cache, cache / "outputs"
-        self.embeds: dict[str, Work] = {}
+        self.embeds: dict[str, StageRunner] = {}
         self.counted: set[str] = set()
         self.planned: dict[str, set[bytes]] = {}
         self.protocol = protocol_of(plan.tables["latency"], plan.measuring.seed)
         self.timer = Timer(self.protocol, store, plan.measuring, nobody("times"))
-        self.to_time: list[tuple[str, Work]] = []
+        self.to_time: list[tuple[str, StageRunner]] = []
         self.speeds: dict[tuple[str, str], float] = {}
         self.pairs: dict[str, _Pairs] = {}
         self.done = self.ready = 0
         self.notes: list[str] = []
         self.keys: dict[str, System] = {}
 
-    def estimate(self) -> Estimate:
+    def estimate(self) -> SweepEstimate:
         self.keys = self.maker.distinct(self.plan.systems)
         for key, system in self.keys.items():
             with self.maker.guarded(system):
                 self._look_at(system, key)
-        tasks: list[Task] = []
+        tasks: list[ModelTask] = []
         for embed in self.embeds.values():
             tasks += self._guarded(self._embedding, embed)
         for pairs in self.pairs.values():
@@ -148,12 +148,12 @@ class _Estimating:
         if (routed := routed_system(self.plan)) is not None and (chatter := chatter_of(self.plan)) is not None:
             tasks += self._guarded(partial(self._dropping, chatter), self.maker.work(routed))
         if "probes" in self.plan.tables:
-            prober = Prober(self.plan, self.inputs, self.maker, self.cache, self.store, nobody)
+            prober = SweepProbes(self.plan, self.inputs, self.maker, self.cache, self.store, nobody)
             for system in self.keys.values():
                 tasks += self._guarded(partial(self._probing, prober, system), self.maker.work(system))
         tasks = [*by_model(tasks), *self._judging()]
         left_out = (*self.plan.left_out, *self.maker.left_out)
-        return Estimate(
+        return SweepEstimate(
             self.plan.name,
             len(self.plan.systems),
             self.plan.configurations,
@@ -165,18 +165,18 @@ class _Estimating:
             (*self.plan.notes, *self.inputs.notes, *dict.fromkeys(self.notes)),
         )
 
-    def _dropping(self, chatter: Noise, work: Work) -> list[Task]:
+    def _dropping(self, chatter: QueryNoise, work: StageRunner) -> list[ModelTask]:
         """The queries with chatter whose drop is a signal of [route]."""
         if "embed" not in work.settings:
             return []
         model, texts = work.embedder(), chattered(work.collection, chatter)
-        part = Part("queries", texts_in_order(texts), list(ids_in_order(texts)), model.embed_queries, len)
+        part = OutputPart("queries", texts_in_order(texts), list(ids_in_order(texts)), model.embed_queries, len)
         if place_of(settings_of(model), part.name, part.texts(), self.outputs).complete:
             return []
         places = self._left(model, part, missing_by(model, part, work.reuse("embed"), self.outputs), work)
         return [self._task(model, part, places, OF_PROBES)] if len(places) else []
 
-    def _left(self, model: Any, part: Part, places: NDArray[np.int64], work: Work) -> NDArray[np.int64]:
+    def _left(self, model: Any, part: OutputPart, places: NDArray[np.int64], work: StageRunner) -> NDArray[np.int64]:
         """Those of some items that no task before gives to the same model, where its outputs are taken by item."""
         keys = item_keys(part.items)
         planned = self.planned.setdefault(json.dumps([settings_of(model), part.name]), set())
@@ -184,9 +184,9 @@ class _Estimating:
         planned.update(keys[places].tolist())
         return places[new] if is_by_text(model, work.reuse("embed")) else places
 
-    def _probing(self, prober: Prober, system: System, work: Work) -> list[Task]:
+    def _probing(self, prober: SweepProbes, system: System, work: StageRunner) -> list[ModelTask]:
         """The texts of probes that the embedder of a system has not seen."""
-        found: list[Task] = []
+        found: list[ModelTask] = []
         for model, part, places in prober.lacking(system):
             identity = place_of(settings_of(model), part.name, part.texts(), self.outputs).identity
             left = self._left(model, part, places, work)
@@ -195,7 +195,7 @@ class _Estimating:
             self.counted.add(identity)
         return [summed(found)] if found else []
 
-    def _judging(self) -> list[Task]:
+    def _judging(self) -> list[ModelTask]:
         """What a judge is asked: exactly where all systems are done, else at most."""
         if self.plan.judge is None:
             return []
@@ -210,10 +210,10 @@ class _Estimating:
             self.notes.append(TIED)
         return [found] if found.calls else []
 
-    def _guarded(self, estimate: Callable[[Any], list[Task]], of: Any, table: str = "") -> list[Task]:
+    def _guarded(self, estimate: Callable[[Any], list[ModelTask]], of: Any, table: str = "") -> list[ModelTask]:
         """The tasks of a model; one that cannot be loaded is said to fail."""
-        work = of if isinstance(of, Work) else of.work
-        table = table or ("embed" if isinstance(of, Work) else "rerank")
+        work = of if isinstance(of, StageRunner) else of.work
+        table = table or ("embed" if isinstance(of, StageRunner) else "rerank")
         try:
             return estimate(of)
         except (TruevalError, OSError, RuntimeError) as error:
@@ -238,7 +238,7 @@ class _Estimating:
         if system.reranks:
             self._note_pool(system, work)
 
-    def _note_pool(self, system: System, work: Work) -> None:
+    def _note_pool(self, system: System, work: StageRunner) -> None:
         before = work.key_before("rerank")
         if work.has("rerank", (before,)):
             return
@@ -247,14 +247,14 @@ class _Estimating:
         found = self.pairs.setdefault(json.dumps([system.rewrite, model], sort_keys=True), _Pairs(work))
         found.pools[before, settings["depth"]] = work.candidates_before("rerank", settings["depth"])
 
-    def _embedding(self, work: Work) -> list[Task]:
+    def _embedding(self, work: StageRunner) -> list[ModelTask]:
         """What the embedder of a system has not seen."""
         model, collection = work.embedder(), work.collection
         settings = settings_of(model)
-        found: list[Task] = []
+        found: list[ModelTask] = []
         for name, texts in (("documents", collection.documents), ("queries", collection.queries)):
             forward = model.embed_documents if name == "documents" else model.embed_queries
-            part = Part(name, texts_in_order(texts), list(ids_in_order(texts)), forward, len)
+            part = OutputPart(name, texts_in_order(texts), list(ids_in_order(texts)), forward, len)
             place = place_of(settings, name, part.texts(), self.outputs)
             # Ways to write the queries share the documents, and dimensions that are cut here share both.
             if place.identity not in self.counted and not place.complete:
@@ -263,7 +263,7 @@ class _Estimating:
                 found += [self._task(model, part, places, "texts")] if len(places) else []
         return [summed(found)] if found else []
 
-    def _reranking(self, pairs: _Pairs) -> list[Task]:
+    def _reranking(self, pairs: _Pairs) -> list[ModelTask]:
         """The pairs that a reranker has not seen, at most where pools are not known yet."""
         work, runs = pairs.work, list(pairs.pools.values())
         model, known = work.model("rerank"), [run for run in runs if run is not None]
@@ -279,7 +279,7 @@ class _Estimating:
             task = replace(task, cost_at_most=model.expected("pairs", longest.items).at_most)
         return [task]
 
-    def _timing(self, table: str, work: Work) -> list[Task]:
+    def _timing(self, table: str, work: StageRunner) -> list[ModelTask]:
         """Queries that a model of a system is asked one at a time; equal work of two systems is timed once."""
         model, asked = work.model(table), list(work.collection.queries)[: self.protocol.queries]
         part, sizes, at_most = self._asked(table, work, model, asked)
@@ -296,21 +296,21 @@ class _Estimating:
             sums = summed_costs(one.cost for one in each), summed_costs(one.at_most for one in dearest)
             cost, most = (None if total is None else total / len(asked) * times for total in sums)
             calls = round(sum(one.calls for one in each) / len(asked) * times)
-            return [Task(model.name, TIMED, times, at_most, calls, cost, None, most)]
+            return [ModelTask(model.name, TIMED, times, at_most, calls, cost, None, most)]
         speed = self.speeds.get((model.name, part.name))
         if speed is None:
             places = np.arange(len(part.items))
             speed = (self._task(model, part, places, TIMED).seconds or 0.0) / len(part.items)
             self.speeds[model.name, part.name] = speed
-        return [Task(model.name, TIMED, times, at_most, 0, 0.0, speed * len(part.items) / len(asked) * times)]
+        return [ModelTask(model.name, TIMED, times, at_most, 0, 0.0, speed * len(part.items) / len(asked) * times)]
 
     def _asked(
-        self, table: str, work: Work, model: Any, asked: list[str], unknown: Unknown = spread_candidates
-    ) -> tuple[Part, list[int], bool]:
+        self, table: str, work: StageRunner, model: Any, asked: list[str], unknown: Unknown = spread_candidates
+    ) -> tuple[OutputPart, list[int], bool]:
         """What goes through a model for some queries, the number for each, and whether there may be fewer."""
         if table == "embed" or model.scoring not in PAIRED:
             texts = [work.collection.queries[each] for each in asked]
-            return Part("queries", texts, asked, model.embed_queries, len), [1] * len(asked), False
+            return OutputPart("queries", texts, asked, model.embed_queries, len), [1] * len(asked), False
         depth = work.settings["rerank"]["depth"]
         known = work.candidates_before("rerank", depth)
         if known is None:
@@ -328,24 +328,24 @@ class _Estimating:
         except InputError as error:
             self.notes.append(str(error))
 
-    def _pairs(self, model: Any, collection: Collection, candidates: Candidates) -> Part:
+    def _pairs(self, model: Any, collection: Collection, candidates: Candidates) -> OutputPart:
         return parts_of(model, collection, candidates)[-1]
 
-    def _task(self, model: Any, part: Part, places: Any, what: str, *, at_most: bool = False) -> Task:
+    def _task(self, model: Any, part: OutputPart, places: Any, what: str, *, at_most: bool = False) -> ModelTask:
         if is_hosted(model.name):
             self._tell_missing_key(model)
             expected = model.expected(part.name, [part.items[place] for place in places.tolist()])
             told = expected.calls, expected.cost, None, expected.at_most
-            return Task(model.name, what, len(places), at_most, *told)
+            return ModelTask(model.name, what, len(places), at_most, *told)
         # Items of all lengths, as many are.
         lengths = np.array([part.length(part.items[place]) for place in places.tolist()])
         order = places[np.argsort(lengths, kind="stable")]
         probed = order[np.linspace(0, len(order) - 1, min(PROBED, len(order))).astype(int)].tolist()
         seconds = self.probe(model, part, probed) / len(probed) * len(places)
-        return Task(model.name, what, len(places), at_most, 0, 0.0, seconds)
+        return ModelTask(model.name, what, len(places), at_most, 0, 0.0, seconds)
 
 
-def _by_query(model: Any, part: Part, sizes: Sequence[int]) -> list[Expected]:
+def _by_query(model: Any, part: OutputPart, sizes: Sequence[int]) -> list[CallEstimate]:
     """What a service is asked for each query, of so many items."""
     ends = np.cumsum([0, *sizes]).tolist()
     return [model.expected(part.name, [part.items[at] for at in range(*span)]) for span in pairwise(ends)]

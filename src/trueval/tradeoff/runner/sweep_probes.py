@@ -25,22 +25,22 @@ from trueval.numerics import or_null
 from trueval.probes.ablations import BASE
 from trueval.probes.authors import sample_people
 from trueval.probes.margin_summary import summarise
-from trueval.probes.model_scorers import CosineScorer, Passed, part_of
+from trueval.probes.model_scorers import CosineScorer, ModelOutputs, part_of
 from trueval.probes.names import NamesDesign, design_names, probe_names
-from trueval.probes.noise import CLEAN, NONE, Condition, Design, NoiseProbe, asked_texts, probe_noise
+from trueval.probes.noise import CLEAN, NONE, NoiseCondition, NoiseProbe, NoiseSettings, asked_texts, probe_noise
 from trueval.probes.query_noise import KNOWN
 from trueval.probes.scorer import Bm25Scorer, Hybrid, PairScorer
-from trueval.probes.uncached_items import Lacking, lacking, texts_of_names
+from trueval.probes.uncached_items import UncachedItems, lacking, texts_of_names
 from trueval.retrieval.pipeline.cache_keys import key_of
 from trueval.retrieval.pipeline.config import Settings
 from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.retrieval.pipeline.stage_resources import Begin
 from trueval.tradeoff.config.grid import System
-from trueval.tradeoff.config.plan import Plan
-from trueval.tradeoff.config.sweep_inputs import Inputs
-from trueval.tradeoff.runner.analyses import Known
-from trueval.tradeoff.runner.system_builder import Maker, one_line
-from trueval.tradeoff.runner.system_store import KEY_LENGTH, Store, write_json
+from trueval.tradeoff.config.plan import SweepPlan
+from trueval.tradeoff.config.sweep_inputs import SweepInputs
+from trueval.tradeoff.runner.analyses import FinishedSystem
+from trueval.tradeoff.runner.system_builder import SystemBuilder, one_line
+from trueval.tradeoff.runner.system_store import KEY_LENGTH, SystemStore, write_json
 from trueval.version import __version__
 
 _log = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ FORMAT: Final = 1
 Probed = dict[str, Any]
 
 
-class Prober:
+class SweepProbes:
     """Probes the systems of a sweep, each kind once.
 
     Args:
@@ -64,14 +64,16 @@ class Prober:
         begin: as in sweep.
     """
 
-    def __init__(self, plan: Plan, inputs: Inputs, maker: Maker, cache: Path, store: Store, begin: Begin) -> None:
+    def __init__(
+        self, plan: SweepPlan, inputs: SweepInputs, maker: SystemBuilder, cache: Path, store: SystemStore, begin: Begin
+    ) -> None:
         self.table: Mapping[str, Any] = plan.tables["probes"]
         self.plan, self.inputs, self.maker, self.cache = plan, inputs, maker, cache
         self.store, self.begin = store, begin
         self.known: dict[str, Probed | None] = {}
         self.notes: list[str] = []
 
-    def probe(self, systems: Sequence[Known]) -> dict[str, Probed]:
+    def probe(self, systems: Sequence[FinishedSystem]) -> dict[str, Probed]:
         """Key of each system → what probes say of it.
 
         Args:
@@ -84,7 +86,7 @@ class Prober:
             found[each.key] = {"names": names, "noise": noise}
         return found
 
-    def lacking(self, system: System) -> Iterator[Lacking]:
+    def lacking(self, system: System) -> Iterator[UncachedItems]:
         """What the embedder of a system would still get for the probes; what is kept needs nothing.
 
         Args:
@@ -102,7 +104,7 @@ class Prober:
             part = part_of(model, "queries", texts_in_order(asked))
             reuse = self.maker.work(system).reuse("embed")
             done = place_of(settings_of(model), part.name, part.texts(), outputs).complete
-            yield Lacking(model, part, np.arange(0) if done else missing_by(model, part, reuse, outputs))
+            yield UncachedItems(model, part, np.arange(0) if done else missing_by(model, part, reuse, outputs))
 
     def _names(self, system: System) -> Probed | None:
         return self._kept(f"names of {system.name}", self._names_decides(system), lambda: self._margins(system))
@@ -146,7 +148,7 @@ class Prober:
         if "embed" in system.settings:
             work = self.maker.work(system)
             step = self.begin(f"{system.name}: names")
-            passed = Passed(work.embedder(), folder=self.cache / "outputs", step=step)
+            passed = ModelOutputs(work.embedder(), folder=self.cache / "outputs", step=step)
             parts.append(CosineScorer(passed, dimension=system.settings["embed"]["dimension"]))
         if "sparse" in system.settings:
             parts.append(Bm25Scorer(self.table["language"]))
@@ -163,9 +165,11 @@ class Prober:
         measured = self.inputs.about["sha256"]["judgments"], self.plan.measuring.policy.to_dict()
         return ["noise", found, system.rewrite, *measured, *asked]
 
-    def _noise_design(self) -> Design:
+    def _noise_design(self) -> NoiseSettings:
         language, level = self.table["language"], self.table["level"]
-        return Design(language, (level,), (KNOWN,), (NONE,), (False,), self.table["queries"], self.plan.measuring.seed)
+        return NoiseSettings(
+            language, (level,), (KNOWN,), (NONE,), (False,), self.table["queries"], self.plan.measuring.seed
+        )
 
     def _collection(self, system: System) -> Collection:
         return replace(self.inputs.collections[system.rewrite], judgments=self.inputs.judgments)
@@ -237,7 +241,7 @@ def noise_entry(found: NoiseProbe, level: int) -> Probed:
         found: of a pipeline.
         level: of the chatter.
     """
-    row = found.row(Condition(level, KNOWN, NONE, False))
+    row = found.row(NoiseCondition(level, KNOWN, NONE, False))
     overlap = found.lists.overlap[row]
     clean, noisy = (found.worth["R@10"][found.row(each)] for each in (CLEAN, found.conditions[row]))
     return {

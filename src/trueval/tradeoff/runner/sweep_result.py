@@ -16,12 +16,12 @@ from trueval.tradeoff.quality.quality import STATISTICS
 from trueval.version import __version__
 
 if TYPE_CHECKING:  # late: results are read without the libraries that make them
-    from trueval.cost.cost_model import Spent
+    from trueval.cost.cost_model import SystemCost
     from trueval.tradeoff.config.grid import Reason, System
-    from trueval.tradeoff.config.plan import Plan
-    from trueval.tradeoff.quality.quality import Qualities, Quality
-    from trueval.tradeoff.runner.analyses import Derived
-    from trueval.tradeoff.runner.timing import Timed
+    from trueval.tradeoff.config.plan import SweepPlan
+    from trueval.tradeoff.quality.quality import ContextQuality, RunQuality
+    from trueval.tradeoff.runner.analyses import AnalysisResults
+    from trueval.tradeoff.runner.timing import SystemTimes
 
 # 1: the first.
 FORMAT_VERSION: Final = 1
@@ -34,7 +34,7 @@ QUERY_COLUMNS: Final = {
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class MeasuredSystem:
     """A system that was made and measured.
 
     Attributes:
@@ -56,10 +56,10 @@ class Measured:
     about: Mapping[str, Any]
     cached: bool
     pool: int
-    qualities: Qualities
+    qualities: RunQuality
     recall: Mapping[str, Any] | None
-    spent: Spent
-    timed: Timed
+    spent: SystemCost
+    timed: SystemTimes
 
     def to_dict(self) -> dict[str, Any]:
         """The system as sweep.json has it."""
@@ -101,7 +101,7 @@ class Measured:
             for each in self.qualities.at
         ]
 
-    def name_at(self, quality: Quality) -> str:
+    def name_at(self, quality: ContextQuality) -> str:
         """The name of one of its configurations."""
         return f"{self.system.name} K={quality.k}"
 
@@ -124,15 +124,15 @@ class Sweep:
         probed: key of a system → what probes say of it; None where the plan does not ask.
     """
 
-    plan: Plan
+    plan: SweepPlan
     about: Mapping[str, Any]
-    systems: tuple[Measured, ...]
+    systems: tuple[MeasuredSystem, ...]
     left_out: tuple[Reason, ...]
     failed: tuple[Reason, ...]
     notes: tuple[str, ...]
     machine: Mapping[str, Any]
     prices: Mapping[str, Any] | None
-    derived: Derived
+    derived: AnalysisResults
     judge: Mapping[str, Any] | None = None
     probed: Mapping[str, Mapping[str, Any]] | None = None
 

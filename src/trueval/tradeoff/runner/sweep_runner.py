@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from trueval.cost.cost_model import Charges, Spending
+from trueval.cost.cost_model import Charges, CostModel
 from trueval.errors import TruevalWarning
 from trueval.latency.latency import Protocol
 from trueval.models.hosted.account import LEDGER, Account
@@ -26,20 +26,20 @@ from trueval.retrieval.pipeline.config import formats_used
 from trueval.retrieval.pipeline.stage_resources import Begin, nobody
 from trueval.run import Run
 from trueval.tradeoff.config.grid import Reason, above_pool
-from trueval.tradeoff.config.plan import Measuring, Plan
-from trueval.tradeoff.config.sweep_inputs import Inputs, read_inputs
+from trueval.tradeoff.config.plan import QualitySettings, SweepPlan
+from trueval.tradeoff.config.sweep_inputs import SweepInputs, read_inputs
 from trueval.tradeoff.quality.quality import mean_intervals, qualities_of
-from trueval.tradeoff.runner.analyses import Deriver, Known, routed_system
-from trueval.tradeoff.runner.judging import Judging
-from trueval.tradeoff.runner.sweep_probes import Prober
-from trueval.tradeoff.runner.sweep_result import Measured, Sweep
-from trueval.tradeoff.runner.system_builder import Made, Maker
-from trueval.tradeoff.runner.system_store import Store
-from trueval.tradeoff.runner.timing import NOTHING, Timer, ToTime, protocol_of
+from trueval.tradeoff.runner.analyses import Analyses, FinishedSystem, routed_system
+from trueval.tradeoff.runner.judging import OnDemandJudging
+from trueval.tradeoff.runner.sweep_probes import SweepProbes
+from trueval.tradeoff.runner.sweep_result import MeasuredSystem, Sweep
+from trueval.tradeoff.runner.system_builder import BuiltSystem, SystemBuilder
+from trueval.tradeoff.runner.system_store import SystemStore
+from trueval.tradeoff.runner.timing import NOTHING, Timer, TimingTask, protocol_of
 
 
 def gather(
-    plan: Plan | Path | str, *, out: Path | None, cache: Path | None, begin: Begin | None, max_cost: float | None
+    plan: SweepPlan | Path | str, *, out: Path | None, cache: Path | None, begin: Begin | None, max_cost: float | None
 ) -> Sweep:
     """Make and measure every system of a plan.
 
@@ -50,20 +50,20 @@ def gather(
         begin: hears of the work.
         max_cost: of hosted models and the judge together.
     """
-    chosen = plan if isinstance(plan, Plan) else Plan.read(Path(plan))
+    chosen = plan if isinstance(plan, SweepPlan) else SweepPlan.read(Path(plan))
     begin = begin or nobody
     charges = Charges.read(chosen.tables["prices"])
     step = begin("reading")
     inputs = read_inputs(chosen, lambda done: step("documents", done, 0))
     check_measures(chosen, inputs)
-    store = Store(out)
+    store = SystemStore(out)
     limit = None if max_cost is None else Account(max_cost)
-    judging = None if chosen.judge is None else Judging.of(chosen, inputs, out, limit)
+    judging = None if chosen.judge is None else OnDemandJudging.of(chosen, inputs, out, limit)
     with _place(out, cache) as place:
         gathered = _Gathered(chosen, inputs, store, charges, begin("systems"))
         found_one = gathered.add if judging is None else judging.add
         account = Account(None, place / LEDGER, within=limit)
-        maker = Maker(inputs, place, store, account, begin, found_one)
+        maker = SystemBuilder(inputs, place, store, account, begin, found_one)
         maker.make(chosen.systems, routed_system(chosen))
         judged = None
         if judging is not None:
@@ -73,9 +73,9 @@ def gather(
             for each in judging.waiting:
                 with maker.guarded(each.system, each.key):
                     gathered.add(judging.read(each, store))
-        done = [Known(each.system, each.key) for each in gathered.in_order()]
-        derived = Deriver(chosen, inputs, place, store, begin, account).derive(done)
-        probed = _probed(chosen, done, lambda: Prober(chosen, inputs, maker, place, store, begin))
+        done = [FinishedSystem(each.system, each.key) for each in gathered.in_order()]
+        derived = Analyses(chosen, inputs, place, store, begin, account).derive(done)
+        probed = _probed(chosen, done, lambda: SweepProbes(chosen, inputs, maker, place, store, begin))
         systems = _timed(gathered.in_order(), maker, Timer(_protocol(chosen), store, chosen.measuring, begin("times")))
     found = Sweep(
         chosen,
@@ -118,14 +118,14 @@ class _Probed(NamedTuple):
     notes: tuple[str, ...]
 
 
-def _probed(plan: Plan, systems: Sequence[Known], make: Callable[[], Prober]) -> _Probed:
+def _probed(plan: SweepPlan, systems: Sequence[FinishedSystem], make: Callable[[], SweepProbes]) -> _Probed:
     if "probes" not in plan.tables:
         return _Probed(None, ())
     prober = make()
     return _Probed(prober.probe(systems), tuple(prober.notes))
 
 
-def _mean(shares: Sequence[float], measuring: Measuring) -> dict[str, float | None]:
+def _mean(shares: Sequence[float], measuring: QualitySettings) -> dict[str, float | None]:
     """The mean over queries, with its interval."""
     if not len(shares):
         return {"value": None, "low": None, "high": None}
@@ -133,14 +133,14 @@ def _mean(shares: Sequence[float], measuring: Measuring) -> dict[str, float | No
     return {"value": float(np.mean(shares)), "low": or_null(low), "high": or_null(high)}
 
 
-def _protocol(plan: Plan) -> Protocol:
+def _protocol(plan: SweepPlan) -> Protocol:
     return protocol_of(plan.tables["latency"], plan.measuring.seed)
 
 
-def _timed(systems: Sequence[Measured], maker: Maker, timer: Timer) -> tuple[Measured, ...]:
+def _timed(systems: Sequence[MeasuredSystem], maker: SystemBuilder, timer: Timer) -> tuple[MeasuredSystem, ...]:
     """The same with their times."""
     given = [
-        ToTime(each.system, each.key, int(each.about["memory"]["measured"]), partial(maker.work, each.system))
+        TimingTask(each.system, each.key, int(each.about["memory"]["measured"]), partial(maker.work, each.system))
         for each in systems
     ]
     found = timer.time(given)
@@ -159,15 +159,20 @@ class _Gathered:
     """
 
     def __init__(
-        self, plan: Plan, inputs: Inputs, store: Store, charges: Charges, step: Callable[[str, int, int], None]
+        self,
+        plan: SweepPlan,
+        inputs: SweepInputs,
+        store: SystemStore,
+        charges: Charges,
+        step: Callable[[str, int, int], None],
     ) -> None:
         self.plan, self.inputs, self.store, self.step = plan, inputs, store, step
         billed = any(charges.knows(each.settings) for each in plan.systems)
-        self.spending = Spending(charges, next(iter(inputs.collections.values())).documents, billed=billed)
-        self.measured: dict[str, Measured] = {}
+        self.spending = CostModel(charges, next(iter(inputs.collections.values())).documents, billed=billed)
+        self.measured: dict[str, MeasuredSystem] = {}
         self.left_out: list[Reason] = []
 
-    def add(self, made: Made) -> None:
+    def add(self, made: BuiltSystem) -> None:
         """Measure a system; its run is not kept in memory."""
         system, measuring = made.system, self.plan.measuring
         pool = min(system.pool, self.inputs.documents)
@@ -182,17 +187,17 @@ class _Gathered:
         file = self.store.about(made.key).as_posix()
         queries = self.inputs.collections[system.rewrite].queries
         spent = self.spending.of(system.settings, queries, made.run, contexts, known=made.about["tokens"])
-        self.measured[system.name] = Measured(
+        self.measured[system.name] = MeasuredSystem(
             system, made.key, file, made.about, made.cached, pool, qualities, recall, spent, NOTHING
         )
         self.step("done", len(self.measured), len(self.plan.systems))
 
-    def in_order(self) -> tuple[Measured, ...]:
+    def in_order(self) -> tuple[MeasuredSystem, ...]:
         """The systems in the order of the plan."""
         return tuple(self.measured[each.name] for each in self.plan.systems if each.name in self.measured)
 
 
-def check_measures(plan: Plan, inputs: Inputs) -> None:
+def check_measures(plan: SweepPlan, inputs: SweepInputs) -> None:
     """Refuse measures that do not go with the judgments, before hours of work.
 
     Raises:
@@ -240,6 +245,6 @@ def _processor() -> str | None:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), None)
 
 
-def _text_hashes(systems: Sequence[Measured]) -> dict[str, str]:
+def _text_hashes(systems: Sequence[MeasuredSystem]) -> dict[str, str]:
     """The hashes of the texts that systems searched; of queries those of the first system."""
     return dict(systems[0].about["collection"]["sha256"]) if systems else {}

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 
-from trueval.cost.cost_model import Charges, Spending
+from trueval.cost.cost_model import Charges, CostModel
 from trueval.cost.index_memory import memory_entry
 from trueval.cost.prices import PriceBook
 from trueval.errors import InputError, TruevalError
@@ -32,13 +32,13 @@ from trueval.retrieval.indexes.index import LocalIndex, make_index, read_spec
 from trueval.retrieval.pipeline.config import SPECS, STAGES, Settings, scored_in
 from trueval.retrieval.pipeline.pipeline_result import Stage
 from trueval.retrieval.pipeline.rerank import rerank
-from trueval.retrieval.pipeline.stage_resources import Begin, Shared
-from trueval.retrieval.pipeline.stage_runner import Work
+from trueval.retrieval.pipeline.stage_resources import Begin, StageResources
+from trueval.retrieval.pipeline.stage_runner import StageRunner
 from trueval.run import Run
 from trueval.tradeoff.config.grid import Reason, System
-from trueval.tradeoff.config.sweep_inputs import Inputs
+from trueval.tradeoff.config.sweep_inputs import SweepInputs
 from trueval.tradeoff.diagnosis.loss_decomposition import BELOW, recall
-from trueval.tradeoff.runner.system_store import KEY_LENGTH, Store
+from trueval.tradeoff.runner.system_store import KEY_LENGTH, SystemStore
 
 _log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ OF_THE_STAGE: Final = ("depth", "scoring")
 MOST_ROWS: Final = 5_000_000
 
 
-class Made(NamedTuple):
+class BuiltSystem(NamedTuple):
     """A system that is done.
 
     Attributes:
@@ -81,7 +81,7 @@ class _Waiting(NamedTuple):
 
     system: System
     key: str
-    work: Work
+    work: StageRunner
     stages: tuple[Stage, ...]
     memory: Mapping[str, Any]
     silent: bool = False
@@ -114,7 +114,7 @@ class _Waiting(NamedTuple):
         return (*self.stages, last)
 
 
-class Maker:
+class SystemBuilder:
     """Makes the systems of a plan.
 
     Args:
@@ -128,17 +128,19 @@ class Maker:
 
     def __init__(
         self,
-        inputs: Inputs,
+        inputs: SweepInputs,
         cache: Path,
-        store: Store,
+        store: SystemStore,
         account: Account,
         begin: Begin,
-        found: Callable[[Made], None],
+        found: Callable[[BuiltSystem], None],
     ) -> None:
         self.inputs, self.store, self.begin, self.found = inputs, store, begin, found
         models: dict[str, Any] = {}
-        self.shared = {name: Shared(cache, cache / "outputs", account, models=models) for name in inputs.collections}
-        self.spending = Spending(Charges(PriceBook.read(), {}), next(iter(inputs.collections.values())).documents)
+        self.shared = {
+            name: StageResources(cache, cache / "outputs", account, models=models) for name in inputs.collections
+        }
+        self.spending = CostModel(Charges(PriceBook.read(), {}), next(iter(inputs.collections.values())).documents)
         self.left_out: list[Reason] = []
         self.failed: list[Reason] = []
 
@@ -162,7 +164,7 @@ class Maker:
         for group in _by_model(waiting):
             self._rerank(group)
 
-    def work(self, system: System) -> Work:
+    def work(self, system: System) -> StageRunner:
         """The stages of a system.
 
         Raises:
@@ -206,20 +208,20 @@ class Maker:
                 settings[name] = {**settings[name], "depth": given}
         return self._work(system, settings, "").last_key
 
-    def _work(self, system: System, settings: Settings, told: str) -> Work:
+    def _work(self, system: System, settings: Settings, told: str) -> StageRunner:
         shared = self.shared[system.rewrite]
         if sum(stage.run.documents.height for stage in shared.stages.values()) > MOST_ROWS:
             shared.stages.clear()
         scoring = settings.get("pipeline", {}).get("scoring", STAGES)
         collection = self.inputs.collections[system.rewrite]
-        return Work(collection, scored_in(settings, scoring), shared, lambda stage: self.begin(f"{told}{stage}"))
+        return StageRunner(collection, scored_in(settings, scoring), shared, lambda stage: self.begin(f"{told}{stage}"))
 
     def _retrieved(self, system: System, key: str) -> list[_Waiting]:
         """Retrieve; a system that was done before, or has no reranker, is then done and is not given back."""
         work = self.work(system)
         kept = self.store.read(key)
         if kept is not None:
-            self.found(Made(system, key, *kept, cached=True))
+            self.found(BuiltSystem(system, key, *kept, cached=True))
             return []
         work.check()
         stages = self._stages(work)
@@ -232,7 +234,7 @@ class Maker:
         self._done(waiting, waiting.stages)
         return []
 
-    def _stages(self, work: Work) -> tuple[Stage, ...]:
+    def _stages(self, work: StageRunner) -> tuple[Stage, ...]:
         """All stages before a reranker."""
         stages = [work.stage(name, make) for name, make in work.retrievers().items()]
         for name in work.refiners():
@@ -296,9 +298,9 @@ class Maker:
             "tokens": self._tokens(work, run),
         }
         told = self.store.write(waiting.key, about, run)
-        self.found(Made(system, waiting.key, told, run, cached=False))
+        self.found(BuiltSystem(system, waiting.key, told, run, cached=False))
 
-    def _tokens(self, work: Work, run: Run) -> dict[str, float | None]:
+    def _tokens(self, work: StageRunner, run: Run) -> dict[str, float | None]:
         """Mean tokens of a query and of a pair, by the tokenizers of the models."""
         named = {"embed": "embedder", "rerank": "reranker"}
         models = {name: work.model(table) for table, name in named.items() if table in work.settings}
@@ -370,6 +372,6 @@ def one_line(error: Exception) -> str:
     return said if isinstance(error, TruevalError) and said else f"{type(error).__name__}: {said}".rstrip(": ")
 
 
-def renamed(made: Made) -> Run:
+def renamed(made: BuiltSystem) -> Run:
     """The run of a system, called as the system is."""
     return replace(made.run, name=made.system.name)

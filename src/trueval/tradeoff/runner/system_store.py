@@ -27,7 +27,7 @@ KEY_LENGTH: Final = 16
 KEYS: Final = ("settings", "collection", "seconds", "run", "recall", "memory", "tokens")
 
 
-class Store:
+class SystemStore:
     """The directory of a sweep; without one everything is in memory.
 
     Args:

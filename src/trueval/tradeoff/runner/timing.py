@@ -24,13 +24,13 @@ from trueval.latency.jitter import discontinuities, jitter, session_medians, ses
 from trueval.latency.latency import Protocol, measure
 from trueval.latency.load_test import loads
 from trueval.latency.percentiles import Times, latency, times_of
-from trueval.latency.sample_ledger import Ledger
-from trueval.latency.serving import Served
-from trueval.retrieval.pipeline.stage_runner import Work
+from trueval.latency.sample_ledger import SampleLedger
+from trueval.latency.serving import ServedPipeline
+from trueval.retrieval.pipeline.stage_runner import StageRunner
 from trueval.tradeoff.config.grid import System
-from trueval.tradeoff.config.plan import Measuring
+from trueval.tradeoff.config.plan import QualitySettings
 from trueval.tradeoff.runner.system_builder import one_line
-from trueval.tradeoff.runner.system_store import SAMPLES, Store, write_json
+from trueval.tradeoff.runner.system_store import SAMPLES, SystemStore, write_json
 
 _log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ CALLS: Final = "calls.jsonl"
 COLUMNS: Final = ("stage", "query_id", "repeat", "started", "seconds")
 
 
-class Timed(NamedTuple):
+class SystemTimes(NamedTuple):
     """What is known of the times of a system.
 
     Attributes:
@@ -55,7 +55,7 @@ class Timed(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-NOTHING: Final = Timed([], None, [])
+NOTHING: Final = SystemTimes([], None, [])
 
 
 def protocol_of(table: Mapping[str, Any], seed: int) -> Protocol:
@@ -77,7 +77,7 @@ def protocol_of(table: Mapping[str, Any], seed: int) -> Protocol:
     )
 
 
-class ToTime(NamedTuple):
+class TimingTask(NamedTuple):
     """A system that is to be timed.
 
     Attributes:
@@ -90,7 +90,7 @@ class ToTime(NamedTuple):
     system: System
     key: str
     bytes: int
-    work: Callable[[], Work]
+    work: Callable[[], StageRunner]
 
 
 class Timer:
@@ -104,11 +104,11 @@ class Timer:
     """
 
     def __init__(
-        self, protocol: Protocol, store: Store, measuring: Measuring, step: Callable[[str, int, int], None]
+        self, protocol: Protocol, store: SystemStore, measuring: QualitySettings, step: Callable[[str, int, int], None]
     ) -> None:
         self.protocol, self.store, self.measuring, self.step = protocol, store, measuring, step
 
-    def time(self, systems: Sequence[ToTime]) -> dict[str, Timed]:
+    def time(self, systems: Sequence[TimingTask]) -> dict[str, SystemTimes]:
         """The times of each system by its key; those that were timed before are read.
 
         Args:
@@ -116,7 +116,7 @@ class Timer:
         """
         if not self.protocol.queries:
             return {each.key: NOTHING for each in systems}
-        found: dict[str, Timed] = {}
+        found: dict[str, SystemTimes] = {}
         missing = []
         for each in systems:
             kept = self._kept(each.key)
@@ -136,20 +136,20 @@ class Timer:
         """
         return self._kept(key) is not None
 
-    def _time(self, group: Sequence[ToTime]) -> dict[str, Timed]:
+    def _time(self, group: Sequence[TimingTask]) -> dict[str, SystemTimes]:
         """Time some systems together, each task once."""
-        served: dict[str, Served] = {}
-        found: dict[str, Timed] = {}
+        served: dict[str, ServedPipeline] = {}
+        found: dict[str, SystemTimes] = {}
         for each in group:
             with _told(each, found):
-                one = Served(each.work())
+                one = ServedPipeline(each.work())
                 one.check_cost(self.protocol)
                 served[each.key] = one
         tasks = {task.name: task for one in served.values() for task in one.tasks}
         if not tasks:
             return found
         folder = self.store.folder
-        ledger = None if folder is None else Ledger(folder / SAMPLES / CALLS)
+        ledger = None if folder is None else SampleLedger(folder / SAMPLES / CALLS)
         first = next(iter(served.values()))
         measured = measure(
             list(tasks.values()),
@@ -170,7 +170,7 @@ class Timer:
                 found[each.key] = self._finish(each.key, one, measured.samples)
         return found
 
-    def _finish(self, key: str, served: Served, samples: pl.DataFrame) -> Timed:
+    def _finish(self, key: str, served: ServedPipeline, samples: pl.DataFrame) -> SystemTimes:
         """Keep the times of a system, and say what they are."""
         # The ledger may have more, of an earlier run that timed more.
         asked_ids = served.query_ids[: self.protocol.queries]
@@ -206,13 +206,13 @@ class Timer:
         table = {name: value for name, value in vars(self.protocol).items() if name != "band"}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in table.items()}
 
-    def _said(self, about: Mapping[str, Any], samples: pl.DataFrame) -> Timed:
+    def _said(self, about: Mapping[str, Any], samples: pl.DataFrame) -> SystemTimes:
         renamed = samples.rename({"stage": "task"})
         stages = [{"name": name, **self._percentiles(times_of(renamed, [name]))} for name in about["stages"]]
         total = times_of(renamed, about["stages"])
         apart = jitter(total)
         said = {**self._percentiles(total), "jitter": apart}
-        return Timed(stages, said, list(about["loads"]), tuple(_sessions(total, apart)))
+        return SystemTimes(stages, said, list(about["loads"]), tuple(_sessions(total, apart)))
 
     def _percentiles(self, times: Times) -> dict[str, Any]:
         rng = np.random.default_rng(self.measuring.seed)
@@ -237,9 +237,9 @@ def _sessions(times: Times, apart: float | None) -> Iterator[str]:
         yield f"Latency was measured at {len(medians)} times of day, and not all agree: medians {told}."
 
 
-def _groups(systems: Sequence[ToTime]) -> list[list[ToTime]]:
+def _groups(systems: Sequence[TimingTask]) -> list[list[TimingTask]]:
     """Systems that are timed together: as many as their indexes leave room for."""
-    groups: list[list[ToTime]] = []
+    groups: list[list[TimingTask]] = []
     size = TOGETHER
     for each in systems:
         if size + each.bytes > TOGETHER:
@@ -251,7 +251,7 @@ def _groups(systems: Sequence[ToTime]) -> list[list[ToTime]]:
 
 
 @contextmanager
-def _told(each: ToTime, found: dict[str, Timed]) -> Iterator[None]:
+def _told(each: TimingTask, found: dict[str, SystemTimes]) -> Iterator[None]:
     """Say in the times of a system why there are none, and go on with the others."""
     try:
         yield

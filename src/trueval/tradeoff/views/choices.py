@@ -10,7 +10,7 @@ from trueval.report.page_content import Block, Cell, Column, Figure, Row, Table,
 from trueval.report.result_directory import ResultFile, pointer
 from trueval.tradeoff.views.frontier_chart import CROWDED, PLAIN_SHAPES, SHAPES, frontier_chart
 from trueval.tradeoff.views.lists import MOST_OPEN
-from trueval.tradeoff.views.points import Point
+from trueval.tradeoff.views.points import ConfigurationPoint
 from trueval.tradeoff.views.units import milliseconds, money, share
 from trueval.tradeoff.views.verdict import wanted
 
@@ -22,7 +22,7 @@ SOUGHT: Final[Mapping[str, Callable[[float | None], str]]] = {
 
 
 def frontier_block(
-    points: Sequence[Point], percentile: str, currency: str, measure: str, tables: tuple[Table, ...]
+    points: Sequence[ConfigurationPoint], percentile: str, currency: str, measure: str, tables: tuple[Table, ...]
 ) -> Block:
     """The chart and what is under it.
 
@@ -61,7 +61,7 @@ def frontier_block(
     return Block("frontier", "Frontier", (words,), (figure,), tables, place="decisions")
 
 
-def rule_block(file: ResultFile, points: Sequence[Point]) -> tuple[Block, ...]:
+def rule_block(file: ResultFile, points: Sequence[ConfigurationPoint]) -> tuple[Block, ...]:
     """What each rule chooses, with its runner-up and how sure the choice is, and the frontier inside limits of latency.
 
     Args:
@@ -125,7 +125,7 @@ def _limits(file: ResultFile, names: Mapping[int, str]) -> Table:
     return Table("slo", ("The frontier inside each limit of latency.",), file.name, columns, tuple(rows))
 
 
-def screen_block(file: ResultFile, points: Sequence[Point]) -> tuple[Block, ...]:
+def screen_block(file: ResultFile, points: Sequence[ConfigurationPoint]) -> tuple[Block, ...]:
     """What each step gains per millisecond and per currency, systems at equal recall, and the efficiency score.
 
     Args:
@@ -136,7 +136,7 @@ def screen_block(file: ResultFile, points: Sequence[Point]) -> tuple[Block, ...]
     return (Block("screen-block", "Steps, equal recall, efficiency", tables=tables, place="details"),) if tables else ()
 
 
-def _marginals(file: ResultFile, points: Sequence[Point]) -> tuple[Table, ...]:
+def _marginals(file: ResultFile, points: Sequence[ConfigurationPoint]) -> tuple[Table, ...]:
     ratios = {"per_millisecond": "per ms", "per_currency": f"per {file.data['currency'] or 'currency'}"}
     columns = (
         Column("from"),
@@ -157,7 +157,7 @@ def _marginals(file: ResultFile, points: Sequence[Point]) -> tuple[Table, ...]:
     return (Table("marginals", caption, file.name, columns, rows, folded=len(rows) > 12),) if rows else ()
 
 
-def _system(file: ResultFile, systems: Mapping[int, Point], place: int) -> str:
+def _system(file: ResultFile, systems: Mapping[int, ConfigurationPoint], place: int) -> str:
     point = systems.get(place)
     return NOT_AVAILABLE if point is None else str(file.data["points"][point.place]["system_name"])
 

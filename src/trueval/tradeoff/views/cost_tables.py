@@ -7,19 +7,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from trueval.tradeoff.quality.efficiency import efficiency
-from trueval.tradeoff.views.paper_cells import Missing, PaperTable, Value, of_measure, row_of
-from trueval.tradeoff.views.pipelines import Pipeline, cost_of, cutoffs, told_apart
+from trueval.tradeoff.views.paper_cells import CellValue, MissingTable, PaperTable, of_measure, row_of
+from trueval.tradeoff.views.pipelines import PipelineTexts, cost_of, cutoffs, told_apart
 from trueval.tradeoff.views.quality_tables import RERANKED, TOP
 
 Entry = Mapping[str, Any]
-Made = Iterator[PaperTable | Missing]
+Made = Iterator[PaperTable | MissingTable]
 
 EFFICIENT: Final = ("N-Recall4+", "RA-nWG")  # at a shallow and a deep K
 PRICED: Final = 'add a price: [prices] rerank = "rerank-2.5", a name of the price book.'
 TIMED: Final = "add [latency] with queries above 0."
 
 
-def of_prices(sweep: Entry, pipelines: Sequence[Pipeline]) -> Made:
+def of_prices(sweep: Entry, pipelines: Sequence[PipelineTexts]) -> Made:
     """The two tables of §3.2.1: what reranking and the input of the generator cost per 1,000 queries."""
     told = sweep["prices"] or {}
     currency, day = told.get("currency") or "", told.get("date") or "no date"
@@ -27,21 +27,23 @@ def of_prices(sweep: Entry, pipelines: Sequence[Pipeline]) -> Made:
     yield _generation(pipelines, f"cost of input of the generator for 1,000 queries, {currency}, prices of {day}", told)
 
 
-def _reranking(pipelines: Sequence[Pipeline], title: str) -> PaperTable | Missing:
+def _reranking(pipelines: Sequence[PipelineTexts], title: str) -> PaperTable | MissingTable:
     priced = [each for each in pipelines if each.reranked and _part(each, "rerank") is not None]
     if not priced:
-        return Missing("Prices of reranking", "cost by depth", PRICED if _some(pipelines) else f"add {RERANKED}.")
+        return MissingTable("Prices of reranking", "cost by depth", PRICED if _some(pipelines) else f"add {RERANKED}.")
     rerankers = list(dict.fromkeys(str(each.reranker) for each in priced))
     rows = []
     for depth in sorted({each.depth or 0 for each in priced}):
         here = [each for each in priced if each.depth == depth]
         costs = [[_part(each, "rerank") for each in here if each.reranker == one] for one in rerankers]
         tokens = _mean([each.candidate_tokens for each in here])
-        rows.append(row_of(str(depth), Value(tokens, "tokens"), *(Value(_mean(cost), "money") for cost in costs)))
+        rows.append(
+            row_of(str(depth), CellValue(tokens, "tokens"), *(CellValue(_mean(cost), "money") for cost in costs))
+        )
     return PaperTable("Prices of reranking", title, ("depth", "tokens a candidate", *rerankers), tuple(rows))
 
 
-def _generation(pipelines: Sequence[Pipeline], title: str, told: Entry) -> PaperTable | Missing:
+def _generation(pipelines: Sequence[PipelineTexts], title: str, told: Entry) -> PaperTable | MissingTable:
     name, rows = "Prices of generation", []
     for k in cutoffs(pipelines):
         here = [each.at[k] for each in pipelines if k in each.at]
@@ -49,15 +51,15 @@ def _generation(pipelines: Sequence[Pipeline], title: str, told: Entry) -> Paper
         cost = _mean([cost_of(each, "generator") for each in here])
         if cost is not None:
             total = None if tokens is None else 1000 * tokens
-            rows.append((str(k), Value(total, "count"), Value(cost, "money")))
+            rows.append((str(k), CellValue(total, "count"), CellValue(cost, "money")))
     if not rows:
         cure = 'name a generator: [prices] generator = "gpt-5", a name of the price book.'
-        return Missing(name, "cost of input of the generator by K", cure)
+        return MissingTable(name, "cost of input of the generator by K", cure)
     head = ("contexts a query (K)", "input tokens", str(told.get("generator") or "generator"))
     return PaperTable(name, title, head, tuple(rows), notes=("Input alone: what a generator writes costs more.",))
 
 
-def of_tokens(pipelines: Sequence[Pipeline]) -> Made:
+def of_tokens(pipelines: Sequence[PipelineTexts]) -> Made:
     """Table 14: mean tokens of a candidate by depth, and how much systems differ in them."""
     title = "mean tokens of a candidate, query and document together"
     groups: dict[tuple[str, int], list[float]] = {}
@@ -66,39 +68,39 @@ def of_tokens(pipelines: Sequence[Pipeline]) -> Made:
         if each.reranked and tokens is not None:
             groups.setdefault((str(each.reranker), each.depth or 0), []).append(tokens)
     if not groups:
-        yield Missing("Table 14", title, f"add {RERANKED}.")
+        yield MissingTable("Table 14", title, f"add {RERANKED}.")
         return
     rows = tuple(
         (
             reranker,
             str(depth),
-            Value(statistics.fmean(tokens), "tokens"),
-            Value(statistics.stdev(tokens) if len(tokens) > 1 else None, "tokens"),
-            Value(len(tokens), "count"),
+            CellValue(statistics.fmean(tokens), "tokens"),
+            CellValue(statistics.stdev(tokens) if len(tokens) > 1 else None, "tokens"),
+            CellValue(len(tokens), "count"),
         )
         for (reranker, depth), tokens in sorted(groups.items())
     )
     yield PaperTable("Table 14", title, ("reranker", "depth", "mean tokens", "sd over systems", "systems"), rows, 2)
 
 
-def of_latency(pipelines: Sequence[Pipeline]) -> Made:
+def of_latency(pipelines: Sequence[PipelineTexts]) -> Made:
     """Tables 15 and 16: median latency by depth, a table for each reranker; further ones are called Table 16 too."""
     title = "median latency of the reranker by depth, ms"
     timed = [each for each in pipelines if each.reranked and each.seconds("rerank") is not None]
     rerankers = list(dict.fromkeys(str(each.reranker) for each in timed))
     if not rerankers:
-        yield Missing("Table 15", title, TIMED if _some(pipelines) else f"add {RERANKED}.")
+        yield MissingTable("Table 15", title, TIMED if _some(pipelines) else f"add {RERANKED}.")
     for place, reranker in enumerate(rerankers):
         yield _latency(f"Table {min(15 + place, 16)}", f"{reranker}: {title}", timed, reranker)
     if len(rerankers) < 2:
-        yield Missing("Table 16", title, "add a second model to [rerank].")
+        yield MissingTable("Table 16", title, "add a second model to [rerank].")
 
 
-def _latency(name: str, title: str, timed: Sequence[Pipeline], reranker: str) -> PaperTable:
+def _latency(name: str, title: str, timed: Sequence[PipelineTexts], reranker: str) -> PaperTable:
     here = [each for each in timed if each.reranker == reranker]
     depths = sorted({each.depth or 0 for each in here})
     # Systems that differ in the depth alone are one row.
-    rows: dict[tuple[tuple[str, str], ...], dict[int, Pipeline]] = {}
+    rows: dict[tuple[tuple[str, str], ...], dict[int, PipelineTexts]] = {}
     for each in here:
         others = {"method": each.method} | each.system["values"]
         key = tuple(sorted((name, str(value)) for name, value in others.items() if name != "rerank.depth"))
@@ -110,10 +112,14 @@ def _latency(name: str, title: str, timed: Sequence[Pipeline], reranker: str) ->
     return PaperTable(name, title, ("model", *(f"depth {depth}" for depth in depths)), body)
 
 
-def _times(pipeline: Pipeline | None) -> Value:
+def _times(pipeline: PipelineTexts | None) -> CellValue:
     stages = () if pipeline is None else pipeline.system["stages"]
     told = next((stage["p50"] for stage in stages if stage["name"] == "rerank"), None)
-    return Value(None, "ms") if told is None else Value(told["value"], "ms", low=told.get("low"), high=told.get("high"))
+    return (
+        CellValue(None, "ms")
+        if told is None
+        else CellValue(told["value"], "ms", low=told.get("low"), high=told.get("high"))
+    )
 
 
 class Scenario(NamedTuple):
@@ -127,10 +133,10 @@ class Scenario(NamedTuple):
 
     name: str
     rule: str
-    pipeline: Pipeline
+    pipeline: PipelineTexts
 
 
-def scenarios(pipelines: Sequence[Pipeline], baseline: str | None = None) -> list[Scenario]:
+def scenarios(pipelines: Sequence[PipelineTexts], baseline: str | None = None) -> list[Scenario]:
     """The scenarios of P-B's Table 8, each chosen by a stated rule, of the systems that rerank, if any does.
 
     Args:
@@ -144,7 +150,7 @@ def scenarios(pipelines: Sequence[Pipeline], baseline: str | None = None) -> lis
         return []
     base = next((each for each in known if each.system["name"] == baseline), known[0])
 
-    def good(each: Pipeline) -> float:
+    def good(each: PipelineTexts) -> float:
         return each.quality(deep[0]) or 0.0
 
     priced = [each for each in known if _retrieval(each) is not None]
@@ -171,21 +177,21 @@ def scenarios(pipelines: Sequence[Pipeline], baseline: str | None = None) -> lis
     return found if deepest else found[:-1]
 
 
-def _best(name: str, rule: str, known: Sequence[Pipeline], key: Callable[[Pipeline], Any]) -> list[Scenario]:
+def _best(name: str, rule: str, known: Sequence[PipelineTexts], key: Callable[[PipelineTexts], Any]) -> list[Scenario]:
     return [Scenario(name, rule, max(known, key=key))] if known else []
 
 
-def _same_but_depth(one: Pipeline, other: Pipeline) -> bool:
+def _same_but_depth(one: PipelineTexts, other: PipelineTexts) -> bool:
     keys = (one.system["values"].keys() | other.system["values"].keys()) - {"rerank.depth"}
     same = all(one.system["values"].get(key) == other.system["values"].get(key) for key in keys)
     return same and (one.method, one.embedder, one.reranker) == (other.method, other.embedder, other.reranker)
 
 
-def of_scenarios(sweep: Entry, pipelines: Sequence[Pipeline]) -> Made:
+def of_scenarios(sweep: Entry, pipelines: Sequence[PipelineTexts]) -> Made:
     """Table 8: scenarios with cost before generation, latency and quality at a shallow and a deep K."""
     title, found = "scenarios", scenarios(pipelines)
     if not found:
-        yield Missing("Table 8", title, "add configurations that can be measured.")
+        yield MissingTable("Table 8", title, "add configurations that can be measured.")
         return
     ks = cutoffs(pipelines)
     shallow = list(dict.fromkeys(name for each in pipelines if ks[0] in each.at for name in each.at[ks[0]]["measures"]))
@@ -196,9 +202,9 @@ def of_scenarios(sweep: Entry, pipelines: Sequence[Pipeline]) -> Made:
             name,
             pipeline.embedder,
             str(pipeline.reranker or "–"),
-            Value(pipeline.depth, "count"),
-            Value(_retrieval(pipeline), "money"),
-            Value(pipeline.seconds(), "ms"),
+            CellValue(pipeline.depth, "count"),
+            CellValue(_retrieval(pipeline), "money"),
+            CellValue(pipeline.seconds(), "ms"),
             *(of_measure(pipeline.measures.get(one)) for one in names),
         )
         for name, _, pipeline in found
@@ -210,7 +216,7 @@ def of_scenarios(sweep: Entry, pipelines: Sequence[Pipeline]) -> Made:
     yield PaperTable("Table 8", f"{title}; {told}", head, rows, 3, notes)
 
 
-def of_efficiency(pipelines: Sequence[Pipeline]) -> Made:
+def of_efficiency(pipelines: Sequence[PipelineTexts]) -> Made:
     """Table 9: mean of four measures divided by latency, best first, of the systems that rerank, if any does."""
     title = f"best efficiency, performance over latency; top {TOP}"
     pipelines = [each for each in pipelines if each.reranked] or pipelines
@@ -219,11 +225,11 @@ def of_efficiency(pipelines: Sequence[Pipeline]) -> Made:
     able = [each for each in pipelines if all(_of(each, name) is not None for name in names)] if len(ks) > 1 else []
     if not able:
         cure = 'add names = ["RA-nWG@K", "N-Recall4+@K"] to [measure], and two K to contexts of [generate].'
-        yield Missing("Table 9", title, cure)
+        yield MissingTable("Table 9", title, cure)
         return
     timed = [each for each in able if each.seconds()]
     if not timed:
-        yield Missing("Table 9", title, TIMED)
+        yield MissingTable("Table 9", title, TIMED)
         return
     values = {each: [_of(each, name) or 0.0 for name in names] for each in timed}
     best = sorted(timed, key=lambda each: -efficiency(values[each], each.seconds() or 1.0))[:TOP]
@@ -232,9 +238,9 @@ def of_efficiency(pipelines: Sequence[Pipeline]) -> Made:
         (
             str(place),
             label,
-            Value(efficiency(values[each], each.seconds() or 1.0), "ratio"),
-            Value(statistics.fmean(values[each])),
-            Value(each.seconds(), "ms"),
+            CellValue(efficiency(values[each], each.seconds() or 1.0), "ratio"),
+            CellValue(statistics.fmean(values[each])),
+            CellValue(each.seconds(), "ms"),
         )
         for place, (label, each) in enumerate(zip(labels, best, strict=True), start=1)
     )
@@ -243,21 +249,21 @@ def of_efficiency(pipelines: Sequence[Pipeline]) -> Made:
     yield PaperTable("Table 9", title, head, rows, 2, (note,))
 
 
-def _of(pipeline: Pipeline, name: str) -> float | None:
+def _of(pipeline: PipelineTexts, name: str) -> float | None:
     return pipeline.measures.get(name, {}).get("expected")
 
 
-def _some(pipelines: Sequence[Pipeline]) -> bool:
+def _some(pipelines: Sequence[PipelineTexts]) -> bool:
     return any(each.reranked for each in pipelines)
 
 
-def _part(pipeline: Pipeline, part: str) -> float | None:
+def _part(pipeline: PipelineTexts, part: str) -> float | None:
     """The cost of a part that does not depend on K."""
     costs = (cost_of(each, part) for each in pipeline.at.values())
     return next((cost for cost in costs if cost is not None), None)
 
 
-def _retrieval(pipeline: Pipeline) -> float | None:
+def _retrieval(pipeline: PipelineTexts) -> float | None:
     rerank, embed = _part(pipeline, "rerank"), _part(pipeline, "embed")
     return None if rerank is None or embed is None else rerank + embed
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 from trueval.report.number_texts import formatted, whole
 from trueval.report.page_content import Block, Column, Figure, Table, Words, row_of
 from trueval.report.result_directory import ResultFile, pointer
-from trueval.tradeoff.views.plots import Mark, Piece, mark_plot, sum_plot
-from trueval.tradeoff.views.points import Point, best_first, best_of_systems, currency_of
+from trueval.tradeoff.views.plots import Mark, StackedPart, mark_plot, sum_plot
+from trueval.tradeoff.views.points import ConfigurationPoint, best_first, best_of_systems, currency_of
 from trueval.tradeoff.views.quality_blocks import SHOWN, short_names
 from trueval.tradeoff.views.units import milliseconds, money, share, size
 
@@ -28,7 +28,7 @@ COSTS: Final = {"rerank": "run-1", "embed": "run-0", "generator": "run-6"}
 MIB: Final = 2**20
 
 
-def latency_block(file: ResultFile, points: Sequence[Point]) -> tuple[Block, ...]:
+def latency_block(file: ResultFile, points: Sequence[ConfigurationPoint]) -> tuple[Block, ...]:
     """Percentiles of each system and its stages, and under load; nothing where nothing was timed.
 
     Args:
@@ -64,7 +64,7 @@ def _time_figures(file: ResultFile, shown: Sequence[int]) -> Iterator[Figure]:
     plot = mark_plot(marks, axis="milliseconds", log=log, zero=not log)
     yield Figure("percentiles", "Latency of a query", text, plot)
     pieces = [
-        Piece(
+        StackedPart(
             names[place], stage["name"], 1000 * stage["p50"]["value"], _said(names[place], stage["name"], stage["p50"])
         )
         for place in shown
@@ -167,7 +167,7 @@ def memory_block(file: ResultFile) -> tuple[Block, ...]:
     names = short_names(file.data)
     ordered = sorted(alike.items(), key=lambda each: sum(each[0]))
     pieces = [
-        Piece(
+        StackedPart(
             _and_more(names, places),
             part,
             value / MIB,
@@ -201,7 +201,7 @@ def _and_more(names: Sequence[str], places: Sequence[int]) -> str:
 # ---- money ----
 
 
-def price_block(file: ResultFile, points: Sequence[Point]) -> tuple[Block, ...]:
+def price_block(file: ResultFile, points: Sequence[ConfigurationPoint]) -> tuple[Block, ...]:
     """The parts of the cost, and the book that the prices are from, with its date.
 
     Args:
@@ -235,13 +235,15 @@ def price_block(file: ResultFile, points: Sequence[Point]) -> tuple[Block, ...]:
     return (Block("price-block", "Prices", (), figures, (table,), facts=tuple(facts), place="details"),)
 
 
-def _cost_figures(file: ResultFile, priced: Sequence[Point], currency: str) -> Iterator[Figure]:
+def _cost_figures(file: ResultFile, priced: Sequence[ConfigurationPoint], currency: str) -> Iterator[Figure]:
     names, configurations = short_names(file.data), file.data["configurations"]
     shown = (
         sorted((point for point in priced if point.on), key=lambda point: point.cost or 0.0)[:SHOWN] or priced[:SHOWN]
     )
     pieces = [
-        Piece(f"{names[point.system]} K={point.k}", part, value, f"{point.name}: {part} {money(value)} {currency}")
+        StackedPart(
+            f"{names[point.system]} K={point.k}", part, value, f"{point.name}: {part} {money(value)} {currency}"
+        )
         for point in shown
         for part in COSTS
         if (value := configurations[point.place]["cost"].get(part)) is not None

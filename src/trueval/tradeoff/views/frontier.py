@@ -10,7 +10,7 @@ from rich.text import Text
 
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
-from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, interval, percent, unit
+from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, ValueUnit, counted, fixed, interval, percent, unit
 from trueval.report.terminal import grid
 from trueval.tradeoff.diagnosis.advice import Headrooms, sentence
 from trueval.tradeoff.quality.panels import compared_across
@@ -36,7 +36,7 @@ def shown(result: Entry) -> list[int]:
     return sorted(there, key=lambda at: (-(points[at]["probability"] or 0), -(points[at]["quality"]["value"] or 0)))
 
 
-def cells(result: Entry, at: int, scale: Scale) -> list[str]:
+def cells(result: Entry, at: int, scale: ValueUnit) -> list[str]:
     """The cells of a point.
 
     Args:
@@ -67,7 +67,7 @@ def _group(result: Entry, at: int) -> str:
     return f"{share(group['probability'])} of {len(group['members'])}"
 
 
-def lines(result: Entry, scale: Scale = FRACTIONS) -> Iterator[str]:
+def lines(result: Entry, scale: ValueUnit = FRACTIONS) -> Iterator[str]:
     """What is said beside the table: rules, advice, frontiers in time, and what the numbers mean.
 
     Args:
@@ -85,14 +85,14 @@ def lines(result: Entry, scale: Scale = FRACTIONS) -> Iterator[str]:
     yield from result["notes"]
 
 
-def _fitted(rule: Entry, fitted: Entry, scale: Scale) -> str:
+def _fitted(rule: Entry, fitted: Entry, scale: ValueUnit) -> str:
     """What choosing flatters. The highest value is chosen there: where a tie-break chose another, it is named."""
     worth, flattered = fixed(fitted["value"], scale), fixed(max(fitted["optimism"], 0.0), scale)
     chosen = "that choice" if rule["answer"] == rule["best"] else "the highest value"
     return f"Chosen and measured on different queries, {chosen} is worth {worth}: choosing flatters it by {flattered}."
 
 
-def _advice(result: Entry, scale: Scale) -> str:
+def _advice(result: Entry, scale: ValueUnit) -> str:
     """The sentence of the JSON, whose headrooms are fractions, or the same on another scale."""
     advice = result["advice"]
     if scale == FRACTIONS:
@@ -153,7 +153,7 @@ def _title(result: Entry) -> str:
     return f"{on} of {counted(total, 'configuration', 'configurations')} on the frontier ({percent(on / total)})"
 
 
-def table(result: Entry, *, scale: Scale = FRACTIONS) -> Group:
+def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
     """A frontier in a terminal: who is on it, what each rule chooses, and what to work on.
 
     Args:
@@ -196,7 +196,7 @@ def _row(result: Entry, point: Entry) -> dict[str, Any]:
     }
 
 
-def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """A table of the points that may be on the frontier, then what is said of it.
 
     Args:
@@ -209,7 +209,7 @@ def to_markdown(result: Entry, *, scale: Scale = FRACTIONS) -> str:
     return f"{markdown(_title(result))}\n\n{pipes(head, rows, words=1)}\n\n{said}"
 
 
-def to_latex(result: Entry, *, scale: Scale = FRACTIONS) -> str:
+def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """A tabular for a paper; it needs the package booktabs.
 
     Args:

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, NamedTuple
 from trueval.report.figures import RUN_TONES, Chart, axis_domain, tone
 from trueval.report.number_texts import fixed
 from trueval.tradeoff.views.plots import log_ticks
-from trueval.tradeoff.views.points import Point, panels_of
+from trueval.tradeoff.views.points import ConfigurationPoint, panels_of
 from trueval.tradeoff.views.units import milliseconds, money, share
 
 WIDTH: Final = 300  # CSS pixels of a panel, until a script fits the two to the page
@@ -27,7 +27,7 @@ SHAPES: Final = (
 PLAIN_SHAPES: Final = (("dot", "on the frontier of the measured values"), ("speck", "others"))
 
 
-class Axis(NamedTuple):
+class ChartAxis(NamedTuple):
     """What a panel has from left to right.
 
     Attributes:
@@ -71,7 +71,9 @@ class Shape(NamedTuple):
         return alt.condition({"param": BRUSH, "empty": empty}, alt.value(near), alt.value(far))
 
 
-def frontier_chart(points: Sequence[Point], percentile: str, currency: str, *, live: bool = True) -> Chart | None:
+def frontier_chart(
+    points: Sequence[ConfigurationPoint], percentile: str, currency: str, *, live: bool = True
+) -> Chart | None:
     """Quality against latency and against cost, as far as either is known.
 
     Each panel has the points, the best quality for at most so much as a line, and of points on the frontier their
@@ -106,7 +108,7 @@ def frontier_chart(points: Sequence[Point], percentile: str, currency: str, *, l
     return {"$schema": alt.SCHEMA_URL, **whole, "params": params, "datasets": {"points": rows}}
 
 
-def _row(point: Point, percentile: str) -> dict[str, Any]:
+def _row(point: ConfigurationPoint, percentile: str) -> dict[str, Any]:
     seconds = None if point.latency is None else point.latency[percentile]
     low, high = point.interval or (None, None)
     row = {
@@ -133,7 +135,7 @@ def _interval(name: str, seconds: Any) -> dict[str, float | None]:
     return {each: None if value is None else 1000 * value for each, value in ends.items()}
 
 
-def _told(point: Point, percentile: str) -> str:
+def _told(point: ConfigurationPoint, percentile: str) -> str:
     chance = "" if point.chance is None else f", on the frontier in {share(point.chance)} of the resamples"
     known = (
         f"{point.measure} {fixed(point.quality)}",
@@ -143,17 +145,17 @@ def _told(point: Point, percentile: str) -> str:
     return f"{point.name}: {', '.join(known)}{chance}"
 
 
-def _axes(points: Sequence[Point], percentile: str, currency: str) -> tuple[Axis, ...]:
+def _axes(points: Sequence[ConfigurationPoint], percentile: str, currency: str) -> tuple[ChartAxis, ...]:
     seconds = tuple(1000 * value for point in points if (value := point.seconds(percentile)) is not None)
     costs = tuple(point.cost for point in points if point.cost is not None)
     costs = costs if any(costs) else ()
     return (
-        Axis("ms", f"latency {percentile}, milliseconds", seconds, True),
-        Axis("cost", f"{currency} per 1,000 queries".strip(), costs, False),
+        ChartAxis("ms", f"latency {percentile}, milliseconds", seconds, True),
+        ChartAxis("cost", f"{currency} per 1,000 queries".strip(), costs, False),
     )
 
 
-def _choices(points: Sequence[Point]) -> list[dict[str, Any]]:
+def _choices(points: Sequence[ConfigurationPoint]) -> list[dict[str, Any]]:
     cutoffs, methods = sorted({each.k for each in points}), sorted({each.method for each in points})
     chosen = []
     for name, title, values, every in (("only_k", "K", cutoffs, 0), ("only_method", "Method", methods, "")):
@@ -166,7 +168,7 @@ def _choices(points: Sequence[Point]) -> list[dict[str, Any]]:
     return chosen
 
 
-def _panel(axis: Axis, rows: Sequence[dict[str, Any]], shape: Shape) -> dict[str, Any]:
+def _panel(axis: ChartAxis, rows: Sequence[dict[str, Any]], shape: Shape) -> dict[str, Any]:
     import altair as alt
 
     shown = "(only_k == 0 || datum.K == only_k) && (only_method == '' || datum.method == only_method)"
@@ -212,7 +214,7 @@ def _unit(chart: Any) -> dict[str, Any]:
     return {name: value for name, value in spec.items() if name not in ("$schema", "config")}
 
 
-def _scale(axis: Axis) -> Any:
+def _scale(axis: ChartAxis) -> Any:
     import altair as alt
 
     kind = _kind(axis)
@@ -220,7 +222,7 @@ def _scale(axis: Axis) -> Any:
     return alt.Scale(**form, nice=False, padding=12)
 
 
-def _kind(axis: Axis) -> Literal["linear", "sqrt", "log"]:
+def _kind(axis: ChartAxis) -> Literal["linear", "sqrt", "log"]:
     """Where most values would be in a corner of a linear axis, another one."""
     least, most = min(axis.values), max(axis.values)
     if least > 0:
@@ -228,7 +230,7 @@ def _kind(axis: Axis) -> Literal["linear", "sqrt", "log"]:
     return "sqrt" if most > SPREAD * sorted(axis.values)[len(axis.values) // 2] else "linear"
 
 
-def _best_so_far(base: Any, axis: Axis, x: Any) -> Any:
+def _best_so_far(base: Any, axis: ChartAxis, x: Any) -> Any:
     """The best quality for at most so much, as a line of steps."""
     import altair as alt
 
@@ -237,7 +239,7 @@ def _best_so_far(base: Any, axis: Axis, x: Any) -> Any:
     return line.mark_line(interpolate="step-after", color=tone("line"), strokeWidth=1.5).encode(x=x, y="best:Q")
 
 
-def _whiskers(on: Any, axis: Axis, x: Any, y: Any, shape: Shape) -> list[Any]:
+def _whiskers(on: Any, axis: ChartAxis, x: Any, y: Any, shape: Shape) -> list[Any]:
     """Intervals; where there are many, of those that the brush is over alone."""
     thin = {"strokeWidth": 1, "color": tone("quiet")}
     if shape.crowded:
@@ -286,7 +288,7 @@ def _tips() -> list[Any]:
     return [alt.Tooltip(field, title=title, **form) for field, title, form in fields]
 
 
-def _numbers(on: Any, axis: Axis, x: Any, y: Any) -> list[Any]:
+def _numbers(on: Any, axis: ChartAxis, x: Any, y: Any) -> list[Any]:
     """The numbers of those on the frontier, twice: the first one clears what is behind the digits."""
     field = f"number_{axis.field}"
     numbered = on.transform_filter(f"isValid(datum.{field})")
@@ -297,7 +299,7 @@ def _numbers(on: Any, axis: Axis, x: Any, y: Any) -> list[Any]:
     ]
 
 
-def _add_numbers(rows: Sequence[dict[str, Any]], axis: Axis) -> None:
+def _add_numbers(rows: Sequence[dict[str, Any]], axis: ChartAxis) -> None:
     """Adds the number of each point on the frontier to its row, where no better one is too near for both to be read."""
     place = {"linear": float, "sqrt": math.sqrt, "log": math.log}[_kind(axis)]
     across = (place(max(axis.values)) - place(min(axis.values))) / WIDTH

@@ -9,14 +9,14 @@ from typing import Any, Final
 from trueval.report.number_texts import fixed, whole
 from trueval.report.page_content import Cell, Column, Row, Table, row_of, rows_of
 from trueval.report.result_directory import ResultFile, pointer
-from trueval.tradeoff.views.points import Point, best_first, currency_of, percentile_of
+from trueval.tradeoff.views.points import ConfigurationPoint, best_first, currency_of, percentile_of
 from trueval.tradeoff.views.probes import probe_columns, probe_legend
 from trueval.tradeoff.views.units import milliseconds, money, share
 
 MOST_OPEN: Final = 60  # rows of a table that is open from the beginning
 
 
-def frontier_table(file: ResultFile, points: Sequence[Point]) -> Table:
+def frontier_table(file: ResultFile, points: Sequence[ConfigurationPoint]) -> Table:
     """The configurations that are or may be on the frontier, best first, with their numbers in the plot.
 
     Args:
@@ -58,7 +58,7 @@ def frontier_table(file: ResultFile, points: Sequence[Point]) -> Table:
     return Table("frontier-points", caption, file.name, columns, tuple(rows), notes, folded=len(rows) > MOST_OPEN)
 
 
-def configuration_table(file: ResultFile, points: Sequence[Point]) -> Table:
+def configuration_table(file: ResultFile, points: Sequence[ConfigurationPoint]) -> Table:
     """Every configuration with a quality, best first.
 
     Args:
@@ -92,7 +92,7 @@ def configuration_table(file: ResultFile, points: Sequence[Point]) -> Table:
     return Table("configurations", caption, file.name, columns, rows, notes, folded=len(rows) > MOST_OPEN)
 
 
-def _row(data: Mapping[str, Any], columns: Sequence[Column], point: Point, names: Sequence[str]) -> Row:
+def _row(data: Mapping[str, Any], columns: Sequence[Column], point: ConfigurationPoint, names: Sequence[str]) -> Row:
     """A row whose quality and latency name their own places: they are under names that differ from row to row."""
     configuration, latency = data["configurations"][point.place], point.latency
     value = configuration["measures"][point.measure]

@@ -8,7 +8,7 @@ from trueval.report import page_content
 from trueval.report.number_texts import FRACTIONS
 from trueval.report.page_content import Block, Column, Row
 from trueval.report.result_directory import ResultFile
-from trueval.tradeoff.views.paper_cells import Cell, Missing, PaperTable, written
+from trueval.tradeoff.views.paper_cells import Cell, MissingTable, PaperTable, written
 from trueval.tradeoff.views.paper_tables import paper_tables
 
 
@@ -20,7 +20,7 @@ def paper_block(file: ResultFile) -> tuple[Block, ...]:
     """
     made = paper_tables(file.data)
     tables = [each for each in made if isinstance(each, PaperTable)]
-    facts = tuple((each.name, (f"{each.title}: {each.cure}",)) for each in made if isinstance(each, Missing))
+    facts = tuple((each.name, (f"{each.title}: {each.cure}",)) for each in made if isinstance(each, MissingTable))
     words = (
         "The tables of Practical RAG evaluation, with the numbers of this sweep: those of the tables above, where "
         "their intervals are. Markdown and LaTeX of them come by --format of trueval sweep. Of a table that is not "

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from trueval.report.formats import latex
-from trueval.report.number_texts import NOT_AVAILABLE, Scale, fixed, interval, whole
+from trueval.report.number_texts import NOT_AVAILABLE, ValueUnit, fixed, interval, whole
 from trueval.tradeoff.views.units import milliseconds, money
 
 Entry = Mapping[str, Any]
 
 
-class Value(NamedTuple):
+class CellValue(NamedTuple):
     """A number of a table.
 
     Attributes:
@@ -36,11 +36,11 @@ class Value(NamedTuple):
     change: float | None = None
     beside: float | None = None
 
-    def text(self, scale: Scale) -> str:
+    def text(self, scale: ValueUnit) -> str:
         """The number alone, with its change and what is beside it.
 
         >>> from trueval.report.number_texts import FRACTIONS
-        >>> Value(0.521, change=-0.12).text(FRACTIONS), Value(0.0476, "ms").text(FRACTIONS)
+        >>> CellValue(0.521, change=-0.12).text(FRACTIONS), CellValue(0.0476, "ms").text(FRACTIONS)
         ('0.5210 (-12.0%)', '47.6')
         """
         told = _number(self.value, self.unit, scale)
@@ -48,7 +48,7 @@ class Value(NamedTuple):
             told += f" ({self.change:+.1%})"
         return told if self.beside is None else f"{told} ({_number(self.beside, self.unit, scale)})"
 
-    def uncertainty(self, scale: Scale) -> Iterator[str]:
+    def uncertainty(self, scale: ValueUnit) -> Iterator[str]:
         """Its interval over queries, and the values that ties allow where these are not one."""
         if self.low is not None and self.high is not None:
             yield _ends(self.low, self.high, self.unit, scale)
@@ -58,7 +58,7 @@ class Value(NamedTuple):
                 yield f"ties {ends}"
 
 
-def _number(value: float | None, unit: str, scale: Scale) -> str:
+def _number(value: float | None, unit: str, scale: ValueUnit) -> str:
     if value is None:
         return NOT_AVAILABLE
     if unit == "measure":
@@ -74,13 +74,13 @@ def _number(value: float | None, unit: str, scale: Scale) -> str:
     return f"{value:,.1f}" if unit == "tokens" else whole(value)
 
 
-def _ends(low: float, high: float, unit: str, scale: Scale) -> str:
+def _ends(low: float, high: float, unit: str, scale: ValueUnit) -> str:
     if unit == "measure":
         return interval(low, high, scale)
     return f"[{_number(low, unit, scale)}, {_number(high, unit, scale)}]"
 
 
-Cell: TypeAlias = str | Value
+Cell: TypeAlias = str | CellValue
 Row: TypeAlias = tuple[Cell, ...]
 
 
@@ -115,7 +115,7 @@ class PaperTable:
         return f"{self.name}: {self.title}"
 
 
-class Missing(NamedTuple):
+class MissingTable(NamedTuple):
     """A table that a sweep has no data for.
 
     Attributes:
@@ -133,15 +133,15 @@ class Missing(NamedTuple):
         return f"{self.name} ({self.title}) is left out: {self.cure}"
 
 
-def of_measure(entry: Entry | None) -> Value:
+def of_measure(entry: Entry | None) -> CellValue:
     """A measure with its interval and the values that ties allow.
 
     Args:
         entry: of the JSON; None where there is none.
     """
     if entry is None:
-        return Value(None)
-    return Value(
+        return CellValue(None)
+    return CellValue(
         entry["expected"],
         low=entry.get("low"),
         high=entry.get("high"),
@@ -150,7 +150,7 @@ def of_measure(entry: Entry | None) -> Value:
     )
 
 
-def written(cell: Cell, scale: Scale, *, uncertain: bool = True) -> str:
+def written(cell: Cell, scale: ValueUnit, *, uncertain: bool = True) -> str:
     """A cell as text: the number, then its interval over queries, then what ties allow.
 
     Args:
@@ -164,11 +164,11 @@ def written(cell: Cell, scale: Scale, *, uncertain: bool = True) -> str:
     return " ".join([told, *cell.uncertainty(scale)]) if uncertain and cell.value is not None else told
 
 
-def written_latex(cell: Cell, scale: Scale) -> str:
+def written_latex(cell: Cell, scale: ValueUnit) -> str:
     r"""A cell in LaTeX: intervals small, behind the number.
 
     >>> from trueval.report.number_texts import FRACTIONS
-    >>> print(written_latex(Value(0.5, low=0.4, high=0.6), FRACTIONS))
+    >>> print(written_latex(CellValue(0.5, low=0.4, high=0.6), FRACTIONS))
     0.5000 {\scriptsize [0.4000, 0.6000]}
     """
     if isinstance(cell, str) or cell.value is None:
@@ -201,4 +201,4 @@ def csv_columns(table: PaperTable) -> tuple[Sequence[str], list[dict[str, Any]]]
 
 
 def _part_of(name: str, title: str) -> bool:
-    return name in {f"{title} {part}" for part in Value._fields[2:]}
+    return name in {f"{title} {part}" for part in CellValue._fields[2:]}

@@ -13,10 +13,10 @@ from trueval.files.atomic_files import write_whole
 from trueval.printable import printable
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
-from trueval.report.number_texts import FRACTIONS, Scale, unit
+from trueval.report.number_texts import FRACTIONS, ValueUnit, unit
 from trueval.report.terminal import grid
 from trueval.tradeoff.views.cost_tables import of_efficiency, of_latency, of_prices, of_scenarios, of_tokens
-from trueval.tradeoff.views.paper_cells import Missing, PaperTable, csv_columns, written, written_latex
+from trueval.tradeoff.views.paper_cells import MissingTable, PaperTable, csv_columns, written, written_latex
 from trueval.tradeoff.views.pipelines import cost_of, measure_names, pipelines_of
 from trueval.tradeoff.views.probes import of_probes
 from trueval.tradeoff.views.quality_tables import (
@@ -36,7 +36,7 @@ PERCENTILES: Final = ("p50", "p95", "p99")
 ENDS: Final = ("expected", "low", "high", "lowest", "highest")
 
 
-def paper_tables(sweep: Entry) -> list[PaperTable | Missing]:
+def paper_tables(sweep: Entry) -> list[PaperTable | MissingTable]:
     """Every table of the paper that a sweep has data for, in the paper's order, and what is missing for the others.
 
     Args:
@@ -44,7 +44,9 @@ def paper_tables(sweep: Entry) -> list[PaperTable | Missing]:
     """
     pipelines = pipelines_of(sweep)
     if not pipelines:
-        return [Missing("Every table", "of the paper", "no configuration could be measured; see failed and left_out.")]
+        return [
+            MissingTable("Every table", "of the paper", "no configuration could be measured; see failed and left_out.")
+        ]
     return [
         *of_prices(sweep, pipelines),
         *of_embedders(pipelines),
@@ -75,7 +77,7 @@ def legend(sweep: Entry) -> str:
     )
 
 
-def terminal(sweep: Entry, *, scale: Scale = FRACTIONS) -> Group:
+def terminal(sweep: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
     """All tables in a terminal, without intervals.
 
     Args:
@@ -85,9 +87,9 @@ def terminal(sweep: Entry, *, scale: Scale = FRACTIONS) -> Group:
     return Group(*_shown(sweep, scale), *map(Text, unit(scale)))
 
 
-def _shown(sweep: Entry, scale: Scale) -> Iterator[RenderableType]:
+def _shown(sweep: Entry, scale: ValueUnit) -> Iterator[RenderableType]:
     for table in paper_tables(sweep):
-        if isinstance(table, Missing):
+        if isinstance(table, MissingTable):
             yield Text(printable(str(table)), style="dim")
             continue
         yield Text(printable(table.caption), style="bold")
@@ -99,7 +101,7 @@ def _shown(sweep: Entry, scale: Scale) -> Iterator[RenderableType]:
         yield Text()
 
 
-def to_markdown(sweep: Entry, *, scale: Scale = FRACTIONS) -> str:
+def to_markdown(sweep: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """All tables as tables of pipes, each under its name.
 
     Args:
@@ -110,21 +112,21 @@ def to_markdown(sweep: Entry, *, scale: Scale = FRACTIONS) -> str:
     return "\n".join([*parts, *(f"{markdown(line)}\n" for line in (legend(sweep), *unit(scale)))])
 
 
-def markdown_table(table: PaperTable | Missing, scale: Scale) -> str:
+def markdown_table(table: PaperTable | MissingTable, scale: ValueUnit) -> str:
     """One table with its caption, or the line that says why it is left out.
 
     Args:
         table: any.
         scale: of measures.
     """
-    if isinstance(table, Missing):
+    if isinstance(table, MissingTable):
         return f"{markdown(str(table))}\n"
     rows = [[written(cell, scale) for cell in row] for row in table.rows]
     notes = "".join(f"\n{markdown(note)}\n" for note in table.notes)
     return f"**{markdown(table.caption)}**\n\n{pipes(table.head, rows, words=table.words)}{notes}"
 
 
-def to_latex(sweep: Entry, *, scale: Scale = FRACTIONS) -> str:
+def to_latex(sweep: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """All tables as tabulars; they need the package booktabs.
 
     Args:
@@ -135,7 +137,7 @@ def to_latex(sweep: Entry, *, scale: Scale = FRACTIONS) -> str:
     return "\n".join([latex_table(each, scale, lines) for each in paper_tables(sweep)])
 
 
-def latex_table(table: PaperTable | Missing, scale: Scale, lines: list[str]) -> str:
+def latex_table(table: PaperTable | MissingTable, scale: ValueUnit, lines: list[str]) -> str:
     """One table, its caption in a comment above it, or a comment that says why it is left out.
 
     Args:
@@ -143,7 +145,7 @@ def latex_table(table: PaperTable | Missing, scale: Scale, lines: list[str]) -> 
         scale: of measures.
         lines: further comments.
     """
-    if isinstance(table, Missing):
+    if isinstance(table, MissingTable):
         return f"% {printable(str(table))}\n"
     columns = "l" * table.words + "r" * (len(table.head) - table.words)
     rows = [[written_latex(cell, scale) for cell in row] for row in table.rows]
@@ -152,7 +154,7 @@ def latex_table(table: PaperTable | Missing, scale: Scale, lines: list[str]) -> 
     return tabular([*map(latex, table.head)], rows, columns, notes=notes)
 
 
-def write_tables(sweep: Entry, folder: Path, *, scale: Scale = FRACTIONS) -> list[Path]:
+def write_tables(sweep: Entry, folder: Path, *, scale: ValueUnit = FRACTIONS) -> list[Path]:
     """Write each table as CSV, Markdown and LaTeX of its own.
 
     Args:
@@ -166,7 +168,7 @@ def write_tables(sweep: Entry, folder: Path, *, scale: Scale = FRACTIONS) -> lis
     names: dict[str, int] = {}
     written_files = []
     for table in paper_tables(sweep):
-        if isinstance(table, Missing):
+        if isinstance(table, MissingTable):
             continue
         stem = table.name.lower().replace(" ", "-")
         names[stem] = names.get(stem, 0) + 1

@@ -13,7 +13,7 @@ DENSE, HYBRID, RERANK = "dense", "hybrid", "rerank"
 
 
 @dataclass(frozen=True, eq=False)
-class Pipeline:
+class PipelineTexts:
     """A system of a sweep.
 
     Attributes:
@@ -117,7 +117,7 @@ def cost_of(configuration: Entry, part: str = "total") -> float | None:
     return cost
 
 
-def pipelines_of(sweep: Entry) -> list[Pipeline]:
+def pipelines_of(sweep: Entry) -> list[PipelineTexts]:
     """Every system of a sweep that has a configuration.
 
     Args:
@@ -126,15 +126,15 @@ def pipelines_of(sweep: Entry) -> list[Pipeline]:
     at: dict[int, dict[int, Entry]] = {}
     for configuration in sweep["configurations"]:
         at.setdefault(configuration["system"], {})[configuration["K"]] = configuration
-    return [Pipeline(sweep["systems"][place], at[place]) for place in sorted(at)]
+    return [PipelineTexts(sweep["systems"][place], at[place]) for place in sorted(at)]
 
 
-def cutoffs(pipelines: Iterable[Pipeline]) -> list[int]:
+def cutoffs(pipelines: Iterable[PipelineTexts]) -> list[int]:
     """Every K that one of them has, rising."""
     return sorted({k for each in pipelines for k in each.at})
 
 
-def measure_names(pipelines: Iterable[Pipeline]) -> list[str]:
+def measure_names(pipelines: Iterable[PipelineTexts]) -> list[str]:
     """Names of the measures of all, by rising K."""
     names: dict[str, int] = {}
     for each in pipelines:
@@ -144,7 +144,7 @@ def measure_names(pipelines: Iterable[Pipeline]) -> list[str]:
     return sorted(names, key=names.__getitem__)  # stable: in the order of the file at one K
 
 
-def told_apart(labels: Sequence[str], pipelines: Sequence[Pipeline]) -> list[str]:
+def told_apart(labels: Sequence[str], pipelines: Sequence[PipelineTexts]) -> list[str]:
     """Labels of rows, with the values of the axes by which systems of one label differ.
 
     Args:

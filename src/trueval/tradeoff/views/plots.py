@@ -37,7 +37,7 @@ class Mark(NamedTuple):
     told: str = ""
 
 
-class Piece(NamedTuple):
+class StackedPart(NamedTuple):
     """A part of a sum.
 
     Attributes:
@@ -53,7 +53,7 @@ class Piece(NamedTuple):
     told: str
 
 
-class Curve(NamedTuple):
+class QualityCurve(NamedTuple):
     """A system over K.
 
     Attributes:
@@ -83,7 +83,7 @@ def mark_plot(
     """
     import altair as alt
 
-    rows = Rows.of([mark.name for mark in marks], width)
+    rows = PlotRows.of([mark.name for mark in marks], width)
     series = list(dict.fromkeys(mark.series for mark in marks))
     data = [
         {"name": rows.short[each.name], "value": _rounded(each.value), "series": each.series, "told": each.told}
@@ -118,7 +118,12 @@ def mark_plot(
 
 
 def sum_plot(
-    pieces: Sequence[Piece], parts: Mapping[str, str], *, axis: str = "", width: int = NARROW, most: float | None = None
+    pieces: Sequence[StackedPart],
+    parts: Mapping[str, str],
+    *,
+    axis: str = "",
+    width: int = NARROW,
+    most: float | None = None,
 ) -> Chart:
     """Rows of bars, each the sum of its parts from left to right.
 
@@ -131,7 +136,7 @@ def sum_plot(
     """
     import altair as alt
 
-    rows, order = Rows.of([piece.name for piece in pieces], width), list(parts)
+    rows, order = PlotRows.of([piece.name for piece in pieces], width), list(parts)
     data = [
         {"name": rows.short[each.name], "part": each.part, "value": _rounded(each.value), "told": each.told}
         | {"place": order.index(each.part)}
@@ -154,7 +159,7 @@ def sum_plot(
     return alt.layer(*rows.texts(), plot).properties(width=rows.room, height=rows.height)
 
 
-class Rows(NamedTuple):
+class PlotRows(NamedTuple):
     """The rows of a plot: names beside them, or above them where names are long.
 
     Attributes:
@@ -168,15 +173,15 @@ class Rows(NamedTuple):
     room: int
 
     @staticmethod
-    def of(names: Sequence[str], width: int) -> Rows:
+    def of(names: Sequence[str], width: int) -> PlotRows:
         """The rows of some names, from the top, in a figure of a width."""
         different = list(dict.fromkeys(names))
         above = max(map(len, different)) > BESIDE
         if not above:
             short = dict(zip(different, distinct(different), strict=True))
-            return Rows(short, above, max(120, width - int(6.2 * max(map(len, different))) - 28))
+            return PlotRows(short, above, max(120, width - int(6.2 * max(map(len, different))) - 28))
         written = distinct(shorten_apart(different, (width - 24) // 6))
-        return Rows(dict(zip(different, written, strict=True)), above, width - 24)
+        return PlotRows(dict(zip(different, written, strict=True)), above, width - 24)
 
     @property
     def offset(self) -> int:
@@ -225,7 +230,7 @@ def log_ticks(values: Iterable[float]) -> Any:
     return alt.Axis(values=ticks, labelOverlap=True, format=",~g")
 
 
-def curve_plot(curves: Sequence[Curve], others: Sequence[Curve] = (), *, width: int = NARROW) -> Chart:
+def curve_plot(curves: Sequence[QualityCurve], others: Sequence[QualityCurve] = (), *, width: int = NARROW) -> Chart:
     """Values over K: a line in color for each of a few systems, bands for the first of them, all others thin and gray.
 
     Args:
@@ -261,7 +266,7 @@ def curve_plot(curves: Sequence[Curve], others: Sequence[Curve] = (), *, width: 
     return alt.layer(*layers[0 if quiet else 1 :]).properties(width=width - 60, height=HEIGHT)
 
 
-def _over_k(name: str, curve: Curve) -> list[dict[str, Any]]:
+def _over_k(name: str, curve: QualityCurve) -> list[dict[str, Any]]:
     rows = zip(curve.k, curve.values, curve.intervals, strict=True)
     return [
         {"name": name, "K": k, "value": _rounded(value), "told": f"{curve.name}, K = {k}: {value:.4f}"}

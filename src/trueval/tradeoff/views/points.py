@@ -17,7 +17,7 @@ SURE = 0.9  # share of resamples on the frontier that is called sure
 POSSIBLE = 0.1  # one that is still shown
 
 
-class Point(NamedTuple):
+class ConfigurationPoint(NamedTuple):
     """A configuration that has a quality.
 
     Attributes:
@@ -68,7 +68,7 @@ class Point(NamedTuple):
         return "sure" if self.chance >= SURE else "possible" if self.on or self.chance >= POSSIBLE else "not"
 
 
-def points_of_sweep(sweep: Entry, frontier: Entry | None = None) -> list[Point]:
+def points_of_sweep(sweep: Entry, frontier: Entry | None = None) -> list[ConfigurationPoint]:
     """The configurations of a sweep that have a quality, best first; where only those of one K are compared, by K.
 
     Args:
@@ -87,14 +87,14 @@ def points_of_sweep(sweep: Entry, frontier: Entry | None = None) -> list[Point]:
     return _numbered(list(marked))
 
 
-def points_of_frontier(frontier: Entry) -> list[Point]:
+def points_of_frontier(frontier: Entry) -> list[ConfigurationPoint]:
     """The points of a frontier that have a quality, in the order of `points_of_sweep`.
 
     Args:
         frontier: its JSON.
     """
     found = [
-        Point(
+        ConfigurationPoint(
             place,
             each["name"],
             each["system"],
@@ -132,7 +132,7 @@ def currency_of(sweep: Entry) -> str:
     return str((sweep["prices"] or {}).get("currency") or "")
 
 
-def panels_of(points: Sequence[Point]) -> list[tuple[int | None, list[Point]]]:
+def panels_of(points: Sequence[ConfigurationPoint]) -> list[tuple[int | None, list[ConfigurationPoint]]]:
     """The points that are compared with each other, with the K that they share; None where those of every K are.
 
     Args:
@@ -142,7 +142,7 @@ def panels_of(points: Sequence[Point]) -> list[tuple[int | None, list[Point]]]:
     return [(k, [points[place] for place in places]) for k, places in found if len(places)]
 
 
-def best_first(points: Sequence[Point]) -> str:
+def best_first(points: Sequence[ConfigurationPoint]) -> str:
     """The order of points, in words.
 
     Args:
@@ -151,20 +151,20 @@ def best_first(points: Sequence[Point]) -> str:
     return "best quality first" if len(panels_of(points)) < 2 else "by K, best quality first"
 
 
-def best_of_systems(points: Sequence[Point], most: int) -> list[Point]:
+def best_of_systems(points: Sequence[ConfigurationPoint], most: int) -> list[ConfigurationPoint]:
     """The best configuration of each system, those of the frontier first.
 
     Args:
         points: best first.
         most: how many.
     """
-    first: dict[int, Point] = {}
+    first: dict[int, ConfigurationPoint] = {}
     for each in sorted(points, key=lambda point: not point.on):
         first.setdefault(each.system, each)
     return list(first.values())[:most]
 
 
-def _measured(points: Sequence[Point], percentile: str) -> list[Point]:
+def _measured(points: Sequence[ConfigurationPoint], percentile: str) -> list[ConfigurationPoint]:
     def known(values: Sequence[float | None]) -> Floats:
         return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
@@ -176,14 +176,14 @@ def _measured(points: Sequence[Point], percentile: str) -> list[Point]:
     return found
 
 
-def _swept(sweep: Entry) -> Iterator[Point]:
+def _swept(sweep: Entry) -> Iterator[ConfigurationPoint]:
     for place, each in enumerate(sweep["configurations"]):
         value = each["measures"].get(each["quality"])
         if value is None or value["expected"] is None:
             continue
         system = sweep["systems"][each["system"]]
         measured = pointer("configurations", place, "measures", each["quality"])
-        yield Point(
+        yield ConfigurationPoint(
             place,
             each["name"],
             each["system"],
@@ -210,19 +210,19 @@ def _pair(value: Entry, first: str, second: str) -> tuple[float, float] | None:
     return None if low is None or high is None else (low, high)
 
 
-def _in_order(points: list[Point], percentile: str) -> list[Point]:
+def _in_order(points: list[ConfigurationPoint], percentile: str) -> list[ConfigurationPoint]:
     """By panel and quality; of equal ones the faster first, then the cheaper, what is not known last."""
 
     def known(value: float | None) -> float:
         return float("inf") if value is None else value
 
-    def key(each: Point) -> tuple[float, ...]:
+    def key(each: ConfigurationPoint) -> tuple[float, ...]:
         return -each.quality, known(each.seconds(percentile)), known(each.cost)
 
     return [each for _, some in panels_of(points) for each in sorted(some, key=key)]
 
 
-def _numbered(points: Sequence[Point]) -> list[Point]:
+def _numbered(points: Sequence[ConfigurationPoint]) -> list[ConfigurationPoint]:
     number, result = 0, []
     for each in points:
         number += each.on

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from trueval.report.number_texts import NOT_AVAILABLE
-from trueval.tradeoff.views.paper_cells import Missing, PaperTable, Value, row_of
+from trueval.tradeoff.views.paper_cells import CellValue, MissingTable, PaperTable, row_of
 
 Entry = Mapping[str, Any]
 
@@ -63,7 +63,7 @@ def probe_columns(sweep: Entry) -> list[ProbeColumn]:
     return [each for each in found if any(each.value(system) is not None for system in sweep["systems"])]
 
 
-def of_probes(sweep: Entry) -> Iterator[PaperTable | Missing]:
+def of_probes(sweep: Entry) -> Iterator[PaperTable | MissingTable]:
     """The probes of every system as a table; nothing where a sweep has no [probes].
 
     Args:
@@ -73,7 +73,7 @@ def of_probes(sweep: Entry) -> Iterator[PaperTable | Missing]:
     if not columns:
         return
     rows = tuple(
-        row_of(system["name"], *(Value(each.value(system), each.unit) for each in columns))
+        row_of(system["name"], *(CellValue(each.value(system), each.unit) for each in columns))
         for system in sweep["systems"]
     )
     yield PaperTable(

@@ -10,8 +10,8 @@ from trueval.report.number_texts import fixed, signed, whole
 from trueval.report.page_content import Block, Cell, Column, Figure, Row, Table, row_of
 from trueval.report.result_directory import ResultFile, pointer
 from trueval.tradeoff.views.lists import MOST_OPEN
-from trueval.tradeoff.views.plots import Curve, Mark, Piece, curve_plot, mark_plot, sum_plot
-from trueval.tradeoff.views.points import Point, best_of_systems, currency_of, panels_of
+from trueval.tradeoff.views.plots import Mark, QualityCurve, StackedPart, curve_plot, mark_plot, sum_plot
+from trueval.tradeoff.views.points import ConfigurationPoint, best_of_systems, currency_of, panels_of
 from trueval.tradeoff.views.units import apart, milliseconds, money, share
 
 LEAD: Final = 400  # CSS pixels of the plot of the first screen
@@ -27,7 +27,7 @@ def short_names(sweep: Mapping[str, Any]) -> list[str]:
     return apart([system["name"] for system in sweep["systems"]])
 
 
-def lead_figure(file: ResultFile, points: Sequence[Point]) -> tuple[Figure, ...]:
+def lead_figure(file: ResultFile, points: Sequence[ConfigurationPoint]) -> tuple[Figure, ...]:
     """The best configurations with their intervals, for the first screen.
 
     Args:
@@ -58,7 +58,7 @@ def lead_figure(file: ResultFile, points: Sequence[Point]) -> tuple[Figure, ...]
     return (Figure("best", title, description, mark_plot(marks, width=LEAD), key=MARK_KEY),)
 
 
-def contexts_block(file: ResultFile, points: Sequence[Point]) -> tuple[Block, ...]:
+def contexts_block(file: ResultFile, points: Sequence[ConfigurationPoint]) -> tuple[Block, ...]:
     """Quality over K for each system, and what each step gains; nothing where there is one K.
 
     Args:
@@ -79,24 +79,28 @@ def contexts_block(file: ResultFile, points: Sequence[Point]) -> tuple[Block, ..
     figures = [Figure("over-k", f"{measure} over K", description, curve_plot(colored, others))]
     if not across:  # at another K another measure has no gain
         return (Block("over-k-block", "Quality against K", (words,), tuple(figures)),)
-    steps = [Curve(each.name, each.k[1:], gains, (None,) * len(gains)) for each in colored if (gains := _per_ten(each))]
+    steps = [
+        QualityCurve(each.name, each.k[1:], gains, (None,) * len(gains))
+        for each in colored
+        if (gains := _per_ten(each))
+    ]
     if any(len(each.k) > 1 for each in steps):
         text = f"What ten more contexts add to {measure}, on the way to each K from the one before."
         figures.append(Figure("gains-over-k", "Gain of 10 more contexts, up to K", text, curve_plot(steps)))
     return (Block("over-k-block", "Quality against K", (words,), tuple(figures), (_gains(file, points),)),)
 
 
-def _per_ten(curve: Curve) -> tuple[float, ...]:
+def _per_ten(curve: QualityCurve) -> tuple[float, ...]:
     values, k = curve.values, curve.k
     return tuple(10 * (values[at] - values[at - 1]) / (k[at] - k[at - 1]) for at in range(1, len(k)))
 
 
-def _curves(file: ResultFile, points: Sequence[Point]) -> dict[int, Curve]:
+def _curves(file: ResultFile, points: Sequence[ConfigurationPoint]) -> dict[int, QualityCurve]:
     names, found = short_names(file.data), {}
     for system in dict.fromkeys(point.system for point in points):
         mine = sorted((point for point in points if point.system == system), key=lambda point: point.k)
         if len({point.k for point in mine}) > 1:
-            found[system] = Curve(
+            found[system] = QualityCurve(
                 names[system],
                 tuple(each.k for each in mine),
                 tuple(each.quality for each in mine),
@@ -105,12 +109,12 @@ def _curves(file: ResultFile, points: Sequence[Point]) -> dict[int, Curve]:
     return found
 
 
-def _by_merit(points: Sequence[Point], curves: Mapping[int, Curve]) -> list[int]:
+def _by_merit(points: Sequence[ConfigurationPoint], curves: Mapping[int, QualityCurve]) -> list[int]:
     best = [point.system for point in best_of_systems(points, len(points))]
     return [system for system in best if system in curves]
 
 
-def _gains(file: ResultFile, points: Sequence[Point]) -> Table:
+def _gains(file: ResultFile, points: Sequence[ConfigurationPoint]) -> Table:
     """What each step to a larger K adds to the quality and to the cost."""
     columns = (
         Column("system"),
@@ -128,7 +132,7 @@ def _gains(file: ResultFile, points: Sequence[Point]) -> Table:
     return Table("gains", caption, file.name, columns, tuple(rows), folded=len(rows) > 12)
 
 
-def _gain(file: ResultFile, first: Point, second: Point) -> Row:
+def _gain(file: ResultFile, first: ConfigurationPoint, second: ConfigurationPoint) -> Row:
     gain = second.quality - first.quality
     costs = None if first.cost is None or second.cost is None else second.cost - first.cost
     name = file.data["systems"][first.system]["name"]
@@ -145,7 +149,7 @@ def _gain(file: ResultFile, first: Point, second: Point) -> Row:
 # ---- ceilings ----
 
 
-def headroom_block(file: ResultFile, points: Sequence[Point]) -> tuple[Block, ...]:
+def headroom_block(file: ResultFile, points: Sequence[ConfigurationPoint]) -> tuple[Block, ...]:
     """What the best order of the pool would be worth, at the least and the largest K, and at that of the best.
 
     Args:
@@ -180,7 +184,7 @@ def headroom_block(file: ResultFile, points: Sequence[Point]) -> tuple[Block, ..
     return (Block("headroom-block", "Headrooms", (words,), figures, (table,)),)
 
 
-def _headroom_figure(file: ResultFile, points: Sequence[Point], k: int) -> Figure:
+def _headroom_figure(file: ResultFile, points: Sequence[ConfigurationPoint], k: int) -> Figure:
     names, configurations = short_names(file.data), file.data["configurations"]
     pieces = [
         piece
@@ -200,10 +204,10 @@ CEILING: Final = (
 )
 
 
-def _headroom(name: str, ceiling: Mapping[str, Any]) -> Iterator[Piece]:
+def _headroom(name: str, ceiling: Mapping[str, Any]) -> Iterator[StackedPart]:
     parts = zip(HEADROOMS, ("actual", "ordering_headroom", "retrieval_headroom"), strict=True)
     for part, field in parts:
-        yield Piece(name, part, ceiling[field], f"{name}: {part} {fixed(ceiling[field])}")
+        yield StackedPart(name, part, ceiling[field], f"{name}: {part} {fixed(ceiling[field])}")
 
 
 # ---- the ladder ----

@@ -5,36 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from trueval.tradeoff.views.paper_cells import Cell, Missing, PaperTable, Value, of_measure, row_of
-from trueval.tradeoff.views.pipelines import DENSE, HYBRID, Pipeline, cutoffs, measure_names, told_apart
+from trueval.tradeoff.views.paper_cells import Cell, CellValue, MissingTable, PaperTable, of_measure, row_of
+from trueval.tradeoff.views.pipelines import DENSE, HYBRID, PipelineTexts, cutoffs, measure_names, told_apart
 
 Entry = Mapping[str, Any]
-Made = Iterator[PaperTable | Missing]
+Made = Iterator[PaperTable | MissingTable]
 
 TOP: Final = 5
 RERANKED: Final = 'a reranker: [pipeline] methods = ["dense", "dense+rerank"], and [rerank] with its model'
 METHODS: Final = ("dense", "sparse", "hybrid", "dense+rerank", "sparse+rerank", "hybrid+rerank")
 
 
-def of_embedders(pipelines: Sequence[Pipeline]) -> Made:
+def of_embedders(pipelines: Sequence[PipelineTexts]) -> Made:
     """Table 1: embedders and dimensions, by dense search alone."""
     title = "dense search by embedder and dimension"
     dense = [each for each in pipelines if each.method == DENSE]
     exact = [each for each in dense if _is_exact(each)]
     rows = sorted(exact or dense, key=lambda each: (str(each.model), each.dimension or 0))
     if not rows:
-        yield Missing("Table 1", title, 'add "dense" to methods of [pipeline].')
+        yield MissingTable("Table 1", title, 'add "dense" to methods of [pipeline].')
         return
     where = "exact index" if exact else "as indexed: the sweep has no flat index"
     yield _measured("Table 1", f"{title}; {where}", "model", _embedders(rows), rows, ("embed", "retrieve"))
 
 
-def of_methods(pipelines: Sequence[Pipeline]) -> Made:
+def of_methods(pipelines: Sequence[PipelineTexts]) -> Made:
     """Table 2: methods with everything else the same."""
     title = "retrieval methods with a shared budget"
     shared, rows = _shared_budget(pipelines)
     if len({each.method for each in rows}) < 2:
-        yield Missing("Table 2", title, 'add a method: [pipeline] methods = ["dense", "hybrid"], with [sparse].')
+        yield MissingTable("Table 2", title, 'add a method: [pipeline] methods = ["dense", "hybrid"], with [sparse].')
         return
     depth = next((each.depth for each in rows if each.reranked), None)
     about = [shared.embedder, shared.setting("index", "spec"), f"reranked to depth {depth}" if depth else None]
@@ -43,12 +43,12 @@ def of_methods(pipelines: Sequence[Pipeline]) -> Made:
     yield _measured("Table 2", f"{told}: {title}", "method", labels, rows, ("",))
 
 
-def _shared_budget(pipelines: Sequence[Pipeline]) -> tuple[Pipeline, list[Pipeline]]:
+def _shared_budget(pipelines: Sequence[PipelineTexts]) -> tuple[PipelineTexts, list[PipelineTexts]]:
     """Systems of one embedder, dimension and index, those of most methods, and of words alone; one of them first.
 
     Of the depths of the reranker it is the first of the file.
     """
-    groups: dict[Any, list[Pipeline]] = {}
+    groups: dict[Any, list[PipelineTexts]] = {}
     sparse = [each for each in pipelines if each.model is None and each.dimension is None]
     for each in (each for each in pipelines if each not in sparse):
         groups.setdefault((each.model, each.dimension, each.setting("index", "spec")), []).append(each)
@@ -58,14 +58,14 @@ def _shared_budget(pipelines: Sequence[Pipeline]) -> tuple[Pipeline, list[Pipeli
     return (most or sparse)[0], sorted(rows, key=lambda each: _place(each.method, METHODS))
 
 
-def of_ceilings(pipelines: Sequence[Pipeline]) -> Made:
+def of_ceilings(pipelines: Sequence[PipelineTexts]) -> Made:
     """Tables 3 and 4: the ceiling of the reference pipeline, and how much of it is realized."""
     titles = ("ceiling (PROC) inside the pool", "actual, PROC and %PROC")
     known = [each for each in pipelines if any(each.ceiling(k) for k in each.at)]
     best = _reference(known)
     if best is None:
         for name, title in zip(("Table 3", "Table 4"), titles, strict=True):
-            yield Missing(
+            yield MissingTable(
                 name, title, "add a measure of evidence as the first of names in [measure], such as RA-nWG@K."
             )
         return
@@ -74,7 +74,7 @@ def of_ceilings(pipelines: Sequence[Pipeline]) -> Made:
     about = f"{best.full_name}, pool of {best.system['pool']}"
     head = ("measure", *(f"@{k}" for k in ks))
     name = quality[0].replace(f"@{ks[0]}", "")
-    ceilings = tuple(Value(best.ceiling(k)["PROC"]) for k in ks)
+    ceilings = tuple(CellValue(best.ceiling(k)["PROC"]) for k in ks)
     yield PaperTable("Table 3", f"{titles[0]}: {about}", head, ((name, *ceilings),))
     rows = tuple((measure, *_utilization(best, k)) for measure, k in zip(quality, ks, strict=True))
     told = ("measure", "actual", "PROC", "%PROC", "mean %PROC", "queries")
@@ -82,14 +82,14 @@ def of_ceilings(pipelines: Sequence[Pipeline]) -> Made:
     yield PaperTable("Table 4", f"{titles[1]}: {about}", told, rows, notes=(note,))
 
 
-def _utilization(pipeline: Pipeline, k: int) -> tuple[Cell, ...]:
+def _utilization(pipeline: PipelineTexts, k: int) -> tuple[Cell, ...]:
     configuration, ceiling = pipeline.at[k], pipeline.ceiling(k)
     entry = {**configuration["measures"][configuration["quality"]], "expected": ceiling["actual"]}
-    shares = (Value(ceiling.get(name), "percent") for name in ("share", "mean_share"))
-    return (of_measure(entry), Value(ceiling["PROC"]), *shares, Value(ceiling.get("queries"), "count"))
+    shares = (CellValue(ceiling.get(name), "percent") for name in ("share", "mean_share"))
+    return (of_measure(entry), CellValue(ceiling["PROC"]), *shares, CellValue(ceiling.get("queries"), "count"))
 
 
-def of_top(pipelines: Sequence[Pipeline]) -> Made:
+def of_top(pipelines: Sequence[PipelineTexts]) -> Made:
     """Tables 5 and 6: the best configurations at the first and at the last K, with their ceilings."""
     ranked = [each for each in pipelines if each.reranked and each.method.startswith(DENSE)]
     who = "dense pools that are reranked" if ranked else "all systems"
@@ -99,10 +99,12 @@ def of_top(pipelines: Sequence[Pipeline]) -> Made:
     for name, k in zip(("Table 5", "Table 6"), chosen, strict=False):
         yield _top(name, f"top {TOP} of {who}", ranked, pipelines, k)
     if len(chosen) < 2:
-        yield Missing("Table 6", f"top {TOP} at a deeper K", "add a K to contexts of [generate].")
+        yield MissingTable("Table 6", f"top {TOP} at a deeper K", "add a K to contexts of [generate].")
 
 
-def _top(name: str, title: str, ranked: Sequence[Pipeline], pipelines: Sequence[Pipeline], k: int) -> PaperTable:
+def _top(
+    name: str, title: str, ranked: Sequence[PipelineTexts], pipelines: Sequence[PipelineTexts], k: int
+) -> PaperTable:
     known = [each for each in ranked if each.quality(k) is not None]
     best = sorted(known, key=lambda each: -_number(each.quality(k)))[:TOP]
     reference = _reference([each for each in pipelines if each.method.startswith(HYBRID) and each.reranked], k)
@@ -110,7 +112,10 @@ def _top(name: str, title: str, ranked: Sequence[Pipeline], pipelines: Sequence[
     labels = told_apart([each.full_name for each in shown], shown)
     rows = tuple(
         row_of(
-            str(place + 1) if place < len(best) else "–", label, _quality(each, k), Value(each.ceiling(k).get("PROC"))
+            str(place + 1) if place < len(best) else "–",
+            label,
+            _quality(each, k),
+            CellValue(each.ceiling(k).get("PROC")),
         )
         for place, (label, each) in enumerate(zip(labels, shown, strict=True))
     )
@@ -121,27 +126,27 @@ def _top(name: str, title: str, ranked: Sequence[Pipeline], pipelines: Sequence[
     )
 
 
-def of_indexes(pipelines: Sequence[Pipeline]) -> Made:
+def of_indexes(pipelines: Sequence[PipelineTexts]) -> Made:
     """Table 7: indexes against exact search of float32, all else equal."""
     title = "approximate and quantized indexes; changes against exact search"
-    groups: dict[Any, list[Pipeline]] = {}
+    groups: dict[Any, list[PipelineTexts]] = {}
     for each in (each for each in pipelines if each.method == DENSE):
         others = tuple((key, str(value)) for key, value in each.system["values"].items() if key != "index.spec")
         groups.setdefault((each.model, each.dimension, others), []).append(each)
     found = [group for group in groups.values() if len(group) > 1 and any(map(_is_exact, group))]
     if not found:
-        yield Missing("Table 7", title, 'add exact search and another index: [index] spec = ["flat", "hnsw"].')
+        yield MissingTable("Table 7", title, 'add exact search and another index: [index] spec = ["flat", "hnsw"].')
     for group in found:
         base = next(each for each in group if _is_exact(each))
         yield _against(title, base, [each for each in group if each is not base])
 
 
-def _against(title: str, base: Pipeline, others: Sequence[Pipeline]) -> PaperTable:
+def _against(title: str, base: PipelineTexts, others: Sequence[PipelineTexts]) -> PaperTable:
     names = measure_names([base, *others])
     rows = tuple(
         row_of(
             str(each.setting("index", "spec") or each.system["name"]),
-            Value((each.system["recall"] or {}).get("value") if each is not base else None),
+            CellValue((each.system["recall"] or {}).get("value") if each is not base else None),
             *(_changed(each.measures.get(name), base.measures.get(name), each is base) for name in names),
             _slower(each.seconds("retrieve"), base.seconds("retrieve"), each is base),
         )
@@ -153,13 +158,13 @@ def _against(title: str, base: Pipeline, others: Sequence[Pipeline]) -> PaperTab
     )
 
 
-def _changed(entry: Entry | None, base: Entry | None, same: bool) -> Value:
+def _changed(entry: Entry | None, base: Entry | None, same: bool) -> CellValue:
     value = of_measure(entry)
     return value if same or base is None else value._replace(change=share_of(value.value, base["expected"]))
 
 
-def _slower(seconds: float | None, base: float | None, same: bool) -> Value:
-    return Value(seconds, "ms", change=None if same else share_of(seconds, base))
+def _slower(seconds: float | None, base: float | None, same: bool) -> CellValue:
+    return CellValue(seconds, "ms", change=None if same else share_of(seconds, base))
 
 
 def share_of(value: float | None, base: float | None) -> float | None:
@@ -171,15 +176,15 @@ def share_of(value: float | None, base: float | None) -> float | None:
     return value / base - 1 if value is not None and base else None
 
 
-def of_depths(pipelines: Sequence[Pipeline]) -> Made:
+def of_depths(pipelines: Sequence[PipelineTexts]) -> Made:
     """Tables 17 to 20: every measure by the depth of the reranker, a table for each reranker and depth."""
     title = "measures and latency by depth of the reranker"
     yield from _by_depth("Tables 17-20", title, pipelines, _all_measures, needs=RERANKED)
 
 
-def of_pool_ceilings(pipelines: Sequence[Pipeline]) -> Made:
+def of_pool_ceilings(pipelines: Sequence[PipelineTexts]) -> Made:
     """Tables 21 to 24: ceilings of dense pools by their depth; the reranker does not matter to them."""
-    first: dict[Any, Pipeline] = {}
+    first: dict[Any, PipelineTexts] = {}
     for each in pipelines:
         if each.method == f"{DENSE}+rerank" and any(each.ceiling(k) for k in each.at):
             first.setdefault((each.embedder, each.setting("index", "spec"), each.depth), each)
@@ -188,29 +193,29 @@ def of_pool_ceilings(pipelines: Sequence[Pipeline]) -> Made:
     yield from _by_depth("Tables 21-24", title, list(first.values()), _ceilings, needs=needs, told=False)
 
 
-Cells = Callable[[Sequence[Pipeline]], tuple[Sequence[str], Callable[[Pipeline], Sequence[Cell]]]]
+Cells = Callable[[Sequence[PipelineTexts]], tuple[Sequence[str], Callable[[PipelineTexts], Sequence[Cell]]]]
 
 
-def _all_measures(rows: Sequence[Pipeline]) -> tuple[Sequence[str], Callable[[Pipeline], Sequence[Cell]]]:
+def _all_measures(rows: Sequence[PipelineTexts]) -> tuple[Sequence[str], Callable[[PipelineTexts], Sequence[Cell]]]:
     names = measure_names(rows)
     return (*names, "rerank ms"), lambda each: (
         *(of_measure(each.measures.get(name)) for name in names),
-        Value(each.seconds("rerank"), "ms"),
+        CellValue(each.seconds("rerank"), "ms"),
     )
 
 
-def _ceilings(rows: Sequence[Pipeline]) -> tuple[Sequence[str], Callable[[Pipeline], Sequence[Cell]]]:
+def _ceilings(rows: Sequence[PipelineTexts]) -> tuple[Sequence[str], Callable[[PipelineTexts], Sequence[Cell]]]:
     ks = cutoffs(rows)
     names = [next(each.at[k]["quality"] for each in rows if k in each.at) for k in ks]
-    return names, lambda each: tuple(Value(each.ceiling(k).get("PROC")) for k in ks)
+    return names, lambda each: tuple(CellValue(each.ceiling(k).get("PROC")) for k in ks)
 
 
 def _by_depth(
-    name: str, title: str, pipelines: Sequence[Pipeline], cells: Cells, *, needs: str, told: bool = True
+    name: str, title: str, pipelines: Sequence[PipelineTexts], cells: Cells, *, needs: str, told: bool = True
 ) -> Made:
     reranked = [each for each in pipelines if each.reranked]
     if not reranked:
-        yield Missing(name, title, f"add {needs}.")
+        yield MissingTable(name, title, f"add {needs}.")
     chosen = {(each.reranker if told else "", each.depth): None for each in reranked}
     for reranker, depth in sorted(chosen, key=lambda pair: (str(pair[0]), pair[1] or 0)):
         rows = [each for each in reranked if each.depth == depth and (not told or each.reranker == reranker)]
@@ -222,7 +227,7 @@ def _by_depth(
 
 
 def _measured(
-    name: str, title: str, first: str, labels: Sequence[str], rows: Sequence[Pipeline], stages: Sequence[str]
+    name: str, title: str, first: str, labels: Sequence[str], rows: Sequence[PipelineTexts], stages: Sequence[str]
 ) -> PaperTable:
     """Systems by measures, with the median latency of some stages, "" for all."""
     names = measure_names(rows)
@@ -232,19 +237,19 @@ def _measured(
         row_of(
             label,
             *(of_measure(each.measures.get(one)) for one in names),
-            *(Value(each.seconds(s), "ms") for s in timed),
+            *(CellValue(each.seconds(s), "ms") for s in timed),
         )
         for label, each in zip(labels, rows, strict=True)
     )
     return PaperTable(name, title, head, body)
 
 
-def _embedders(rows: Sequence[Pipeline]) -> list[str]:
+def _embedders(rows: Sequence[PipelineTexts]) -> list[str]:
     labels = [each.embedder if each.method.startswith(DENSE) else f"{each.method} {each.embedder}" for each in rows]
     return told_apart(labels, rows)
 
 
-def _reference(pipelines: Sequence[Pipeline], k: int | None = None) -> Pipeline | None:
+def _reference(pipelines: Sequence[PipelineTexts], k: int | None = None) -> PipelineTexts | None:
     """The best at a K, by default the last, of those that rerank a hybrid pool, else that rerank, else of all."""
     for wanted in (lambda p: p.reranked and p.method.startswith(HYBRID), lambda p: p.reranked, lambda p: True):
         chosen = [each for each in pipelines if wanted(each) and (k is None or k in each.at)]
@@ -254,12 +259,12 @@ def _reference(pipelines: Sequence[Pipeline], k: int | None = None) -> Pipeline 
     return None
 
 
-def _quality(pipeline: Pipeline, k: int) -> Value:
+def _quality(pipeline: PipelineTexts, k: int) -> CellValue:
     configuration = pipeline.at[k]
     return of_measure(configuration["measures"][configuration["quality"]])
 
 
-def _is_exact(pipeline: Pipeline) -> bool:
+def _is_exact(pipeline: PipelineTexts) -> bool:
     spec = str(pipeline.setting("index", "spec") or "").replace(" ", "")
     return spec in ("flat", "flat()", "flat(storage='float32')")
 

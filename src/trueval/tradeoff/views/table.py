@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from trueval.printable import printable
-from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Scale, counted, fixed, interval, percent, unit
+from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, ValueUnit, counted, fixed, interval, percent, unit
 from trueval.report.terminal import grid
 from trueval.tradeoff.views.pipelines import cost_of
 from trueval.tradeoff.views.probes import probe_columns, probe_legend
@@ -24,7 +24,7 @@ HEAD: Final = ("configuration", "K", "quality", "interval", "%PROC", "cost", "p5
 SPARE: Final = ("%PROC",)
 
 
-def table(sweep: Entry, *, scale: Scale = FRACTIONS) -> Group:
+def table(sweep: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
     """The best configurations of each K by expected quality, and remarks.
 
     Args:
@@ -52,7 +52,7 @@ def best(sweep: Entry, most: int = MOST) -> list[Entry]:
     return found
 
 
-def _grid(sweep: Entry, scale: Scale) -> Iterator[RenderableType]:
+def _grid(sweep: Entry, scale: ValueUnit) -> Iterator[RenderableType]:
     shown = best(sweep)
     if not shown:
         return

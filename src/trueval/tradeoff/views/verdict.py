@@ -10,7 +10,7 @@ from trueval.report.number_texts import counted, fixed
 from trueval.report.page_content import Number, Words
 from trueval.report.result_directory import ResultFile, pointer
 from trueval.tradeoff.frontier.rule_sentences import DECIDES
-from trueval.tradeoff.views.points import Point, currency_of, panels_of, percentile_of
+from trueval.tradeoff.views.points import ConfigurationPoint, currency_of, panels_of, percentile_of
 from trueval.tradeoff.views.units import milliseconds, money, share
 
 Entry = Mapping[str, Any]
@@ -28,7 +28,7 @@ def number(file: ResultFile, text: str, value: float, at: str) -> Number:
     return Number(text, value, f"{quote(file.name)}#{at}")
 
 
-def told(point: Point, file: ResultFile, percentile: str, currency: str) -> Words:
+def told(point: ConfigurationPoint, file: ResultFile, percentile: str, currency: str) -> Words:
     """What a configuration is worth and costs, as far as it is known.
 
     Args:
@@ -57,7 +57,7 @@ def told(point: Point, file: ResultFile, percentile: str, currency: str) -> Word
 # ---- of a sweep alone ----
 
 
-def sweep_verdict(file: ResultFile, points: Sequence[Point]) -> Words:
+def sweep_verdict(file: ResultFile, points: Sequence[ConfigurationPoint]) -> Words:
     """The best configuration and the next one, whose intervals overlap or do not.
 
     Args:
@@ -79,7 +79,7 @@ def at_k(k: int | None) -> str:
     return "" if k is None else f" at K = {k}"
 
 
-def _overlap(best: Point, second: Point) -> str:
+def _overlap(best: ConfigurationPoint, second: ConfigurationPoint) -> str:
     if best.interval is None or second.interval is None:
         return "and no interval says how far apart they are"
     if _overlaps(best, second):
@@ -87,11 +87,11 @@ def _overlap(best: Point, second: Point) -> str:
     return "and the two intervals do not overlap"
 
 
-def _overlaps(best: Point, other: Point) -> bool:
+def _overlaps(best: ConfigurationPoint, other: ConfigurationPoint) -> bool:
     return best.interval is not None and other.interval is not None and other.interval[1] >= best.interval[0]
 
 
-def sweep_summary(file: ResultFile, points: Sequence[Point]) -> Iterator[Words]:
+def sweep_summary(file: ResultFile, points: Sequence[ConfigurationPoint]) -> Iterator[Words]:
     """Who is much faster or cheaper within the interval of the best one.
 
     Args:
@@ -102,7 +102,7 @@ def sweep_summary(file: ResultFile, points: Sequence[Point]) -> Iterator[Words]:
         yield from _near(file, some, k)
 
 
-def _near(file: ResultFile, points: Sequence[Point], k: int | None) -> Iterator[Words]:
+def _near(file: ResultFile, points: Sequence[ConfigurationPoint], k: int | None) -> Iterator[Words]:
     """Who of those that are compared is faster or cheaper within the interval of the best one."""
     percentile, currency = percentile_of(file.data), currency_of(file.data)
     near = [each for each in points if _overlaps(points[0], each)]
@@ -122,7 +122,7 @@ def _near(file: ResultFile, points: Sequence[Point], k: int | None) -> Iterator[
             )
 
 
-def headroom_advice(file: ResultFile, points: Sequence[Point]) -> Iterator[Words]:
+def headroom_advice(file: ResultFile, points: Sequence[ConfigurationPoint]) -> Iterator[Words]:
     """Whether the pool or the order of the best configuration leaves more to gain.
 
     Args:
@@ -157,7 +157,7 @@ def leading_rules(frontier: Entry) -> list[int]:
     return [] if first is None else [at for at, rule in enumerate(rules) if all(rule[n] == first[n] for n in names)]
 
 
-def frontier_verdict(file: ResultFile, points: Sequence[Point]) -> Words:
+def frontier_verdict(file: ResultFile, points: Sequence[ConfigurationPoint]) -> Words:
     """The answer of the leading rule at each K, its runner-up, and whether the two tie.
 
     Args:
@@ -170,7 +170,7 @@ def frontier_verdict(file: ResultFile, points: Sequence[Point]) -> Words:
     return tuple(filter(None, words))
 
 
-def _shipped(file: ResultFile, place: int, points: Mapping[int, Point]) -> Iterator[str | Number]:
+def _shipped(file: ResultFile, place: int, points: Mapping[int, ConfigurationPoint]) -> Iterator[str | Number]:
     """The answer of a rule."""
     data, rule = file.data, file.data["rules"][place]
     if rule["answer"] is None:
@@ -192,7 +192,9 @@ def _shipped(file: ResultFile, place: int, points: Mapping[int, Point]) -> Itera
         yield from _runner_up(file, place, rule, runner_up)
 
 
-def _why(file: ResultFile, rule: Entry, answer: Point, best: Point | None) -> Iterator[str | Number]:
+def _why(
+    file: ResultFile, rule: Entry, answer: ConfigurationPoint, best: ConfigurationPoint | None
+) -> Iterator[str | Number]:
     """What the answer is: the best one, or one that is not separated from it and has something else to say for it."""
     if best is None or best is answer:
         yield f"the {wanted(rule)}"
@@ -225,7 +227,7 @@ def wanted(rule: Entry) -> str:
     return f"{SOUGHT[rule['seeks']]}{at_k(rule['K'])}{f' with {told}' if told else ''}"
 
 
-def _runner_up(file: ResultFile, place: int, rule: Entry, runner_up: Point) -> Iterator[str | Number]:
+def _runner_up(file: ResultFile, place: int, rule: Entry, runner_up: ConfigurationPoint) -> Iterator[str | Number]:
     ties = runner_up.place in rule["within_noise"]
     yield f". Runner-up: {runner_up.name}, which {'ties' if ties else 'does not tie'}"
     if rule["better"] is not None:

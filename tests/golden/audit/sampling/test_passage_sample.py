@@ -12,17 +12,19 @@ import pytest
 
 from trueval.golden.audit.sampling import passage_sample
 from trueval.golden.audit.sampling.passage_sample import drawn, strata_of
-from trueval.golden.audit.sampling.population import ALL_QUERIES, Member, Population, population_of
+from trueval.golden.audit.sampling.population import ALL_QUERIES, JudgedMember, Population, population_of
 from trueval.judgments import Judgments
 
 
 def population_of_two(x: int, y: int) -> Population:
     """Strata x and y, of so many passages each."""
     names = [f"x{at}" for at in range(x)] + [f"y{at}" for at in range(y)]
-    return Population("documents", tuple(Member("q", name, name[0]) for name in names), {"x": 0.6, "y": 0.4})
+    return Population("documents", tuple(JudgedMember("q", name, name[0]) for name in names), {"x": 0.6, "y": 0.4})
 
 
-def every_draw(monkeypatch: pytest.MonkeyPatch, names: Sequence[str], draw: Callable[[], list[Member]]) -> list[Any]:
+def every_draw(
+    monkeypatch: pytest.MonkeyPatch, names: Sequence[str], draw: Callable[[], list[JudgedMember]]
+) -> list[Any]:
     """What is drawn under every pair of orders of the names: one decides who is drawn, the other who comes first."""
     found = []
     for chosen in permutations(names):
@@ -48,12 +50,12 @@ def test_every_prefix_is_a_simple_random_sample_of_each_stratum(
     sample grew. a is what was answered of the N passages of a stratum."""
     population = population_of_two(x, y)
 
-    def draw() -> list[Member]:
+    def draw() -> list[JudgedMember]:
         return drawn(population, sizes[1], 0, drawn(population, sizes[0], 0))
 
     draws = every_draw(monkeypatch, [each.document for each in population.members], draw)
     for prefix in range(1, sizes[1] + 1):
-        by_counts: dict[tuple[int, int], list[frozenset[Member]]] = {}
+        by_counts: dict[tuple[int, int], list[frozenset[JudgedMember]]] = {}
         for each in draws:
             counts = Counter(member.stratum for member in each[:prefix])
             by_counts.setdefault((counts["x"], counts["y"]), []).append(frozenset(each[:prefix]))
@@ -67,11 +69,11 @@ def test_every_prefix_is_a_simple_random_sample_of_each_stratum(
 
 def test_every_number_of_whole_queries_is_a_simple_random_sample_of_queries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of queries with 1, 2 and 3 passages: after any number of whole ones, each is as likely to be among them."""
-    members = [Member(f"q{size}", f"q{size}-{place}", ALL_QUERIES) for size in (1, 2, 3) for place in range(size)]
+    members = [JudgedMember(f"q{size}", f"q{size}-{place}", ALL_QUERIES) for size in (1, 2, 3) for place in range(size)]
     population = Population("queries", tuple(members), {ALL_QUERIES: 1.0})
     names = ["q1", "q2", "q3"]
 
-    def draw() -> list[Member]:
+    def draw() -> list[JudgedMember]:
         return drawn(population, 3, 0, drawn(population, 2, 0))
 
     found = []
@@ -100,13 +102,13 @@ def test_every_number_of_whole_queries_is_a_simple_random_sample_of_queries(monk
 
 def test_seeds_draw_every_passage_of_a_stratum_equally_often() -> None:
     """Half of a sample is answered, under 1,000 seeds: no passage is 5 standard errors from its chance."""
-    members = tuple(Member(f"q{at % 3}", f"d{at}", "many" if at < 12 else "few") for at in range(18))
+    members = tuple(JudgedMember(f"q{at % 3}", f"d{at}", "many" if at < 12 else "few") for at in range(18))
     population = Population("documents", members, {"many": 0.5, "few": 0.5})
     assert [(each.name, each.sampled) for each in strata_of(population, drawn(population, 10, 0))] == [
         ("few", 5),
         ("many", 5),
     ]
-    times: Counter[Member] = Counter()
+    times: Counter[JudgedMember] = Counter()
     expected = dict.fromkeys(("many", "few"), 0.0)
     for seed in range(1000):
         answered = drawn(population, 10, seed)[:5]
@@ -120,7 +122,7 @@ def test_seeds_draw_every_passage_of_a_stratum_equally_often() -> None:
 
 
 def test_a_larger_sample_begins_with_the_smaller_one_whatever_the_order_of_the_file() -> None:
-    members = tuple(Member(f"q{at % 5}", f"d{at}", "xyz"[at % 3]) for at in range(60))
+    members = tuple(JudgedMember(f"q{at % 5}", f"d{at}", "xyz"[at % 3]) for at in range(60))
     for design in ("documents", "queries"):
         share = {"x": 0.5, "y": 0.3, "z": 0.2} if design == "documents" else {ALL_QUERIES: 1.0}
         population = Population(design, members, share)

@@ -12,13 +12,13 @@ import pytest
 from trueval.collection import Collection
 from trueval.errors import InputError
 from trueval.golden.audit.sampling.rating_tasks import answer_items, neighbors_of, order_items, read_answers
-from trueval.golden.audit.store.text_table import Texts
+from trueval.golden.audit.store.text_table import TextTable
 from trueval.run import Run
 
 
-def texts() -> Texts:
+def texts() -> TextTable:
     documents = {f"d{at}": f"text {at}" for at in range(60)}
-    return Texts(lambda: Collection("c", "c", documents, {f"q{at}": f"question {at}" for at in range(30)}), {})
+    return TextTable(lambda: Collection("c", "c", documents, {f"q{at}": f"question {at}" for at in range(30)}), {})
 
 
 def test_neighbors_are_those_of_the_first_twenty_in_order_of_scores() -> None:
@@ -96,7 +96,7 @@ def test_no_answers_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_document_must_have_the_text_that_was_judged() -> None:
-    source = Texts(lambda: Collection("c", "c", {"d": "now", "e": ""}, {"q": "what"}), {("q", "d"): "another hash"})
+    source = TextTable(lambda: Collection("c", "c", {"d": "now", "e": ""}, {"q": "what"}), {("q", "d"): "another hash"})
     with pytest.raises(InputError, match="document 'd' of query 'q' has another text there than"):
         source.document("q", "d")
     with pytest.raises(InputError, match="document 'e' of query 'q' has no text there"):

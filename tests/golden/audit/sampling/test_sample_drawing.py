@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from tests.golden import small
 
-from trueval.comparison.labels.audit_sample import Audited
+from trueval.comparison.labels.audit_sample import AuditSample
 from trueval.comparison.labels.label_source import refuse_other
 from trueval.errors import InputError, PolicyError
-from trueval.golden.audit.sampling.sample_drawing import Choices, open_audit
-from trueval.golden.audit.store.audit_manifest import Sample, read_sample
-from trueval.golden.audit.store.audit_store import Store
+from trueval.golden.audit.sampling.sample_drawing import SampleChoices, open_audit
+from trueval.golden.audit.store.audit_manifest import AuditManifest, read_sample
+from trueval.golden.audit.store.audit_store import AuditStore
 from trueval.golden.audit.store.events import Event
 from trueval.golden.audit.store.exchange import write_people
 from trueval.golden.build.build import build
-from trueval.golden.build.golden_plan import Plan
+from trueval.golden.build.golden_plan import GoldenPlan
 from trueval.judgments import Judgments
 
 pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
@@ -30,7 +30,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A golden set of 24 passages and 3 queries, refined; its corpus is beside it."""
     folder = tmp_path_factory.mktemp("built")
     plan = small.written(folder, f"{small.LABELS}\nnoise = 0.5")
-    build(Plan.read(plan), folder / "golden", cache=folder / "cache")
+    build(GoldenPlan.read(plan), folder / "golden", cache=folder / "cache")
     return folder
 
 
@@ -41,9 +41,9 @@ def place(built: Path, tmp_path: Path) -> Path:
     return tmp_path / "copy"
 
 
-def opened(place: Path, **choices: Any) -> Sample:
+def opened(place: Path, **choices: Any) -> AuditManifest:
     choices.setdefault("collection", str(place / "c"))
-    return open_audit(place / "golden", place / "golden" / "audit", Choices(**choices))
+    return open_audit(place / "golden", place / "golden" / "audit", SampleChoices(**choices))
 
 
 def test_the_second_call_resumes_what_the_first_drew_and_reads_no_corpus(place: Path) -> None:
@@ -54,7 +54,7 @@ def test_the_second_call_resumes_what_the_first_drew_and_reads_no_corpus(place: 
     shutil.rmtree(place / "c")
     assert opened(place) == first
     assert opened(place, size=12, seed=0, measure="P@3", order=2) == first
-    with Store.open(place / "golden" / "audit") as store:
+    with AuditStore.open(place / "golden" / "audit") as store:
         assert {store.shown(item).question for item in store.items} <= {f"what about {each}" for each in small.TOPICS}
 
 
@@ -106,7 +106,7 @@ def test_a_measure_without_runs_would_weigh_nothing(place: Path) -> None:
 def test_more_keeps_what_was_drawn_and_answered(place: Path, design: str) -> None:
     sizes = {"documents": (6, 15), "queries": (1, 3)}[design]
     first = opened(place, design=design, size=sizes[0], order=1)
-    with Store.open(place / "golden" / "audit") as store:
+    with AuditStore.open(place / "golden" / "audit") as store:
         shown = store.next_item("ann")
         assert shown is not None
         store.record(Event("e", "ann", shown.item, "grade", 4))
@@ -116,7 +116,7 @@ def test_more_keeps_what_was_drawn_and_answered(place: Path, design: str) -> Non
     assert (*grades[: sum(each.task == "grade" for each in first.items)], *orders[:2]) == first.items
     assert sum(each.sampled for each in more.strata) == sizes[1]
     assert more.about["order"]["lists"] == 3
-    with Store.open(place / "golden" / "audit") as store:
+    with AuditStore.open(place / "golden" / "audit") as store:
         assert list(store.labels()) == [shown.item]
         assert len(store.items) == len(more.items)
     # As if it had been drawn at once, in other words and another order.
@@ -137,7 +137,7 @@ def test_more_raters_and_answers_may_come_later(place: Path) -> None:
 
 def test_it_cannot_grow_while_somebody_serves_it_or_after_the_judgments_changed(place: Path) -> None:
     opened(place, size=6)
-    with Store.open(place / "golden" / "audit"), pytest.raises(InputError, match="has these labels open"):
+    with AuditStore.open(place / "golden" / "audit"), pytest.raises(InputError, match="has these labels open"):
         opened(place, size=8)
     qrels = place / "golden" / "qrels.trec"
     qrels.write_text(qrels.read_text().replace(" 5\n", " 4\n"))
@@ -151,19 +151,19 @@ def test_judgments_without_a_golden_set_have_their_own_scale(place: Path, tmp_pa
     rows = [(f"q{at % 3}", f"wings-{at % 8}", at % 4) for at in range(24)]
     path.write_text("".join(f"{query} 0 {document} {grade}\n" for query, document, grade in rows))
     with pytest.raises(PolicyError, match="judgments have no texts"):
-        open_audit(path, tmp_path / "none", Choices())
-    found = open_audit(path, tmp_path / "audit", Choices(size=10, collection=str(place / "c"), design="queries"))
+        open_audit(path, tmp_path / "none", SampleChoices())
+    found = open_audit(path, tmp_path / "audit", SampleChoices(size=10, collection=str(place / "c"), design="queries"))
     assert (found.scales["grade"], found.strata[0][:3]) == ((0, 3), ("queries", 3, 3))
     assert len(found.items) == Judgments.read(str(path)).frame.height
     with pytest.raises(PolicyError, match="no order can be checked"):
-        open_audit(path, tmp_path / "other", Choices(order=3, collection=str(place / "c")))
+        open_audit(path, tmp_path / "other", SampleChoices(order=3, collection=str(place / "c")))
     with pytest.raises(InputError, match="a judge's grade is 3, outside the scale from 0 to 2"):
-        open_audit(path, tmp_path / "other", Choices(scale=(0, 2), collection=str(place / "c")))
+        open_audit(path, tmp_path / "other", SampleChoices(scale=(0, 2), collection=str(place / "c")))
     with pytest.raises(PolicyError, match="a scale must have 2 to 10 grades"):
-        open_audit(path, tmp_path / "other", Choices(scale=(0, 10), collection=str(place / "c")))
+        open_audit(path, tmp_path / "other", SampleChoices(scale=(0, 10), collection=str(place / "c")))
     assert not (tmp_path / "other").exists()
     path.write_text(f"q0 0 boilers-0 -1\n{path.read_text()}")  # nobody judged it: it has no grade
-    found = open_audit(path, tmp_path / "unjudged", Choices(size=10, scale=(0, 3), collection=str(place / "c")))
+    found = open_audit(path, tmp_path / "unjudged", SampleChoices(size=10, scale=(0, 3), collection=str(place / "c")))
     assert (found.scales["grade"], found.about["unjudged"]) == ((0, 3), 1)
 
 
@@ -216,7 +216,7 @@ def test_a_sample_of_other_questions_does_not_grow(place: Path) -> None:
         opened(place, size=13)
     judgments = Judgments.read(place / "golden")
     with pytest.raises(InputError, match=r"audit: people graded other questions than .*golden\.json.* asks now"):
-        refuse_other(judgments, Audited.read(place / "golden" / "audit"), place / "golden" / "audit")
+        refuse_other(judgments, AuditSample.read(place / "golden" / "audit"), place / "golden" / "audit")
 
 
 def _named(place: Path, corpus: str) -> None:
@@ -235,7 +235,7 @@ def test_raters_see_the_question_that_was_judged(place: Path) -> None:
     file = place / "c" / "queries.jsonl"
     file.write_text(file.read_text().replace("what about", "who likes"))
     assert {each.query for each in opened(place, size=12).items} == {"q0", "q1", "q2"}
-    with Store.open(place / "golden" / "audit") as store:
+    with AuditStore.open(place / "golden" / "audit") as store:
         assert {store.shown(item).question for item in store.items} == {f"what about {each}" for each in small.TOPICS}
     shutil.rmtree(place / "golden" / "audit")
     (place / "golden" / "rewritten.jsonl").unlink()
@@ -248,11 +248,11 @@ def test_what_people_said_of_other_texts_is_not_taken(place: Path, tmp_path: Pat
     qrels = place / "golden" / "qrels.trec"
 
     def drawn(name: str) -> Path:
-        open_audit(qrels, tmp_path / name, Choices(size=6, collection=str(place / "c")))
+        open_audit(qrels, tmp_path / name, SampleChoices(size=6, collection=str(place / "c")))
         return tmp_path / name
 
     first = drawn("first")
-    with Store.open(first) as store:
+    with AuditStore.open(first) as store:
         item = store.next_item("ann", "grade")
         assert item is not None
         store.record(Event("e", "ann", item.item, "grade", 3))
@@ -265,7 +265,7 @@ def test_what_people_said_of_other_texts_is_not_taken(place: Path, tmp_path: Pat
     ]
     shutil.copy(first / "people.jsonl", second)
     with pytest.raises(InputError, match=r"people\.jsonl:1: .* another audit"):
-        Audited.read(second)
+        AuditSample.read(second)
     shutil.copy(first / "audit.sqlite", second)
     with pytest.raises(InputError, match="labels of another sample"):
-        Store.open(second)
+        AuditStore.open(second)

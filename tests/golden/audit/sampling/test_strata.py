@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 from trueval.golden.audit.sampling.influence import influence
-from trueval.golden.audit.sampling.strata import FLOOR, Judged, allocated, shares, stratified
+from trueval.golden.audit.sampling.strata import FLOOR, JudgedPassage, allocated, shares, stratified
 from trueval.judgments import Judgments
 from trueval.measures import parse
 from trueval.run import Run
 
 
-def passages(rng: np.random.Generator, count: int) -> list[Judged]:
+def passages(rng: np.random.Generator, count: int) -> list[JudgedPassage]:
     """Judged passages, many without weight, as in real runs."""
     weights = rng.random(count) * (rng.random(count) < 0.4)
     return [
-        Judged("q", f"d{at}", float(rng.integers(1, 6)), bool(rng.random() < 0.3), float(weights[at]))
+        JudgedPassage("q", f"d{at}", float(rng.integers(1, 6)), bool(rng.random() < 0.3), float(weights[at]))
         for at in range(count)
     ]
 
@@ -44,7 +44,7 @@ def test_floors_take_at_most_half_of_a_sample(size: int) -> None:
 def test_strata_tell_grades_labels_and_weights_apart() -> None:
     """Ten passages of each kind; weights of 8 and 1 make the heavy ones those of 8: they have more than half of all."""
     drawn_from = [
-        Judged("q", f"d{grade}{disputed}{weight}{at}", grade, disputed, weight)
+        JudgedPassage("q", f"d{grade}{disputed}{weight}{at}", grade, disputed, weight)
         for grade in (1.0, 5.0)
         for disputed in (False, True)
         for weight in (0.0, 1.0, 8.0)
@@ -59,7 +59,7 @@ def test_strata_tell_grades_labels_and_weights_apart() -> None:
 
 def test_shares_are_half_neyman_and_half_plain() -> None:
     """6 passages of weight 1 and 2 of weight 3: N S = 6 and 6, so 1/2 1/2 + 1/2 6/8 = 5/8 of the sample."""
-    drawn_from = [Judged("q", str(at), 1, None, 1.0 if at < 6 else 3.0) for at in range(8)]
+    drawn_from = [JudgedPassage("q", str(at), 1, None, 1.0 if at < 6 else 3.0) for at in range(8)]
     share = shares(drawn_from, ["light"] * 6 + ["heavy"] * 2)
     assert share == {"light": pytest.approx(5 / 8), "heavy": pytest.approx(3 / 8)}
 

@@ -16,7 +16,7 @@ from trueval.errors import InputError, MissingExtraError
 from trueval.golden.audit.server.page_address import FILE, Address, read_address, write_address
 from trueval.golden.audit.server.request_guard import HEADERS, PAGES
 from trueval.golden.audit.server.server import listening, serve
-from trueval.golden.audit.store.audit_store import Store
+from trueval.golden.audit.store.audit_store import AuditStore
 
 
 def test_an_address_outlives_its_server_and_is_its_owners_alone(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_the_port_of_a_server_that_was_killed_is_free() -> None:
 
 def test_a_port_in_use_is_named(tmp_path: Path) -> None:
     drawn(tmp_path / "a", grades=plain(1))
-    with socket.create_server((HOST, 0)) as other, Store.open(tmp_path / "a") as store:
+    with socket.create_server((HOST, 0)) as other, AuditStore.open(tmp_path / "a") as store:
         port = other.getsockname()[1]
         with pytest.raises(InputError, match=rf"port {port} of {HOST} cannot be used .* name another with --port"):
             serve(store, port=port)
@@ -64,7 +64,7 @@ def test_a_port_in_use_is_named(tmp_path: Path) -> None:
 def test_without_the_extra_its_command_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     drawn(tmp_path / "a", grades=plain(1))
-    with Store.open(tmp_path / "a") as store, pytest.raises(MissingExtraError, match=r"trueval\[web\]"):
+    with AuditStore.open(tmp_path / "a") as store, pytest.raises(MissingExtraError, match=r"trueval\[web\]"):
         serve(store)
 
 
@@ -93,9 +93,9 @@ def test_ctrl_c_ends_it_in_peace_and_a_second_one_of_the_same_audit_is_refused(t
     folder = drawn(tmp_path / "a", grades=plain(1))
     process = Process(folder)
     with pytest.raises(InputError, match="another trueval golden audit has these labels open"):
-        Store.open(folder)
+        AuditStore.open(folder)
     assert process.stop() == 0
-    Store.open(folder).close()
+    AuditStore.open(folder).close()
 
 
 def test_a_browser_finds_what_it_kept_when_the_token_changed_and_the_sample_grew(tmp_path: Path) -> None:

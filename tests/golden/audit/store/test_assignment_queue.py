@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from trueval.golden.audit.store.assignment_queue import Turns
+from trueval.golden.audit.store.assignment_queue import AssignmentQueue
 from trueval.golden.audit.store.audit_manifest import Item
 
 HOLD = 10.0
@@ -44,7 +44,7 @@ def test_turns_are_those_of_the_rules() -> None:
             f"i{at}": Item(f"i{at}", rng.choice(("grade", "order")), "q", ("d",), "s", ("h", "h"), 1, 5)
             for at in range(6)
         }
-        turns, now = Turns(items, raters), 0.0
+        turns, now = AssignmentQueue(items, raters), 0.0
         said: dict[tuple[str, str], int | None] = {}
         held: dict[tuple[str, str], float] = {}
         numbers: dict[tuple[str, str], int] = {}
@@ -76,16 +76,16 @@ def test_what_was_answered_is_not_walked_again(raters: int, monkeypatch: pytest.
     """Forty answers of one rater look at as many items after 20 answers as after 400."""
     looks = 0
     for name in ("_is_open", "_is_wanted"):
-        plain = getattr(Turns, name)
+        plain = getattr(AssignmentQueue, name)
 
         def counted(*given: Any, plain: Any = plain) -> Any:
             nonlocal looks
             looks += 1
             return plain(*given)
 
-        monkeypatch.setattr(Turns, name, counted)
+        monkeypatch.setattr(AssignmentQueue, name, counted)
     items = {f"i{at}": Item(f"i{at}", "grade", "q", ("d",), "s", ("h", "h"), 1, 5) for at in range(500)}
-    turns, found = Turns(items, raters), []
+    turns, found = AssignmentQueue(items, raters), []
     for number in range(440):
         if number in (20, 60, 400):
             found.append(looks)

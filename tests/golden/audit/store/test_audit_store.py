@@ -13,9 +13,9 @@ import pytest
 from tests.golden.audit.small_audit import small_audit
 
 from trueval.errors import InputError
-from trueval.golden.audit.store.audit_items import Shown
+from trueval.golden.audit.store.audit_items import AuditItem
 from trueval.golden.audit.store.audit_manifest import ITEMS, TEXTS, read_sample
-from trueval.golden.audit.store.audit_store import EVENTS, HOLD, Store
+from trueval.golden.audit.store.audit_store import EVENTS, HOLD, AuditStore
 from trueval.golden.audit.store.events import Event, RefusedError
 
 RATERS = ("ann", "bob", "cem")
@@ -37,12 +37,12 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def store(tmp_path: Path, clock: Clock) -> Iterator[Store]:
-    with Store.open(small_audit(tmp_path / "audit"), now=clock) as opened:
+def store(tmp_path: Path, clock: Clock) -> Iterator[AuditStore]:
+    with AuditStore.open(small_audit(tmp_path / "audit"), now=clock) as opened:
         yield opened
 
 
-def grade(store: Store, rater: str, value: int = 3, event: str | None = None, **rest: Any) -> str:
+def grade(store: AuditStore, rater: str, value: int = 3, event: str | None = None, **rest: Any) -> str:
     """Grade what a rater is shown; the item."""
     shown = store.next_item(rater, "grade")
     assert shown is not None
@@ -98,7 +98,7 @@ class Walk:
         self.rng, self.clock, self.number = np.random.default_rng(seed), clock, 0
         raters = int(self.rng.integers(1, 4))
         self.folder = small_audit(folder, items=int(self.rng.integers(2, 8)), raters=raters)
-        self.store = Store.open(folder, now=clock)
+        self.store = AuditStore.open(folder, now=clock)
         self.twin = Twin(list(self.store.items), raters)
         self.sent: list[Event] = []
         self.undone: list[tuple[str, str]] = []
@@ -109,7 +109,7 @@ class Walk:
         chances = [0.4, 0.1, 0.2, 0.1, 0.1, 0.05, 0.05]
         moves[self.rng.choice(len(moves), p=chances)](str(self.rng.choice(RATERS)))
 
-    def look(self, rater: str) -> Shown | None:
+    def look(self, rater: str) -> AuditItem | None:
         shown, expected = self.store.next_item(rater), self.twin.next_item(rater, self.clock.now)
         assert (shown.item if shown else None) == expected
         if shown is not None:
@@ -150,7 +150,7 @@ class Walk:
 
     def reopen(self, _: str) -> None:
         self.store.close()
-        self.store = Store.open(self.folder, now=self.clock)
+        self.store = AuditStore.open(self.folder, now=self.clock)
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_the_store_does_as_a_list_of_what_was_accepted(tmp_path: Path, clock: Cl
     walk.store.close()
 
 
-def test_raters_get_texts_and_values_alone(store: Store) -> None:
+def test_raters_get_texts_and_values_alone(store: AuditStore) -> None:
     shown = store.next_item("ann", "order")
     assert shown is not None
     assert shown._asdict() == {
@@ -193,7 +193,7 @@ def test_raters_get_texts_and_values_alone(store: Store) -> None:
     }
 
 
-def test_an_item_waits_for_its_rater_and_then_for_nobody(store: Store, clock: Clock) -> None:
+def test_an_item_waits_for_its_rater_and_then_for_nobody(store: AuditStore, clock: Clock) -> None:
     first, second = store.next_item("ann"), store.next_item("bob")
     assert first is not None
     assert second is not None
@@ -207,7 +207,7 @@ def test_an_item_waits_for_its_rater_and_then_for_nobody(store: Store, clock: Cl
     assert [each.rater for each in store.labels()[first.item]] == ["ann"]
 
 
-def test_a_skip_leaves_the_item_to_others(store: Store) -> None:
+def test_a_skip_leaves_the_item_to_others(store: AuditStore) -> None:
     shown = store.next_item("ann")
     assert shown is not None
     store.record(Event("s", "ann", shown.item, "skip", note="in Latin"))
@@ -222,10 +222,10 @@ def test_a_skip_leaves_the_item_to_others(store: Store) -> None:
 
 def test_undo_goes_back_step_by_step_and_over_a_restart(tmp_path: Path, clock: Clock) -> None:
     folder = small_audit(tmp_path / "audit")
-    with Store.open(folder, now=clock) as store:
+    with AuditStore.open(folder, now=clock) as store:
         first, second = grade(store, "ann"), grade(store, "ann")
         grade(store, "bob")
-    with Store.open(folder, now=clock) as store:
+    with AuditStore.open(folder, now=clock) as store:
         taken = [store.undo("ann", f"u{at}") for at in range(3)]
         assert [each.item if each else None for each in taken] == [second, first, None]
         again = store.undo("ann", "u0")
@@ -270,7 +270,7 @@ def test_undo_goes_back_step_by_step_and_over_a_restart(tmp_path: Path, clock: C
         (Event("e", "ann", "g0", "grade", 3, "", "2"), "event"),  # type: ignore[arg-type]
     ],
 )
-def test_what_is_wrong_never_enters(store: Store, event: Event, reason: str) -> None:
+def test_what_is_wrong_never_enters(store: AuditStore, event: Event, reason: str) -> None:
     assert store.next_items("ann", 1)
     assert store.next_item("ann", "order")
     with pytest.raises(RefusedError) as caught:
@@ -280,7 +280,7 @@ def test_what_is_wrong_never_enters(store: Store, event: Event, reason: str) -> 
     assert store.record(Event("e", "ann", "g0", "grade", 3))
 
 
-def test_the_same_event_counts_once_and_another_cannot_take_its_name(store: Store) -> None:
+def test_the_same_event_counts_once_and_another_cannot_take_its_name(store: AuditStore) -> None:
     item = grade(store, "ann", 3, "e")
     assert not store.record(Event("e", "ann", item, "grade", 3))
     for other in (Event("e", "ann", item, "grade", 4), Event("e", "bob", item, "grade", 3)):
@@ -295,7 +295,7 @@ def test_the_same_event_counts_once_and_another_cannot_take_its_name(store: Stor
     assert [each.grade for each in store.labels()[item]] == [3]
 
 
-def test_a_note_may_come_after_the_answer(store: Store) -> None:
+def test_a_note_may_come_after_the_answer(store: AuditStore) -> None:
     item = grade(store, "ann", 4, seconds=2.5)
     assert store.record(Event("n", "ann", item, "note", note="see page 3"))
     (label,) = store.labels()[item]
@@ -319,43 +319,43 @@ def test_a_note_may_come_after_the_answer(store: Store) -> None:
         "DELETE FROM events",
     ],
 )
-def test_the_file_itself_takes_nothing_that_is_wrong(store: Store, statement: str) -> None:
+def test_the_file_itself_takes_nothing_that_is_wrong(store: AuditStore, statement: str) -> None:
     grade(store, "ann", 3, "first")
     with pytest.raises(sqlite3.IntegrityError):
         store._base.execute(statement)
 
 
-def test_a_store_is_open_once(store: Store) -> None:
+def test_a_store_is_open_once(store: AuditStore) -> None:
     """Also over processes: test_audit_kills.py."""
     with pytest.raises(InputError, match="Stop it first"):
-        Store.open(store.folder)
+        AuditStore.open(store.folder)
     grade(store, "ann")
     store.close()
-    with Store.open(store.folder) as again:
+    with AuditStore.open(store.folder) as again:
         assert len(again.labels()) == 1
 
 
 def test_labels_of_another_sample_are_refused(tmp_path: Path) -> None:
     folder = small_audit(tmp_path / "audit")
-    Store.open(folder).close()
+    AuditStore.open(folder).close()
     small_audit(folder, items=4, raters=2)
     with pytest.raises(InputError, match="holds labels of another sample"):
-        Store.open(folder)
+        AuditStore.open(folder)
     small_audit(folder, order=False)
     with pytest.raises(InputError, match="such as o1, are not those"):
-        Store.open(folder)
+        AuditStore.open(folder)
     small_audit(folder)
-    Store.open(folder).close()
+    AuditStore.open(folder).close()
 
 
 def test_a_sample_that_grew_keeps_its_labels(tmp_path: Path) -> None:
     folder = small_audit(tmp_path / "audit", items=4)
-    with Store.open(folder) as store:
+    with AuditStore.open(folder) as store:
         grade(store, "ann")
     texts = (folder / TEXTS).read_text()
     small_audit(folder, items=7)
     (folder / TEXTS).write_text((folder / TEXTS).read_text() + texts)
-    with Store.open(folder) as store:
+    with AuditStore.open(folder) as store:
         assert list(store.labels()) == ["g0"]
         assert len(store.items) == 8
 
@@ -370,7 +370,7 @@ def test_another_file_is_not_taken_for_a_store(tmp_path: Path, content: bytes) -
         base.execute("CREATE TABLE mine (x)")
         base.close()
     with pytest.raises(InputError, match=r"not the labels of an audit|cannot be used"):
-        Store.open(folder)
+        AuditStore.open(folder)
 
 
 def test_changed_texts_are_not_shown(tmp_path: Path) -> None:
@@ -378,7 +378,7 @@ def test_changed_texts_are_not_shown(tmp_path: Path) -> None:
     path = folder / TEXTS
     path.write_text(path.read_text().replace("passage 1", "passage one"))
     with pytest.raises(InputError, match="1 texts are missing or were changed"):
-        Store.open(folder)
+        AuditStore.open(folder)
 
 
 def test_the_manifest_comes_back_as_it_was(tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ import pytest
 from tests.golden.audit.small_audit import small_audit
 
 from trueval.errors import InputError
-from trueval.golden.audit.store.audit_store import Store
+from trueval.golden.audit.store.audit_store import AuditStore
 from trueval.golden.audit.store.events import Event
 from trueval.golden.audit.store.exchange import (
-    Imported,
+    ImportedAnswers,
     export_items,
     import_answers,
     middle,
@@ -26,13 +26,13 @@ from trueval.golden.audit.store.exchange import (
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(small_audit(tmp_path / "audit", raters=3)) as opened:
+def store(tmp_path: Path) -> Iterator[AuditStore]:
+    with AuditStore.open(small_audit(tmp_path / "audit", raters=3)) as opened:
         yield opened
 
 
 @pytest.fixture
-def file(store: Store, tmp_path: Path) -> Path:
+def file(store: AuditStore, tmp_path: Path) -> Path:
     export_items(store, tmp_path / "items.jsonl")
     return tmp_path / "items.jsonl"
 
@@ -53,7 +53,7 @@ def filled(rows: list[dict[str, Any]], **grades: int | None) -> None:
             row.update({"skip": True} if value is None else {"grade": value})
 
 
-def test_a_file_for_raters_has_texts_and_nothing_of_the_judge(file: Path, store: Store) -> None:
+def test_a_file_for_raters_has_texts_and_nothing_of_the_judge(file: Path, store: AuditStore) -> None:
     text = file.read_text()
     for secret in ("heavy", "light", "d1", "q1", "upper", "lower", "stratum", "rank", "hash"):
         assert secret not in text
@@ -69,14 +69,14 @@ def test_a_file_for_raters_has_texts_and_nothing_of_the_judge(file: Path, store:
     assert rows[-1]["choices"]["1"] == "the first is better"
 
 
-def test_no_text_can_end_a_line_of_the_file(tmp_path: Path, store: Store) -> None:
+def test_no_text_can_end_a_line_of_the_file(tmp_path: Path, store: AuditStore) -> None:
     for key, text in list(store._texts.items()):
         store._texts[key] = text + "\u2028\x85\r\n\ud800"  # type: ignore[index]
     assert export_items(store, tmp_path / "x.jsonl") == 6
     assert len((tmp_path / "x.jsonl").read_text(encoding="utf-8").splitlines()) == 6
 
 
-def test_people_is_the_lower_median_of_raters_and_says_who_skipped(store: Store) -> None:
+def test_people_is_the_lower_median_of_raters_and_says_who_skipped(store: AuditStore) -> None:
     for rater, value in (("ann", 5), ("bob", 2), ("cem", None)):
         shown = store.next_item(rater, "grade")
         assert shown is not None
@@ -114,7 +114,7 @@ def test_several_raters_are_their_median(given: tuple[int, ...], task: str, grad
     assert middle(given, task) == grade
 
 
-def test_people_follows_a_session_so_that_a_kill_leaves_little_behind(store: Store) -> None:
+def test_people_follows_a_session_so_that_a_kill_leaves_little_behind(store: AuditStore) -> None:
     path = store.folder / "people.jsonl"
     with people_kept(store, 0.005):
         assert path.read_text() == ""
@@ -128,7 +128,7 @@ def test_people_follows_a_session_so_that_a_kill_leaves_little_behind(store: Sto
     assert path.read_text() == ""
 
 
-def test_what_everybody_skipped_has_a_line_without_a_grade(store: Store) -> None:
+def test_what_everybody_skipped_has_a_line_without_a_grade(store: AuditStore) -> None:
     store.next_item("ann")
     store.record(Event("e", "ann", "g0", "skip"))
     (row,) = people_rows(store)
@@ -137,7 +137,7 @@ def test_what_everybody_skipped_has_a_line_without_a_grade(store: Store) -> None
 
 @pytest.mark.parametrize(("given", "said"), [((1, 1, -1), -1), ((1, 0, 0), 0), ((-1,), 1)])
 def test_neighbors_are_told_from_the_upper_one_however_they_were_shown(
-    store: Store, given: tuple[int, ...], said: int
+    store: AuditStore, given: tuple[int, ...], said: int
 ) -> None:
     """The lower one was shown first, so 1 (the first is better) speaks against the ranking: -1."""
     for rater, value in zip(("ann", "bob", "cem"), given, strict=False):
@@ -149,11 +149,11 @@ def test_neighbors_are_told_from_the_upper_one_however_they_were_shown(
     assert [each["grade"] for each in row["labels"]] == [-value for value in given]
 
 
-def test_answers_come_back_once(store: Store, file: Path) -> None:
+def test_answers_come_back_once(store: AuditStore, file: Path) -> None:
     rewrite(file, lambda rows: filled(rows, g0=4, g3=None, o1=-1))
-    assert import_answers(store, file, "ann") == Imported(2, 1, 0, 3, (), gaps=2)
-    assert import_answers(store, file, "ann") == Imported(0, 0, 3, 3, (), gaps=2)
-    assert import_answers(store, file, "bob") == Imported(2, 1, 0, 3, (), gaps=2)
+    assert import_answers(store, file, "ann") == ImportedAnswers(2, 1, 0, 3, (), gaps=2)
+    assert import_answers(store, file, "ann") == ImportedAnswers(0, 0, 3, 3, (), gaps=2)
+    assert import_answers(store, file, "bob") == ImportedAnswers(2, 1, 0, 3, (), gaps=2)
     said = {item: [(each.rater, each.grade) for each in given] for item, given in store.labels().items()}
     assert said == {
         "g0": [("ann", 4), ("bob", 4)],
@@ -166,7 +166,7 @@ def test_answers_come_back_once(store: Store, file: Path) -> None:
     assert len(store.labels()) == 3
 
 
-def test_who_picks_items_is_told_that_they_are_no_random_sample(store: Store, file: Path) -> None:
+def test_who_picks_items_is_told_that_they_are_no_random_sample(store: AuditStore, file: Path) -> None:
     """What a rater leaves out in the middle is left out for a reason; what comes after the last answer is not."""
     found = import_answers(store, rewrite(file, lambda rows: filled(rows, g0=1, g3=4)), "ann")
     assert found.gaps == 2
@@ -174,7 +174,7 @@ def test_who_picks_items_is_told_that_they_are_no_random_sample(store: Store, fi
     assert import_answers(store, rewrite(file, lambda rows: filled(rows, g1=1, g2=None)), "bob").gaps == 0
 
 
-def test_what_a_rater_said_before_stays_and_is_told(store: Store, file: Path) -> None:
+def test_what_a_rater_said_before_stays_and_is_told(store: AuditStore, file: Path) -> None:
     import_answers(store, rewrite(file, lambda rows: filled(rows, g0=4, g1=2)), "ann")
     found = import_answers(store, rewrite(file, lambda rows: filled(rows, g0=5, g2=1)), "ann")
     assert (found.labels, found.repeated) == (1, 1)
@@ -202,7 +202,7 @@ def test_what_a_rater_said_before_stays_and_is_told(store: Store, file: Path) ->
     ],
 )
 def test_one_wrong_line_and_nothing_is_taken(
-    store: Store, file: Path, change: Callable[[dict[str, Any]], object], message: str
+    store: AuditStore, file: Path, change: Callable[[dict[str, Any]], object], message: str
 ) -> None:
     def broken(rows: list[dict[str, Any]]) -> None:
         filled(rows, g0=4, g2=4, g3=4)
@@ -213,7 +213,7 @@ def test_one_wrong_line_and_nothing_is_taken(
     assert store.labels() == {}
 
 
-def test_a_file_that_is_not_json_is_refused_with_its_line(store: Store, file: Path) -> None:
+def test_a_file_that_is_not_json_is_refused_with_its_line(store: AuditStore, file: Path) -> None:
     file.write_text(file.read_text().replace('"g1"', '"g1'))
     with pytest.raises(InputError, match=r"items\.jsonl:2: not JSON"):
         import_answers(store, file, "ann")
@@ -226,9 +226,9 @@ def answered(file: Path) -> Path:
 
 
 @pytest.mark.parametrize("other", [{"word": "other"}, {"what": "which?"}, {"scale": (0, 3)}, {"scale": (1, 4)}])
-def test_answers_of_another_audit_are_refused(store: Store, tmp_path: Path, other: dict[str, Any]) -> None:
+def test_answers_of_another_audit_are_refused(store: AuditStore, tmp_path: Path, other: dict[str, Any]) -> None:
     """It has the same ids and items; its raters read other passages, or were asked otherwise, or for other grades."""
-    with Store.open(small_audit(tmp_path / "other", raters=3, **other)) as opened:
+    with AuditStore.open(small_audit(tmp_path / "other", raters=3, **other)) as opened:
         export_items(opened, tmp_path / "other.jsonl")
     with pytest.raises(InputError, match=r"other\.jsonl:1: item g0 .* other texts"):
         import_answers(store, answered(tmp_path / "other.jsonl"), "ann")
@@ -236,7 +236,7 @@ def test_answers_of_another_audit_are_refused(store: Store, tmp_path: Path, othe
 
 
 @pytest.mark.parametrize("text", ["passage", "question", "first", "second"])
-def test_answers_to_texts_that_were_changed_are_refused(store: Store, file: Path, text: str) -> None:
+def test_answers_to_texts_that_were_changed_are_refused(store: AuditStore, file: Path, text: str) -> None:
     rewrite(answered(file), lambda rows: next(row for row in rows if text in row).update({text: "changed"}))
     with pytest.raises(InputError, match=f"its {text} is not the text of this audit"):
         import_answers(store, file, "ann")
@@ -246,14 +246,14 @@ def test_answers_to_texts_that_were_changed_are_refused(store: Store, file: Path
 @pytest.mark.parametrize(
     "choices", [{"0": "", "1": "", "2": "", "3": ""}, {}, None, ["1", "2"], {"1": "best", "5": "worst"}]
 )
-def test_answers_on_a_scale_that_was_changed_are_refused(store: Store, file: Path, choices: Any) -> None:
+def test_answers_on_a_scale_that_was_changed_are_refused(store: AuditStore, file: Path, choices: Any) -> None:
     rewrite(answered(file), lambda rows: rows[1].update(choices=choices))
     with pytest.raises(InputError, match=r"items\.jsonl:2: item g1: its choices are not those of this audit"):
         import_answers(store, file, "ann")
     assert store.labels() == {}
 
 
-def test_answers_that_do_not_say_what_was_read_are_refused(store: Store, file: Path, tmp_path: Path) -> None:
+def test_answers_that_do_not_say_what_was_read_are_refused(store: AuditStore, file: Path, tmp_path: Path) -> None:
     """The texts may be left out on the way; what they were may not, as the same items have other texts elsewhere."""
     texts = ("question", "passage", "first", "second", "choices")
     short = rewrite(answered(file), lambda rows: [row.pop(name, None) for row in rows for name in texts])
@@ -267,7 +267,7 @@ def test_answers_that_do_not_say_what_was_read_are_refused(store: Store, file: P
             import_answers(store, short, "bob")
 
 
-def test_texts_that_a_file_cannot_hold_as_they_are_come_back(tmp_path: Path, store: Store, file: Path) -> None:
+def test_texts_that_a_file_cannot_hold_as_they_are_come_back(tmp_path: Path, store: AuditStore, file: Path) -> None:
     for key, text in list(store._texts.items()):
         store._texts[key] = text + "\u2028\x85\r\n\ud800"  # type: ignore[index]
     export_items(store, file)

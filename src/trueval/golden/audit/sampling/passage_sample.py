@@ -19,16 +19,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from trueval.golden.audit.sampling.population import ALL_QUERIES, Member, Population
+from trueval.golden.audit.sampling.population import ALL_QUERIES, JudgedMember, Population
 from trueval.golden.audit.sampling.seeded_order import key, shuffled
 from trueval.golden.audit.sampling.strata import allocated
-from trueval.golden.audit.store.audit_manifest import Item, Stratum
+from trueval.golden.audit.store.audit_manifest import AuditStratum, Item
 
 if TYPE_CHECKING:
-    from trueval.golden.audit.store.text_table import Texts
+    from trueval.golden.audit.store.text_table import TextTable
 
 
-def drawn(population: Population, size: int, seed: int, before: Sequence[Member] = ()) -> list[Member]:
+def drawn(population: Population, size: int, seed: int, before: Sequence[JudgedMember] = ()) -> list[JudgedMember]:
     """The passages of a sample in the order in which they are served.
 
     Args:
@@ -37,7 +37,7 @@ def drawn(population: Population, size: int, seed: int, before: Sequence[Member]
         seed: of everything random.
         before: what a smaller sample with this seed served; it comes first, as it was.
 
-    >>> members = tuple(Member("q", document, "all") for document in "abcdef")
+    >>> members = tuple(JudgedMember("q", document, "all") for document in "abcdef")
     >>> population = Population("documents", members, {"all": 1.0})
     >>> four = drawn(population, 4, 0)
     >>> drawn(population, 6, 0, drawn(population, 4, 0))[:4] == four
@@ -46,7 +46,7 @@ def drawn(population: Population, size: int, seed: int, before: Sequence[Member]
     if population.design == "queries":
         return _drawn_queries(population, size, seed, before)
     sizes = allocated(population.share, population.sizes, size)
-    members: dict[str, list[Member]] = {}
+    members: dict[str, list[JudgedMember]] = {}
     for each in population.members:
         members.setdefault(each.stratum, []).append(each)
     known = set(before)
@@ -59,12 +59,12 @@ def drawn(population: Population, size: int, seed: int, before: Sequence[Member]
     return [*before, *shuffled(seed, "order", chosen, _names)]
 
 
-def _names(member: Member) -> tuple[str, str]:
+def _names(member: JudgedMember) -> tuple[str, str]:
     return member.query, member.document
 
 
-def _drawn_queries(population: Population, size: int, seed: int, before: Sequence[Member]) -> list[Member]:
-    members: dict[str, list[Member]] = {}
+def _drawn_queries(population: Population, size: int, seed: int, before: Sequence[JudgedMember]) -> list[JudgedMember]:
+    members: dict[str, list[JudgedMember]] = {}
     for each in population.members:
         members.setdefault(each.query, []).append(each)
     known = {each.query for each in before}
@@ -73,7 +73,7 @@ def _drawn_queries(population: Population, size: int, seed: int, before: Sequenc
     return [*before, *new]
 
 
-def strata_of(population: Population, members: Iterable[Member]) -> tuple[Stratum, ...]:
+def strata_of(population: Population, members: Iterable[JudgedMember]) -> tuple[AuditStratum, ...]:
     """Population and sample of each stratum.
 
     Args:
@@ -86,11 +86,12 @@ def strata_of(population: Population, members: Iterable[Member]) -> tuple[Stratu
     else:
         counts = Counter(each.stratum for each in members)
     return tuple(
-        Stratum(name, size, counts[name], population.share[name]) for name, size in sorted(population.sizes.items())
+        AuditStratum(name, size, counts[name], population.share[name])
+        for name, size in sorted(population.sizes.items())
     )
 
 
-def items_of(members: Iterable[Member], seed: int, scale: tuple[int, int], texts: Texts) -> tuple[Item, ...]:
+def items_of(members: Iterable[JudgedMember], seed: int, scale: tuple[int, int], texts: TextTable) -> tuple[Item, ...]:
     """The items of passages.
 
     Args:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trueval.errors import InputError, Place
 from trueval.golden.audit.sampling.influence import influence
-from trueval.golden.audit.sampling.strata import Judged, shares, stratified
+from trueval.golden.audit.sampling.strata import JudgedPassage, shares, stratified
 from trueval.golden.build.stage_files import lines_of, read_lines
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ DESIGNS: Final = ("documents", "queries")
 ALL_QUERIES: Final = "queries"  # the one stratum of the design of that name
 
 
-class Member(NamedTuple):
+class JudgedMember(NamedTuple):
     """A judged passage.
 
     Attributes:
@@ -53,7 +53,7 @@ class Population(NamedTuple):
     """
 
     design: str
-    members: tuple[Member, ...]
+    members: tuple[JudgedMember, ...]
     share: Mapping[str, float]
 
     @property
@@ -80,7 +80,7 @@ def read_population(folder: Path, design: str, share: Mapping[str, float]) -> Po
         InputError: the file is missing or damaged.
     """
     try:
-        return Population(design, tuple(Member(**row) for row in read_lines(folder / POPULATION)), share)
+        return Population(design, tuple(JudgedMember(**row) for row in read_lines(folder / POPULATION)), share)
     except (OSError, ValueError, TypeError) as error:
         raise Place(str(folder / POPULATION)).error(f"cannot be read ({error}). Put the file back as it was.") from None
 
@@ -113,7 +113,9 @@ def population_of(
     weights = influence(judgments, runs, measure).tolist() if runs and measure else [None] * frame.height
     disputes = _disputes(labels)
     passages = [
-        Judged(query, document, grade, None if disputes is None else disputes.get((query, document), False), weight)
+        JudgedPassage(
+            query, document, grade, None if disputes is None else disputes.get((query, document), False), weight
+        )
         for (query, document, grade), weight in zip(
             frame.select("query_id", "doc_id", "grade").iter_rows(), weights, strict=True
         )
@@ -122,10 +124,10 @@ def population_of(
     if not passages:
         raise InputError(f"{judgments.source}: no passage is judged, so that there is nothing to audit.")
     if design == "queries":
-        members = tuple(Member(each.query, each.document, ALL_QUERIES) for each in passages)
+        members = tuple(JudgedMember(each.query, each.document, ALL_QUERIES) for each in passages)
         return Population(design, members, {ALL_QUERIES: 1.0})
     strata = stratified(passages, size)
-    members = tuple(Member(each.query, each.document, name) for each, name in zip(passages, strata, strict=True))
+    members = tuple(JudgedMember(each.query, each.document, name) for each, name in zip(passages, strata, strict=True))
     return Population(design, members, shares(passages, strata))
 
 

@@ -20,7 +20,7 @@ from trueval.golden.audit.sampling.seeded_order import key, shuffled
 from trueval.golden.audit.store.audit_manifest import ORDER_SCALE, Item
 
 if TYPE_CHECKING:
-    from trueval.golden.audit.store.text_table import Texts
+    from trueval.golden.audit.store.text_table import TextTable
     from trueval.run import Run
 
 TOP: Final = 20  # places of a list whose order is checked
@@ -48,7 +48,7 @@ class Neighbors(NamedTuple):
     rank: int
 
 
-class Answer(NamedTuple):
+class SystemAnswer(NamedTuple):
     """What a system answered.
 
     Attributes:
@@ -92,7 +92,7 @@ def neighbors_of(run: Run, top: int = TOP) -> dict[str, list[Neighbors]]:
 
 
 def order_items(
-    lists: Mapping[str, Sequence[Neighbors]], wanted: int, seed: int, texts: Texts, before: Sequence[Item] = ()
+    lists: Mapping[str, Sequence[Neighbors]], wanted: int, seed: int, texts: TextTable, before: Sequence[Item] = ()
 ) -> tuple[Item, ...]:
     """The items of the task `order`: list by list in a random order, the neighbors of each in a random order.
 
@@ -114,7 +114,7 @@ def order_items(
     return (*before, *new)
 
 
-def _order_item(pair: Neighbors, seed: int, texts: Texts) -> Item:
+def _order_item(pair: Neighbors, seed: int, texts: TextTable) -> Item:
     names = (pair.query, pair.upper, pair.lower)
     sides = 1 if key(seed, "side", *names)[0] < 128 else -1  # half of all bytes
     documents = (pair.upper, pair.lower)[::sides]
@@ -131,7 +131,7 @@ def _order_item(pair: Neighbors, seed: int, texts: Texts) -> Item:
     )
 
 
-def read_answers(path: Path, queries: Mapping[str, str]) -> list[Answer]:
+def read_answers(path: Path, queries: Mapping[str, str]) -> list[SystemAnswer]:
     """Read answers of one or more systems.
 
     Args:
@@ -142,7 +142,7 @@ def read_answers(path: Path, queries: Mapping[str, str]) -> list[Answer]:
     Raises:
         InputError: a line is bad, has no answer or no question, or a system answers a query twice; with file and line.
     """
-    found: dict[tuple[str, str], Answer] = {}
+    found: dict[tuple[str, str], SystemAnswer] = {}
     for number, row in objects(read_content(str(path))):
         place = Place(str(path), number)
         answer = _answer(row, queries, place)
@@ -157,7 +157,7 @@ def read_answers(path: Path, queries: Mapping[str, str]) -> list[Answer]:
     return list(found.values())
 
 
-def _answer(row: Mapping[str, Any], queries: Mapping[str, str], place: Place) -> Answer:
+def _answer(row: Mapping[str, Any], queries: Mapping[str, str], place: Place) -> SystemAnswer:
     asked, text = first_value(row, QUESTION_KEYS), first_value(row, ANSWER_KEYS)
     query = as_id(first_value(row, ID_KEYS)) or as_id(asked)
     system = first_value(row, SYSTEM_KEYS) or ""
@@ -169,10 +169,10 @@ def _answer(row: Mapping[str, Any], queries: Mapping[str, str], place: Place) ->
     question = queries.get(query) or (asked if isinstance(asked, str) else None)
     if not question:
         raise place.error(f"query {query!r} has no text in the collection. Name it as it is there, or add a question.")
-    return Answer(query, str(system), str(question), str(text))
+    return SystemAnswer(query, str(system), str(question), str(text))
 
 
-def answer_items(answers: Sequence[Answer], seed: int, texts: Texts) -> tuple[Item, ...]:
+def answer_items(answers: Sequence[SystemAnswer], seed: int, texts: TextTable) -> tuple[Item, ...]:
     """The items of the task `answer`: all answers in one random order over all systems.
 
     Args:

@@ -13,7 +13,7 @@ from trueval.collection import LOADERS, Collection
 from trueval.errors import InputError, PolicyError, nearest
 from trueval.evaluation.content_hashes import judgments_hash
 from trueval.golden.audit.sampling.passage_sample import drawn, items_of, strata_of
-from trueval.golden.audit.sampling.population import DESIGNS, Member, Population, population_of, read_population
+from trueval.golden.audit.sampling.population import DESIGNS, JudgedMember, Population, population_of, read_population
 from trueval.golden.audit.sampling.rating_tasks import (
     ANSWER_SCALE,
     TOP,
@@ -25,15 +25,15 @@ from trueval.golden.audit.sampling.rating_tasks import (
 from trueval.golden.audit.store.audit_manifest import (
     ORDER_SCALE,
     TASKS,
+    AuditManifest,
     Item,
-    Sample,
     is_audit,
     read_sample,
     read_texts,
     write_sample,
 )
-from trueval.golden.audit.store.audit_store import Store
-from trueval.golden.audit.store.text_table import Texts
+from trueval.golden.audit.store.audit_store import AuditStore
+from trueval.golden.audit.store.text_table import TextTable
 from trueval.golden.build.golden_set import ABOUT, QRELS, GoldenSet, asked_texts
 from trueval.golden.build.stage_files import file_hash
 from trueval.judgments import Judgments
@@ -53,7 +53,7 @@ MOST_GRADES: Final = 10  # that a scale has: each is one key
 
 
 @dataclass(frozen=True)
-class Choices:
+class SampleChoices:
     """What an audit asks for; None where it is left to what was drawn before, or to the default.
 
     Attributes:
@@ -106,7 +106,7 @@ class Source(NamedTuple):
         return self.questions is not None
 
 
-def open_audit(place: Path, folder: Path, choices: Choices, *, tell: Tell = None) -> Sample:
+def open_audit(place: Path, folder: Path, choices: SampleChoices, *, tell: Tell = None) -> AuditManifest:
     """Draw the sample of an audit, or take the one that was drawn; make it larger where more is asked for.
 
     Args:
@@ -126,7 +126,7 @@ def open_audit(place: Path, folder: Path, choices: Choices, *, tell: Tell = None
     if not _grows(sample, choices):
         return sample
     # Its labels are held meanwhile, so that nobody serves what is changed.
-    with Store.open(folder):
+    with AuditStore.open(folder):
         return _enlarge(sample, place, folder, choices, tell)
 
 
@@ -144,7 +144,7 @@ def is_there(collection: str) -> bool:
     return collection.partition(":")[0] in LOADERS or Path(collection).exists()
 
 
-def _source(place: Path, choices: Choices) -> Source:
+def _source(place: Path, choices: SampleChoices) -> Source:
     if is_golden(place):
         golden = GoldenSet.read(place)
         corpus = choices.collection or golden.about["collection"]["source"]
@@ -155,7 +155,7 @@ def _source(place: Path, choices: Choices) -> Source:
     return Source(judgments, Path(judgments.source), (), None, corpus, None)
 
 
-def _texts(source: Source, named: str | None, tell: Tell) -> Texts:
+def _texts(source: Source, named: str | None, tell: Tell) -> TextTable:
     def read() -> Collection:
         if source.collection is None:
             raise PolicyError(f"{source.file}: judgments have no texts. Say where they are: --collection DIR.")
@@ -174,10 +174,10 @@ def _texts(source: Source, named: str | None, tell: Tell) -> Texts:
 
     judged = {(each["query"], each["document"]): each["text"] for each in source.labels}
     asked = {each["query"]: each["asked"] for each in source.labels if "asked" in each}
-    return Texts(read, judged, asked, asked_texts(source.file.parent) if source.is_golden else {})
+    return TextTable(read, judged, asked, asked_texts(source.file.parent) if source.is_golden else {})
 
 
-def _draw(place: Path, folder: Path, choices: Choices, tell: Tell) -> Sample:
+def _draw(place: Path, folder: Path, choices: SampleChoices, tell: Tell) -> AuditManifest:
     """The first sample."""
     design = choices.design or DESIGNS[0]
     if design not in DESIGNS:
@@ -207,7 +207,7 @@ def _draw(place: Path, folder: Path, choices: Choices, tell: Tell) -> Sample:
     }
     scale = choices.scale or (GOLDEN_SCALE if source.is_golden else _scale_of(source.judgments))
     _check_scale(scale, source)
-    empty = Sample(design, seed, choices.raters or 1, {"grade": scale}, (), (), about)
+    empty = AuditManifest(design, seed, choices.raters or 1, {"grade": scale}, (), (), about)
     return _filled(empty, people, source, folder, choices, tell)
 
 
@@ -231,7 +231,7 @@ def _check_scale(scale: tuple[int, int], source: Source) -> None:
         )
 
 
-def _enlarge(sample: Sample, place: Path, folder: Path, choices: Choices, tell: Tell) -> Sample:
+def _enlarge(sample: AuditManifest, place: Path, folder: Path, choices: SampleChoices, tell: Tell) -> AuditManifest:
     """A larger sample that begins with the one that there is."""
     source = _source(place, choices)
     asked = sample.about.get("questions") in (None, source.questions)  # None: of a sample that did not write it down
@@ -251,14 +251,16 @@ def _enlarge(sample: Sample, place: Path, folder: Path, choices: Choices, tell: 
     return _filled(more, people, source, folder, choices, tell)
 
 
-def _filled(sample: Sample, people: Population, source: Source, folder: Path, choices: Choices, tell: Tell) -> Sample:
+def _filled(
+    sample: AuditManifest, people: Population, source: Source, folder: Path, choices: SampleChoices, tell: Tell
+) -> AuditManifest:
     """A sample with all items that are asked for, written to its folder."""
     texts = _texts(source, choices.collection, tell)
     if sample.items:
         texts.found.update(read_texts(folder, sample.items))
     by_task = {task: tuple(each for each in sample.items if each.task == task) for task in TASKS}
     grades = by_task["grade"]
-    before = [Member(each.query, each.documents[0], each.stratum) for each in grades]
+    before = [JudgedMember(each.query, each.documents[0], each.stratum) for each in grades]
     members = drawn(people, sample.about["size"], sample.seed, before)
     by_task["grade"] = (*grades, *items_of(members[len(before) :], sample.seed, sample.scales["grade"], texts))
     scales, about = dict(sample.scales), dict(sample.about)
@@ -280,7 +282,7 @@ def _filled(sample: Sample, people: Population, source: Source, folder: Path, ch
 
 
 def _ordered(
-    source: Source, choices: Choices, sample: Sample, before: tuple[Item, ...], texts: Texts
+    source: Source, choices: SampleChoices, sample: AuditManifest, before: tuple[Item, ...], texts: TextTable
 ) -> tuple[tuple[Item, ...], dict[str, Any]]:
     """The items of the task `order`, and what sample.json says of it."""
     ranked = source.ranked or next((Run.read(str(run)) for run in choices.runs), None)
@@ -304,7 +306,7 @@ def _ordered(
     return order_items(lists, choices.order or 0, sample.seed, texts, before), about
 
 
-def _answered(answers: Path, sample: Sample, texts: Texts) -> tuple[tuple[Item, ...], dict[str, Any]]:
+def _answered(answers: Path, sample: AuditManifest, texts: TextTable) -> tuple[tuple[Item, ...], dict[str, Any]]:
     """The items of the task `answer`, and what sample.json says of it."""
     found = read_answers(answers, texts.collection.queries)
     systems = dict(sorted(Counter(each.system for each in found).items()))
@@ -312,7 +314,7 @@ def _answered(answers: Path, sample: Sample, texts: Texts) -> tuple[tuple[Item, 
     return answer_items(found, sample.seed, texts), about
 
 
-def _refuse_others(sample: Sample, choices: Choices) -> None:
+def _refuse_others(sample: AuditManifest, choices: SampleChoices) -> None:
     """Refuse what differs from the sample that was drawn, all of it at once."""
     about = sample.about
     hashes = sorted(each["sha256"] for each in about["runs"])  # a list is the same in any order
@@ -350,7 +352,7 @@ def _told(value: Any) -> str:
     return " to ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def _grows(sample: Sample, choices: Choices) -> bool:
+def _grows(sample: AuditManifest, choices: SampleChoices) -> bool:
     """Whether more is asked for than there is."""
     about = sample.about
     return (

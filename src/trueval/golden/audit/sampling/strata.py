@@ -29,7 +29,7 @@ DISPUTED: Final = 1.25
 WEIGHTS: Final = ("no weight", "light", "heavy")
 
 
-class Judged(NamedTuple):
+class JudgedPassage(NamedTuple):
     """A judged passage, as a sample sees it.
 
     Attributes:
@@ -47,7 +47,7 @@ class Judged(NamedTuple):
     influence: float | None = None
 
 
-class Cell(NamedTuple):
+class StratumKey(NamedTuple):
     """What the passages of a stratum have in common.
 
     Attributes:
@@ -64,7 +64,7 @@ class Cell(NamedTuple):
     def name(self) -> str:
         """In words.
 
-        >>> Cell(frozenset({4.0}), frozenset({True}), frozenset({1, 2})).name
+        >>> StratumKey(frozenset({4.0}), frozenset({True}), frozenset({1, 2})).name
         'grade 4, labels differ, light or heavy'
         """
         grades = " or ".join(f"{grade:g}" for grade in sorted(self.grades))
@@ -75,17 +75,17 @@ class Cell(NamedTuple):
             parts.append(" or ".join(WEIGHTS[each] for each in sorted(self.weights)))
         return ", ".join(parts)
 
-    def joined(self, other: Cell) -> Cell:
+    def joined(self, other: StratumKey) -> StratumKey:
         """Both together."""
-        return Cell(self.grades | other.grades, self.disputed | other.disputed, self.weights | other.weights)
+        return StratumKey(self.grades | other.grades, self.disputed | other.disputed, self.weights | other.weights)
 
-    def distance(self, other: Cell) -> tuple[float, int, int]:
+    def distance(self, other: StratumKey) -> tuple[float, int, int]:
         """How much two have not in common: grades first, then weights, then labels."""
         apart = min(abs(one - two) for one in self.grades for two in other.grades)
         return apart, len(self.weights ^ other.weights), len(self.disputed ^ other.disputed)
 
 
-def stratified(passages: Sequence[Judged], size: int) -> list[str]:
+def stratified(passages: Sequence[JudgedPassage], size: int) -> list[str]:
     """Name the stratum of each passage.
 
     Cells are joined, the smallest first and with the nearest, until the floors of all take at most half of the sample
@@ -95,7 +95,7 @@ def stratified(passages: Sequence[Judged], size: int) -> list[str]:
         passages: judged, at least one.
         size: of the sample.
 
-    >>> stratified([Judged("q", "a", 1), Judged("q", "b", 1), Judged("q", "c", 5), Judged("q", "d", 5)], 20)
+    >>> stratified([JudgedPassage("q", name, grade) for name, grade in zip("abcd", [1, 1, 5, 5])], 20)
     ['grade 1', 'grade 1', 'grade 5', 'grade 5']
     """
     heavy = _heavy(np.array([each.influence or 0.0 for each in passages]))
@@ -120,22 +120,23 @@ def _heavy(influence: Floats) -> float:
     return float(ordered[np.searchsorted(sums, sums[-1] / 2)]) if sums[-1] > 0 else np.inf
 
 
-def _cell(passage: Judged, heavy: float) -> Cell:
+def _cell(passage: JudgedPassage, heavy: float) -> StratumKey:
     disputed = frozenset[bool]() if passage.disputed is None else frozenset({passage.disputed})
     if passage.influence is None:
-        return Cell(frozenset({passage.grade}), disputed, frozenset())
+        return StratumKey(frozenset({passage.grade}), disputed, frozenset())
     weight = 0 if passage.influence == 0 else 2 if passage.influence >= heavy else 1
-    return Cell(frozenset({passage.grade}), disputed, frozenset({weight}))
+    return StratumKey(frozenset({passage.grade}), disputed, frozenset({weight}))
 
 
-def shares(passages: Sequence[Judged], strata: Sequence[str]) -> dict[str, float]:
+def shares(passages: Sequence[JudgedPassage], strata: Sequence[str]) -> dict[str, float]:
     """What share of a sample each stratum should have; they add up to 1.
 
     Args:
         passages: judged.
         strata: [passage] name.
 
-    >>> shares([Judged("q", "a", 1), Judged("q", "b", 1), Judged("q", "c", 5)], ["x", "x", "y"])["y"] == 1 / 3
+    >>> passages = [JudgedPassage("q", "a", 1), JudgedPassage("q", "b", 1), JudgedPassage("q", "c", 5)]
+    >>> shares(passages, ["x", "x", "y"])["y"] == 1 / 3
     True
     """
     error = np.array([DISPUTED if each.disputed else 1.0 for each in passages])

@@ -28,8 +28,8 @@ from trueval.golden.audit.server.request_guard import (
     HEADERS,
     LONGEST_BODY,
     PAGES,
-    Head,
     Refusal,
+    RequestHead,
     allowed,
     refusal,
 )
@@ -40,8 +40,8 @@ from trueval.golden.audit.store.rubric import anchors_of
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
-    from trueval.golden.audit.store.audit_items import Shown
-    from trueval.golden.audit.store.audit_store import Store
+    from trueval.golden.audit.store.audit_items import AuditItem
+    from trueval.golden.audit.store.audit_store import AuditStore
 
 # What the store says of an event → what HTTP calls it. Types and forms are checked before: "event" is an id used twice.
 STATUSES: Final = {"item": 404, "shown": 403, "answered": 409, "event": 409, "undo": 409}
@@ -58,7 +58,7 @@ class App:
         patience: seconds for the body of a request.
     """
 
-    def __init__(self, store: Store, token: str, hosts: frozenset[bytes], patience: float) -> None:
+    def __init__(self, store: AuditStore, token: str, hosts: frozenset[bytes], patience: float) -> None:
         self.store, self.token, self.hosts, self.patience = store, token, hosts, patience
         # For which audit a browser keeps labels: the same with another token and with a sample that grew, so that none
         # is stranded.
@@ -79,13 +79,13 @@ class App:
         """Answer one request."""
         if scope["type"] != "http":
             return
-        head = Head(scope["method"], scope["raw_path"], scope["query_string"], tuple(scope["headers"]))
+        head = RequestHead(scope["method"], scope["raw_path"], scope["query_string"], tuple(scope["headers"]))
         answer = await self._answer(head, Request(scope, receive))
         if answer is not None:
             answer.headers.update(HEADERS)
             await answer(scope, receive, send)
 
-    async def _answer(self, head: Head, request: Request) -> Response | None:
+    async def _answer(self, head: RequestHead, request: Request) -> Response | None:
         refused = refusal(head, self.token, self.hosts)
         if refused is not None:
             return _refused(refused, head)
@@ -140,7 +140,7 @@ class App:
         }
 
 
-def _told(shown: Shown) -> dict[str, Any]:
+def _told(shown: AuditItem) -> dict[str, Any]:
     """What a rater is given of an item, named one by one, so that what an item learns later is not told by itself."""
     return {
         "id": shown.item,
@@ -166,7 +166,7 @@ def _json(value: Mapping[str, Any], status: int = 200) -> Response:
     return Response(text, status, media_type="application/json")
 
 
-def _refused(refused: Refusal, head: Head) -> Response:
+def _refused(refused: Refusal, head: RequestHead) -> Response:
     answer = _json({"error": refused.words}, refused.status)
     if refused.status == 405:
         answer.headers["Allow"] = allowed(head) or ""

@@ -14,12 +14,12 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
-class Patient(H11Protocol):
+class TimeoutProtocol(H11Protocol):
     """One connection. Its class is that of one server: `patient` makes it."""
 
     patience: ClassVar[float]
     most: ClassVar[int]
-    every: ClassVar[dict[Patient, None]]  # connections that are open, the oldest first
+    every: ClassVar[dict[TimeoutProtocol, None]]  # connections that are open, the oldest first
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -61,11 +61,11 @@ class Patient(H11Protocol):
             self._deadline = None
 
 
-def patient(patience: float, most: int) -> type[Patient]:
+def patient(patience: float, most: int) -> type[TimeoutProtocol]:
     """A protocol for uvicorn, for one server.
 
     Args:
         patience: seconds for the head of a request.
         most: connections at once.
     """
-    return type("Patient", (Patient,), {"patience": patience, "most": most, "every": {}})
+    return type("Patient", (TimeoutProtocol,), {"patience": patience, "most": most, "every": {}})

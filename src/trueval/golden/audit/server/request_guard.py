@@ -39,7 +39,7 @@ HEADERS: Final = {
 }
 
 
-class Head(NamedTuple):
+class RequestHead(NamedTuple):
     """The first lines of a request.
 
     Attributes:
@@ -89,7 +89,7 @@ def hosts_of(host: str, port: int) -> frozenset[bytes]:
     return frozenset(f"{name}:{port}".encode() for name in (f"[{host}]" if ":" in host else host, "localhost"))
 
 
-def refusal(head: Head, token: str, hosts: Iterable[bytes]) -> Refusal | None:
+def refusal(head: RequestHead, token: str, hosts: Iterable[bytes]) -> Refusal | None:
     """Why a request is refused; None where it may come in.
 
     Args:
@@ -111,16 +111,16 @@ def refusal(head: Head, token: str, hosts: Iterable[bytes]) -> Refusal | None:
     return _refused_call(head, token) if head.path in CALLS else None
 
 
-def allowed(head: Head) -> str | None:
+def allowed(head: RequestHead) -> str | None:
     """The method of a path; None where nothing is."""
     return _method(head) if head.path in PAGES or head.path in CALLS else None
 
 
-def _method(head: Head) -> str:
+def _method(head: RequestHead) -> str:
     return "POST" if head.path in CALLS else "GET"
 
 
-def _is_from_here(head: Head, host: bytes) -> bool:
+def _is_from_here(head: RequestHead, host: bytes) -> bool:
     """Whether our own page asks, or a person who follows a link to it; what browsers say of it, where they say it."""
     if any(origin.lower() != b"http://" + host.lower() for origin in head.all(b"origin")):
         return False
@@ -131,7 +131,7 @@ def _is_from_here(head: Head, host: bytes) -> bool:
     return head.path == b"/" and opens
 
 
-def _refused_call(head: Head, token: str) -> Refusal | None:
+def _refused_call(head: RequestHead, token: str) -> Refusal | None:
     given = head.one(b"authorization") or b""
     if not hmac.compare_digest(given, b"Bearer " + token.encode()):
         return Refusal(401, "The token is not that of this audit. Open the address that trueval golden audit prints.")

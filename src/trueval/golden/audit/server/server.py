@@ -16,7 +16,7 @@ from trueval.golden.audit.server.request_guard import hosts_of
 if TYPE_CHECKING:
     import uvicorn
 
-    from trueval.golden.audit.store.audit_store import Store
+    from trueval.golden.audit.store.audit_store import AuditStore
 
 HOST: Final = "127.0.0.1"
 PATIENCE: Final = 10.0  # seconds for the head of a request, and for its body
@@ -24,7 +24,9 @@ MOST: Final = 100  # connections at once; more end the oldest
 LEAVING: Final = 2  # seconds that requests under way get when the server is stopped
 
 
-def serve(store: Store, host: str = HOST, port: int | None = None, *, ready: Callable[[str], object] = print) -> None:
+def serve(
+    store: AuditStore, host: str = HOST, port: int | None = None, *, ready: Callable[[str], object] = print
+) -> None:
     """Serve the page of an audit on this machine until Ctrl-C.
 
     Args:
@@ -52,7 +54,7 @@ def serve(store: Store, host: str = HOST, port: int | None = None, *, ready: Cal
 
 
 def server_of(
-    store: Store, address: Address, host: str = HOST, *, patience: float = PATIENCE, most: int = MOST
+    store: AuditStore, address: Address, host: str = HOST, *, patience: float = PATIENCE, most: int = MOST
 ) -> uvicorn.Server:
     """The server of an audit, not started.
 

@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from trueval.errors import InputError
-from trueval.golden.audit.sampling.sample_drawing import Choices, open_audit
+from trueval.golden.audit.sampling.sample_drawing import SampleChoices, open_audit
 from trueval.golden.audit.store.audit_items import Progress
-from trueval.golden.audit.store.audit_manifest import Sample, is_audit
-from trueval.golden.audit.store.audit_store import Store
-from trueval.golden.audit.store.exchange import PEOPLE, Imported, export_items, import_answers, people_kept
+from trueval.golden.audit.store.audit_manifest import AuditManifest, is_audit
+from trueval.golden.audit.store.audit_store import AuditStore
+from trueval.golden.audit.store.exchange import PEOPLE, ImportedAnswers, export_items, import_answers, people_kept
 
 if TYPE_CHECKING:
     from trueval.collection import Tell
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SessionTasks:
     """What a session does once the sample is there; nothing but the sample by default.
 
     Attributes:
@@ -47,7 +47,7 @@ class Session(NamedTuple):
     """
 
     folder: Path
-    taken: Imported | None
+    taken: ImportedAnswers | None
     items: int | None
     progress: tuple[Progress, ...]
 
@@ -67,10 +67,10 @@ class Session(NamedTuple):
 def audit(
     place: Path,
     folder: Path,
-    choices: Choices,
-    wanted: Wanted,
+    choices: SampleChoices,
+    wanted: SessionTasks,
     *,
-    drawn: Callable[[Sample], object] | None = None,
+    drawn: Callable[[AuditManifest], object] | None = None,
     ready: Callable[[str], object] = print,
     tell: Tell = None,
 ) -> Session:
@@ -97,7 +97,7 @@ def audit(
     sample = open_audit(place, folder, choices, tell=tell)
     if drawn is not None:
         drawn(sample)
-    with Store.open(folder) as store, people_kept(store):
+    with AuditStore.open(folder) as store, people_kept(store):
         taken = None if wanted.take is None else import_answers(store, *wanted.take)
         items = None if wanted.give is None else export_items(store, wanted.give)
         if not wanted.serve:

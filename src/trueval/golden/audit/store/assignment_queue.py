@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any, Final
 
-from trueval.golden.audit.store.audit_items import Label, Progress
+from trueval.golden.audit.store.audit_items import AuditLabel, Progress
 from trueval.golden.audit.store.audit_manifest import Item
 
 
-class Turns:
+class AssignmentQueue:
     """What is known of the items of an audit at a moment; nothing here touches the disk.
 
     Args:
@@ -32,7 +32,7 @@ class Turns:
     def __init__(self, items: Mapping[str, Item], raters: int) -> None:
         self.items: Final = items
         self.raters: Final = raters
-        self.answers: dict[str, dict[str, Label]] = {}
+        self.answers: dict[str, dict[str, AuditLabel]] = {}
         self.order: dict[str, list[int]] = {}
         self.about: dict[int, str] = {}
         self.shown: dict[str, dict[str, float]] = {}
@@ -72,7 +72,7 @@ class Turns:
         elif row["kind"] == "note":
             self.answers[item][rater] = self.answers[item][rater]._replace(note=row["note"])
         else:
-            label = Label(rater, row["grade"], row["note"], row["seconds"], row["time"])
+            label = AuditLabel(rater, row["grade"], row["note"], row["seconds"], row["time"])
             self.answers.setdefault(item, {})[rater] = label
             self.order.setdefault(rater, []).append(row["number"])
             self.about[row["number"]] = item
@@ -124,7 +124,7 @@ class Turns:
         """How many raters graded an item."""
         return sum(each.grade is not None for each in self.answers.get(item, {}).values())
 
-    def labels(self) -> dict[str, tuple[Label, ...]]:
+    def labels(self) -> dict[str, tuple[AuditLabel, ...]]:
         """Item → what raters answered, skips too, in the order of their names; items that nobody answered are left out.
 
         Values are as they were given: those of `order` speak of the texts as they were shown.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 
-class Shown(NamedTuple):
+class AuditItem(NamedTuple):
     """What a rater is given of an item: texts and the values to choose from, and nothing of what a judge said.
 
     Attributes:
@@ -27,7 +27,7 @@ class Shown(NamedTuple):
     high: int
 
 
-class Label(NamedTuple):
+class AuditLabel(NamedTuple):
     """What a rater answered, as it was given.
 
     Attributes:

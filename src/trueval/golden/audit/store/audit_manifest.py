@@ -109,7 +109,7 @@ class Item:
         )
 
 
-class Stratum(NamedTuple):
+class AuditStratum(NamedTuple):
     """Passages that are sampled together.
 
     Attributes:
@@ -126,7 +126,7 @@ class Stratum(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Sample:
+class AuditManifest:
     """What an audit asks people.
 
     Attributes:
@@ -143,7 +143,7 @@ class Sample:
     seed: int
     raters: int
     scales: Mapping[str, tuple[int, int]]
-    strata: tuple[Stratum, ...]
+    strata: tuple[AuditStratum, ...]
     items: tuple[Item, ...]
     about: Mapping[str, Any]
 
@@ -183,7 +183,7 @@ class Sample:
 
 
 def write_sample(
-    folder: Path, sample: Sample, texts: Mapping[str, str], write: Callable[[Path], object] = lambda stage: None
+    folder: Path, sample: AuditManifest, texts: Mapping[str, str], write: Callable[[Path], object] = lambda stage: None
 ) -> None:
     """Write a sample, all files together or none.
 
@@ -210,7 +210,7 @@ def is_audit(folder: Path) -> bool:
     return (folder / ABOUT).is_file()
 
 
-def read_sample(folder: Path) -> Sample:
+def read_sample(folder: Path) -> AuditManifest:
     """Read a sample.
 
     Raises:
@@ -226,11 +226,11 @@ def read_sample(folder: Path) -> Sample:
         if about.get("format", 0) > FORMAT_VERSION:
             raise place.error(f"format {about['format']} is newer than {FORMAT_VERSION}. Update trueval.")
         scales = {task: (int(low), int(high)) for task, (low, high) in _scales(about).items()}
-        strata = tuple(Stratum(**each) for each in about["strata"])
+        strata = tuple(AuditStratum(**each) for each in about["strata"])
         items = tuple(Item.of(row, scales) for row in rows)
         ours = ("kind", "format", "design", "seed", "scale", "raters", "strata", "tasks")
         rest = {name: value for name, value in about.items() if name not in ours}
-        return Sample(about["design"], about["seed"], about["raters"], scales, strata, items, rest)
+        return AuditManifest(about["design"], about["seed"], about["raters"], scales, strata, items, rest)
     except InputError:
         raise
     except (OSError, ValueError, KeyError, TypeError) as error:

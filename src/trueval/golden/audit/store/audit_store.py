@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from trueval.errors import InputError
-from trueval.golden.audit.store.assignment_queue import Turns
-from trueval.golden.audit.store.audit_items import Label, Progress, Shown
-from trueval.golden.audit.store.audit_manifest import Sample, read_sample, read_texts
+from trueval.golden.audit.store.assignment_queue import AssignmentQueue
+from trueval.golden.audit.store.audit_items import AuditItem, AuditLabel, Progress
+from trueval.golden.audit.store.audit_manifest import AuditManifest, read_sample, read_texts
 from trueval.golden.audit.store.event_tables import FORMAT_VERSION, insert, make_tables, unusable
 from trueval.golden.audit.store.events import (
     ANSWERS,
@@ -36,8 +36,8 @@ EVENTS: Final = "audit.sqlite"
 HOLD: Final = 900.0  # seconds that an item waits for the rater to whom it was shown
 
 
-class Store:
-    """The store of an audit. Use `Store.open`, and close it.
+class AuditStore:
+    """The store of an audit. Use `AuditStore.open`, and close it.
 
     Args:
         folder: of the audit.
@@ -50,7 +50,7 @@ class Store:
     def __init__(
         self,
         folder: Path,
-        sample: Sample,
+        sample: AuditManifest,
         texts: Mapping[str, str],
         base: sqlite3.Connection,
         now: Callable[[], float],
@@ -58,10 +58,10 @@ class Store:
         self.folder, self.sample, self._texts, self._base, self._now = folder, sample, texts, base, now
         self.items: Final = {each.item: each for each in sample.items}
         self._lock = threading.RLock()
-        self._turns = Turns(self.items, sample.raters)
+        self._turns = AssignmentQueue(self.items, sample.raters)
 
     @classmethod
-    def open(cls, folder: Path, *, now: Callable[[], float] = time.time) -> Store:
+    def open(cls, folder: Path, *, now: Callable[[], float] = time.time) -> AuditStore:
         """Open the store of an audit whose sample was drawn; made if absent.
 
         Args:
@@ -122,7 +122,7 @@ class Store:
         for row in self._base.execute("SELECT rater, item, until FROM shown"):
             self._turns.show(row["rater"], row["item"], row["until"])
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> AuditStore:
         """The store itself."""
         return self
 
@@ -151,7 +151,7 @@ class Store:
                     raise unusable(self.folder / EVENTS, error) from error
                 raise
 
-    def next_item(self, rater: str, task: str | None = None) -> Shown | None:
+    def next_item(self, rater: str, task: str | None = None) -> AuditItem | None:
         """What a rater is shown now: what the rater holds already, else the first item that needs a label.
 
         Args:
@@ -166,7 +166,7 @@ class Store:
         """
         return next(iter(self.next_items(rater, 1, task)), None)
 
-    def next_items(self, rater: str, most: int, task: str | None = None) -> list[Shown]:
+    def next_items(self, rater: str, most: int, task: str | None = None) -> list[AuditItem]:
         """What a rater is shown now and next, so that a page has the next item before it is asked for.
 
         Args:
@@ -196,7 +196,7 @@ class Store:
         for item in items:
             self._turns.show(rater, item, until)
 
-    def shown(self, item: str) -> Shown:
+    def shown(self, item: str) -> AuditItem:
         """What raters are given of an item.
 
         Args:
@@ -204,7 +204,7 @@ class Store:
         """
         found = self.items[item]
         question, *texts = (self._texts[each] for each in found.texts)
-        return Shown(found.item, found.task, question, tuple(texts), found.low, found.high)
+        return AuditItem(found.item, found.task, question, tuple(texts), found.low, found.high)
 
     def record(self, event: Event) -> bool:
         """Write down what a rater did with an item that the rater was shown; it is on the disk when this returns.
@@ -271,7 +271,7 @@ class Store:
         for row in rows:
             self._turns.take(row)
 
-    def undo(self, rater: str, event: str, of: str | None = None) -> Shown | None:
+    def undo(self, rater: str, event: str, of: str | None = None) -> AuditItem | None:
         """Take back an answer of a rater; the rater holds its item then.
 
         Args:
@@ -326,8 +326,8 @@ class Store:
     def _date(self) -> str:
         return datetime.fromtimestamp(self._now(), UTC).isoformat(timespec="milliseconds")
 
-    def labels(self) -> dict[str, tuple[Label, ...]]:
-        """What raters answered, as in `Turns.labels`."""
+    def labels(self) -> dict[str, tuple[AuditLabel, ...]]:
+        """What raters answered, as in `AssignmentQueue.labels`."""
         with self._lock:
             return self._turns.labels()
 

@@ -23,14 +23,14 @@ from trueval.files.atomic_files import write_whole
 from trueval.files.json.jsonl_pairs import objects
 from trueval.files.json.jsonl_rows import INTEGER, Literal
 from trueval.files.source.source_bytes import read_content
-from trueval.golden.audit.store.audit_items import Label, Shown
+from trueval.golden.audit.store.audit_items import AuditItem, AuditLabel
 from trueval.golden.audit.store.audit_manifest import Item
 from trueval.golden.audit.store.events import Event, RefusedError, checked_event, checked_rater
 from trueval.golden.audit.store.rubric import anchors_of
 from trueval.golden.build.stage_files import lines_of
 
 if TYPE_CHECKING:
-    from trueval.golden.audit.store.audit_store import Store
+    from trueval.golden.audit.store.audit_store import AuditStore
 
 PEOPLE: Final = "people.jsonl"
 EVERY: Final = 10.0  # seconds between looks at what is new
@@ -39,7 +39,7 @@ _ORDERS: Final = {1: "the first is better", 0: "they are equal", -1: "the second
 _SEPARATORS: Final = {ord(mark): f"\\u{ord(mark):04x}" for mark in "\x85\u2028\u2029"}
 
 
-def people_rows(store: Store) -> list[dict[str, Any]]:
+def people_rows(store: AuditStore) -> list[dict[str, Any]]:
     """What people said: a line for each item that somebody graded or skipped.
 
     The grade is the median of its raters, the lower of two; null where all of them skipped the item. Of two neighbors,
@@ -51,7 +51,7 @@ def people_rows(store: Store) -> list[dict[str, Any]]:
     return [_row(store.items[item], given) for item, given in store.labels().items()]
 
 
-def _row(item: Item, given: tuple[Label, ...]) -> dict[str, Any]:
+def _row(item: Item, given: tuple[AuditLabel, ...]) -> dict[str, Any]:
     graded = [(each, each.grade * item.sign) for each in given if each.grade is not None]
     skipped = [each for each in given if each.grade is None]
     labels = [
@@ -89,7 +89,7 @@ def middle(grades: Sequence[int], task: str = "grade") -> int:
     return int(low)
 
 
-def write_people(store: Store) -> int:
+def write_people(store: AuditStore) -> int:
     """Write people.jsonl, whole or not at all.
 
     Args:
@@ -104,7 +104,7 @@ def write_people(store: Store) -> int:
 
 
 @contextmanager
-def people_kept(store: Store, seconds: float = EVERY) -> Iterator[None]:
+def people_kept(store: AuditStore, seconds: float = EVERY) -> Iterator[None]:
     """Keep people.jsonl up to date: written at once, every few seconds in which something was said, and at the end.
 
     A session that is killed leaves the labels in the store and a file that is some seconds old; the next one writes it.
@@ -133,7 +133,7 @@ def people_kept(store: Store, seconds: float = EVERY) -> Iterator[None]:
         write_people(store)
 
 
-def export_items(store: Store, path: Path) -> int:
+def export_items(store: AuditStore, path: Path) -> int:
     """Write the items for raters without the server, in the order in which they are served.
 
     Args:
@@ -149,7 +149,7 @@ def export_items(store: Store, path: Path) -> int:
     return len(rows)
 
 
-def _blind(store: Store, item: str) -> dict[str, Any]:
+def _blind(store: AuditStore, item: str) -> dict[str, Any]:
     """An item without all that its rater must not know."""
     shown = store.shown(item)
     return {
@@ -164,19 +164,19 @@ def _blind(store: Store, item: str) -> dict[str, Any]:
     }
 
 
-def _choices(shown: Shown) -> dict[str, str]:
+def _choices(shown: AuditItem) -> dict[str, str]:
     """What each value means."""
     meanings = _ORDERS if shown.task == "order" else anchors_of(shown.task, (shown.low, shown.high))
     return {str(value): meanings.get(value, "") for value in range(shown.low, shown.high + 1)}
 
 
-def _texts(shown: Shown) -> dict[str, str]:
+def _texts(shown: AuditItem) -> dict[str, str]:
     """The texts of an item by what they are."""
     names = {"order": ("first", "second"), "answer": ("answer",)}.get(shown.task, ("passage",))
     return {"question": shown.question, **dict(zip(names, shown.texts, strict=True))}
 
 
-class Imported(NamedTuple):
+class ImportedAnswers(NamedTuple):
     """What a rater's file brought.
 
     Attributes:
@@ -198,9 +198,9 @@ class Imported(NamedTuple):
     def sentence(self) -> str:
         """One line.
 
-        >>> Imported(3, 1, 0, 2, ()).sentence()
+        >>> ImportedAnswers(3, 1, 0, 2, ()).sentence()
         'took 3 grades and 1 skip; 2 items are still empty.'
-        >>> Imported(1, 0, 0, 2, (), gaps=1).sentence().split(". ")[1]
+        >>> ImportedAnswers(1, 0, 0, 2, (), gaps=1).sentence().split(". ")[1]
         '1 item before answered ones has no answer: what is answered is a random sample only in the order of the file'
         """
         parts = [f"took {_several(self.labels, 'grade')} and {_several(self.skips, 'skip')}"]
@@ -226,7 +226,7 @@ def _several(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def import_answers(store: Store, path: Path, rater: str) -> Imported:
+def import_answers(store: AuditStore, path: Path, rater: str) -> ImportedAnswers:
     """Take the answers of a rater's file: all that are new, or nothing where a line is wrong.
 
     Args:
@@ -256,10 +256,10 @@ def import_answers(store: Store, path: Path, rater: str) -> Imported:
     # A name of its own each: after an undo, the same answer may come again.
     store.record_all(each._replace(event=secrets.token_hex(16)) for each in new)
     skips = sum(each.kind == "skip" for each in new)
-    return Imported(len(new) - skips, skips, repeated, empty, tuple(conflicts), _gaps(store, found))
+    return ImportedAnswers(len(new) - skips, skips, repeated, empty, tuple(conflicts), _gaps(store, found))
 
 
-def _gaps(store: Store, answered: Collection[str]) -> int:
+def _gaps(store: AuditStore, answered: Collection[str]) -> int:
     """How many items nobody answered of those that come before some that were, in the order of the sample."""
     said, gaps = store.labels(), 0
     for task in store.sample.scales:
@@ -269,7 +269,7 @@ def _gaps(store: Store, answered: Collection[str]) -> int:
     return gaps
 
 
-def _read(path: Path, rater: str, store: Store) -> tuple[dict[str, tuple[Place, Event]], int]:
+def _read(path: Path, rater: str, store: AuditStore) -> tuple[dict[str, tuple[Place, Event]], int]:
     """Item → its answer and where it is; and how many lines have none."""
     found: dict[str, tuple[Place, Event]] = {}
     empty = 0
@@ -286,7 +286,7 @@ def _read(path: Path, rater: str, store: Store) -> tuple[dict[str, tuple[Place, 
     return found, empty
 
 
-def _refuse_other_texts(row: Mapping[str, Any], store: Store, item: str, place: Place) -> None:
+def _refuse_other_texts(row: Mapping[str, Any], store: AuditStore, item: str, place: Place) -> None:
     """Refuse an answer to texts that are not those of the item: of another audit, or changed on the way.
 
     Raises:

@@ -13,7 +13,7 @@ from trueval.errors import InputError
 NOBODY: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-class Texts:
+class TextTable:
     """Texts of a collection, and those that a sample has asked for.
 
     Args:
@@ -22,7 +22,7 @@ class Texts:
         asked: query → hash of its text when the judge saw it; empty where nobody kept it.
         questions: query → text, which is taken before that of the collection where it is the one that the judge saw.
 
-    >>> texts = Texts(lambda: Collection("sample", "corpus", {"d": "this"}, {"q": "what"}), {})
+    >>> texts = TextTable(lambda: Collection("sample", "corpus", {"d": "this"}, {"q": "what"}), {})
     >>> texts.found[texts.document("q", "d")]
     'this'
     """
