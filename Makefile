@@ -1,4 +1,4 @@
-# make demo · make test · make evidence · make check · make bench · make mutants · make lock. Each makes the environment it needs in .venv.
+# make demo · make test · make test-all · make evidence · make check · make bench · make mutants · make lock. Each makes the environment it needs in .venv.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no
 COMPILE := $(BIN)/python -m compileall -qq -j 2 -x '/tests?/' $(VENV)/lib/python3*/site-packages || true
 PACKAGE := pyproject.toml setup.py constraints.txt $(shell find src -name '*.[ch]')
 
-.PHONY: demo test evidence check lint types doctests bench fuzz mutants pages lock clean
+.PHONY: demo test test-all evidence check lint types doctests bench fuzz mutants pages lock clean
 
 demo: $(VENV)/.demo
 	HF_HUB_OFFLINE=1 $(BIN)/trueval demo
@@ -15,15 +15,23 @@ demo: $(VENV)/.demo
 # Each process gets one half of the tests, so that what tests share is made once; who is done first helps the other.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
-# The types are checked beside the tests, in one process, and told of at the end.
+# `make test` leaves out the tests marked slow, of more than two seconds, and `make test-all`, which CI runs, has them too.
+# The types are checked beside the tests, in one process, and their result is printed at the end.
 test: lint
-	@$(BIN)/mypy --strict src > $(VENV)/.types 2>&1 & \
-	$(PYTEST); tests=$$?; wait $$!; types=$$?; cat $(VENV)/.types; exit $$((tests + types))
+	@$(call TYPES_BESIDE,$(PYTEST) -m "not evidence and not slow")
 
-# Long simulations and enumerations, and all examples of hypothesis: run it before calling something done. It takes hours:
-# make evidence PART=tradeoff, or PART="report golden/test_recovery.py", takes these of tests/ (docs/design/tests.md).
+test-all: lint
+	@$(call TYPES_BESIDE,$(PYTEST))
+
+TYPES_BESIDE = $(BIN)/mypy --strict src > $(VENV)/.types 2>&1 & $(1); tests=$$?; wait $$!; types=$$?; \
+	cat $(VENV)/.types; exit $$((tests + types))
+
+# Long simulations, enumerations and kills, and all examples of hypothesis: the parts that were never run, or failed, or
+# stand on changed code, the oldest first, while there is time. Each leaves a page in docs/evidence (docs/design/tests.md).
+# make evidence PART=tradeoff, or PART="report golden/test_recovery.py", runs these of tests/, due or not.
+HOURS ?= 2.5
 evidence: $(VENV)/.dev
-	$(PYTEST) -m "evidence or hypothesis" --hypothesis-profile=thorough $(addprefix tests/,$(PART))
+	$(BIN)/python -m evidence --hours $(HOURS) $(PART)
 
 check: lint types doctests
 
@@ -57,7 +65,6 @@ pages: $(VENV)/.dev
 	$(BIN)/python docs/make_commands.py
 	$(BIN)/python docs/make_measures.py
 	$(BIN)/python docs/make_images.py
-	$(BIN)/python docs/make_house.py
 
 # The newest releases that fit, for every Python and system: constraints.txt for all installs, release.txt with hashes for
 # building and trying what is released (torch, which may be a local build, is not in it).

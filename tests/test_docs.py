@@ -33,6 +33,7 @@ def run(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["bash", "-c", program], cwd=folder, env=environment, capture_output=True, encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", [line for text in blocks("sh") for line in lines(text) if line.startswith("trueval ")])
 def test_the_commands_of_the_readme_run(line: str) -> None:
     done = run(line, ROOT)

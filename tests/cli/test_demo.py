@@ -43,6 +43,7 @@ def test_the_demo_shows_that_ties_decide() -> None:
     assert f"gives it {tied['tie_broken']:.4f} RR@10; the mean over all orders is {tied['expected']:.4f}" in words
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_model")
 def test_the_demo_prints_a_command_that_gives_the_same(trueval: Command, tmp_path: Path) -> None:
     status, out, err = trueval("demo", "--out", tmp_path)

@@ -81,6 +81,7 @@ def measured(command: str, outcome: Outcome) -> list[str]:
 COMMANDS = ("evaluate", "compare", "power", "explain", "cuts", "precision")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("place", ["golden", "golden/qrels.trec"])
 def test_every_command_knows_the_scale_of_a_golden_set(trueval: Command, world: Path, command: str, place: str) -> None:
@@ -128,6 +129,7 @@ def leaves(text: str) -> Iterator[tuple[str, object]]:
             yield path, value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_other_judgments_are_told_of_before_the_table(trueval: Command, world: Path, command: str) -> None:
     asked = arguments(world, command, world / "plain.trec")

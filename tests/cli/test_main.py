@@ -51,6 +51,7 @@ def test_help_says_all_that_is_written_there(name: str) -> None:
         assert Text.from_markup(text).plain == text.replace("\\[", "[")
 
 
+@pytest.mark.slow
 def test_docs_show_the_help_of_every_command() -> None:
     shown = PAGE.read_text(encoding="utf-8")
     assert " ".join(shown.split()) == " ".join(page().split())

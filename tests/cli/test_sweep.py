@@ -16,6 +16,7 @@ pytest.importorskip("safetensors", reason='needs the extra "models"')
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sweep.toml"
 
 
+@pytest.mark.slow
 def test_a_sweep_is_printed_and_kept(trueval, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     made.use(monkeypatch, [])
     file, out = made.written(tmp_path, SMALL), tmp_path / "out"

@@ -43,6 +43,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_narrow_terminal_shows_what_a_wide_one_does(
     trueval: Callable[..., Outcome], folder: Path, command: str

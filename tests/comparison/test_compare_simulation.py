@@ -140,6 +140,7 @@ def test_bounds_cover_the_difference_that_any_rule_of_tie_orders_leaves(queries:
         assert least <= covered <= most, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("queries", [20, evidence(50)])
 def test_bounds_cover_a_difference_realized_by_chosen_orders(queries: int) -> None:
     """Every query may come out as 0 or .8, so the extremes do not vary while the expectation, U(0, .8), does."""

@@ -74,6 +74,7 @@ def test_families_of_different_queries_are_joined_conservatively() -> None:
     assert joint_maxt(groups[:1])[0] == pytest.approx(groups[0].maxt())
 
 
+@pytest.mark.slow
 def test_forty_systems_that_differ_clearly_are_separated() -> None:
     """The case that Holm could not decide: 780 pairs, wins on every query, 10,000 patterns."""
     rng = np.random.default_rng(0)

@@ -82,6 +82,7 @@ def test_other_judgments_have_the_defaults_that_they_had(golden: Path) -> None:
     assert list(evaluated(golden)) == PLAIN
 
 
+@pytest.mark.slow
 def test_every_call_that_takes_judgments_knows_it(golden: Path, tmp_path: Path) -> None:
     runs = {"one": RUN, "other": {query: {"d": 2.0, "a": 1.0} for query in GRADES}}
     compared = tv.compare(runs, golden)

@@ -180,6 +180,7 @@ def test_queries_that_move_most_come_first() -> None:
 # --- found, not written down ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")  # a query is missing, orders are open
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("measure", ["AP@5", "AP", "nDCG@5", "RR", "P@20", "R@5"])

@@ -30,6 +30,7 @@ C = b"query_id,doc_id,score\nq1,d1,2.5\nq1,d2,1.5\nq2,d1,0.5\n"
 J = b'{"query_id":"q1","doc_id":"d1","score":2.5}\n{"query_id":"q1","doc_id":"d2","score":1.5}\n'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPELLS)
 @given(st.binary(min_size=1, max_size=150))
 @examples(300)
@@ -73,6 +74,7 @@ def test_what_fuzzing_found_stays_mended(name: str, data: bytes) -> None:
 
 
 # Every fifth byte from another one in each file; all of them in `make evidence`.
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.evidence)])
 @pytest.mark.parametrize("which", range(len(TABLES)))
 def test_every_changed_byte_of_a_parquet_or_arrow_file_is_survived(which: int, step: int) -> None:
@@ -273,6 +275,7 @@ def zstd_compress(data: bytes) -> bytes:
     return zstd.compress(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pack", [gzip.compress, zstd_compress], ids=["gzip", "zstd"])
 def test_bombs_are_refused_before_they_are_held(pack: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="the file is empty"):
@@ -283,6 +286,7 @@ def test_bombs_are_refused_before_they_are_held(pack: Any, monkeypatch: pytest.M
         Run.read(io.BytesIO(bomb))
 
 
+@pytest.mark.slow
 def test_a_bomb_of_many_gibibytes_takes_little_memory() -> None:
     """Eight gibibytes packed as 8,192 members of one mebibyte, read where no more than 1.5 GiB may be taken."""
     resource = pytest.importorskip("resource")

@@ -79,6 +79,7 @@ GIVEN: dict[str, Callable[[], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", GIVEN.values(), ids=GIVEN.keys())
 def test_a_run_is_read_from_whatever_holds_it(given: Callable[[], Any]) -> None:
     assert Run.of(given()).frame.select("query_id", "doc_id", "score").rows() == ROWS
@@ -100,6 +101,7 @@ def test_judgments_are_read_from_whatever_holds_them(given: Any) -> None:
     assert Judgments.of(given).frame.rows() == GRADES
 
 
+@pytest.mark.slow
 def test_ranx_judgments() -> None:
     ranx = pytest.importorskip("ranx")
     assert sorted(Judgments.of(ranx.Qrels({"q1": {"d2": 1}, "q2": {"d1": 2}})).frame.rows()) == GRADES

@@ -129,6 +129,7 @@ def tried() -> Simulation:
     return simulate(["usual"], ["grades", "setwise", "posterior"], pools=1)
 
 
+@pytest.mark.slow
 def test_the_posterior_beats_the_grades_and_its_rows_are_of_one_run(tried: Simulation) -> None:
     (world,) = tried.worlds
     rows = {each.method: each for each in world.methods}

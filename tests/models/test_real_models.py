@@ -24,6 +24,7 @@ transformers = pytest.importorskip("transformers", reason="transformers, of the 
 library = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
 
 
+@pytest.mark.slow
 @needs_minilm
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_minilm_embeds_as_sentence_transformers_does_bit_for_bit(dtype):
@@ -78,6 +79,7 @@ def test_the_reranker_gives_its_stored_logits():
         assert np.abs(model.pair_logits(pairs).astype(np.float32) - stored[dtype]).max() < off
 
 
+@pytest.mark.slow
 @needs_reranker
 def test_the_reranker_ties_in_bfloat16_and_not_in_high_precision():
     """The sigmoid twin is the same model with one logit, yes − no; both score the same unchanged logits."""

@@ -13,6 +13,7 @@ def of_ninety(curve: list[tuple[float, float, int]]) -> tuple[float, int]:
     return next((true, count) for stated, true, count in curve if 0.85 <= stated < 0.95)
 
 
+@pytest.mark.slow
 def test_what_is_said_is_about_true_in_a_few_worlds() -> None:
     found = said("independent", 6, resamples=100)
     assert abs(found.points.mean() - found.there.mean()) < 0.03

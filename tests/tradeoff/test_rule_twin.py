@@ -301,6 +301,7 @@ def check(folder: Path, made: Made) -> int:
     return answers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", [make, make_gaps])
 def test_rules_are_those_of_the_twin(tmp_path: Path, made: Callable[[np.random.Generator], Made]) -> None:
     rng = np.random.default_rng(28)

@@ -435,6 +435,7 @@ def test_a_random_order_depends_on_seed_query_and_document_alone() -> None:
     np.testing.assert_array_equal(straight.tie_broken, turned.tie_broken[::-1])
 
 
+@pytest.mark.slow
 def test_random_orders_are_uniform() -> None:
     """Over many seeds the tie-broken value has the expectation and the variance of all orders."""
     measures = [parse("nDCG@3"), parse("RR"), parse("AP")]

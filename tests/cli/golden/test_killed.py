@@ -40,6 +40,7 @@ def killed(process: subprocess.Popen[str], server: ChatServer, calls: int) -> No
     assert process.returncode == -9
 
 
+@pytest.mark.slow
 def test_golden_grade_ends_the_same_and_pays_for_calls_under_way_alone(
     tmp_path: Path, trueval: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -145,6 +145,7 @@ def test_the_curve_falls_through_the_measured_point() -> None:
         assert curve[-1] == pytest.approx(least_difference(detection.sd, 1000, level=0.95, power=0.8), rel=0.12)
 
 
+@pytest.mark.slow
 def test_the_queries_needed_have_the_wanted_difference_as_least_difference() -> None:
     scores = [made_scores("a", normal(40, 1)), made_scores("b", normal(40, 2)), made_scores("c", normal(40, 3))]
     for wanted in (0.02, 0.05, 0.1):
@@ -209,6 +210,7 @@ def test_equal_clusters_have_the_deviation_of_their_means() -> None:
     assert found.choices["clusters"] == {"source": "clusters", "count": 8}
 
 
+@pytest.mark.slow
 def test_unequal_clusters_have_the_error_of_the_jackknife() -> None:
     apart, sizes = normal(20, 1), [1, 1, 2, 3, 5, 8]
     codes = np.repeat(range(6), sizes)
@@ -294,6 +296,7 @@ def test_an_unknown_deviation_over_ties_leaves_tie_broken_values_out() -> None:
     )
 
 
+@pytest.mark.slow
 def test_queries_without_a_value_are_left_out_of_their_measure() -> None:
     values = normal(20, 1)
     values[3] = np.nan

@@ -33,6 +33,7 @@ def randomization(values: np.ndarray, **options: int) -> np.ndarray:
     return randomization_test(padded, first, second, **{"resamples": 10_000, "seed": 0, "threads": 1} | options).p
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("queries", [5, 12, 30, 60])
 @pytest.mark.parametrize("kind", KINDS)
 def test_t_and_wilcoxon_agree_with_scipy_column_by_column(queries: int, kind: str) -> None:

@@ -91,6 +91,7 @@ def test_a_tie_among_samples_counts_half() -> None:
     assert (found.low, found.high) == bounds_of_mean(8.5, 10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chance", [0.05, 0.5, 0.95])
 def test_bounds_of_samples_hold_the_chance_whenever_one_looks(chance: float) -> None:
     """Of 1,000 sequences, looked at after each of 30 batches of 20, about one may miss once."""

@@ -39,6 +39,7 @@ def text(result: dict[str, Any], width: int = 80, **options: Any) -> str:
     return out.getvalue()
 
 
+@pytest.mark.slow
 def test_of_many_runs_neighbors_are_shown_and_the_text_says_so() -> None:
     result = asked(9)
     (found,) = result["measures"]
@@ -72,6 +73,7 @@ def test_the_curve_is_shown_around_the_queries_there_are() -> None:
     assert [found["curve"]["queries"][at] for at in near(found)] == [50, 100, 200, 500, 1000, 2000]
 
 
+@pytest.mark.slow
 def test_headings_say_what_clusters_are_worth() -> None:
     equal = asked(2, clusters={f"q{at}": str(at // 3) for at in range(30)})["measures"][0]
     unequal = asked(2, clusters={f"q{at}": str(max(at - 20, 0)) for at in range(30)})["measures"][0]
@@ -82,6 +84,7 @@ def test_headings_say_what_clusters_are_worth() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runs", [2, 7])
 def test_every_format_holds_the_least_difference(runs: int) -> None:
     result = asked(runs, difference=0.02)

@@ -150,6 +150,7 @@ def test_small_packed_files_of_many_rows_are_refused(name: str) -> None:
         read(io.BytesIO(packed))
 
 
+@pytest.mark.slow
 def test_texts_and_stored_logits_of_many_rows_are_refused(tmp_path: Path) -> None:
     (tmp_path / "qrels.trec").write_text("q 0 d 1\n", encoding="utf-8")
     (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "?"}\n', encoding="utf-8")
@@ -186,6 +187,7 @@ def test_ordinary_files_of_five_thousand_rows_take_less_than_eight_megabytes(dat
         assert len(Run.read(io.BytesIO(gzip.compress(data.encode()))).documents) == 5000
 
 
+@pytest.mark.slow
 def test_the_command_line_and_python_say_how_much(tmp_path: Path) -> None:
     (tmp_path / "q").write_bytes(b"q 0 d 1\n")
     (tmp_path / "r").write_bytes(gzip.compress(b"q Q0 d 1 1 t\n" * ROWS * 3))
@@ -215,6 +217,7 @@ except InputError as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux holds the address space to its limit")
 def test_what_ulimit_leaves_is_kept(tmp_path: Path) -> None:
     """A gzip of 1 MB whose rows take 1 GiB, where 600 MiB are left."""

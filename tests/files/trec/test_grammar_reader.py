@@ -120,6 +120,7 @@ def test_scores_are_read_as_python_reads_them(scores: list[float]) -> None:
     assert Run.read(io.StringIO(text)).frame["score"].to_list() == scores
 
 
+@pytest.mark.slow
 @given(st.from_regex(r"\A-?[0-9]{1,25}\.[0-9]{0,25}(e-?[0-9]{1,2})?\Z"))
 @examples(300)
 def test_long_decimals_are_rounded_correctly(text: str) -> None:
@@ -279,6 +280,7 @@ def written_runs(draw: st.DrawFn) -> tuple[str, list[tuple[str, str, float]], li
     return "\n".join(lines) + draw(st.sampled_from(["\n", "\n\n", "\n \t"])), rows, numbers
 
 
+@pytest.mark.slow
 @given(written_runs())
 @examples(300)
 def test_round_trip_keeps_rows_and_line_numbers(written: tuple[str, list[tuple[str, str, float]], list[int]]) -> None:

@@ -78,6 +78,7 @@ def test_every_ordinary_number_is_read_and_is_the_nearest_double(score: float, s
     assert same(value, float(text))
 
 
+@pytest.mark.slow
 @needs_kernel
 @given(st.from_regex(r"\A[+-]?[0-9]{0,30}\.?[0-9]{0,30}([eE][+-]?[0-9]{0,4})?\Z"))
 @examples(3000)
@@ -86,6 +87,7 @@ def test_any_decimal_is_the_nearest_double_or_left_to_others(text: str) -> None:
     assert value is None or same(value, float(text))
 
 
+@pytest.mark.slow
 @needs_kernel
 @given(st.integers(2**52, 2**53 - 1), st.integers(-110, 60), st.sampled_from(["below", "at", "above"]))
 @examples(2000)

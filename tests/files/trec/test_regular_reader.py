@@ -83,6 +83,7 @@ def assert_one_outcome(data: bytes, path: Path, kind: type[Run] | type[Judgments
                 assert outcome(path, kind) == expected
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @examples(150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_mess_has_one_outcome(tmp_path: Path, data) -> None:

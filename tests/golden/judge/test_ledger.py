@@ -126,6 +126,7 @@ def write_many(path: Path, seed: int) -> None:
             ledger.ask(judge, Question("grade", f"query {(number + seed * 30) % 90}", ("a", "bb")))
 
 
+@pytest.mark.slow
 def test_two_processes_write_at_once(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     both = [context.Process(target=write_many, args=(tmp_path / "l.sqlite", seed)) for seed in (0, 1)]

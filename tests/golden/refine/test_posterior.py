@@ -162,6 +162,7 @@ def exact_moments(orders: OrderBatch, prior: Prior) -> tuple[np.ndarray, np.ndar
     return means, (both - means[:, None]) ** 2 @ weights, float(above)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gross", [None, np.array([0.05, 0.3])])
 def test_draws_are_those_of_the_posterior(gross: np.ndarray | None) -> None:
     """Four orders of five contradict the grades: with gross errors the posterior has two modes."""

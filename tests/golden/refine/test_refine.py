@@ -47,6 +47,7 @@ def test_a_perfect_judge_gets_the_best(settings: PosteriorSettings | PaperSettin
     assert [each.rank for each in found.documents] == list(range(1, 31))
 
 
+@pytest.mark.slow
 def test_the_same_seed_asks_the_same_and_another_does_not() -> None:
     first, second, other = (refine(IDS, GRADES, noisy(1), top=8, settings=FIXED, seed=seed) for seed in (3, 3, 4))
     assert first == second
@@ -80,6 +81,7 @@ def test_orders_from_before_are_data_and_are_not_asked_again() -> None:
     assert before.overlap == pytest.approx(after.overlap, abs=0.02)
 
 
+@pytest.mark.slow
 def test_contradictions_are_kept() -> None:
     settings = PosteriorSettings(overlap=2.0, scale=ScorePrior())
     found = refine(IDS, GRADES, noisy(4, sd=8.0), top=8, budget=30, settings=settings)
@@ -144,6 +146,7 @@ def test_small_pools() -> None:
     assert two.overlap == 1.0
 
 
+@pytest.mark.slow
 def test_a_favored_slot_is_reported() -> None:
     """The judge puts whatever comes first first, and orders the rest."""
     settings = PosteriorSettings(slot_bias=1.0, overlap=2.0, scale=ScorePrior())
@@ -156,6 +159,7 @@ def test_a_favored_slot_is_reported() -> None:
     assert refine(IDS, GRADES, perfect, settings=FIXED, budget=5).slot_bias is None
 
 
+@pytest.mark.slow
 def test_a_judge_that_likes_long_texts_is_found_out() -> None:
     """All grades are equal and the judge orders by length alone: the scores keep less of it than without the term."""
     rng = np.random.default_rng(0)
@@ -172,6 +176,7 @@ def test_a_judge_that_likes_long_texts_is_found_out() -> None:
     assert value > 2 * sd
 
 
+@pytest.mark.slow
 def test_grades_that_the_orders_contradict_are_listed() -> None:
     grades = [float(grade) for grade in GRADES]
     grades[29] = 5.0  # of the worst document
@@ -186,6 +191,7 @@ def test_it_is_json() -> None:
         assert json.loads(json.dumps(found, allow_nan=False)) == found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", [1, 2, 4])
 def test_claims_hold_where_grades_are_grossly_wrong(wrong: int) -> None:
     """Twenty 4s and twenty 2s, so many of each 20 with the other grade, and a judge that never errs.

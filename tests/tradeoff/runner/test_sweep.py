@@ -363,6 +363,7 @@ def test_fewer_queries_are_timed_by_their_own_samples(tmp_path: Path, seen: list
     assert (found.systems[0].timed.latency or {})["samples"] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("suffix", "text"), [("json", "{"), ("json", "[]"), ("json", "null"), ("parquet", "{"), ("parquet", None)]
 )
@@ -399,6 +400,7 @@ def test_where_nobody_asked_for_a_price_nothing_is_said_of_money(whole: Whole):
     assert "price-block" not in [block.id for block in page.blocks]
 
 
+@pytest.mark.slow
 def test_systems_are_timed_once_and_priced(tmp_path: Path, seen: list[Any]):
     text = SMALL.replace("queries = 0", "queries = 2\nrepeats = 2\nconcurrency = 2")
     text += '[prices]\nrerank = "rerank-2.5"\ngenerator = "gpt-5"\ncandidate_tokens = 500\n'

@@ -141,6 +141,7 @@ def test_documents_are_embedded_once_for_all_ways_to_write_the_queries(tmp_path:
     assert said.count("texts") == len(seen) == made.DOCUMENTS + 2 * made.QUERIES
 
 
+@pytest.mark.slow
 def test_calls_that_time_a_service_are_in_the_estimate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     pytest.importorskip("openai", reason='needs the extra "hosted"')
     monkeypatch.setenv("OPENAI_API_KEY", "k")

@@ -1,0 +1,66 @@
+"""Parts: the test files with long tests, and a digest of all that each of them stands on."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+# Tests of hypothesis draw all of their examples here, a fifth in `make test` (tests/examples.py).
+LONG: Final = ("pytest.mark.evidence", "from hypothesis import", "import hypothesis")
+
+
+def find_parts(root: Path = ROOT) -> list[str]:
+    """Test files with a test that `make test` leaves out or shortens, as paths from the root."""
+    found = (path for path in sorted((root / "tests").rglob("test_*.py")))
+    return [
+        path.relative_to(root).as_posix()
+        for path in found
+        if any(mark in path.read_text(encoding="utf-8") for mark in LONG)
+    ]
+
+
+def part_digest(part: str, root: Path = ROOT) -> str:
+    """SHA-256 of a test file and of every file of the repository that it imports, directly or not.
+
+    Args:
+        part: path from the root.
+        root: of the checkout.
+    """
+    files: set[Path] = set()
+    waiting = [root / part, *_conftests(root, part)]
+    while waiting:
+        path = waiting.pop()
+        if path not in files:
+            files.add(path)
+            waiting += _imported(root, path)
+    whole = hashlib.sha256()
+    for path in sorted(files):
+        whole.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return whole.hexdigest()
+
+
+def _conftests(root: Path, part: str) -> list[Path]:
+    folders = list((root / part).parents)
+    return [path for folder in folders[: folders.index(root)] if (path := folder / "conftest.py").is_file()]
+
+
+@cache
+def _imported(root: Path, path: Path) -> tuple[Path, ...]:
+    """The files of the repository that a file imports anywhere, also inside functions."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.update({node.module, *(f"{node.module}.{alias.name}" for alias in node.names)})
+    return tuple(found for name in sorted(names) if (found := _file_of(root, name)) is not None)
+
+
+def _file_of(root: Path, name: str) -> Path | None:
+    base = root / "src" if name.startswith("trueval") else root
+    path = base.joinpath(*name.split("."))
+    return next((each for each in (path.with_suffix(".py"), path / "__init__.py") if each.is_file()), None)

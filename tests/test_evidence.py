@@ -1,0 +1,97 @@
+"""`make evidence`: which parts are due, in which order, and what is kept of a run."""
+
+from pathlib import Path
+
+import pytest
+from evidence import runner
+from evidence.parts import find_parts, part_digest
+from evidence.record import Record, page_of, read_head, write
+
+
+def checkout(root: Path) -> Path:
+    """A repository with a package, a helper of tests, and two parts; the third file has no long test."""
+    for name, text in {
+        "src/trueval/__init__.py": "",
+        "src/trueval/base.py": "ONE = 1\n",
+        "src/trueval/other.py": "TWO = 2\n",
+        "src/trueval/top.py": "def late():\n    from trueval import base\n    return base.ONE\n",
+        "tests/room/test_long.py": "import pytest\nfrom trueval.top import late\n\npytestmark = pytest.mark.evidence\n",
+        "tests/room/test_drawn.py": "from hypothesis import given\nfrom trueval.other import TWO\n",
+        "tests/room/test_short.py": "def test_one(): pass\n",
+    }.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return root
+
+
+def record(part: str, digest: str, date: str, outcome: str = "1 passed") -> Record:
+    return Record(part, date, 1.0, outcome, digest, {})
+
+
+LONG, DRAWN = "tests/room/test_long.py", "tests/room/test_drawn.py"
+
+
+def test_parts_are_the_files_with_long_tests(tmp_path: Path) -> None:
+    assert find_parts(checkout(tmp_path)) == [DRAWN, LONG]
+
+
+@pytest.mark.parametrize(
+    ("changed", "moves"),
+    [("src/trueval/base.py", True), ("src/trueval/other.py", False), ("tests/room/test_long.py", True)],
+)
+def test_a_digest_is_of_all_that_a_part_imports(tmp_path: Path, changed: str, moves: bool) -> None:
+    """Also of what is imported inside a function of what it imports, and of nothing else."""
+    root = checkout(tmp_path / "a")
+    before = part_digest(LONG, root)
+    other = checkout(tmp_path / "b")  # another folder: files are read once in a process
+    (other / changed).write_text((other / changed).read_text() + "# changed\n", encoding="utf-8")
+    assert (part_digest(LONG, other) != before) == moves
+
+
+def test_parts_without_a_page_come_first_then_the_oldest(tmp_path: Path) -> None:
+    root, folder = checkout(tmp_path), tmp_path / "docs"
+    assert runner.due_parts([DRAWN, LONG], root, folder) == [DRAWN, LONG]
+    write(record(DRAWN, "changed", "2026-01-01"), folder)
+    assert runner.due_parts([DRAWN, LONG], root, folder) == [LONG, DRAWN]
+    write(record(LONG, "changed", "2025-01-01"), folder)
+    assert runner.due_parts([DRAWN, LONG], root, folder) == [LONG, DRAWN]
+    write(record(LONG, part_digest(LONG, root), "2026-02-02"), folder)
+    assert runner.due_parts([DRAWN, LONG], root, folder) == [DRAWN]
+    write(record(LONG, part_digest(LONG, root), "2026-02-02", "1 failed, 2 passed"), folder)
+    assert runner.due_parts([DRAWN, LONG], root, folder) == [DRAWN, LONG]
+
+
+def test_a_page_holds_what_was_printed(tmp_path: Path) -> None:
+    found = record(LONG, "d1", "2026-02-02")._replace(figures={"test_one[a]": "coverage .951\n"})
+    write(found, tmp_path)
+    assert read_head(LONG, tmp_path)["digest"] == "d1"
+    assert page_of(LONG, tmp_path).read_text().endswith("## test_one[a]\n\n```\ncoverage .951\n```\n")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "failed"),
+    [("3 passed", False), ("1 failed, 2 passed", True), ("2 skipped", False), ("1 error", True), ("no tests", True)],
+)
+def test_a_part_that_failed_or_has_no_tests_is_said_to_fail(outcome: str, failed: bool) -> None:
+    assert record(LONG, "", "", outcome).failed == failed
+
+
+@pytest.mark.slow
+def test_a_run_keeps_figures_and_stops_at_its_time() -> None:
+    """Of this repository, whose plugin, marks and profile it needs."""
+    part = "tests/evidence_example.py"
+    root = Path(__file__).resolve().parents[1]
+    example = root / part
+    example.write_text(
+        "import pytest\n\n@pytest.mark.evidence\n@pytest.mark.parametrize('at', range(3))\n"
+        "def test_prints(at):\n    print('figure', at)\n",
+        encoding="utf-8",
+    )
+    try:
+        whole, cut = runner.run_part(part, 1.0, 1), runner.run_part(part, 0.0, 1)
+    finally:
+        example.unlink()
+    assert (whole.outcome, whole.failed) == ("3 passed", False)
+    assert whole.figures["test_prints[2]"] == "figure 2\n"
+    assert cut.outcome == "1 passed, of 3"
