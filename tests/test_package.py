@@ -16,7 +16,7 @@ import trueval
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 FACE = [
-    "Audited",
+    "AuditSample",
     "Estimate",
     "Judgments",
     "Measure",
@@ -78,6 +78,7 @@ def test_the_whole_face_loads_no_heavy_library() -> None:
     assert python(code) == "[]"
 
 
+@pytest.mark.slow
 def test_import_stays_within_twice_that_of_numpy_and_polars(tmp_path: Path) -> None:
     def seconds(imports: str) -> float:
         # All compiled in the first round, as for whoever installed it; compiling would count for ours alone.
@@ -120,6 +121,7 @@ def test_every_install_of_ours_reads_the_constraints() -> None:
         for line in page.read_text(encoding="utf-8").splitlines():
             if "pip install" in line and not line.endswith("pip install --quiet --disable-pip-version-check uv"):
                 held = "-c constraints.txt" in line or "--require-hashes" in line or "--no-deps" in line
+                held = held or ("-c torch.txt" in line and "--resolution" in line)  # what it tries is other versions
                 assert held, f"{page.name}: {line}"
 
 
