@@ -9,7 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from docs import make_house, make_tasks
+from docs import make_tasks
 from docs.make_images import IMAGE, draw
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -116,9 +116,15 @@ def test_links_lead_to_files() -> None:
         assert (ROOT / target).is_file(), target
 
 
-def test_the_page_of_the_house_shows_the_tree_of_today() -> None:
-    text = make_house.PAGE.read_text(encoding="utf-8")
-    assert text == make_house.page(text), "python docs/make_house.py"
+def test_the_page_of_the_house_names_every_room_and_files_that_are_there() -> None:
+    page = (ROOT / "docs" / "design" / "house.md").read_text(encoding="utf-8")
+    package = ROOT / "src" / "trueval"
+    (drawing,) = blocks("", page)
+    rooms = {path.parent.name for path in package.glob("*/__init__.py")} - {"sample"}
+    assert rooms <= set(re.findall(r"\w+", drawing))
+    named = {name for name in re.findall(r"`([\w/]+\.py)`", page) if "NAME" not in name}
+    assert named
+    assert not [name for name in named if not any((folder / name).is_file() for folder in (ROOT, package))]
 
 
 def test_every_picture_of_a_task_is_small_offline_and_shown() -> None:
@@ -143,3 +149,21 @@ def test_the_pictures_of_tasks_show_what_programs_print_today(task: make_tasks.T
 
     kept = (make_tasks.IMAGES / f"{task.name}.svg").read_text(encoding="utf-8")
     assert words(kept) == words(make_tasks.draw(task)), "python docs/make_tasks.py"
+
+
+def test_the_measure_of_contributing_is_exact_under_ties(tmp_path: Path) -> None:
+    """The block of CONTRIBUTING.md as it stands there, against all orders of a tie."""
+    block = next(
+        each for each in blocks("python", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")) if "register(" in each
+    )
+    assert len([line for line in block.splitlines() if line.strip()]) <= 14
+    (tmp_path / "halves.py").write_text(block, encoding="utf-8")
+    program = (
+        "from itertools import permutations; import halves, numpy as np, trueval as tv\n"
+        "found = tv.evaluate_arrays([[1, 1, 1]], [[0, 1, 1]], 'Halves@3')['Halves@3']\n"
+        "values = [sum(g / 2**r for r, g in enumerate(order, 1)) for order in permutations([0, 1, 1])]\n"
+        "print(*(abs(a - b) < 1e-15 for a, b in zip((found.expected, found.lowest, found.highest, found.sd),\n"
+        "    (np.mean(values), min(values), max(values), np.std(values)))))"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert ended.stdout.split() == ["True"] * 4

@@ -4,6 +4,7 @@ import ast
 from collections import Counter
 from dataclasses import fields, is_dataclass
 from functools import cache
+from graphlib import TopologicalSorter
 from importlib import import_module
 from pathlib import Path
 
@@ -120,6 +121,20 @@ def test_no_module_imports_itself_in_a_circle() -> None:
 
     for name in sorted(MODULES):
         visit(name, ())
+
+
+@pytest.mark.parametrize("own", ["tradeoff", "golden", "retrieval", "comparison"])
+def test_the_sub_rooms_of_a_room_do_not_import_each_other_in_circles(own: str) -> None:
+    """One is built on another, and not that on the first; what stands in the room itself may know any of them."""
+    edges: dict[str, set[str]] = {}
+    for name in MODULES:
+        folder = name.rpartition(".")[0]
+        if room(name) == own and folder.count(".") > 1 and ".views" not in name:
+            inside = {other.rpartition(".")[0] for other in imports(name) if room(other) == own}
+            edges.setdefault(folder, set()).update(
+                other for other in inside if other.count(".") > 1 and other != folder and ".views" not in other
+            )
+    TopologicalSorter(edges).prepare()  # raises CycleError, which names the circle
 
 
 def test_no_file_name_is_there_twice() -> None:
