@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, NoReturn
 
 import typer
-from typer.core import TyperGroup, TyperOption
+from typer.core import TyperGroup
 
 from trueval.cli import streams
 from trueval.cli.faults import forget_faults, report_fault, with_faults
@@ -124,22 +124,30 @@ def as_command(name: str, function: Any) -> Any:
     return made
 
 
-def _verbose() -> TyperOption:
-    """The option --verbose, which every command has."""
+def _verbose() -> Any:
+    """The option --verbose, which every command has: made by typer, whose own classes change between its versions."""
 
-    def switch_on(context: Any, parameter: Any, wanted: bool) -> None:
+    def switch_on(wanted: bool) -> bool:
         if wanted:
             log_to_stderr()
+        return wanted
 
-    return TyperOption(
-        param_decls=["--verbose"],
-        is_flag=True,
+    option = typer.Option(
+        "--verbose",
         is_eager=True,
         expose_value=False,
         callback=switch_on,
         help="Log to stderr what is done, and tracebacks of what fails.",
         rich_help_panel="Output",
     )
+
+    def carrier(verbose: bool = False) -> None:
+        """Carries the option, and never runs."""
+
+    carrier.__annotations__["verbose"] = Annotated[bool, option]
+    alone = typer.Typer(add_completion=False)
+    alone.command("carrier")(carrier)
+    return next(each for each in typer.main.get_command(alone).params if each.name == "verbose")
 
 
 def broken_command(name: str, plugin: "EntryPoint", error: Exception) -> Any:
