@@ -3,7 +3,6 @@
 import io
 import json
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +20,6 @@ from trueval.golden.simulate import kendall_tau, simulate
 from trueval.golden.simulation import Simulation
 from trueval.golden.views.kind import SIMULATE
 from trueval.golden.worlds import WORLDS, SimulatedJudge, draw_pool
-from trueval.report.result_directory import Directory, ResultFile
 from trueval.threads import Processes
 
 TRUESKILL = (
@@ -156,7 +154,7 @@ def test_what_is_not_known_is_refused(options: dict, says: str) -> None:
         simulate(**options)
 
 
-def test_views(tried: Simulation, tmp_path: Path) -> None:
+def test_views(tried: Simulation) -> None:
     result = json.loads(json.dumps(tried.to_dict()))
     setwise = result["worlds"][0]["methods"][1]
     out = io.StringIO()
@@ -166,25 +164,6 @@ def test_views(tried: Simulation, tmp_path: Path) -> None:
         assert "setwise heapsort" in text
     lines = SIMULATE.write(result, "csv").splitlines()
     assert len(lines) == 1 + sum(len(world["methods"]) for world in result["worlds"])
-    file = ResultFile("simulate.json", "golden-simulate", result)
-    part = SIMULATE.page(file, Directory(tmp_path, (file,), ()))
-    assert [block.id for block in part.blocks] == ["simulate-0"]
-    assert part.blocks[0].tables[0].rows[1].cells[3].value == setwise["membership"]
-    assert len(part.blocks[0].figures) == 2
-    assert "of the true best" in "".join(str(word) for word in part.verdict)
-    written = SIMULATE.figures(file, Directory(tmp_path, (file,), ()), tmp_path)
-    assert {path.suffix for path in written} == {".svg", ".png", ".pdf"}
-
-
-@pytest.mark.parametrize("methods", [["grades"], ["grades", "setwise"]])
-def test_pages_without_a_posterior(methods: list[str], tmp_path: Path) -> None:
-    result = simulate(["usual"], methods, pools=1).to_dict()
-    file = ResultFile("simulate.json", "golden-simulate", result)
-    directory = Directory(tmp_path, (file,), ())
-    part = SIMULATE.page(file, directory)
-    assert len(part.blocks[0].figures) == len(methods) - 1
-    assert len(SIMULATE.figures(file, directory, tmp_path)) == 3 * (len(methods) - 1)
-    assert part.verdict == ("No refinement was simulated.",)
 
 
 def test_every_world_errs_in_its_own_way() -> None:

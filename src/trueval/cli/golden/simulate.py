@@ -72,5 +72,5 @@ def simulate(*, options: SimulateOptions, output: OutputOptions, form: Form = "t
         found = library(worlds, methods, pools=options.pools, seed=options.seed, executor=executor, begin=begin)
     result = found.to_dict()
     if output.out is not None:
-        save(output.out, (SIMULATE, result), page=True)
+        save(output.out, (SIMULATE, result))
     show(SIMULATE, result, form, percent=output.percent)

@@ -10,8 +10,6 @@ SIMULATE = Kind(
     order=60,
     text=forms_of("trueval.golden.views.simulate"),
     files=files_of("simulate"),
-    page=late("trueval.golden.views.simulate_page:build"),
-    figures=late("trueval.golden.views.simulate_page:write_figures"),
 )
 
 GOLDEN = Kind(
