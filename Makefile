@@ -43,7 +43,7 @@ types: $(VENV)/.dev
 	$(BIN)/mypy --strict src
 
 doctests: $(VENV)/.dev
-	$(BIN)/python -m pytest -q src
+	$(BIN)/python -m pytest -q src research
 
 # All but those that are told what to take: a collection, a file of titles.
 BENCHMARKS := $(filter-out benchmarks/names_of_titles.py benchmarks/routing.py,$(wildcard benchmarks/*.py))

@@ -26,7 +26,7 @@ TESTS: Final = {
     "comparison": ("comparison",),
     "measures": ("measures", "evaluation", "rag", "truth"),
     "tradeoff": ("tradeoff",),
-    "golden": ("golden",),
+    "golden": ("golden", "research"),
 }
 ROOMS: Final = tuple(TESTS)
 # One processor, so that others can be used beside.

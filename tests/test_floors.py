@@ -1,6 +1,7 @@
 """The house: nothing imports upward, and modules do not import each other in circles."""
 
 import ast
+import re
 from collections import Counter
 from dataclasses import fields, is_dataclass
 from functools import cache
@@ -153,8 +154,15 @@ def test_views_are_known_to_their_own_room_and_above_only() -> None:
         assert strangers <= below, f"{name} looks into the views of {strangers}"
 
 
-# Data classes that count what they are asked.
-JUDGES = ("ModelJudge", "SimulatedJudge")
+def test_the_package_imports_nothing_of_research() -> None:
+    """research/ stands beside src/, and is in no wheel."""
+    assert not [
+        name for name, path in MODULES.items() if re.search(r"\b(from|import) research\b", path.read_text("utf-8"))
+    ]
+
+
+# A data class that counts what it is asked.
+JUDGES = ("ModelJudge",)
 
 
 @pytest.mark.parametrize("room", ["standings", "evaluation", "comparison", "measures", "policy", "tradeoff", "golden"])

@@ -19,7 +19,7 @@ ALL = [name for name in commands() if name]  # of groups too
 
 
 def made(name: str) -> Any:
-    """The command of a name, such as "golden simulate"."""
+    """The command of a name, such as "golden build"."""
     home, _, own = name.rpartition(" ")
     package = f"trueval.cli.{home}" if home else "trueval.cli"
     return as_command(own, command_function(own, package))

@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from research.synthetic_pools import WORLDS, SimulatedJudge, draw_pool
 from scipy import optimize, stats
 
 from trueval.golden.refine.judge_orders import JudgeOrder, OrderBatch
@@ -13,7 +14,6 @@ from trueval.golden.refine.noise_scale import ScorePrior, learn
 from trueval.golden.refine.plackett_luce import terms
 from trueval.golden.refine.posterior import Posterior, Prior
 from trueval.golden.refine.posterior_mode import fit
-from trueval.golden.worlds import WORLDS, SimulatedJudge, draw_pool
 
 
 def asked(seed: int, pool: int = 8, count: int = 30) -> OrderBatch:

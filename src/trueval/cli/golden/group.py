@@ -7,7 +7,7 @@ import typer
 from trueval.cli.main import CONTEXT, LazyCommands
 
 # In the order of the help. Each is a function in the module of its name, in this folder.
-COMMANDS: Final = ("build", "grade", "anchor", "audit", "agree", "correct", "stress", "simulate")
+COMMANDS: Final = ("build", "grade", "anchor", "audit", "agree", "correct", "stress")
 
 
 class GoldenCommands(LazyCommands):
@@ -30,9 +30,7 @@ golden = typer.Typer(
 
 @golden.callback()
 def root(context: typer.Context) -> None:
-    """Builds golden sets with a judge that errs and a budget that ends, and simulates how well that goes.
+    """Builds golden sets with a judge that errs and a budget that ends, and has people audit them.
 
     Example: trueval golden build golden.toml --out golden --dry-run
-
-    Example: trueval golden simulate --worlds usual --pools 20
     """

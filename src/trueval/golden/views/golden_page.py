@@ -217,7 +217,7 @@ def _refinement(file: ResultFile) -> Iterator[Block]:
     rows = tuple(row_of(pointer("refinement", "queries", at), columns, each) for at, each in enumerate(queries))
     words = (
         "The refinement stops when the best passages are expected to belong to the judge's own best by so much; "
-        "trueval golden simulate shows how true such claims are. It certifies the order of the judge, not the truth."
+        "simulations show how true such claims are (docs/golden.md). It certifies the judge's order, not the truth."
     )
     table = Table("golden-refined", ("How the refinement of each query ended.",), file.name, columns, rows)
     claimed = [each for each in queries if each["overlap"] is not None]

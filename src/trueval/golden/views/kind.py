@@ -1,16 +1,7 @@
-"""The kinds of result of the room: a golden set, a simulation, agreement of labels, and judges under stress."""
+"""The kinds of result of the room: a golden set, agreement of labels, and judges under stress."""
 
 from trueval.golden.build import golden_set
-from trueval.golden.simulation import FORMAT_VERSION, KIND
 from trueval.report.kinds import Kind, files_of, forms_of, late
-
-SIMULATE = Kind(
-    KIND,
-    format=FORMAT_VERSION,
-    order=60,
-    text=forms_of("trueval.golden.views.simulate"),
-    files=files_of("simulate"),
-)
 
 GOLDEN = Kind(
     golden_set.KIND,

@@ -7,16 +7,16 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from trueval.golden.baselines.heapsort import heapsort, pairwise_heapsort
-from trueval.golden.baselines.tournaments import tournaments
-from trueval.golden.baselines.trueskill import trueskill_stop
-from trueval.golden.baselines.windows import sliding_window
+from research.baselines.heapsort import heapsort, pairwise_heapsort
+from research.baselines.tournaments import tournaments
+from research.baselines.trueskill import trueskill_stop
+from research.baselines.windows import sliding_window
+from research.synthetic_pools import SimulatedJudge
 from trueval.golden.build.refine_pools import RefinementSettings
 from trueval.golden.refine.batch_choice import INSIDE
 from trueval.golden.refine.paper_s6 import AUTHORS_TURNS, PaperSettings, paper_s6
 from trueval.golden.refine.posterior import Posterior
 from trueval.golden.refine.posterior_s6 import PosteriorSettings, expected_overlap, posterior_s6
-from trueval.golden.worlds import SimulatedJudge
 from trueval.standings.standings import Floats
 
 TOP: Final = 20

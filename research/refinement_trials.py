@@ -9,10 +9,10 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
+from research.ranking_methods import CURVE, METHODS, TOP, USUAL_METHODS, Answer
+from research.simulation_results import Curve, MethodResult, Point, Simulation, WorldResult
+from research.synthetic_pools import WORLDS, Pool, SimulatedJudge, World, draw_pool
 from trueval.errors import PolicyError, nearest
-from trueval.golden.methods import CURVE, METHODS, TOP, USUAL_METHODS, Answer
-from trueval.golden.simulation import Curve, MethodResult, Point, Simulation, WorldResult
-from trueval.golden.worlds import WORLDS, Pool, SimulatedJudge, World, draw_pool
 from trueval.standings.standings import Floats, Ints
 from trueval.threads import LOCAL, Executor
 

@@ -1,13 +1,25 @@
-"""`trueval golden simulate`: methods of refinement, tried on pools whose true order is known."""
+"""`python -m research.simulate`: methods of refinement, tried on pools whose true order is known."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import typer
 
+from research.ranking_methods import USUAL_METHODS
+from research.refinement_trials import PORTION
+from research.refinement_trials import simulate as library
+from research.simulation_results import FORMAT_VERSION, KIND
+from research.synthetic_pools import WORLDS
+from trueval.cli.main import as_command
 from trueval.cli.options import Form, OutputOptions, in_list, with_groups
 from trueval.cli.output import check_folder, save, show
 from trueval.cli.progress import progress
+from trueval.report.kinds import Kind, files_of, forms_of
+from trueval.threads import Processes
+
+SIMULATE = Kind(
+    KIND, format=FORMAT_VERSION, order=60, text=forms_of("research.simulation_tables"), files=files_of("simulate")
+)
 
 
 @dataclass(frozen=True)
@@ -54,15 +66,8 @@ def simulate(*, options: SimulateOptions, output: OutputOptions, form: Form = "t
 
     It shows what each costs in calls, how many of the true best it returns, and how true its own claims are.
 
-    Example: trueval golden simulate --worlds usual,noisy --methods paper,posterior --pools 20
+    Example: python -m research.simulate --worlds usual,noisy --methods paper,posterior --pools 20
     """
-    from trueval.golden.methods import USUAL_METHODS
-    from trueval.golden.simulate import PORTION
-    from trueval.golden.simulate import simulate as library
-    from trueval.golden.views.kind import SIMULATE
-    from trueval.golden.worlds import WORLDS
-    from trueval.threads import Processes
-
     if output.out is not None:
         check_folder(output.out)
     worlds = list(WORLDS) if options.worlds == "all" else in_list(options.worlds)
@@ -74,3 +79,7 @@ def simulate(*, options: SimulateOptions, output: OutputOptions, form: Form = "t
     if output.out is not None:
         save(output.out, (SIMULATE, result))
     show(SIMULATE, result, form, percent=output.percent)
+
+
+if __name__ == "__main__":
+    as_command("simulate", simulate)()

@@ -7,8 +7,8 @@ from typing import Any
 
 from rich.console import Group
 
-from trueval.golden.simulation import MethodResult, rows
-from trueval.golden.worlds import TRUE_ORDER
+from research.simulation_results import MethodResult, rows
+from research.synthetic_pools import TRUE_ORDER
 from trueval.report import formats
 from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, ValueUnit, counted, fixed, signed, unit
 from trueval.report.sheets import Sheet, as_markdown, as_one_tabular, in_terminal
@@ -45,7 +45,7 @@ def legend(result: Entry) -> Iterator[str]:
     """What the columns mean.
 
     Args:
-        result: the JSON of `trueval golden simulate`.
+        result: the JSON of `python -m research.simulate`.
 
     Yields:
         Sentences.
@@ -70,7 +70,7 @@ def to_csv(result: Entry) -> str:
     """One line for each world and method, in full precision.
 
     Args:
-        result: the JSON of `trueval golden simulate`.
+        result: the JSON of `python -m research.simulate`.
     """
     return formats.to_csv(["world", *MethodResult._fields], rows(result))
 
@@ -79,7 +79,7 @@ def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """A table for each world.
 
     Args:
-        result: the JSON of `trueval golden simulate`.
+        result: the JSON of `python -m research.simulate`.
         scale: of the values.
     """
     return as_markdown(_sheets(result, scale), _sentences(result, scale))
@@ -89,7 +89,7 @@ def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """A tabular for a paper, one part for each world; it needs the package booktabs.
 
     Args:
-        result: the JSON of `trueval golden simulate`.
+        result: the JSON of `python -m research.simulate`.
         scale: of the values.
     """
     return as_one_tabular(_sheets(result, scale), _sentences(result, scale))

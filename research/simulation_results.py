@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from trueval.golden.worlds import World
+from research.synthetic_pools import World
 from trueval.report.result import ReprByKind
 
 KIND = "golden-simulate"
@@ -116,7 +116,7 @@ class Simulation(ReprByKind):
     seed: int
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON of `trueval golden simulate`; null where not available."""
+        """The JSON of `python -m research.simulate`; null where not available."""
         from trueval.version import __version__
 
         return {
@@ -134,7 +134,7 @@ def rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """One row for each world and method.
 
     Args:
-        result: the JSON of `trueval golden simulate`.
+        result: the JSON of `python -m research.simulate`.
     """
     for world in result["worlds"]:
         for method in world["methods"]:

@@ -1,0 +1,1 @@
+"""Research: simulations that papers need and users do not, run from a checkout."""
