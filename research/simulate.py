@@ -1,85 +1,94 @@
-"""`python -m research.simulate`: methods of refinement, tried on pools whose true order is known."""
+"""Ways to refine a Top-20, tried on pools whose true order is known, with judges that err in known ways.
 
-from dataclasses import dataclass
-from typing import Annotated, ClassVar
+It shows what each costs in calls, how many of the true best it returns, and how true its own claims are.
 
-import typer
+Example: python -m research.simulate --worlds usual,noisy --methods paper,posterior --pools 20
+"""
 
-from research.ranking_methods import USUAL_METHODS
-from research.refinement_trials import PORTION
-from research.refinement_trials import simulate as library
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from research.ranking_methods import METHODS, USUAL_METHODS
+from research.refinement_trials import POOLS, PORTION, simulate
 from research.simulation_results import FORMAT_VERSION, KIND
 from research.synthetic_pools import WORLDS
-from trueval.cli.main import as_command
-from trueval.cli.options import Form, OutputOptions, in_list, with_groups
+from trueval.cli.options import in_list
 from trueval.cli.output import check_folder, save, show
 from trueval.cli.progress import progress
+from trueval.errors import TruevalError
 from trueval.report.kinds import Kind, files_of, forms_of
 from trueval.threads import Processes
 
-SIMULATE = Kind(
+# No entry point names it: `trueval report` does not know it, and there is no page.
+SIMULATE: Final = Kind(
     KIND, format=FORMAT_VERSION, order=60, text=forms_of("research.simulation_tables"), files=files_of("simulate")
 )
 
 
-@dataclass(frozen=True)
-class SimulateOptions:
-    """What is tried."""
-
-    panel: ClassVar = "Simulation"
-
-    worlds: Annotated[
-        str,
-        typer.Option(
-            metavar="LIST",
-            help="Kinds of pools and judges, separated by commas: usual, flat, large, noisy, position, biased, long "
-            "lists, accidents, bimodal, plateaus, heavy tails, intransitive, contrast, ends, first slot, reversed, "
-            "gross, 1 of 20, 2 of 20, 4 of 20; or all.",
-        ),
-    ] = "usual"
-    methods: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LIST",
-            help="Ways to rank: grades, paper, paper-15, posterior, posterior-4, posterior-members, posterior-slots, "
-            "posterior-built (to the stop of golden build), setwise, pairwise, window, window-3, window-5, tournament, "
-            "tournament-5, trueskill. Default: all but posterior-slots and posterior-built.",
-        ),
-    ] = None
-    pools: Annotated[int, typer.Option(metavar="N", min=1, help="How many pools of each world.")] = 100
-    seed: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Of everything random; the same seed gives the same result.")
-    ] = 0
-    processes: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="How many processes work; they change nothing but the time. Default: one for each processor.",
-        ),
-    ] = None
+def options() -> ArgumentParser:
+    """The options of the command."""
+    parser = ArgumentParser(
+        prog="python -m research.simulate", description=__doc__, formatter_class=RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--worlds",
+        metavar="LIST",
+        default="usual",
+        help=f"kinds of pools and judges, separated by commas: {', '.join(WORLDS)}; or all (default: usual)",
+    )
+    left_out = ", ".join(name for name in METHODS if name not in USUAL_METHODS)
+    parser.add_argument(
+        "--methods",
+        metavar="LIST",
+        default=",".join(USUAL_METHODS),
+        help=f"ways to rank: {', '.join(METHODS)}; posterior-built goes to the stop of trueval golden build (default: "
+        f"all but {left_out})",
+    )
+    parser.add_argument("--pools", metavar="N", type=int, default=POOLS, help=f"of each world (default: {POOLS})")
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help="of everything random (default: 0)")
+    parser.add_argument(
+        "--processes", metavar="N", type=int, help="they change only the time (default: one for each processor)"
+    )
+    names = ", ".join(SIMULATE.files)
+    parser.add_argument("--out", metavar="DIR", type=Path, help=f"write the result there too: {names}")
+    return parser
 
 
-@with_groups
-def simulate(*, options: SimulateOptions, output: OutputOptions, form: Form = "table") -> None:
-    """Tries ways to refine a Top-20 on pools whose true order is known, with judges that err in known ways.
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command: print the table, and write the files of `--out`.
 
-    It shows what each costs in calls, how many of the true best it returns, and how true its own claims are.
+    Args:
+        arguments: of the command line; those of the process if None.
 
-    Example: python -m research.simulate --worlds usual,noisy --methods paper,posterior --pools 20
+    Raises:
+        SystemExit: with status 2, an option or a name in it is not known.
     """
-    if output.out is not None:
-        check_folder(output.out)
-    worlds = list(WORLDS) if options.worlds == "all" else in_list(options.worlds)
-    methods = USUAL_METHODS if options.methods is None else in_list(options.methods)
-    steps = len(worlds) * -(-options.pools // PORTION)
-    with Processes(options.processes) as executor, progress(steps, verb="simulating") as begin:
-        found = library(worlds, methods, pools=options.pools, seed=options.seed, executor=executor, begin=begin)
+    parser = options()
+    asked = parser.parse_args(arguments)
+    try:
+        _run(asked)
+    except TruevalError as error:
+        parser.error(str(error))
+
+
+def _run(asked: Namespace) -> None:
+    if asked.out is not None:
+        check_folder(asked.out)
+    worlds = list(WORLDS) if asked.worlds == "all" else in_list(asked.worlds)
+    steps = len(worlds) * -(-asked.pools // PORTION)
+    with Processes(asked.processes) as executor, progress(steps, verb="simulating") as begin:
+        found = simulate(
+            worlds, in_list(asked.methods), pools=asked.pools, seed=asked.seed, executor=executor, begin=begin
+        )
     result = found.to_dict()
-    if output.out is not None:
-        save(output.out, (SIMULATE, result))
-    show(SIMULATE, result, form, percent=output.percent)
+    if asked.out is not None:
+        save(asked.out, (SIMULATE, result))
+    show(SIMULATE, result, "table")
 
 
 if __name__ == "__main__":
-    as_command("simulate", simulate)()
+    main()

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from research.synthetic_pools import World
-from trueval.report.result import ReprByKind
 
 KIND = "golden-simulate"
 # 1: the first.
@@ -99,8 +98,8 @@ class WorldResult:
         }
 
 
-@dataclass(frozen=True, repr=False)
-class Simulation(ReprByKind):
+@dataclass(frozen=True)
+class Simulation:
     """What methods gave on worlds whose truth is known.
 
     Attributes:

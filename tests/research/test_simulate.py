@@ -5,7 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from research.refinement_trials import simulate
+from research.simulate import main
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -24,3 +26,19 @@ def test_it_prints_and_saves_what_the_library_finds(tmp_path: Path) -> None:
     for world in expected["worlds"]:
         for method in world["methods"]:
             assert f"{method['membership']:.4f}" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (["--worlds", "usal"], "Did you mean usual?"),
+        (["--methods", "papper"], "Did you mean paper?"),
+        (["--pools", "0"], "at least one pool"),
+        (["--format", "csv"], "unrecognized arguments"),
+    ],
+)
+def test_what_cannot_be_tried_is_misuse(given: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(given)
+    assert left.value.code == 2
+    assert says in capsys.readouterr().err
