@@ -27,7 +27,7 @@ AS_BUILT: Final = "posterior, as built"
 CURVE: Final = ": after every round"  # what the name of a method ends with where an answer is a point of its curve
 
 
-class Answer(NamedTuple):
+class MethodAnswer(NamedTuple):
     """What a method returns, and what it took.
 
     Attributes:
@@ -45,19 +45,19 @@ class Answer(NamedTuple):
     claimed: float | None
 
 
-Method: TypeAlias = Callable[[Floats, SimulatedJudge, np.random.Generator], "Iterator[Answer]"]
+Method: TypeAlias = Callable[[Floats, SimulatedJudge, np.random.Generator], "Iterator[MethodAnswer]"]
 
 
-def grades_alone(grades: Floats, judge: SimulatedJudge, rng: np.random.Generator) -> Iterator[Answer]:
+def grades_alone(grades: Floats, judge: SimulatedJudge, rng: np.random.Generator) -> Iterator[MethodAnswer]:
     """The order of the grades, equal ones at random: what there is before any refinement."""
     ranking = np.lexsort((rng.random(len(grades)), -grades))
     yield _answer("grades alone", ranking, judge, None)
 
 
-def published(turns: int) -> Method:
+def paper_method(turns: int) -> Method:
     """The published refinement, which stops after so many turns in which the best stay the same."""
 
-    def method(grades: Floats, judge: SimulatedJudge, rng: np.random.Generator) -> Iterator[Answer]:
+    def method(grades: Floats, judge: SimulatedJudge, rng: np.random.Generator) -> Iterator[MethodAnswer]:
         settings = PaperSettings(turns=turns)
         found = paper_s6(grades, judge, rng, top=TOP, budget=PAPER_BUDGET, settings=settings)
         yield _answer(f"paper S6, T={turns}", found.ranking, judge, None)
@@ -73,8 +73,8 @@ def posterior(at_once: int = 1, *, slots: bool = False, inside: float = INSIDE) 
     name = "posterior" + (f", {at_once} at once" if at_once > 1 else "") + (", slots" if slots else "")
     name += ", members only" if not inside else ""
 
-    def method(grades: Floats, judge: SimulatedJudge, rng: np.random.Generator) -> Iterator[Answer]:
-        trace: list[Answer] = []
+    def method(grades: Floats, judge: SimulatedJudge, rng: np.random.Generator) -> Iterator[MethodAnswer]:
+        trace: list[MethodAnswer] = []
 
         def watch(calls: int, found: Posterior, members: Floats) -> None:
             claimed = expected_overlap(found, members, TOP)
@@ -87,7 +87,7 @@ def posterior(at_once: int = 1, *, slots: bool = False, inside: float = INSIDE) 
     return method
 
 
-def as_built(grades: Floats, judge: SimulatedJudge, rng: np.random.Generator) -> Iterator[Answer]:
+def as_built(grades: Floats, judge: SimulatedJudge, rng: np.random.Generator) -> Iterator[MethodAnswer]:
     """The refinement of `trueval golden build` with its defaults, to its own stop."""
     how = RefinementSettings()
     found = posterior_s6(
@@ -96,7 +96,7 @@ def as_built(grades: Floats, judge: SimulatedJudge, rng: np.random.Generator) ->
     yield _answer(AS_BUILT, found.posterior.ranking(), judge, found.overlap)
 
 
-def ends_of(name: str, trace: list[Answer], least: int) -> Iterator[Answer]:
+def ends_of(name: str, trace: list[MethodAnswer], least: int) -> Iterator[MethodAnswer]:
     """Where each budget and each stop ends a refinement, and every round as a point of its curve.
 
     Args:
@@ -112,40 +112,42 @@ def ends_of(name: str, trace: list[Answer], least: int) -> Iterator[Answer]:
     yield from (each._replace(method=f"{name}{CURVE}") for each in trace)
 
 
-def trueskill(grades: Floats, judge: SimulatedJudge, rng: np.random.Generator) -> Iterator[Answer]:
+def trueskill(grades: Floats, judge: SimulatedJudge, rng: np.random.Generator) -> Iterator[MethodAnswer]:
     """TrueSkill with a stop when the best are known."""
     found = trueskill_stop(grades, judge, rng, top=TOP)
     yield _answer("TrueSkill, stop", found.ranking, judge, found.overlap)
 
 
-def _listed(name: str, rank: Callable[[Floats, SimulatedJudge, np.random.Generator], list[int]]) -> Method:
-    def method(grades: Floats, judge: SimulatedJudge, rng: np.random.Generator) -> Iterator[Answer]:
+def _baseline_method(name: str, rank: Callable[[Floats, SimulatedJudge, np.random.Generator], list[int]]) -> Method:
+    def method(grades: Floats, judge: SimulatedJudge, rng: np.random.Generator) -> Iterator[MethodAnswer]:
         yield _answer(name, rank(grades, judge, rng), judge, None)
 
     return method
 
 
-def _answer(name: str, ranking: object, judge: SimulatedJudge, claimed: float | None) -> Answer:
+def _answer(name: str, ranking: object, judge: SimulatedJudge, claimed: float | None) -> MethodAnswer:
     best = tuple(int(each) for each in np.asarray(ranking)[:TOP])
-    return Answer(name, best, judge.calls, judge.passages, claimed)
+    return MethodAnswer(name, best, judge.calls, judge.passages, claimed)
 
 
 METHODS: Final[dict[str, Method]] = {
     "grades": grades_alone,
-    "paper": published(3),
-    "paper-15": published(AUTHORS_TURNS),
+    "paper": paper_method(3),
+    "paper-15": paper_method(AUTHORS_TURNS),
     "posterior": posterior(),
     "posterior-4": posterior(4),
     "posterior-members": posterior(inside=0.0),
     "posterior-slots": posterior(slots=True),
     "posterior-built": as_built,
-    "setwise": _listed("setwise heapsort", lambda *given: heapsort(*given, top=TOP)),
-    "pairwise": _listed("pairwise heapsort", lambda *given: pairwise_heapsort(*given, top=TOP)),
-    "window": _listed("window 20/10", sliding_window),
-    "window-3": _listed("window 20/10, 3 passes", lambda *given: sliding_window(*given, passes=3)),
-    "window-5": _listed("window 5/2, 4 passes", lambda *given: sliding_window(*given, window=5, step=2, passes=4)),
-    "tournament": _listed("tournaments, 1 round", lambda *given: tournaments(*given, rounds=1)),
-    "tournament-5": _listed("tournaments, 5 rounds", lambda *given: tournaments(*given, rounds=5)),
+    "setwise": _baseline_method("setwise heapsort", lambda *given: heapsort(*given, top=TOP)),
+    "pairwise": _baseline_method("pairwise heapsort", lambda *given: pairwise_heapsort(*given, top=TOP)),
+    "window": _baseline_method("window 20/10", sliding_window),
+    "window-3": _baseline_method("window 20/10, 3 passes", lambda *given: sliding_window(*given, passes=3)),
+    "window-5": _baseline_method(
+        "window 5/2, 4 passes", lambda *given: sliding_window(*given, window=5, step=2, passes=4)
+    ),
+    "tournament": _baseline_method("tournaments, 1 round", lambda *given: tournaments(*given, rounds=1)),
+    "tournament-5": _baseline_method("tournaments, 5 rounds", lambda *given: tournaments(*given, rounds=5)),
     "trueskill": trueskill,
 }
 # What is tried where nothing is named: all but those that ask about one thing more, or stop where another goes on.

@@ -9,9 +9,9 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from research.ranking_methods import CURVE, METHODS, TOP, USUAL_METHODS, Answer
-from research.simulation_results import Curve, MethodResult, Point, Simulation, WorldResult
-from research.synthetic_pools import WORLDS, Pool, SimulatedJudge, World, draw_pool
+from research.ranking_methods import CURVE, METHODS, TOP, USUAL_METHODS, MethodAnswer
+from research.simulation_results import CurvePoint, MethodResult, RefinementCurve, RefinementSimulation, WorldResult
+from research.synthetic_pools import WORLDS, SimulatedJudge, SyntheticPool, SyntheticWorld, draw_pool
 from trueval.errors import PolicyError, nearest
 from trueval.standings.standings import Floats, Ints
 from trueval.threads import LOCAL, Executor
@@ -21,8 +21,8 @@ POOLS: Final = 100  # docs/golden.md
 PORTION: Final = 4  # pools between two words about progress
 
 
-class Trial(NamedTuple):
-    """What one method gave on one pool; as in `simulation.MethodResult`."""
+class MethodTrial(NamedTuple):
+    """What one method gave on one pool; as in `simulation_results.MethodResult`."""
 
     method: str
     calls: int
@@ -34,14 +34,14 @@ class Trial(NamedTuple):
 
 
 def simulate(
-    worlds: Sequence[str | World] = tuple(WORLDS),
+    worlds: Sequence[str | SyntheticWorld] = tuple(WORLDS),
     methods: Sequence[str] = USUAL_METHODS,
     *,
     pools: int = POOLS,
     seed: int = 0,
     executor: Executor = LOCAL,
     begin: Callable[[str], None] = lambda name: None,
-) -> Simulation:
+) -> RefinementSimulation:
     """Try methods on pools of worlds.
 
     The pools of a world, and what the judge answers to a method, depend on the seed, the world and the method alone:
@@ -64,27 +64,27 @@ def simulate(
     """
     if pools < 1 or seed < 0:
         raise PolicyError(f"A simulation needs at least one pool and a seed of at least 0. Got {pools} and {seed}.")
-    chosen = [world if isinstance(world, World) else _known(world, WORLDS, "world") for world in worlds]
+    chosen = [world if isinstance(world, SyntheticWorld) else _find_by_name(world, WORLDS, "world") for world in worlds]
     for name in methods:
-        _known(name, METHODS, "method")
+        _find_by_name(name, METHODS, "method")
     found = []
     for world in chosen:
         work = partial(trials_of, world=world, methods=tuple(methods), seed=seed)
-        done: list[list[Trial]] = []
+        done: list[list[MethodTrial]] = []
         for first in range(0, pools, PORTION):
             begin(world.name)
             done += executor.map(work, range(first, min(first + PORTION, pools)))
-        found.append(_gathered(world, done))
-    return Simulation(tuple(found), pools, TOP, seed)
+        found.append(_summarize_trials(world, done))
+    return RefinementSimulation(tuple(found), pools, TOP, seed)
 
 
-def _known(name: str, known: Mapping[str, Named], noun: str) -> Named:
+def _find_by_name(name: str, known: Mapping[str, Named], noun: str) -> Named:
     if name not in known:
         raise PolicyError(f"Unknown {noun} {name!r}. It must be one of {', '.join(known)}.{nearest(name, known)}")
     return known[name]
 
 
-def trials_of(number: int, *, world: World, methods: tuple[str, ...], seed: int) -> list[Trial]:
+def trials_of(number: int, *, world: SyntheticWorld, methods: tuple[str, ...], seed: int) -> list[MethodTrial]:
     """What all methods give on one pool.
 
     Args:
@@ -103,7 +103,7 @@ def trials_of(number: int, *, world: World, methods: tuple[str, ...], seed: int)
     return trials
 
 
-def trial_of(answer: Answer, pool: Pool) -> Trial:
+def trial_of(answer: MethodAnswer, pool: SyntheticPool) -> MethodTrial:
     """An answer held against the truth.
 
     Args:
@@ -111,18 +111,18 @@ def trial_of(answer: Answer, pool: Pool) -> Trial:
         pool: whose truth is known.
     """
     returned = np.array(answer.ranking, np.int64)
-    return Trial(
+    return MethodTrial(
         answer.method,
         answer.calls,
         answer.passages,
-        _shared(returned, pool.utilities),
-        _shared(returned, pool.judged),
+        _overlap_with_best(returned, pool.utilities),
+        _overlap_with_best(returned, pool.judged),
         kendall_tau(pool.utilities[returned]),
         answer.claimed,
     )
 
 
-def _shared(returned: Ints, values: Floats) -> float:
+def _overlap_with_best(returned: Ints, values: Floats) -> float:
     best = np.argsort(-values)[: len(returned)]
     return len(np.intersect1d(returned, best)) / len(returned)
 
@@ -140,25 +140,25 @@ def kendall_tau(values: Floats) -> float:
     return float(np.sign(values[first] - values[second]).mean()) if len(first) else 1.0
 
 
-def _gathered(world: World, pools: Iterable[list[Trial]]) -> WorldResult:
-    of_method: dict[str, list[Trial]] = {}
-    of_curve: dict[str, dict[int, list[Trial]]] = {}
+def _summarize_trials(world: SyntheticWorld, pools: Iterable[list[MethodTrial]]) -> WorldResult:
+    of_method: dict[str, list[MethodTrial]] = {}
+    of_curve: dict[str, dict[int, list[MethodTrial]]] = {}
     for trials in pools:
         for trial in trials:
             if trial.method.endswith(CURVE):
                 of_curve.setdefault(trial.method.removesuffix(CURVE), {}).setdefault(trial.calls, []).append(trial)
             else:
                 of_method.setdefault(trial.method, []).append(trial)
-    curves = tuple(Curve(name, tuple(map(_point, sorted(found.items())))) for name, found in of_curve.items())
+    curves = tuple(RefinementCurve(name, tuple(map(_point, sorted(found.items())))) for name, found in of_curve.items())
     return WorldResult(world, tuple(_result(name, trials, curves) for name, trials in of_method.items()), curves)
 
 
-def _point(found: tuple[int, list[Trial]]) -> Point:
+def _point(found: tuple[int, list[MethodTrial]]) -> CurvePoint:
     calls, trials = found
-    return Point(calls, _mean(trials, "membership"), _mean(trials, "tau"), _mean(trials, "claimed"))
+    return CurvePoint(calls, _mean(trials, "membership"), _mean(trials, "tau"), _mean(trials, "claimed"))
 
 
-def _result(name: str, trials: list[Trial], curves: tuple[Curve, ...]) -> MethodResult:
+def _result(name: str, trials: list[MethodTrial], curves: tuple[RefinementCurve, ...]) -> MethodResult:
     members = np.array([trial.membership for trial in trials])
     claims = trials[0].claimed is not None
     claimed, judged = (_mean(trials, "claimed") if claims else None), _mean(trials, "judged")
@@ -186,14 +186,14 @@ def _error(values: Floats) -> float:
     return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
 
 
-def calls_to_reach(membership: float, curve: Sequence[Point]) -> int | None:
+def calls_to_reach(membership: float, curve: Sequence[CurvePoint]) -> int | None:
     """After how many calls a posterior has a membership and keeps it; None where it never does.
 
     Args:
         membership: to reach.
         curve: of the posterior, by calls.
 
-    >>> curve = [Point(calls, share, 0.0, 0.0) for calls, share in ((0, 0.8), (1, 0.95), (2, 0.9), (3, 0.96))]
+    >>> curve = [CurvePoint(calls, share, 0.0, 0.0) for calls, share in ((0, 0.8), (1, 0.95), (2, 0.9), (3, 0.96))]
     >>> calls_to_reach(0.8, curve), calls_to_reach(0.92, curve), calls_to_reach(0.99, curve)
     (0, 3, None)
     """

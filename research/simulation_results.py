@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from research.synthetic_pools import World
+from research.synthetic_pools import SyntheticWorld
 
 KIND = "golden-simulate"
 # 1: the first.
@@ -45,7 +45,7 @@ class MethodResult(NamedTuple):
     posterior_calls: int | None
 
 
-class Point(NamedTuple):
+class CurvePoint(NamedTuple):
     """Means of a posterior before a round.
 
     Attributes:
@@ -61,7 +61,7 @@ class Point(NamedTuple):
     claimed: float
 
 
-class Curve(NamedTuple):
+class RefinementCurve(NamedTuple):
     """What a posterior gives after every call.
 
     Attributes:
@@ -70,7 +70,7 @@ class Curve(NamedTuple):
     """
 
     method: str
-    points: tuple[Point, ...]
+    points: tuple[CurvePoint, ...]
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,9 @@ class WorldResult:
         curves: of each posterior that was tried.
     """
 
-    world: World
+    world: SyntheticWorld
     methods: tuple[MethodResult, ...]
-    curves: tuple[Curve, ...]
+    curves: tuple[RefinementCurve, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """The world in the JSON of a simulation."""
@@ -99,7 +99,7 @@ class WorldResult:
 
 
 @dataclass(frozen=True)
-class Simulation:
+class RefinementSimulation:
     """What methods gave on worlds whose truth is known.
 
     Attributes:

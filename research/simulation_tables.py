@@ -25,13 +25,13 @@ def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
     """What a person reads of a simulation: a table for each world, then what its columns mean.
 
     Args:
-        result: what `Simulation.to_dict` returns.
+        result: what `RefinementSimulation.to_dict` returns.
         scale: of the values.
     """
     return in_terminal(_sheets(result, scale), _sentences(result, scale))
 
 
-def heading(world: Entry) -> str:
+def world_heading(world: Entry) -> str:
     """The line above the table of a world.
 
     Args:
@@ -98,7 +98,7 @@ def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
 def _sheets(result: Entry, scale: ValueUnit) -> list[Sheet]:
     return [
         Sheet(
-            heading(world),
+            world_heading(world),
             HEAD,
             "L" + "r" * (len(HEAD) - 1),
             tuple((method["method"], *_numbers(method, scale)) for method in world["methods"]),

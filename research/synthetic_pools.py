@@ -1,4 +1,4 @@
-"""Worlds: pools whose true order is known, and judges that err in known ways, to try refinements on."""
+"""Synthetic pools, whose true order is known, and judges that err in known ways, to try refinements on."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SLOTS: Final[Mapping[str, Callable[[Floats], Floats]]] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class World:
+class SyntheticWorld:
     """A kind of pool and of judge.
 
     Attributes:
@@ -86,59 +86,65 @@ _SLOTS: Final = "the judge's order, averaged over slots"
 WORLDS: Final = {
     world.name: world
     for world in (
-        World("usual", "40 documents of four grades; the judge contradicts itself on 5 % of the pairs"),
-        World("flat", "40 documents, all of grade 3: grades say nothing", sizes=((3, 40),)),
-        World("large", "80 documents of four grades", sizes=((5, 8), (4, 12), (3, 28), (2, 32))),
-        World("noisy", "the judge contradicts itself on 15 % of the pairs", disagreement=0.15),
-        World("position", "the judge favors the first slot by 0.3 grades over the last", slot_bias=0.3, truth=_SLOTS),
-        World(
+        SyntheticWorld("usual", "40 documents of four grades; the judge contradicts itself on 5 % of the pairs"),
+        SyntheticWorld("flat", "40 documents, all of grade 3: grades say nothing", sizes=((3, 40),)),
+        SyntheticWorld("large", "80 documents of four grades", sizes=((5, 8), (4, 12), (3, 28), (2, 32))),
+        SyntheticWorld("noisy", "the judge contradicts itself on 15 % of the pairs", disagreement=0.15),
+        SyntheticWorld(
+            "position", "the judge favors the first slot by 0.3 grades over the last", slot_bias=0.3, truth=_SLOTS
+        ),
+        SyntheticWorld(
             "biased",
             "the judge misjudges each document for good, by 0.25 grades (sd)",
             persistent_bias=0.25,
             truth="the judge's own order, with what it always gets wrong",
         ),
-        World("long lists", "the judge's noise grows with the length of the list: four times at 20", list_noise=1.0),
-        World("accidents", "5 % of the answers are random orders", accidents=0.05),
-        World("bimodal", "documents of a grade are all well above or well below it", shape="bimodal"),
-        World("plateaus", "documents of a grade are nearly equal", shape="plateaus"),
-        World("heavy tails", "utilities around a grade have tails of Student's t with 2 degrees", shape="heavy tails"),
-        World(
+        SyntheticWorld(
+            "long lists", "the judge's noise grows with the length of the list: four times at 20", list_noise=1.0
+        ),
+        SyntheticWorld("accidents", "5 % of the answers are random orders", accidents=0.05),
+        SyntheticWorld("bimodal", "documents of a grade are all well above or well below it", shape="bimodal"),
+        SyntheticWorld("plateaus", "documents of a grade are nearly equal", shape="plateaus"),
+        SyntheticWorld(
+            "heavy tails", "utilities around a grade have tails of Student's t with 2 degrees", shape="heavy tails"
+        ),
+        SyntheticWorld(
             "intransitive",
             "the judge's preferences go in circles, by 0.3 grades (sd) for each pair",
             cycles=0.3,
             truth="the judge's order, averaged over companions",
         ),
-        World(
+        SyntheticWorld(
             "contrast",
             "a document loses 0.3 grades for each grade by which the one shown before it is above the mean",
             contrast=0.3,
             truth="the judge's order, averaged over companions",
         ),
-        World(
+        SyntheticWorld(
             "ends",
             "the judge favors the first and the last slot by 0.3 grades over the middle",
             slot_bias=0.3,
             slot_shape="ends",
             truth=_SLOTS,
         ),
-        World(
+        SyntheticWorld(
             "first slot",
             "the judge favors the first slot by 0.3 grades over all others",
             slot_bias=0.3,
             slot_shape="first",
             truth=_SLOTS,
         ),
-        World("reversed", "grades are upside down: the best documents have the lowest", reversed=True),
-        World("gross", "5 % of the documents have another grade of the pool", gross=0.05),
-        World("1 of 20", "twenty 4s and twenty 2s; 1 of each 20 has the other grade", sizes=_TWO, gross=0.05),
-        World("2 of 20", "twenty 4s and twenty 2s; 2 of each 20 have the other grade", sizes=_TWO, gross=0.1),
-        World("4 of 20", "twenty 4s and twenty 2s; 4 of each 20 have the other grade", sizes=_TWO, gross=0.2),
+        SyntheticWorld("reversed", "grades are upside down: the best documents have the lowest", reversed=True),
+        SyntheticWorld("gross", "5 % of the documents have another grade of the pool", gross=0.05),
+        SyntheticWorld("1 of 20", "twenty 4s and twenty 2s; 1 of each 20 has the other grade", sizes=_TWO, gross=0.05),
+        SyntheticWorld("2 of 20", "twenty 4s and twenty 2s; 2 of each 20 have the other grade", sizes=_TWO, gross=0.1),
+        SyntheticWorld("4 of 20", "twenty 4s and twenty 2s; 4 of each 20 have the other grade", sizes=_TWO, gross=0.2),
     )
 }
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
+class SyntheticPool:
     """One pool of a world.
 
     Attributes:
@@ -156,7 +162,7 @@ class Pool:
     noise: float
 
 
-def draw_pool(world: World, rng: np.random.Generator) -> Pool:
+def draw_pool(world: SyntheticWorld, rng: np.random.Generator) -> SyntheticPool:
     """One pool of a world: utilities are true grades plus noise, and the judge is as noisy as the world says.
 
     Args:
@@ -177,7 +183,9 @@ def draw_pool(world: World, rng: np.random.Generator) -> Pool:
         judged = judged + beside.sum(axis=1) / (len(grades) - 1)
     if world.reversed:
         grades = grades.max() + grades.min() - grades
-    return Pool(_misread(grades, world.gross, rng), utilities, judged, beside, _noise_for(judged, world.disagreement))
+    return SyntheticPool(
+        _misread(grades, world.gross, rng), utilities, judged, beside, _noise_for(judged, world.disagreement)
+    )
 
 
 def _misread(grades: Floats, share: float, rng: np.random.Generator) -> Floats:
@@ -231,8 +239,8 @@ class SimulatedJudge:
         passages: read so far.
     """
 
-    pool: Pool
-    world: World
+    pool: SyntheticPool
+    world: SyntheticWorld
     rng: np.random.Generator
     calls: int = field(default=0, init=False)
     passages: int = field(default=0, init=False)

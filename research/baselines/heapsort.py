@@ -39,7 +39,7 @@ def heapsort(grades: Floats, ask: Ask, rng: np.random.Generator, *, top: int = 2
         (order,) = ask_round(ask, [shown])
         return places[0] if order is None else heap.index(order.best_first[0])
 
-    return _sorted(grades, best, top, children)
+    return _sort_by_heap(grades, best, top, children)
 
 
 def pairwise_heapsort(grades: Floats, ask: Ask, rng: np.random.Generator, *, top: int = 20) -> list[int]:
@@ -62,10 +62,10 @@ def pairwise_heapsort(grades: Floats, ask: Ask, rng: np.random.Generator, *, top
         return winner
 
     # A parent is compared with the better one of its children: two calls a level.
-    return _sorted(grades, best, top, 2)
+    return _sort_by_heap(grades, best, top, 2)
 
 
-def _sorted(grades: Floats, best: Best, top: int, children: int) -> list[int]:
+def _sort_by_heap(grades: Floats, best: Best, top: int, children: int) -> list[int]:
     heap = [int(each) for each in np.argsort(-grades, kind="stable")]
 
     def sink(place: int, size: int) -> None:

@@ -16,7 +16,7 @@ SWEEPS: Final = 50
 CONVERGED: Final = 1e-9
 
 
-class Believed(NamedTuple):
+class SkillRanking(NamedTuple):
     """What TrueSkill ends with.
 
     Attributes:
@@ -37,7 +37,7 @@ def trueskill_stop(
     batch: int = 5,
     budget: int = 80,
     doubt: float = 0.05,
-) -> Believed:
+) -> SkillRanking:
     """Rank by TrueSkill, asking about documents of which it is not known whether they belong to the best.
 
     In the style of AcuRank (Yoon et al. 2025, arXiv 2505.18512): documents whose probability to belong to the best is
@@ -66,14 +66,14 @@ def trueskill_stop(
         for order in ask_round(ask, batches):
             if order is not None:
                 seen = list(order.best_first)
-                means[seen], variances[seen] = updated(means[seen], variances[seen])
+                means[seen], variances[seen] = update_beliefs(means[seen], variances[seen])
         calls += len(batches)
     members = belongs(means, variances, top)
     ranking = np.argsort(-means, kind="stable")
-    return Believed([int(each) for each in ranking], float(members[ranking[:top]].mean()))
+    return SkillRanking([int(each) for each in ranking], float(members[ranking[:top]].mean()))
 
 
-def updated(means: Floats, variances: Floats, performance: float = PERFORMANCE) -> tuple[Floats, Floats]:
+def update_beliefs(means: Floats, variances: Floats, performance: float = PERFORMANCE) -> tuple[Floats, Floats]:
     """Beliefs after an order, by expectation propagation.
 
     Performances are skills plus N(0, performance²); the order says that each is above the next. Herbrich, Minka and
@@ -87,7 +87,7 @@ def updated(means: Floats, variances: Floats, performance: float = PERFORMANCE) 
     Returns:
         [place] means, [place] variances.
 
-    >>> means, variances = updated(np.array([25.0, 25.0]), np.full(2, (25 / 3) ** 2), 25 / 6)
+    >>> means, variances = update_beliefs(np.array([25.0, 25.0]), np.full(2, (25 / 3) ** 2), 25 / 6)
     >>> means.round(3).tolist(), np.sqrt(variances).round(3).tolist()  # as trueskill 0.4.5
     ([29.205, 20.795], [7.194, 7.194])
     """

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from research.baselines.heapsort import heapsort, pairwise_heapsort
 from research.baselines.tournaments import tournaments
-from research.baselines.trueskill import belongs, trueskill_stop, updated
+from research.baselines.trueskill import belongs, trueskill_stop, update_beliefs
 from research.baselines.windows import sliding_window
 
 from trueval.golden.refine.judge_orders import Batch
@@ -50,7 +50,7 @@ def test_baselines_with_a_judge_that_is_always_right(seed: int) -> None:
 
 def test_trueskill_is_that_of_its_own_package() -> None:
     """trueskill 0.4.5, draw_probability 0, tau 0, min_delta 1e-10: players (25, 8), (30, 3), (20, 5), (28, 7)."""
-    means, variances = updated(np.array([25.0, 30, 20, 28]), np.array([64.0, 9, 25, 49]), 25 / 6)
+    means, variances = update_beliefs(np.array([25.0, 30, 20, 28]), np.array([64.0, 9, 25, 49]), 25 / 6)
     np.testing.assert_allclose(means, TRUESKILL[0], atol=1e-5)
     np.testing.assert_allclose(np.sqrt(variances), TRUESKILL[1], atol=1e-5)
 

@@ -8,7 +8,7 @@ import pytest
 from research.ranking_methods import METHODS
 from research.refinement_trials import kendall_tau, simulate
 from research.simulate import SIMULATE
-from research.simulation_results import Simulation
+from research.simulation_results import RefinementSimulation
 from research.synthetic_pools import WORLDS
 from rich.console import Console
 from scipy import stats
@@ -39,12 +39,12 @@ def test_processes_change_nothing() -> None:
 
 
 @pytest.fixture(scope="module")
-def tried() -> Simulation:
+def tried() -> RefinementSimulation:
     return simulate(["usual"], ["grades", "setwise", "posterior"], pools=1)
 
 
 @pytest.mark.slow
-def test_the_posterior_beats_the_grades_and_its_rows_are_of_one_run(tried: Simulation) -> None:
+def test_the_posterior_beats_the_grades_and_its_rows_are_of_one_run(tried: RefinementSimulation) -> None:
     (world,) = tried.worlds
     rows = {each.method: each for each in world.methods}
     assert rows["posterior, 40 calls"].membership > rows["grades alone"].membership
@@ -70,7 +70,7 @@ def test_what_is_not_known_is_refused(options: dict, says: str) -> None:
         simulate(**options)
 
 
-def test_views(tried: Simulation) -> None:
+def test_views(tried: RefinementSimulation) -> None:
     result = json.loads(json.dumps(tried.to_dict()))
     setwise = result["worlds"][0]["methods"][1]
     out = io.StringIO()
