@@ -14,9 +14,10 @@ import numpy as np
 from trueval.probes.authors import sample_people
 from trueval.probes.margin_summary import summarise
 from trueval.probes.model_scorers import CosineScorer, ModelOutputs
-from trueval.probes.names import design_names, probe_names
+from trueval.probes.names import design_names, probe_scorer
 from trueval.probes.scorer import PairScorer
-from trueval.probes.scorers import ProbeScorers, ScorerRequest
+from trueval.probes.scorer_request import ScorerRequest
+from trueval.probes.scorers import ProbeScorers
 from trueval.probes.views.names import to_markdown
 
 MINILM = "all-MiniLM-L6-v2"
@@ -69,7 +70,7 @@ def main() -> None:
     )
     probes = []
     for scorer in scorers(given.group, given.language, given.cache):
-        probes.append(probe_names(scorer, design))
+        probes.append(probe_scorer(scorer, design))
         print(
             f"{scorer.name}: {time.perf_counter() - wall:.0f} s so far, {time.process_time() - processor:.0f} s of work"
         )

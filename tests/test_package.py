@@ -6,27 +6,41 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import trueval
+from trueval.cli.main import COMMANDS
+from trueval.cli.probe.group import COMMANDS as PROBES
+from trueval.comparison.limits import Limit
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 FACE = [
     "AuditSample",
+    "Collection",
     "Estimate",
     "Judgments",
+    "MaxDrop",
+    "MaxRange",
     "Measure",
+    "MinQueries",
+    "Minimum",
+    "NoiseSettings",
     "Policy",
     "Run",
+    "ScorerRequest",
     "Scores",
     "__version__",
+    "audit_precision",
+    "build_golden",
     "compare",
     "convention",
     "correct",
+    "cuts",
     "errors",
     "evaluate",
     "evaluate_arrays",
@@ -35,11 +49,32 @@ FACE = [
     "gate",
     "parse",
     "power",
+    "probe_join",
+    "probe_names",
+    "probe_noise",
     "published",
     "registry",
+    "retrieve",
     "self_test",
     "sweep",
 ]
+# What each command is in Python. The others are about this installation, or about the work of raters and chunks, which
+# docs/golden.md and docs/retrieval.md show.
+VERBS = {
+    "evaluate": {"evaluate", "gate", "self_test", "correct"},
+    "compare": {"compare"},
+    "power": {"power", "published"},
+    "explain": {"explain"},
+    "measures": {"registry"},
+    "retrieve": {"retrieve"},
+    "cuts": {"cuts"},
+    "precision": {"audit_precision"},
+    "probe": {f"probe_{name}" for name in PROBES},
+    "sweep": {"sweep"},
+    "frontier": {"frontier"},
+    "golden": {"build_golden", "correct"},
+}
+NO_VERB = {"report", "chunk", "demo", "doctor", "cache"}
 HEAVY = ("torch", "scipy", "sklearn", "ml_dtypes", "pandas", "pyarrow")
 
 
@@ -53,11 +88,20 @@ def python(code: str, **variables: str) -> str:
 
 def test_the_public_face() -> None:
     assert trueval.__all__ == FACE
-    assert set(FACE) <= set(dir(trueval))
+    assert dir(trueval) == FACE  # and nothing that the module is made of
     for name in FACE:
         assert getattr(trueval, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         trueval.nothing  # noqa: B018
+
+
+def test_what_a_command_does_python_does() -> None:
+    assert VERBS.keys() | NO_VERB == set(COMMANDS)
+    assert set().union(*VERBS.values()) <= set(FACE)
+
+
+def test_every_limit_that_a_gate_takes_is_public() -> None:
+    assert {getattr(trueval, kind.__name__) for kind in get_args(Limit)} == set(get_args(Limit))
 
 
 def test_no_submodule_hides_a_function_of_its_name() -> None:

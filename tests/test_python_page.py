@@ -26,6 +26,7 @@ TASKS = {
     for text in SECTIONS
     if (tools := re.findall(r"^(\w+)\n\n```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE))
 }
+FUNCTIONS = [name for name in trueval.__all__ if inspect.isfunction(getattr(trueval, name))]
 SCREEN = 40
 WIDTH = 100
 
@@ -124,6 +125,11 @@ def test_help_fits_a_screen(name: str) -> None:
     assert wrapped <= SCREEN
 
 
-@pytest.mark.parametrize("name", ["evaluate", "evaluate_arrays", "compare", "explain", "gate"])
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_help_shows_the_shortest_use(name: str) -> None:
     assert ">>> " in str(inspect.getdoc(getattr(trueval, name)))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_page_names_every_public_function(name: str) -> None:
+    assert re.search(rf"`(?:tv\.)?{name}\b", INTRODUCTION)

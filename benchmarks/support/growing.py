@@ -166,12 +166,13 @@ def probed_names(queries: int) -> Work:
     """The probe of names with BM25."""
     from trueval.probes.authors import sample_people
     from trueval.probes.margin_summary import summarise
-    from trueval.probes.names import design_names, probe_names
-    from trueval.probes.scorers import ProbeScorers, ScorerRequest
+    from trueval.probes.names import design_names, probe_scorer
+    from trueval.probes.scorer_request import ScorerRequest
+    from trueval.probes.scorers import ProbeScorers
 
     people = sample_people("en")
     (scorer,) = ProbeScorers(ScorerRequest(bm25=True)).scorers("en")
-    return lambda: summarise([probe_names(scorer, design_names(people, language="en", queries=queries, runs=5))])
+    return lambda: summarise([probe_scorer(scorer, design_names(people, language="en", queries=queries, runs=5))])
 
 
 def self_test(checks: int) -> Work:

@@ -8,16 +8,26 @@ from trueval.version import __version__
 
 __all__ = [
     "AuditSample",
+    "Collection",
     "Estimate",
     "Judgments",
+    "MaxDrop",
+    "MaxRange",
     "Measure",
+    "MinQueries",
+    "Minimum",
+    "NoiseSettings",
     "Policy",
     "Run",
+    "ScorerRequest",
     "Scores",
     "__version__",
+    "audit_precision",
+    "build_golden",
     "compare",
     "convention",
     "correct",
+    "cuts",
     "errors",
     "evaluate",
     "evaluate_arrays",
@@ -26,8 +36,12 @@ __all__ = [
     "gate",
     "parse",
     "power",
+    "probe_join",
+    "probe_names",
+    "probe_noise",
     "published",
     "registry",
+    "retrieve",
     "self_test",
     "sweep",
 ]
@@ -36,22 +50,31 @@ _logging.getLogger(__name__).addHandler(_logging.NullHandler())  # a library pri
 
 if TYPE_CHECKING:
     from trueval import errors
+    from trueval.collection import Collection
     from trueval.comparison.compare import compare
     from trueval.comparison.gate.gate import gate
     from trueval.comparison.gate.published_means import published
     from trueval.comparison.gate.self_test import self_test
     from trueval.comparison.labels.audit_sample import AuditSample
     from trueval.comparison.labels.correct import correct
+    from trueval.comparison.limits import MaxDrop, MaxRange, Minimum, MinQueries
     from trueval.comparison.power.power_analysis import power
     from trueval.evaluation.arrays import evaluate_arrays
     from trueval.evaluation.estimate import Estimate
     from trueval.evaluation.evaluate import evaluate
     from trueval.evaluation.explanation import explain
     from trueval.evaluation.scores import Scores
+    from trueval.golden.build.build_golden import build_golden
     from trueval.judgments import Judgments
     from trueval.measures import Measure, parse, registry
     from trueval.policy.conventions import convention
     from trueval.policy.policy import Policy
+    from trueval.precision.audit_precision import audit_precision
+    from trueval.probes.noise_settings import NoiseSettings
+    from trueval.probes.probe import probe_join, probe_names, probe_noise
+    from trueval.probes.scorer_request import ScorerRequest
+    from trueval.retrieval.cuts.cuts import cuts
+    from trueval.retrieval.retrieve import retrieve
     from trueval.run import Run
     from trueval.tradeoff.frontier.frontier import frontier
     from trueval.tradeoff.runner.sweep import sweep
@@ -60,15 +83,25 @@ if TYPE_CHECKING:
 # `import trueval` waits for nothing that is not used.
 _HOMES = {
     "AuditSample": "trueval.comparison.labels.audit_sample",
+    "Collection": "trueval.collection",
     "Estimate": "trueval.evaluation.estimate",
     "Judgments": "trueval.judgments",
+    "MaxDrop": "trueval.comparison.limits",
+    "MaxRange": "trueval.comparison.limits",
     "Measure": "trueval.measures",
+    "MinQueries": "trueval.comparison.limits",
+    "Minimum": "trueval.comparison.limits",
+    "NoiseSettings": "trueval.probes.noise_settings",
     "Policy": "trueval.policy.policy",
     "Run": "trueval.run",
+    "ScorerRequest": "trueval.probes.scorer_request",
     "Scores": "trueval.evaluation.scores",
+    "audit_precision": "trueval.precision.audit_precision",
+    "build_golden": "trueval.golden.build.build_golden",
     "compare": "trueval.comparison.compare",
     "convention": "trueval.policy.conventions",
     "correct": "trueval.comparison.labels.correct",
+    "cuts": "trueval.retrieval.cuts.cuts",
     "evaluate": "trueval.evaluation.evaluate",
     "evaluate_arrays": "trueval.evaluation.arrays",
     "explain": "trueval.evaluation.explanation",
@@ -76,8 +109,12 @@ _HOMES = {
     "gate": "trueval.comparison.gate.gate",
     "parse": "trueval.measures",
     "power": "trueval.comparison.power.power_analysis",
+    "probe_join": "trueval.probes.probe",
+    "probe_names": "trueval.probes.probe",
+    "probe_noise": "trueval.probes.probe",
     "published": "trueval.comparison.gate.published_means",
     "registry": "trueval.measures",
+    "retrieve": "trueval.retrieval.retrieve",
     "self_test": "trueval.comparison.gate.self_test",
     "sweep": "trueval.tradeoff.runner.sweep",
 }
@@ -94,4 +131,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

@@ -16,11 +16,11 @@ GIVEN = ("--bm25", "--queries", 6, "--runs", 2, "--seed", 3, "--ablations", "har
 
 def test_names_prints_and_saves_what_the_library_finds(trueval: Command, tmp_path: Path) -> None:
     pytest.importorskip("bm25s", reason="bm25s, of the extra retrieval, is not installed")
-    from trueval.probes.names_probe import probe_all
-    from trueval.probes.scorers import ScorerRequest
+    from trueval.probes.probe import probe_names
+    from trueval.probes.scorer_request import ScorerRequest
 
     done = trueval("probe", "names", *GIVEN, "--language", "en,fr", "--format", "json", "--out", tmp_path)
-    found = probe_all(
+    found = probe_names(
         ScorerRequest(bm25=True),
         languages=("en", "fr"),
         queries=6,

@@ -251,7 +251,9 @@ def test_scoring_goes_with_models(tmp_path: Path):
 
 def test_a_file_names_collections_of_libraries(tmp_path: Path):
     options = PipelineOptions(pipeline=tmp_path / "p.toml")
-    chosen = Pipeline({"corpus": {"path": "ir_datasets:no-such/set", "fields": ("text",)}, "sparse": {}})
+    chosen = Pipeline(
+        {"corpus": {"path": "ir_datasets:no-such/set", "fields": ("text",)}, "sparse": {}}, source=options.pipeline
+    )
     with pytest.raises(tv.errors.InputError, match=r"^ir_datasets:no-such|the package ir_datasets"):
         options.collection(None, chosen)
 

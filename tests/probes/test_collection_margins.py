@@ -20,7 +20,7 @@ from trueval.probes.collection_margins import trials_of
 from trueval.probes.conditions import find_conditions
 from trueval.probes.mentions import Mentions
 from trueval.probes.prediction import PredictionChoices
-from trueval.probes.probe_retrieval_correlation import probe_join
+from trueval.probes.probe_retrieval_correlation import join_probes
 from trueval.probes.probe_systems import systems
 
 # The words that the model counts are names, so that a name that goes moves the vector.
@@ -79,7 +79,7 @@ def test_the_join_says_what_margins_of_names_say(tmp_path: Path, monkeypatch: py
     texts = collection()
     (dense, words) = systems(["counts"], "flat", language="en", bm25=True, hybrid=False, depth=20)
     chosen = find_conditions(["noise-1", "hard_name_mask", "initials_form"], "en", mentions=MENTIONS)
-    found = probe_join(
+    found = join_probes(
         texts,
         {each.name: each.settings for each in (dense, words)},
         chosen,
@@ -134,7 +134,7 @@ def found_losses(texts: Collection, asked: dict[str, str], change: Any, place: P
 def test_a_table_of_other_people_is_refused() -> None:
     other = Mentions(Authors((AuthorWork(Name("Ann", "Lee"), "t", "t"),), "test"))
     with pytest.raises(InputError, match=r"0 of 30 judged queries name an author of the table \(Ann Lee, \.\.\.\)"):
-        probe_join(collection(), {"bm25": {}}, find_conditions(["noise-1"], "en"), "R@10", mentions=other)
+        join_probes(collection(), {"bm25": {}}, find_conditions(["noise-1"], "en"), "R@10", mentions=other)
 
 
 def test_impostors_are_named_neither_in_the_query_nor_in_the_document_and_have_another_family_name() -> None:

@@ -12,7 +12,7 @@ from trueval.probes.ablations import ABLATIONS
 from trueval.probes.authors import sample_people
 from trueval.probes.margin_summary import LEAST_PART, ResamplingSettings, Statistic, least_margin, statistics, summarise
 from trueval.probes.model_scorers import CosineScorer, LogitScorer, MaxSimScorer, ModelOutputs
-from trueval.probes.names import NamesDesign, NamesProbe, design_names, probe_names
+from trueval.probes.names import NamesDesign, NamesProbe, design_names, probe_scorer
 from trueval.probes.scorer import Bm25Scorer, Hybrid, PairScorer
 from trueval.probes.stimuli import bundles
 
@@ -31,7 +31,7 @@ def design() -> NamesDesign:
 
 @pytest.fixture(scope="module")
 def probe(design: NamesDesign) -> NamesProbe:
-    return probe_names(CosineScorer(ModelOutputs(Letters()), scoring="float64"), design)
+    return probe_scorer(CosineScorer(ModelOutputs(Letters()), scoring="float64"), design)
 
 
 def naive_margins(condition: str, run: int) -> list[list[float]]:
@@ -71,7 +71,7 @@ def scorers() -> list[PairScorer]:
 def test_a_mask_takes_all_of_the_margin_from_every_scorer(design: NamesDesign) -> None:
     pytest.importorskip("bm25s", reason="bm25s, of the extra retrieval, is not installed")
     for scorer in scorers():
-        found = probe_names(scorer, design)
+        found = probe_scorer(scorer, design)
         assert (found.margins["hard_name_mask"].values[..., 0] == 0).all(), scorer.name
         (entry,) = summarise([found], resamples=250).to_dict()["scorers"]
         masked = entry["conditions"][1]
@@ -82,13 +82,13 @@ def test_a_mask_takes_all_of_the_margin_from_every_scorer(design: NamesDesign) -
 
 
 def test_a_probe_is_the_same_on_one_thread_and_two(design: NamesDesign, probe: NamesProbe) -> None:
-    again = probe_names(CosineScorer(ModelOutputs(Letters()), scoring="float64"), design)
+    again = probe_scorer(CosineScorer(ModelOutputs(Letters()), scoring="float64"), design)
     one, two = (
         summarise([each], threads=threads, resamples=1000).to_dict() for each, threads in ((probe, 1), (again, 2))
     )
     assert one == two
     other = design_names(sample_people("fr"), language="fr", queries=QUERIES, runs=RUNS, seed=5)
-    assert probe_names(CosineScorer(ModelOutputs(Letters())), other).margins["base"].values.tolist() != (
+    assert probe_scorer(CosineScorer(ModelOutputs(Letters())), other).margins["base"].values.tolist() != (
         probe.margins["base"].values.tolist()
     )
 
@@ -97,7 +97,7 @@ def test_fewer_ablations_or_runs_change_nothing_else(probe: NamesProbe) -> None:
     some = design_names(
         sample_people("fr"), language="fr", queries=QUERIES, runs=1, seed=4, ablations=["initials_form"]
     )
-    found = probe_names(CosineScorer(ModelOutputs(Letters()), scoring="float64"), some)
+    found = probe_scorer(CosineScorer(ModelOutputs(Letters()), scoring="float64"), some)
     assert list(found.margins) == ["base", "initials_form"]
     for condition, margins in found.margins.items():
         assert (margins.values == probe.margins[condition].values[:1]).all()
@@ -108,7 +108,7 @@ def test_every_text_goes_through_a_model_once(design: NamesDesign, tmp_path: Pat
     model = KeptLetters()
     passed = ModelOutputs(model, folder=tmp_path)
     for dimension in (None, 16, 8):
-        probe_names(CosineScorer(passed, dimension=dimension), design)
+        probe_scorer(CosineScorer(passed, dimension=dimension), design)
     assert len(model.asked) == design.texts
     assert len(set(model.asked)) >= design.texts - len(design.pairs.queries)
     assert design.texts < len(design.pairs.query)
@@ -154,13 +154,13 @@ def test_percentages_leave_out_small_margins(probe: NamesProbe) -> None:
 
 
 def test_scores_of_another_unit_have_a_least_margin_of_their_own(design: NamesDesign) -> None:
-    found = probe_names(LogitScorer(ModelOutputs(LetterReranker())), design)
+    found = probe_scorer(LogitScorer(ModelOutputs(LetterReranker())), design)
     reach = found.margins["base"].values[..., 2].mean()
     assert least_margin(found) == pytest.approx(LEAST_PART * reach)
     assert pytest.approx(0.0443, abs=5e-5) == LEAST_PART
     # Scores in another unit change nothing of what can be compared.
     one, two = (
-        summarise([probe_names(LogitScorer(ModelOutputs(LetterReranker(labels))), design)], resamples=250).to_dict()
+        summarise([probe_scorer(LogitScorer(ModelOutputs(LetterReranker(labels))), design)], resamples=250).to_dict()
         for labels in (1, 2)
     )
     for first, second in zip(one["scorers"][0]["conditions"], two["scorers"][0]["conditions"], strict=True):
@@ -172,7 +172,7 @@ def test_scores_of_another_unit_have_a_least_margin_of_their_own(design: NamesDe
 def test_a_margin_within_rounding_is_said_to_be() -> None:
     design = design_names(sample_people("en"), queries=QUERIES, runs=1, ablations=["edit_distance_near_miss"])
     fine, coarse = (
-        summarise([probe_names(CosineScorer(ModelOutputs(Letters()), scoring=form), design)], resamples=250).to_dict()
+        summarise([probe_scorer(CosineScorer(ModelOutputs(Letters()), scoring=form), design)], resamples=250).to_dict()
         for form in ("float32", "float8_e5m2")
     )
     shares = [[each["within_grain"] for each in found["scorers"][0]["conditions"]] for found in (fine, coarse)]

@@ -16,21 +16,11 @@ from trueval.policy.policy import Policy
 from trueval.probes.conditions import find_conditions
 from trueval.probes.denoise import denoise
 from trueval.probes.denoising_accuracy import stripped
-from trueval.probes.noise import (
-    CLEAN,
-    JUDGE,
-    NoiseCondition,
-    NoiseProbe,
-    NoiseSettings,
-    default_measures,
-    drawn,
-    probe_noise,
-    raw_texts,
-    texts_of,
-)
+from trueval.probes.noise import NoiseProbe, default_measures, drawn, probe_pipelines, raw_texts, texts_of
+from trueval.probes.noise_settings import CLEAN, JUDGE, NoiseCondition, NoiseSettings
 from trueval.probes.noise_summary import is_clean, means, summarized, told
 from trueval.probes.prediction import PredictionChoices
-from trueval.probes.probe_retrieval_correlation import probe_join
+from trueval.probes.probe_retrieval_correlation import join_probes
 from trueval.probes.probe_systems import systems
 from trueval.probes.query_noise import noisy
 from trueval.retrieval.indexes.analysis import one_writing
@@ -74,7 +64,7 @@ DESIGN = NoiseSettings("en", levels=(0, 2, 4), queries=8, seed=5)
 @pytest.fixture(scope="module")
 def probe(sample: Collection) -> NoiseProbe:
     (bm25,) = systems((), "flat", language="en", bm25=True, hybrid=False)
-    return probe_noise([bm25], sample, DESIGN, measures="nDCG@10 R(rel=4)@10")[0]
+    return probe_pipelines([bm25], sample, DESIGN, measures="nDCG@10 R(rel=4)@10")[0]
 
 
 def test_the_clean_condition_is_the_pipeline_itself(probe: NoiseProbe, sample: Collection) -> None:
@@ -130,7 +120,7 @@ def test_each_different_text_is_embedded_once_and_cosines_are_of_the_texts(
     made = Counts()
     models.use(monkeypatch, lambda name: made)
     dense = Pipeline(settings_of_tables({"embed": {"model": "m"}, "index": {"spec": "flat"}}, "test"), "m")
-    (found,) = probe_noise([dense], sample, DESIGN)
+    (found,) = probe_pipelines([dense], sample, DESIGN)
     texts = texts_of(found.conditions, drawn(sample, DESIGN).queries, DESIGN, None).texts
     different = {text for row in texts for text in row}
     assert sorted(set(made.seen) - set(sample.documents.values())) == sorted(different - set(sample.documents.values()))
@@ -149,10 +139,10 @@ def test_systems_of_one_model_embed_texts_once_without_a_cache(
     made = Counts()
     models.use(monkeypatch, lambda name: made)
     several = systems(["m", "m@3"], "flat", language="en", bm25=True, hybrid=True)
-    together = probe_noise(several, sample, DESIGN)
+    together = probe_pipelines(several, sample, DESIGN)
     assert [each.name for each in together] == ["m", "m@3", "bm25", "m + bm25", "m@3 + bm25"]
     assert len(made.seen) == len(set(made.seen))
-    alone = probe_noise([several[3]], sample, DESIGN)[0]
+    alone = probe_pipelines([several[3]], sample, DESIGN)[0]
     assert alone.cosines is not None
     assert together[3].cosines is not None
     assert (alone.cosines == together[3].cosines).all()
@@ -179,7 +169,7 @@ def test_a_judge_sees_each_different_text_once_and_may_answer_nothing(sample: Co
         assert text == (given if given.endswith("?") else given.upper())
     (bm25,) = systems((), "flat", language="en", bm25=True, hybrid=False)
     with pytest.raises(InputError, match="needs a judge"):
-        probe_noise([bm25], sample, design)
+        probe_pipelines([bm25], sample, design)
 
 
 def test_the_result_has_paired_changes_and_keeps_ties(probe: NoiseProbe, sample: Collection) -> None:
@@ -227,7 +217,7 @@ def test_default_measures_follow_the_grades(sample: Collection) -> None:
 def test_a_policy_reaches_the_measures(sample: Collection) -> None:
     (bm25,) = systems((), "flat", language="en", bm25=True, hybrid=False)
     found = [
-        probe_noise([bm25], sample, replace(DESIGN, levels=(0,)), measures="R@10", policy=Policy(rel=rel))[0]
+        probe_pipelines([bm25], sample, replace(DESIGN, levels=(0,)), measures="R@10", policy=Policy(rel=rel))[0]
         for rel in (1, 4)
     ]
     one, other = (each.worth["R@10"][0] for each in found)
@@ -274,7 +264,7 @@ def test_a_query_that_loses_all_results_keeps_nothing() -> None:
     )
     (bm25,) = systems((), "flat", language="en", bm25=True, hybrid=False)
     design = NoiseSettings("en", (4,), ("known",), ("none",), (False,))
-    (found,) = probe_noise([bm25], collection, design, measures="R@10 N-Recall4+@10")
+    (found,) = probe_pipelines([bm25], collection, design, measures="R@10 N-Recall4+@10")
     lost = found.worth["R@10"][1] == 0
     assert 0 < lost.sum() < len(words)
     for values, least in zip(found.lists, (0, -1, 0), strict=True):
@@ -284,10 +274,10 @@ def test_a_query_that_loses_all_results_keeps_nothing() -> None:
     first = found.query_ids[int(np.flatnonzero(lost)[0])]
     assert any(note.endswith(f"find nothing, such as '{first} (level 4, known templates)'.") for note in found.notes)
     assert set(level["measures"]["N-Recall4+@10"].values()) == {None}  # no grade is 4
-    (skipped,) = probe_noise([bm25], collection, design, measures="nDCG@10", policy=Policy(missing="skip"))
+    (skipped,) = probe_pipelines([bm25], collection, design, measures="nDCG@10", policy=Policy(missing="skip"))
     change = summarized([skipped], collection).to_dict()["models"][0]["levels"][1]["measures"]["nDCG@10"]
     assert change["change"] == pytest.approx(change["noisy"] - change["clean"])
-    joined = probe_join(
+    joined = join_probes(
         collection,
         {"bm25": bm25.settings},
         find_conditions(["noise-4"], "en"),
@@ -306,7 +296,7 @@ def test_a_condition_under_which_no_query_finds_anything_is_a_result() -> None:
     collection = Collection("made", "made", documents, {"q": "zebra", "r": "xylophone"}, judged)
     (bm25,) = systems((), "flat", language="en", bm25=True, hybrid=False)
     design = NoiseSettings("en", (1,), ("known",), ("none",), (False,))
-    (found,) = probe_noise([bm25], collection, design, measures="R@10")
+    (found,) = probe_pipelines([bm25], collection, design, measures="R@10")
     assert found.worth["R@10"].tolist() == [[0, 0], [1, 1]]
     assert np.isnan(found.lists.overlap[0]).all()
     assert (found.lists.overlap[1] == 0).all()

@@ -19,7 +19,7 @@ from trueval.collection import Collection
 from trueval.errors import PolicyError
 from trueval.probes.conditions import find_conditions
 from trueval.probes.prediction import PredictionChoices
-from trueval.probes.probe_retrieval_correlation import QueryChange, probe_join
+from trueval.probes.probe_retrieval_correlation import QueryChange, join_probes
 from trueval.probes.probe_systems import systems
 from trueval.probes.views.kind import PREDICTION
 from trueval.report.terminal import drawn
@@ -48,7 +48,7 @@ def pipelines() -> dict[str, Any]:
 
 @pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
 def test_signals_and_losses_are_those_of_two_searches(tmp_path: Path, collection: Collection) -> None:
-    found = probe_join(collection, pipelines(), [OTHER, SAME], "R@5", k=5, choices=FAST, cache=tmp_path / "cache")
+    found = join_probes(collection, pipelines(), [OTHER, SAME], "R@5", k=5, choices=FAST, cache=tmp_path / "cache")
     rows = {(each.name, each.condition, each.signal): each for each in found.models}
     assert {key[0]: {signal for name, _, signal in rows if name == key[0]} for key in rows} == {
         "counts@16": {"drop", "overlap", "margin"},
@@ -104,16 +104,16 @@ def test_documents_are_embedded_once_and_a_cache_gives_the_same(
     seen: list[Any] = []
     made.use(monkeypatch, seen)
     chosen = find_conditions(["noise-2", "strip_diacritics"], "en")
-    one = probe_join(collection, pipelines(), chosen, "R@5", choices=FAST, cache=tmp_path / "cache").to_dict()
+    one = join_probes(collection, pipelines(), chosen, "R@5", choices=FAST, cache=tmp_path / "cache").to_dict()
     assert len([each for each in seen if each in set(collection.documents.values())]) == len(collection.documents)
     seen.clear()
-    assert probe_join(collection, pipelines(), chosen, "R@5", choices=FAST, cache=tmp_path / "cache").to_dict() == one
+    assert join_probes(collection, pipelines(), chosen, "R@5", choices=FAST, cache=tmp_path / "cache").to_dict() == one
     assert not seen
 
 
 def test_every_form_shows_the_numbers(tmp_path: Path, collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
     draw_once(monkeypatch)
-    found = probe_join(collection, pipelines(), [OTHER, SAME], ["R@5", "nDCG@5"], queries=8, k=5, choices=FAST)
+    found = join_probes(collection, pipelines(), [OTHER, SAME], ["R@5", "nDCG@5"], queries=8, k=5, choices=FAST)
     result = found.to_dict()
     assert str(tmp_path) not in json.dumps(result, allow_nan=False)
     out = tmp_path / "out"
@@ -148,14 +148,14 @@ def test_every_form_shows_the_numbers(tmp_path: Path, collection: Collection, mo
 def test_what_cannot_be_joined_is_said_first(collection: Collection, asked: dict[str, Any], said: str) -> None:
     given = {"conditions": [SAME], "measures": "R@5", **asked}
     with pytest.raises(PolicyError, match=said):
-        probe_join(collection, pipelines(), given["conditions"], given["measures"])
+        join_probes(collection, pipelines(), given["conditions"], given["measures"])
 
 
 @pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
 def test_a_form_in_which_no_query_finds_anything_loses_all(collection: Collection) -> None:
     lost = QueryChange("lost", lambda text: f"nothing{text.split()[0].removeprefix('word')}x", "no word is anywhere")
     words = {name: each for name, each in pipelines().items() if name == "bm25"}
-    found = probe_join(collection, words, [OTHER, lost], "R@5", choices=FAST)
+    found = join_probes(collection, words, [OTHER, lost], "R@5", choices=FAST)
     (row,) = [each for each in found.models if (each.condition, each.signal) == ("lost", "overlap")]
     clean = found.about["systems"][0]["clean"]["R@5"]
     assert (row.loss, row.danger) == (pytest.approx(clean), pytest.approx(1))

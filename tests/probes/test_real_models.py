@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from trueval.probes.authors import sample_people
-from trueval.probes.names import NamesProbe, design_names, probe_names
-from trueval.probes.scorers import ProbeScorers, ScorerRequest
+from trueval.probes.names import NamesProbe, design_names, probe_scorer
+from trueval.probes.scorer_request import ScorerRequest
+from trueval.probes.scorers import ProbeScorers
 
 pytestmark = pytest.mark.evidence
 RERANKER = Path(__file__).resolve().parents[3] / "shared" / "models" / "epqa-reranker"
@@ -23,7 +24,7 @@ def probed(threads: int, asked: ScorerRequest, folder: Path | None = None) -> li
     torch.set_num_threads(threads)
     try:
         design = design_names(sample_people("en"), queries=6, runs=1)
-        return [probe_names(each, design) for each in ProbeScorers(asked, folder=folder).scorers("en")]
+        return [probe_scorer(each, design) for each in ProbeScorers(asked, folder=folder).scorers("en")]
     finally:
         torch.set_num_threads(before)
 

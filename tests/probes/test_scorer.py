@@ -18,7 +18,8 @@ from trueval.numerics import FORMATS, find_format, round_to
 from trueval.probes import scorer
 from trueval.probes.model_scorers import CosineScorer, LogitScorer, MaxSimScorer, ModelOutputs
 from trueval.probes.scorer import Bm25Scorer, CachedScorer, Hybrid, PairScorer, PairScores, ScorerPairs, spacings
-from trueval.probes.scorers import ProbeScorers, ScorerRequest
+from trueval.probes.scorer_request import ScorerRequest
+from trueval.probes.scorers import ProbeScorers
 from trueval.retrieval.indexes.sparse import Bm25
 
 TEXTS = ["red fox", "red foxes", "blue whale song", "a fox and a whale", "red fox"]

@@ -16,8 +16,9 @@ from typer.testing import CliRunner
 from trueval.cli.main import app
 from trueval.models.hosted.account import LEDGER
 from trueval.probes import scorers
-from trueval.probes.names_probe import designs_of, estimate_all, probe_all
-from trueval.probes.scorers import ScorerRequest
+from trueval.probes.names_probe import designs_of, estimate_all
+from trueval.probes.probe import probe_names
+from trueval.probes.scorer_request import ScorerRequest
 from trueval.probes.uncached_items import NamesEstimate
 
 ABLATIONS = ("hard_name_mask", "initials_form")
@@ -43,13 +44,13 @@ def test_a_dry_run_counts_what_goes_through_and_loads_nothing_that_nobody_kept(
     cache, asked = tmp_path / "cache", ScorerRequest(("letters", "letters@8"), bm25=True, hybrid=True)
     (before,) = estimated(asked, ("en", "fr"), cache).models
     assert (before.count, before.left, models, list(tmp_path.iterdir())) == (before.count, before.count, [], [])
-    probe_all(asked, languages=("en",), cache=cache, resamples=20, **FEW)
+    probe_names(asked, languages=("en",), cache=cache, resamples=20, **FEW)
     english = len(models[-1].asked)
     assert english == estimated(asked, ("en",), None).models[0].left
     between = estimated(asked, ("fr", "en"), cache)
     assert between.models[0].left == before.count - english
     assert f"{english:,} of them kept; {before.count - english:,} go through the model." in between.sentences()[-1]
-    probe_all(asked, languages=("fr", "en"), cache=cache, resamples=20, **FEW)
+    probe_names(asked, languages=("fr", "en"), cache=cache, resamples=20, **FEW)
     assert len(models[-1].asked) == before.count - english
     after = estimated(asked, ("en", "fr"), cache)
     assert (after.models[0].count, after.models[0].left) == (before.count, 0)
@@ -79,7 +80,7 @@ def test_a_dry_run_of_services_says_the_calls_and_tokens_that_then_go_out(
         assert (service.seen, list(tmp_path.iterdir())) == ([], [])
         embedder, reranker = found.models
         assert embedder.cost == pytest.approx(embedder.tokens * 2e-6, rel=0.01)
-        probe_all(asked, languages=("en", "fr"), cache=cache, resamples=20, **FEW)
+        probe_names(asked, languages=("en", "fr"), cache=cache, resamples=20, **FEW)
         sent = [len(each.texts) for each in service.seen if each.path.endswith("/embeddings")]
         assert (embedder.calls, embedder.left) == (len(sent), sum(sent))
         reranked = [len(each.texts) for each in service.seen if not each.path.endswith("/embeddings")]

@@ -150,10 +150,7 @@ def cuts(
 
 
 def _of_runs(places: list[str], search: SearchOptions, calls: CallOptions, texts: str | None, told: "Told") -> "Cuts":
-    from trueval.collection import Collection
-    from trueval.report.provenance import recorded
-    from trueval.retrieval.cuts.cut_audit import cut_runs
-    from trueval.run import Run
+    from trueval.retrieval.cuts.cuts import cuts as library
 
     if not places:
         raise typer.BadParameter("name a run that goes past K, or several of the same call.", param_hint="RUN...")
@@ -164,16 +161,13 @@ def _of_runs(places: list[str], search: SearchOptions, calls: CallOptions, texts
     for names, given in told_apart.items():
         if given:
             raise typer.BadParameter("goes with a COLLECTION, and not with --runs.", param_hint=names)
-    known = None if texts is None else Collection.read(texts).documents
-    about = {"runs": ", ".join(recorded(place) for place in places)}
-    found = [Run.read(place) for place in places]
-    return cut_runs(found, calls.k, texts=known, about=about, **told(None))
+    return library(texts, calls.k, runs=places, **told(None))
 
 
 def _of_collection(
     places: list[str], search: SearchOptions, calls: CallOptions, cache: Path | None, told: "Told"
 ) -> "Cuts":
-    from trueval.retrieval.cuts.tie_propagation import cut_pipeline
+    from trueval.retrieval.cuts.cuts import cuts as library
 
     if len(places) > 1:
         raise typer.BadParameter("name one collection, or say --runs.", param_hint="COLLECTION")
@@ -181,4 +175,4 @@ def _of_collection(
     collection = search.collection(places[0] if places else None, chosen)
     asked: dict[str, Any] = {"repeats": calls.repeats, "most": calls.most, "draws": calls.draws, "cache": cache}
     with bars() as bar:
-        return cut_pipeline(chosen, collection, calls.k, **asked, begin=bar, **told(collection.judgments))
+        return library(collection, calls.k, pipeline=chosen, **asked, begin=bar, **told(collection.judgments))

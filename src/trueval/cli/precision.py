@@ -1,6 +1,6 @@
 """`trueval precision`: what a model's number formats do to a result."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -55,20 +55,11 @@ class CollectionOptions:
         ),
     ] = None
 
-    def read(self, place: str, grades: Mapping[float, float] | None, logits: Path | None) -> "Collection":
-        """Reads the collection, with the queries that are wanted and, of stored logits, there."""
-        from dataclasses import replace
-
+    def read(self, place: str) -> "Collection":
+        """Reads the collection."""
         from trueval.collection import Collection
-        from trueval.precision.logits import read_logits
-        from trueval.precision.model_passes import narrowed, read_ids
 
-        found = Collection.read(place, fields=in_list(self.fields))
-        if grades is not None:
-            found = replace(found, judgments=found.graded.map_grades(grades))
-        exclude = frozenset[str]() if self.exclude_queries is None else read_ids(self.exclude_queries, found)
-        among = None if logits is None else frozenset(read_logits(logits).query_ids)
-        return narrowed(found, exclude=exclude, among=among, limit=self.limit)
+        return Collection.read(place, fields=in_list(self.fields))
 
     def chosen(self) -> "str | Run | None":
         """The candidates, as `candidate_lists` takes them."""
@@ -196,23 +187,26 @@ def _audited(
     out: Path | None,
 ) -> "Audit":
     """The audit of models, which run now, or of stored logits."""
-    from trueval.precision.audit import audit_models, audit_stored
+    from trueval.precision.audit_precision import audit_precision
 
-    grades, choices, dtypes, scoring = policy.grade_map(), policy.choices(), formats.of_models, formats.of_scores
-    read = reading.read(collection, grades, source.logits)
-    if source.logits is not None:
-        return audit_stored(read, source.logits, measures, dtypes, scoring=scoring, grades=grades, **choices)
     with bars() as bar:
-        passes = {
-            "candidates": reading.chosen(),
-            "scoring": scoring,
-            "index_dtypes": in_list(formats.index_dtype),
-            "folder": None if out is None else out / "logits",
-            "begin": bar,
+        return audit_precision(
+            reading.read(collection),
+            source.models or (),
+            measures,
+            formats.of_models,
+            logits=source.logits,
+            scoring=formats.of_scores,
+            index_dtypes=in_list(formats.index_dtype),
+            candidates=reading.chosen() if source.models else None,
+            exclude=reading.exclude_queries or (),
+            limit=reading.limit,
+            grades=policy.grade_map(),
+            folder=None if out is None else out / "logits",
+            begin=bar,
             **asdict(loading),
-        }
-        wanted = in_list(DEFAULT_DTYPES) if dtypes is None else dtypes
-        return audit_models(read, source.models or [], measures, wanted, passes=passes, **choices)
+            **policy.choices(),
+        )
 
 
 def _kept_after(out: Path | None) -> str:

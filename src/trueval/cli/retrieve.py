@@ -12,13 +12,10 @@ from trueval.cli.caching import CacheFolder, Reuse, cache_of
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import JUDGED, OUTPUT, Form, Memory, OutputOptions, with_groups
 from trueval.cli.output import check_folder, make_parent, save, say, show, talk
-from trueval.errors import InputError, PolicyError
 
 if TYPE_CHECKING:
     from trueval.collection import Collection, Tell
-    from trueval.judgments import Judgments
     from trueval.retrieval.pipeline.pipeline import Pipeline
-    from trueval.retrieval.pipeline.pipeline_result import PipelineResult
     from trueval.run import Run
 
 RUN_FILE = "run.trec"
@@ -61,8 +58,6 @@ class SearchOptions:
         Args:
             depth: documents of each query; None for the default, or what stands in the file.
         """
-        from trueval.retrieval.indexes.index import read_spec
-        from trueval.retrieval.pipeline.config import settings_of_tables
         from trueval.retrieval.pipeline.pipeline import Pipeline
 
         if (self.pipeline is None) == (self.index is None):
@@ -72,17 +67,7 @@ class SearchOptions:
             if given:
                 told = "goes with --index; with --pipeline it stands in the file."
                 raise typer.BadParameter(told, param_hint=" ".join(given))
-            return Pipeline.read(self.pipeline)
-        kind, chosen = read_spec(str(self.index))
-        if (kind.takes_of(chosen) == "texts") == (self.model is not None):
-            told = "searches words and takes no model." if self.model else "searches vectors: name the embedder too."
-            raise typer.BadParameter(f"{self.index} {told}", param_hint="--index --model")
-        deep: dict[str, Any] = {} if depth is None else {"depth": depth}
-        if self.model is None:
-            tables = {"sparse": {"index": self.index, **deep}}
-        else:
-            tables = {"embed": {"model": self.model}, "index": {"spec": self.index, **deep}}
-        return Pipeline(settings_of_tables(tables, "--index"), str(self.index).partition("(")[0])
+        return Pipeline.of(self.pipeline, index=self.index, model=self.model, depth=depth)
 
     def collection(self, place: str | None, pipeline: "Pipeline", tell: "Tell" = None) -> "Collection":
         """Reads the collection that the command names, or else the file of the pipeline.
@@ -92,16 +77,10 @@ class SearchOptions:
             pipeline: with its settings.
             tell: as `Collection.read` takes it.
         """
-        from trueval.collection import Collection, place_beside
-
-        corpus = pipeline.settings.get("corpus", {})
-        if place is None:
-            if not corpus or self.pipeline is None:
-                told = "name it, or give --pipeline a [corpus] with its path."
-                raise typer.BadParameter(told, param_hint="COLLECTION")
-            place = place_beside(self.pipeline, str(corpus["path"]))
-        queries = None if self.queries is None else str(self.queries)
-        return Collection.read(place, queries=queries, tell=tell, **({"fields": corpus["fields"]} if corpus else {}))
+        if place is None and not (pipeline.source and pipeline.settings.get("corpus")):
+            told = "name it, or give --pipeline a [corpus] with its path."
+            raise typer.BadParameter(told, param_hint="COLLECTION")
+        return pipeline.read_collection(place, queries=self.queries, tell=tell)
 
 
 @dataclass(frozen=True)
@@ -130,23 +109,7 @@ class PipelineOptions(SearchOptions):
 
     def read(self) -> "Pipeline":
         """Reads the file, or makes a pipeline of one stage, which scores as asked."""
-        from trueval.retrieval.pipeline.config import reusing, settings_of_tables
-        from trueval.retrieval.pipeline.pipeline import Pipeline
-
-        chosen = self.found(self.depth)
-        chosen = Pipeline(reusing(chosen.settings, self.reuse), chosen.name)
-        if self.scoring is None:
-            return chosen
-        # What a file leaves out has no value here, which no file could write.
-        written = {
-            name: {key: value for key, value in values.items() if value is not None}
-            for name, values in chosen.settings.items()
-        }
-        try:
-            given = settings_of_tables({**written, "pipeline": {"scoring": self.scoring}}, "--scoring")
-        except InputError as error:
-            raise PolicyError(str(error)) from None
-        return Pipeline(given, chosen.name)
+        return self.found(self.depth).but(scoring=self.scoring, reuse=self.reuse)
 
 
 @dataclass(frozen=True)
@@ -243,6 +206,7 @@ def retrieve(
 
     Example: trueval retrieve corpus --index bm25 --contexts contexts.jsonl -k 10
     """
+    from trueval.retrieval.retrieve import retrieve as library
     from trueval.retrieval.views.kind import RETRIEVE
 
     written.check(output.out)
@@ -256,8 +220,7 @@ def retrieve(
         talk(texts.notes)
         if rel is not None and texts.judgments is None:
             raise typer.BadParameter("the collection has no judgments.", param_hint="--rel")
-        retrieved = chosen.retrieve(texts, cache=place, begin=bar, max_cost=search.max_cost)
-        found = _judged(retrieved, texts.judgments, rel)
+        found = library(texts, pipeline=chosen, rel=rel, cache=place, begin=bar, max_cost=search.max_cost)
     result, runs = found.to_dict(), [found.run, *([] if found.low is None else [found.low.run])]
     written.write(runs, k, texts)
     if output.out is not None:
@@ -270,13 +233,6 @@ def _kept_after(cache: Path | None) -> str:
     if cache is None:
         return "Nothing is kept. With --cache DIR, or --out DIR, what was computed and paid for is."
     return f"What was computed and paid for is kept in {cache}. The same command goes on from there."
-
-
-def _judged(found: "PipelineResult", judgments: "Judgments | None", rel: float | None) -> "PipelineResult":
-    """What the stages are worth, where the collection has judgments."""
-    if judgments is None or not judgments.frame.height:
-        return found
-    return found.judged(judgments, rel)
 
 
 def _names(run: Path) -> tuple[Path, Path]:

@@ -323,6 +323,9 @@ def registry() -> Mapping[str, Measure]:
 
     Raises:
         MeasureError: a plugin fails to load.
+
+    >>> registry()["RR"].name
+    'RR'
     """
     _load_plugins()
     return MappingProxyType(_REGISTRY)

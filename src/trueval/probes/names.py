@@ -147,7 +147,7 @@ def design_names(
     )
 
 
-def probe_names(scorer: PairScorer, design: NamesDesign) -> NamesProbe:
+def probe_scorer(scorer: PairScorer, design: NamesDesign) -> NamesProbe:
     """Measure how far a scorer keeps names apart.
 
     Args:

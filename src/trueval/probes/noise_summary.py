@@ -14,7 +14,8 @@ from trueval.comparison.resampling.resampled_sums import thread_count
 from trueval.comparison.resampling.reshuffle import DEPTH, PERSISTENCE, K
 from trueval.numerics import or_null
 from trueval.probes.denoising_accuracy import changed, stripping
-from trueval.probes.noise import CLEAN, RULES, NoiseCondition, NoiseProbe
+from trueval.probes.noise import NoiseProbe
+from trueval.probes.noise_settings import CLEAN, RULES, NoiseCondition
 from trueval.probes.query_noise import variety
 from trueval.standings.standings import Floats
 from trueval.version import __version__

@@ -10,7 +10,8 @@ from typing import Any
 from trueval.collection import Collection
 from trueval.golden.build.build_estimate import TaskEstimate
 from trueval.models.hosted.account import Account, in_words, summed
-from trueval.probes.noise import NoiseSettings, Rewriter, asked_texts, drawn
+from trueval.probes.noise import Rewriter, asked_texts, drawn
+from trueval.probes.noise_settings import NoiseSettings
 from trueval.probes.query_variants import work_of
 from trueval.report.number_texts import counted
 from trueval.retrieval.pipeline.pipeline import Pipeline
@@ -88,17 +89,17 @@ def estimate_noise(
     rewriter: Rewriter | None = None,
     cache: Path | None = None,
 ) -> list[ModelTexts]:
-    """Say what `probe_noise` would give to models, without doing it.
+    """Say what `probe_pipelines` would give to models, without doing it.
 
     Args:
-        pipelines: as in probe_noise, and so are the others.
+        pipelines: as in probe_pipelines, and so are the others.
         collection: documents, queries and judgments.
         design: what is asked.
         rewriter: of the way "judge"; it may give stand-ins for texts that nobody has written yet.
         cache: that is looked into.
 
     Raises:
-        InputError: as in probe_noise.
+        InputError: as in probe_pipelines.
     """
     names = {text: name for name, text in asked_texts(collection, design, rewriter).items()}
     chosen, counts = drawn(collection, design), ModelCounts()

@@ -41,7 +41,8 @@ from trueval.models.hosted.account import LEDGER, Account
 from trueval.policy.policy import Policy
 from trueval.probes.collection_margins import Trials, trials_of
 from trueval.probes.mentions import Mentions
-from trueval.probes.noise import NoiseSettings, drawn, judged_queries
+from trueval.probes.noise import drawn, judged_queries
+from trueval.probes.noise_settings import NoiseSettings
 from trueval.probes.prediction import COLUMNS, MARGIN, Prediction, PredictionChoices, predict
 from trueval.probes.query_variants import AS_IT_IS, SearchedTexts, named_texts, search, work_of
 from trueval.report.number_texts import counted
@@ -93,7 +94,7 @@ class Form(NamedTuple):
     notes: tuple[str, ...]
 
 
-def probe_join(
+def join_probes(
     collection: Collection,
     pipelines: Mapping[str, Settings],
     conditions: Sequence[QueryChange],
@@ -151,10 +152,10 @@ def estimate_join(
     seed: int = 0,
     cache: Path | None = None,
 ) -> list[ModelTexts]:
-    """Say what `probe_join` would give to models, without doing it.
+    """Say what `join_probes` would give to models, without doing it.
 
     Args:
-        collection: as in probe_join, and so are the others.
+        collection: as in join_probes, and so are the others.
         pipelines: name → settings.
         conditions: ways to change a query.
         mentions: of a table of authors.
@@ -163,8 +164,8 @@ def estimate_join(
         cache: that is looked into.
 
     Raises:
-        InputError: as in probe_join.
-        PolicyError: as in probe_join.
+        InputError: as in join_probes.
+        PolicyError: as in join_probes.
     """
     _check(pipelines, conditions, ())
     asked, forms, trials = _asked(collection, conditions, mentions, queries, seed)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from trueval.errors import PolicyError
-from trueval.probes.scorers import EmbedderRequest
+from trueval.probes.scorer_request import EmbedderRequest
 from trueval.report.provenance import recorded
-from trueval.retrieval.pipeline.config import settings_of_tables
+from trueval.retrieval.pipeline.config import Settings, settings_of_tables
 from trueval.retrieval.pipeline.pipeline import Pipeline
 
 
@@ -43,6 +44,34 @@ def systems(
             fused = {**tables, **words, "fuse": {"method": "rrf", "depth": depth}}
             found.append(Pipeline(settings_of_tables(fused, "--hybrid"), f"{recorded(model)} + bm25"))
     return found
+
+
+def searched_settings(
+    pipelines: Iterable[Pipeline | Path | str],
+    models: Sequence[str],
+    *,
+    language: str,
+    bm25: bool,
+    hybrid: bool,
+    depth: int,
+) -> dict[str, Settings]:
+    """Name → settings of each system but its corpus, those of models and BM25 first.
+
+    Args:
+        pipelines: and files of such.
+        models: as in `systems`, searched exactly, and so are the others.
+        language: of the words that BM25 counts.
+        bm25: whether BM25 searches alone.
+        hybrid: whether each embedder is fused with it.
+        depth: documents of each search.
+
+    Raises:
+        InputError: a file or a spec is bad.
+        PolicyError: as in named_once.
+    """
+    made = systems(models, "flat", language=language, bm25=bm25, hybrid=hybrid, depth=depth)
+    found = named_once([*made, *map(Pipeline.of, pipelines)])
+    return {each.name: {name: table for name, table in each.settings.items() if name != "corpus"} for each in found}
 
 
 def named_once(pipelines: Sequence[Pipeline]) -> list[Pipeline]:

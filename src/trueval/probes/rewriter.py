@@ -20,7 +20,8 @@ from trueval.golden.judge.concurrent_questions import Step
 from trueval.golden.judge.judge import Judge, Question, key_of
 from trueval.golden.judge.ledger import Ledger, known_ledger, opened_ledger
 from trueval.models.hosted.account import Account
-from trueval.probes.noise import JUDGE, NoiseSettings, drawn, raw_texts
+from trueval.probes.noise import drawn, raw_texts
+from trueval.probes.noise_settings import JUDGE, NoiseSettings
 from trueval.probes.probe_estimate import ProbeEstimate, estimate_noise
 from trueval.retrieval.pipeline.pipeline import Pipeline
 
@@ -75,7 +76,7 @@ class JudgeRewriter:
             design: of the probe.
 
         Raises:
-            InputError: there is no judge where one is needed, or as in probe_noise.
+            InputError: there is no judge where one is needed, or as in probe_pipelines.
         """
         if JUDGE not in design.denoised:
             models = estimate_noise(pipelines, collection, design, cache=self.cache)

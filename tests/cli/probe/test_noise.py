@@ -11,7 +11,8 @@ from tests.golden.chat import chat_server, thirds
 from tests.models.hosted import loopback
 
 from trueval.collection import Collection
-from trueval.probes.noise import NoiseSettings, probe_noise
+from trueval.probes.noise import probe_pipelines
+from trueval.probes.noise_settings import NoiseSettings
 from trueval.probes.noise_summary import summarized
 from trueval.probes.probe_systems import systems
 from trueval.sample import sample_path
@@ -40,7 +41,7 @@ def test_what_is_printed_and_saved_is_what_the_library_finds(trueval: Command, t
     assert done.status == 0, done.err
     sample = Collection.read(str(sample_path()))
     (bm25,) = systems((), "flat", language="en", bm25=True, hybrid=False)
-    (probe,) = probe_noise(
+    (probe,) = probe_pipelines(
         [bm25], sample, NoiseSettings("en", levels=(0, 2), queries=5, seed=3), measures="R(rel=4)@10"
     )
     expected = json.loads(json.dumps(summarized([probe], sample).to_dict()))

@@ -13,7 +13,7 @@ from trueval.probes.ablations import ABLATIONS
 from trueval.probes.authors import sample_people
 from trueval.probes.margin_summary import NamesResult, rows, summarise
 from trueval.probes.model_scorers import CosineScorer, LogitScorer, ModelOutputs
-from trueval.probes.names import design_names, probe_names
+from trueval.probes.names import design_names, probe_scorer
 from trueval.probes.views.kind import NAMES
 from trueval.probes.views.names import legend
 from trueval.probes.views.published import SOURCE, TABLES, published
@@ -27,8 +27,8 @@ def found() -> NamesResult:
     probes = []
     for language in ("en", "fr"):
         design = design_names(sample_people(language), language=language, queries=5, runs=2)
-        probes += [probe_names(CosineScorer(ModelOutputs(Letters())), design)]
-        probes += [probe_names(LogitScorer(ModelOutputs(LetterReranker())), design)]
+        probes += [probe_scorer(CosineScorer(ModelOutputs(Letters())), design)]
+        probes += [probe_scorer(LogitScorer(ModelOutputs(LetterReranker())), design)]
     return summarise(probes, resamples=250)
 
 
@@ -102,7 +102,7 @@ def test_the_page_has_a_panel_for_each_scorer_and_every_number_its_source(result
 
 def test_a_page_of_base_alone_has_no_panels(tmp_path: Path) -> None:
     design = design_names(sample_people("en"), queries=4, runs=1, ablations=[])
-    found = summarise([probe_names(CosineScorer(ModelOutputs(Letters())), design)], resamples=250)
+    found = summarise([probe_scorer(CosineScorer(ModelOutputs(Letters())), design)], resamples=250)
     result = json.loads(NAMES.write(found.to_dict(), "json"))
     file = ResultFile("probe-names.json", "probe-names", result)
     part = NAMES.page(file, Directory(tmp_path, (file,)))
@@ -113,7 +113,7 @@ def test_a_page_of_base_alone_has_no_panels(tmp_path: Path) -> None:
 def test_margins_within_rounding_are_told() -> None:
     design = design_names(sample_people("en"), queries=4, runs=1, ablations=[])
     coarse = CosineScorer(ModelOutputs(Letters()), scoring="float8_e5m2")
-    result = summarise([probe_names(coarse, design)], resamples=250).to_dict()
+    result = summarise([probe_scorer(coarse, design)], resamples=250).to_dict()
     share = result["scorers"][0]["conditions"][0]["within_grain"]
     assert share > 0
     assert any(f"{share:.4f} of its base margins are within the grain" in line for line in legend(result))

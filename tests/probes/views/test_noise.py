@@ -12,7 +12,8 @@ from rich.console import Console
 from trueval.comparison.resampling.reshuffle import Reshuffle
 from trueval.measures import parse_list
 from trueval.policy.policy import Policy
-from trueval.probes.noise import NoiseProbe, NoiseSettings
+from trueval.probes.noise import NoiseProbe
+from trueval.probes.noise_settings import NoiseSettings
 from trueval.probes.noise_summary import NoiseResult
 from trueval.probes.views.noise import guard_is_idle, levels, printed, short_name, table, to_csv, to_latex, to_markdown
 from trueval.probes.views.noise_page import build

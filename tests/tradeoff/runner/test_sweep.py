@@ -497,11 +497,15 @@ def test_what_cannot_be_derived_is_a_note_with_its_traceback_in_the_log(
     assert "in climb\n" in caplog.text
 
 
-def test_where_everything_fails_the_result_says_why(tmp_path: Path, seen: list[Any]):
+def test_where_everything_fails_the_result_says_why(tmp_path: Path, seen: list[Any], caplog: pytest.LogCaptureFixture):
     file = made.written(tmp_path, SMALL.replace('"counts"', '"gone"').replace('"sparse", ', ""))
     found = sweep(file, out=tmp_path / "out")
     assert not found.systems
     assert {each.reason for each in found.failed} == {"gone: there is no such model."}
+    logged = [each for each in caplog.records if each.getMessage().endswith(" failed")]
+    assert {each.getMessage() for each in logged} == {f"{each.name} failed" for each in found.failed}
+    assert all(each.exc_info for each in logged)
+    assert "in guarded\n" in caplog.text
     assert json.loads((tmp_path / "out" / "sweep.json").read_text())["configurations"] == []
     assert pl.read_parquet(tmp_path / "out" / "queries.parquet").columns[:2] == ["configuration", "query_id"]
 

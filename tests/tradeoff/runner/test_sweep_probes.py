@@ -14,7 +14,8 @@ from tests.tradeoff.made import SMALL
 
 from trueval.cli.output import save, save_page
 from trueval.errors import InputError
-from trueval.probes.noise import CLEAN, NONE, NoiseCondition, probe_noise
+from trueval.probes.noise import probe_pipelines
+from trueval.probes.noise_settings import CLEAN, NONE, NoiseCondition
 from trueval.probes.query_noise import KNOWN, noisy
 from trueval.report.terminal import drawn
 from trueval.tradeoff.config.plan import SweepPlan
@@ -111,7 +112,7 @@ def test_a_probe_that_fails_stops_nothing(tmp_path: Path, seen: list[Any], monke
     def broken(*_: Any, **__: Any) -> Any:
         raise InputError("the probe is out of order.")
 
-    monkeypatch.setattr("trueval.tradeoff.runner.sweep_probes.probe_names", broken)
+    monkeypatch.setattr("trueval.tradeoff.runner.sweep_probes.probe_scorer", broken)
     found = sweep(made.written(tmp_path, SMALL + PROBES), out=tmp_path / "out").to_dict()
     assert not found["failed"]
     assert all(each["probes"]["names"] is None for each in found["systems"])
@@ -203,9 +204,9 @@ def test_probes_are_paid_from_the_account_of_the_sweep(
 
     def noticed(*given: Any, account: Any, **named: Any) -> Any:
         accounts.append(account)
-        return probe_noise(*given, account=account, **named)
+        return probe_pipelines(*given, account=account, **named)
 
-    monkeypatch.setattr("trueval.tradeoff.runner.sweep_probes.probe_noise", noticed)
+    monkeypatch.setattr("trueval.tradeoff.runner.sweep_probes.probe_pipelines", noticed)
     few = SMALL.replace(METHODS, '"dense", "sparse"')
     sweep(made.written(tmp_path, few + PROBES + "names = false\n"), max_cost=0.25)
     assert {each.within.max_cost for each in accounts} == {0.25}

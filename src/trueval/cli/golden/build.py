@@ -63,8 +63,8 @@ def build(
     Example: trueval golden build golden.toml --out golden --max-cost 5
     """
     from trueval.golden.build.build import LEDGER
-    from trueval.golden.build.build import build as library
     from trueval.golden.build.build import dry_run as estimates
+    from trueval.golden.build.build_golden import build_golden
     from trueval.golden.build.golden_plan import GoldenPlan
     from trueval.golden.views.kind import GOLDEN
 
@@ -82,7 +82,7 @@ def build(
     place = cache_of(cache, out)
     kept = f"Every answer is kept in {book}. The same command goes on from there."
     with interruptible(kept), remarks(), bars() as bar:
-        found = library(plan, out, until=until, ledger=ledger, cache=place, max_cost=max_cost, begin=bar)
+        found = build_golden(plan, out, until=until, ledger=ledger, cache=place, max_cost=max_cost, begin=bar)
     result = found.to_dict()
     talk(found.notes)
     save(out, (GOLDEN, result), page=True)

@@ -13,6 +13,9 @@ from trueval.cli.options import MEASURES, Form, Memory, Percent, ResultFolder, i
 from trueval.cli.output import check_folder, save, show, talk
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from trueval.probes.probe_estimate import ProbeEstimate
     from trueval.retrieval.pipeline.config import Settings
 
 
@@ -42,14 +45,13 @@ class CollectionSearchOptions:
 
     def settings(self, language: str) -> "dict[str, Settings]":
         """Name → settings of each pipeline."""
-        from trueval.probes.probe_systems import named_once, systems
-        from trueval.retrieval.pipeline.pipeline import Pipeline
+        from trueval.probes.probe_systems import searched_settings
 
-        made = systems(
-            self.models or (), "flat", language=language, bm25=self.bm25, hybrid=self.hybrid, depth=self.depth
-        )
-        found = named_once([*made, *map(Pipeline.read, self.pipelines or ())])
-        return {each.name: {name: table for name, table in each.settings.items() if name != "corpus"} for each in found}
+        return searched_settings(self.pipelines or (), self.models or (), language=language, **self.chosen())
+
+    def chosen(self) -> dict[str, Any]:
+        """What is searched with beside pipelines and models."""
+        return {"bm25": self.bm25, "hybrid": self.hybrid, "depth": self.depth}
 
 
 @dataclass(frozen=True)
@@ -121,46 +123,33 @@ def join(
 
     Example: trueval probe join collection --model all-MiniLM-L6-v2 --table authors.csv --out join
     """
-    from trueval.collection import Collection
-    from trueval.probes.authors import read_people
-    from trueval.probes.conditions import find_conditions
-    from trueval.probes.mentions import Mentions
-    from trueval.probes.prediction import PredictionChoices
-    from trueval.probes.probe_estimate import ProbeEstimate
-    from trueval.probes.probe_retrieval_correlation import estimate_join, probe_join
+    from trueval.probes.probe import probe_join
     from trueval.probes.views.kind import PREDICTION
 
     if out is not None:
         check_folder(out)
     names = None if asked.conditions is None else in_list(asked.conditions)
-    mentions = None if asked.table is None else Mentions(read_people(str(asked.table)))
-    chosen: Any = find_conditions(names, asked.language, seed=asked.seed, mentions=mentions)
     place = cache_of(cache, out, make=not dry_run)
     if dry_run:
         check_form(form)
         with remarks():
-            models = estimate_join(
-                Collection.read(collection),
-                search.settings(asked.language),
-                chosen,
-                mentions=mentions,
-                queries=asked.queries,
-                seed=asked.seed,
-                cache=place,
-            )
-        show_estimates(ProbeEstimate(tuple(models), max_cost=max_cost), form)
+            estimated = _estimate(collection, search, asked, names, place, max_cost)
+        show_estimates(estimated, form)
         return
     kept = "Nothing is kept." if place is None else f"What was computed is kept in {place}."
     with interruptible(f"{kept} The same command goes on from there."), remarks(), bars() as bar:
         found = probe_join(
-            Collection.read(collection),
-            search.settings(asked.language),
-            chosen,
-            measures_of(measures),
-            mentions=mentions,
+            collection,
+            search.pipelines or (),
+            models=search.models or (),
+            **search.chosen(),
+            conditions=names,
+            table=None if asked.table is None else str(asked.table),
+            language=asked.language,
+            measures=measures_of(measures),
             queries=asked.queries,
             k=asked.top,
-            choices=PredictionChoices(seed=asked.seed),
+            seed=asked.seed,
             cache=place,
             begin=bar,
             max_cost=max_cost,
@@ -170,3 +159,32 @@ def join(
     if out is not None:
         save(out, (PREDICTION, result), page=True)
     show(PREDICTION, result, form, percent=percent)
+
+
+def _estimate(
+    collection: str,
+    search: CollectionSearchOptions,
+    asked: QueryOptions,
+    names: "Sequence[str] | None",
+    cache: Path | None,
+    max_cost: float | None,
+) -> "ProbeEstimate":
+    """What the join takes; nothing is asked."""
+    from trueval.collection import Collection
+    from trueval.probes.authors import read_people
+    from trueval.probes.conditions import find_conditions
+    from trueval.probes.mentions import Mentions
+    from trueval.probes.probe_estimate import ProbeEstimate
+    from trueval.probes.probe_retrieval_correlation import estimate_join
+
+    mentions = None if asked.table is None else Mentions(read_people(str(asked.table)))
+    models = estimate_join(
+        Collection.read(collection),
+        search.settings(asked.language),
+        find_conditions(names, asked.language, seed=asked.seed, mentions=mentions),
+        mentions=mentions,
+        queries=asked.queries,
+        seed=asked.seed,
+        cache=cache,
+    )
+    return ProbeEstimate(tuple(models), max_cost=max_cost)

@@ -13,7 +13,7 @@ from trueval.cli.options import Form, Memory, Percent, ResultFolder, in_list, wi
 from trueval.cli.output import check_folder, save, show
 
 if TYPE_CHECKING:
-    from trueval.probes.scorers import ScorerRequest
+    from trueval.probes.scorer_request import ScorerRequest
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class ScorerOptions:
 
     def asked(self, loading: dict[str, Any], hosted: dict[str, Any]) -> "ScorerRequest":
         """What the probe is asked for."""
-        from trueval.probes.scorers import ScorerRequest
+        from trueval.probes.scorer_request import ScorerRequest
 
         return ScorerRequest(
             tuple(self.models or ()),
@@ -119,7 +119,7 @@ class DesignOptions:
     ] = 0
 
     def choices(self) -> dict[str, Any]:
-        """The choices of `probe_all` and `designs_of`, beside the table."""
+        """The choices of `probe_names` and `designs_of`, beside the table."""
         ablations = None if self.ablations is None else in_list(self.ablations)
         return {
             "languages": in_list(self.language),
@@ -159,7 +159,8 @@ def names(
     from dataclasses import asdict
 
     from trueval.files.source.fingerprints import recording
-    from trueval.probes.names_probe import designs_of, estimate_all, probe_all
+    from trueval.probes.names_probe import designs_of, estimate_all
+    from trueval.probes.probe import probe_names
     from trueval.probes.views.kind import NAMES
     from trueval.report.provenance import files_read
 
@@ -176,7 +177,7 @@ def names(
         return
     kept = "Nothing is kept." if place is None else f"Finished batches of the models are kept in {place}."
     with recording() as seen, interruptible(f"{kept} The same command goes on from there."), remarks(), bars() as bar:
-        found = probe_all(asked, table=design.table, **design.choices(), cache=place, max_cost=max_cost, begin=bar)
+        found = probe_names(asked, table=design.table, **design.choices(), cache=place, max_cost=max_cost, begin=bar)
     read = [] if design.table is None else [("people", design.table)]
     result = {**found.to_dict(), "files": files_read(read, seen)}
     if out is not None:

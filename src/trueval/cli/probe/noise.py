@@ -14,7 +14,7 @@ from trueval.cli.options import Form, MeasureList, Memory, Percent, PolicyOption
 from trueval.cli.output import check_folder, save, show, talk
 
 if TYPE_CHECKING:
-    from trueval.probes.noise import NoiseSettings
+    from trueval.probes.noise_settings import NoiseSettings
     from trueval.retrieval.pipeline.pipeline import Pipeline
 
 
@@ -69,7 +69,7 @@ class NoiseOptions:
 
     def design(self, seed: int) -> "NoiseSettings":
         """What is asked of the probe, with a seed."""
-        from trueval.probes.noise import NoiseSettings
+        from trueval.probes.noise_settings import NoiseSettings
 
         return NoiseSettings(
             self.language,
@@ -126,8 +126,7 @@ def noise(
     Example: trueval probe noise corpus --pipeline hybrid.toml --levels 0,2,4 --denoise none,judge --judge gpt-5-mini
     """
     from trueval.collection import Collection
-    from trueval.probes.noise import probe_noise
-    from trueval.probes.noise_summary import summarized
+    from trueval.probes.probe import probe_noise
     from trueval.probes.rewriter import opened_rewriter
     from trueval.probes.views.kind import NOISE
 
@@ -148,26 +147,24 @@ def noise(
         talk(texts.notes)
         if (grades := policy.grade_map()) is not None:
             texts = replace(texts, judgments=texts.graded.map_grades(grades))
-        with opened_rewriter(
-            rewriter.judge, texts, place, rewriter.max_cost, bar("rewriting"), make=not rewriter.dry_run
-        ) as rewrites:
-            if rewriter.dry_run:
+        if rewriter.dry_run:
+            named = rewriter.judge, texts, place, rewriter.max_cost, bar("rewriting")
+            with opened_rewriter(*named, make=False) as rewrites:
                 show_estimates(rewrites.estimate(pipelines, texts, design), form)
-                return
-            probes = probe_noise(
-                pipelines,
-                texts,
-                design,
-                measures=measures,
-                rewriter=rewrites.rewrite if rewriter.judge else None,
-                cache=place,
-                begin=bar,
-                max_cost=rewriter.max_cost,
-                account=None if rewriter.judge is None or rewriter.max_cost is None else rewrites.account,
-                **policy.choices(),
-            )
-    talk(dict.fromkeys(note for each in probes for note in each.notes))
-    result = summarized(probes, texts).to_dict()
+            return
+        found = probe_noise(
+            texts,
+            pipelines,
+            design=design,
+            judge=rewriter.judge,
+            measures=measures,
+            cache=place,
+            begin=bar,
+            max_cost=rewriter.max_cost,
+            **policy.choices(),
+        )
+    talk(dict.fromkeys(note for each in found.probes for note in each.notes))
+    result = found.to_dict()
     if out is not None:
         save(out, (NOISE, result), page=True)
     show(NOISE, result, form, percent=percent)

@@ -148,6 +148,8 @@ def self_test(
         InputError: there is no such baseline, it was measured otherwise, or fewer than two queries count.
         MeasureError: a measure has no interval.
         PolicyError: no limit is a MaxDrop, or a choice is unknown.
+
+    >>> self_test(new, [MaxDrop("nDCG@10", 0.01)], baseline=old).to_dict()  # doctest: +SKIP
     """
     runs = [scores] if isinstance(scores, Scores) else list(scores)
     if runs:

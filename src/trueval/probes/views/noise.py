@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from trueval.probes.noise import NONE
+from trueval.probes.noise_settings import NONE
 from trueval.probes.noise_summary import told
 from trueval.probes.views.noise_published import CHATTER_SOURCE, CHATTER_TABLES
 from trueval.report import formats

@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from trueval.collection import Collection
+from trueval.collection import Collection, Tell, place_beside, read_queries
+from trueval.errors import InputError, PolicyError
 from trueval.models.hosted.account import LEDGER, Account
+from trueval.retrieval.indexes.index import read_spec
 from trueval.retrieval.pipeline.config import (
     BOTH,
     HIGH,
@@ -20,7 +23,9 @@ from trueval.retrieval.pipeline.config import (
     STAGES,
     Settings,
     read_settings,
+    reusing,
     scored_in,
+    settings_of_tables,
 )
 from trueval.retrieval.pipeline.pipeline_result import PipelineResult, Stage
 from trueval.retrieval.pipeline.stage_resources import Begin, nobody, shared_work
@@ -34,10 +39,12 @@ class Pipeline:
     Attributes:
         settings: table → key → value, as config.py reads them.
         name: of the run that it gives.
+        source: its file; None where it has none.
     """
 
     settings: Settings
     name: str = "pipeline"
+    source: Path | None = None
 
     @classmethod
     def read(cls, path: Path) -> Pipeline:
@@ -46,7 +53,100 @@ class Pipeline:
         Raises:
             InputError: as in read_settings.
         """
-        return cls(read_settings(path), path.stem)
+        return cls(read_settings(path), path.stem, path)
+
+    @classmethod
+    def of(
+        cls,
+        given: Pipeline | Path | str | None = None,
+        *,
+        index: str | None = None,
+        model: str | None = None,
+        depth: int | None = None,
+    ) -> Pipeline:
+        """A pipeline, that of a file, or one of a single index.
+
+        Args:
+            given: a pipeline, or its file; None where an index is named.
+            index: spec, such as "bm25(language='fr')", or with a model "flat".
+            model: embedder of the index.
+            depth: documents of each query; None for the default.
+
+        Raises:
+            InputError: as in read_settings, or a spec is bad.
+            PolicyError: there is neither a pipeline nor an index, or what is named does not go together.
+
+        >>> Pipeline.of(index="bm25", depth=20).settings
+        {'sparse': {'index': 'bm25', 'depth': 20}}
+        """
+        if (given is None) == (index is None):
+            raise PolicyError("Name a pipeline or an index, and not both.")
+        if index is None:
+            if model is not None or depth is not None:
+                raise PolicyError("model and depth go with an index. Those of a pipeline stand in its file.")
+            return given if isinstance(given, Pipeline) else cls.read(Path(str(given)))
+        kind, chosen = read_spec(index)
+        if (kind.takes_of(chosen) == "texts") == (model is not None):
+            told = "searches words and takes no model" if model else "searches vectors: name the embedder too, as model"
+            raise PolicyError(f"{index} {told}.")
+        deep: dict[str, Any] = {} if depth is None else {"depth": depth}
+        if model is None:
+            tables: dict[str, Any] = {"sparse": {"index": index, **deep}}
+        else:
+            tables = {"embed": {"model": model}, "index": {"spec": index, **deep}}
+        return cls(settings_of_tables(tables, "--index"), index.partition("(")[0])
+
+    def but(self, *, scoring: str | None = None, reuse: str | None = None) -> Pipeline:
+        """The same with other choices for all of its stages; None leaves them as they are.
+
+        Args:
+            scoring: "high", in float32; "low", in the dtype of each model; "both"; or "stages".
+            reuse: which kept outputs of models are taken, "pass" or "text".
+
+        Raises:
+            PolicyError: there is no such way of scoring.
+        """
+        settings = reusing(self.settings, reuse)
+        if scoring is None:
+            return replace(self, settings=settings)
+        # What a file leaves out has no value here, which no file could write.
+        written = {
+            name: {key: value for key, value in values.items() if value is not None}
+            for name, values in settings.items()
+        }
+        try:
+            given = settings_of_tables({**written, "pipeline": {"scoring": scoring}}, "--scoring")
+        except InputError as error:
+            raise PolicyError(str(error)) from None
+        return replace(self, settings=given)
+
+    def read_collection(
+        self,
+        given: Collection | Path | str | None = None,
+        *,
+        queries: Path | str | None = None,
+        tell: Tell = None,
+    ) -> Collection:
+        """Read the collection that a call names, or else that of the file.
+
+        Args:
+            given: a collection, or its place; None for that of the file.
+            queries: file of the queries, instead of the collection's.
+            tell: as `Collection.read` takes it.
+
+        Raises:
+            InputError: as in Collection.read.
+            PolicyError: neither a call nor the file names a collection.
+        """
+        if isinstance(given, Collection):
+            return given if queries is None else replace(given, queries=read_queries(Path(queries)))
+        corpus = self.settings.get("corpus", {})
+        if given is None:
+            if not corpus or self.source is None:
+                raise PolicyError("Name a collection, or a pipeline whose file has a [corpus] with its path.")
+            given = place_beside(self.source, str(corpus["path"]))
+        asked = None if queries is None else str(queries)
+        return Collection.read(str(given), queries=asked, tell=tell, **({"fields": corpus["fields"]} if corpus else {}))
 
     def check(self, collection: Collection, *, cache: Path | None = None) -> None:
         """Refuse what cannot run, as `retrieve` does before its work; nothing is made.

@@ -66,6 +66,8 @@ def frontier(
     Raises:
         InputError: there is no sweep, or its files are damaged.
         PolicyError: an option is not what it must be, or a limit is of what the sweep does not know.
+
+    >>> frontier("results", max_latency_ms=200).to_dict()["points"]  # doctest: +SKIP
     """
     measured = read_sweep(directory)
     said = measured.result.get("limits") or {}

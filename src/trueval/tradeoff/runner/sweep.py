@@ -40,6 +40,8 @@ def sweep(
 
     Returns:
         What was found; systems that failed are in it with their reasons.
+
+    >>> sweep("sweep.toml", out=Path("results")).to_dict()["configurations"]  # doctest: +SKIP
     """
     from trueval.tradeoff.runner.sweep_runner import (
         gather,  # late: models and indexes take as long as the start of a command

@@ -26,8 +26,9 @@ from trueval.probes.ablations import BASE
 from trueval.probes.authors import sample_people
 from trueval.probes.margin_summary import summarise
 from trueval.probes.model_scorers import CosineScorer, ModelOutputs, part_of
-from trueval.probes.names import NamesDesign, design_names, probe_names
-from trueval.probes.noise import CLEAN, NONE, NoiseCondition, NoiseProbe, NoiseSettings, asked_texts, probe_noise
+from trueval.probes.names import NamesDesign, design_names, probe_scorer
+from trueval.probes.noise import NoiseProbe, asked_texts, probe_pipelines
+from trueval.probes.noise_settings import CLEAN, NONE, NoiseCondition, NoiseSettings
 from trueval.probes.query_noise import KNOWN
 from trueval.probes.scorer import Bm25Scorer, Hybrid, PairScorer
 from trueval.probes.uncached_items import UncachedItems, lacking, texts_of_names
@@ -131,7 +132,7 @@ class SweepProbes:
     def _margins(self, system: System) -> Probed:
         """Margins of the scorer of a system, as means over bundles."""
         measuring = self.plan.measuring
-        found = probe_names(self._scorer(system), self._design())
+        found = probe_scorer(self._scorer(system), self._design())
         told = summarise([found], level=measuring.level, resamples=measuring.resamples, seed=measuring.seed).to_dict()
         (scorer,) = told["scorers"]
         conditions = {each["name"]: each for each in scorer["conditions"]}
@@ -177,7 +178,7 @@ class SweepProbes:
     def _moved(self, system: System) -> Probed:
         """What chatter does to the queries of the sweep, as means over them."""
         begin: Begin = lambda stage: self.begin(f"{system.name}, noise: {stage}")  # noqa: E731  a name for each stage
-        (found,) = probe_noise(
+        (found,) = probe_pipelines(
             [Pipeline(_retrieving(system), system.name)],
             self._collection(system),
             self._noise_design(),

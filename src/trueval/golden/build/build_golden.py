@@ -1,0 +1,63 @@
+"""A golden set in one call, from the file of its plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trueval.golden.build.golden_plan import GoldenPlan
+    from trueval.golden.build.golden_set import GoldenSet
+    from trueval.golden.judge.judge import Judge
+    from trueval.retrieval.pipeline.stage_resources import Begin
+
+
+def build_golden(
+    plan: GoldenPlan | Path | str,
+    out: Path | str,
+    *,
+    until: str | None = None,
+    reuse: str | None = None,
+    ledger: Path | None = None,
+    cache: Path | None = None,
+    max_cost: float | None = None,
+    judge: Judge | None = None,
+    begin: Begin | None = None,
+) -> GoldenSet:
+    """Build a golden set: pools of passages, graded and ordered by a judge; or go on where that was interrupted.
+
+    Args:
+        plan: its TOML file, or a GoldenPlan.
+        out: folder of the golden set, made if absent.
+        until: the last stage that is made: "rewrite", "pool", "grade", "prune" or "refine"; all by default.
+        reuse: which kept outputs of models are taken, "pass" or "text"; None: as the plan says.
+        ledger: file of the judge's answers, where several golden sets share one; one in the folder by default.
+        cache: keeps embeddings and indexes; None keeps nothing.
+        max_cost: what may be spent in all, earlier runs of the same folder included; that of the plan by default.
+        judge: instead of the one of the plan.
+        begin: called with the name of each stage; what it returns is called as the stage goes on.
+
+    Returns:
+        The golden set; its files are in the folder.
+
+    Raises:
+        InputError: an input is bad, a service refuses, or the money is spent; what is done is kept.
+        PolicyError: there is no such stage.
+
+    >>> build_golden("golden.toml", "golden", max_cost=5).to_dict()  # doctest: +SKIP
+    """
+    # Late: models and indexes take as long as the start of a command.
+    from trueval.golden.build.build import build
+    from trueval.golden.build.golden_plan import GoldenPlan
+
+    chosen = plan if isinstance(plan, GoldenPlan) else GoldenPlan.read(Path(plan))
+    return build(
+        chosen.reusing(reuse),
+        Path(out),
+        until=until,
+        ledger=ledger,
+        cache=cache,
+        max_cost=max_cost,
+        judge=judge,
+        begin=begin,
+    )

@@ -1,0 +1,29 @@
+"""The choices of a policy as keywords of a call: its attributes, of which those that are given win."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+
+class PolicyChoices(TypedDict, total=False):
+    """Single attributes of Policy, and a convention to begin from; None is no choice."""
+
+    convention: str | None
+    tie_order: str | None
+    tie_precision: str | float | None
+    rel: float | None
+    base: str | None
+    empty: str | None
+    missing: str | None
+    depth: int | None
+    judged_only: bool | None
+    seed: int | None
+    gain: str | None
+    norm: str | None
+    short: str | None
+    rounding: str | None
+    unopposed: str | None
+    labels: str | None
+    float_grades: str | None
+    nonpositive: str | None
+    skip_first: bool | None

@@ -1,0 +1,102 @@
+"""The audit of low precision in one call: of models, which run now, or of stored logits."""
+
+from __future__ import annotations
+
+from collections.abc import Collection as Ids
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trueval.errors import PolicyError
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from trueval.collection import Collection
+    from trueval.measures.grammar import Measures
+    from trueval.policy.policy import Policy
+    from trueval.policy.policy_choices import PolicyChoices
+    from trueval.precision.audit_result import Audit
+    from trueval.precision.model_passes import Begin
+    from trueval.run import Run
+
+
+def audit_precision(
+    collection: Collection | Path | str,
+    models: Sequence[str] | str = (),
+    measures: Measures | None = None,
+    dtypes: Sequence[str] | None = None,
+    *,
+    logits: Path | str | None = None,
+    scoring: Sequence[str] = ("model", "float32"),
+    index_dtypes: Sequence[str] = ("model",),
+    candidates: str | Run | None = None,
+    exclude: Ids[str] | Path = (),
+    limit: int | None = None,
+    grades: Mapping[float, float] | None = None,
+    folder: Path | None = None,
+    begin: Begin | None = None,
+    batch_size: int = 32,
+    max_length: int | None = None,
+    device: str | None = None,
+    policy: Policy | None = None,
+    **choices: Unpack[PolicyChoices],
+) -> Audit:
+    """Audit models in low precision: what ties in each format do to each measure, and what float32 scoring repairs.
+
+    Args:
+        collection: a Collection with judgments, or its place.
+        models: recipes, folders or hub ids; or instead of them:
+        measures: as in `evaluate`.
+        dtypes: formats that models run in; bfloat16 and float32 if None, of logits all that the file holds.
+        logits: an .npz file with query, doc and an array for each dtype.
+        scoring: formats of the scores; "model" is the model's own.
+        index_dtypes: formats that embeddings of documents are stored in.
+        candidates: what is scored: "judged", "corpus" or a Run; None: the collection's lists, else "judged".
+        exclude: ids of queries to leave out, or a file of them.
+        limit: how many of the other judged queries are looked at; all if None.
+        grades: what grades of the judgments become.
+        folder: keeps outputs of models, where an interrupted call goes on.
+        begin: called with each pass's name; what it returns is called as the pass goes on.
+        batch_size: texts in one forward pass; halved when memory runs out.
+        max_length: tokens kept, instead of the recipe's.
+        device: as torch calls it; an accelerator, else the processor, if None.
+        policy: as in `evaluate`, and so are the choices.
+
+    Raises:
+        InputError: a file, a model or an output is bad.
+        PolicyError: a format or choice is unknown, or there are neither models nor logits, or both.
+
+    >>> audit_precision("collection", "bge-reranker-v2-m3", "nDCG@10").to_dict()  # doctest: +SKIP
+    """
+    # Late: the library of audits takes as long as the start of a command.
+    from dataclasses import replace
+
+    from trueval.collection import Collection
+    from trueval.precision.audit import DTYPES, audit_models, audit_stored
+    from trueval.precision.logits import read_logits
+    from trueval.precision.model_passes import narrowed, read_ids
+
+    named = [models] if isinstance(models, str) else list(models)
+    if bool(named) == (logits is not None):
+        raise PolicyError("Name a model at least, or logits, and not both.")
+    found = collection if isinstance(collection, Collection) else Collection.read(str(collection))
+    if grades is not None:
+        found = replace(found, judgments=found.graded.map_grades(grades))
+    left_out = read_ids(exclude, found) if isinstance(exclude, Path) else exclude
+    file = None if logits is None else Path(logits)
+    among = None if file is None else frozenset(read_logits(file).query_ids)
+    found = narrowed(found, exclude=left_out, among=among, limit=limit)
+    if file is not None:
+        return audit_stored(found, file, measures, dtypes, scoring=scoring, grades=grades, policy=policy, **choices)
+    passes = {
+        "candidates": candidates,
+        "scoring": scoring,
+        "index_dtypes": index_dtypes,
+        "folder": folder,
+        "begin": begin,
+        "batch_size": batch_size,
+        "max_length": max_length,
+        "device": device,
+    }
+    return audit_models(found, named, measures, dtypes or DTYPES, passes=passes, policy=policy, **choices)

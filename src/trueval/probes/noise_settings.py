@@ -1,0 +1,94 @@
+"""What is asked of the probe of noise: levels, templates and denoising, and the conditions that these make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from trueval.errors import InputError, nearest
+from trueval.probes.query_noise import BANKS, LEVELS
+
+NONE: Final = "none"
+RULES: Final = "rules"
+JUDGE: Final = "judge"
+WAYS: Final = (NONE, RULES, JUDGE)
+QUERIES: Final = 100
+
+
+class NoiseCondition(NamedTuple):
+    """How queries are written.
+
+    Attributes:
+        level: of noise, 0 to 4.
+        templates: bank of the chatter; "" at level 0, which has none.
+        denoised: "none", "rules" or "judge".
+        normalised: whether what looks the same is written one way at the end.
+    """
+
+    level: int
+    templates: str
+    denoised: str
+    normalised: bool
+
+    @property
+    def told(self) -> str:
+        """The condition in words.
+
+        >>> NoiseCondition(3, "known", RULES, True).told
+        'level 3, known templates, denoised by rules, normalised'
+        """
+        words = [f"level {self.level}"] if self.level else ["clean"]
+        words += [f"{self.templates} templates"] if self.templates else []
+        words += {RULES: ["denoised by rules"], JUDGE: ["rewritten by a judge"]}.get(self.denoised, [])
+        return ", ".join([*words, *(["normalised"] if self.normalised else [])])
+
+
+CLEAN: Final = NoiseCondition(0, "", NONE, False)
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseSettings:
+    """What is asked of a probe.
+
+    Attributes:
+        language: of the chatter, "en" or "fr".
+        levels: of noise.
+        templates: banks of the chatter.
+        denoised: ways of denoising, "none" among them or not.
+        normalised: whether the guard is off, on, or both are tried.
+        queries: how many are drawn.
+        seed: of everything random.
+    """
+
+    language: str
+    levels: tuple[int, ...] = tuple(range(len(LEVELS)))
+    templates: tuple[str, ...] = BANKS
+    denoised: tuple[str, ...] = (NONE, RULES)
+    normalised: tuple[bool, ...] = (False, True)
+    queries: int = QUERIES
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, chosen in (("levels", self.levels), ("templates", self.templates), ("denoise", self.denoised)):
+            if not chosen:
+                raise InputError(f"{name} must name one at least, or there is nothing to compare with. Got none.")
+        for way in self.denoised:
+            if way not in WAYS:
+                raise InputError(f"denoise must be of {', '.join(WAYS)}. Got {way!r}.{nearest(way, WAYS)}")
+        for level in self.levels:
+            if level not in range(len(LEVELS)):
+                raise InputError(f"levels must be from 0 to {len(LEVELS) - 1}. Got {level!r}.")
+        if self.queries < 2:
+            raise InputError(f"queries must be at least 2. Got {self.queries!r}.")
+
+    def conditions(self) -> Iterator[NoiseCondition]:
+        """Every way to write a query, the clean one first."""
+        yield CLEAN
+        for level in self.levels:
+            for bank in self.templates if level else ("",):
+                for way in self.denoised:
+                    for guarded in self.normalised:
+                        found = NoiseCondition(level, bank, way, guarded)
+                        if found != CLEAN:
+                            yield found

@@ -1,0 +1,221 @@
+"""Probes in one call each: of names, of noise, and whether what probes say of queries predicts what these lose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from trueval.collection import Collection
+    from trueval.files.source.source_bytes import Source
+    from trueval.measures.grammar import Measures
+    from trueval.policy.policy import Policy
+    from trueval.policy.policy_choices import PolicyChoices
+    from trueval.probes.margin_summary import NamesResult
+    from trueval.probes.noise_settings import NoiseSettings
+    from trueval.probes.noise_summary import NoiseResult
+    from trueval.probes.prediction import Prediction
+    from trueval.probes.scorer_request import ScorerRequest
+    from trueval.retrieval.pipeline.pipeline import Pipeline
+    from trueval.retrieval.pipeline.stage_resources import Begin
+
+# The library of probes is imported in the functions: it takes as long as the start of a command.
+
+
+def probe_names(
+    scorers: ScorerRequest | Sequence[str] | str,
+    *,
+    table: Source | None = None,
+    languages: Sequence[str] = ("en",),
+    queries: int = 100,
+    runs: int = 15,
+    seed: int = 0,
+    ablations: Sequence[str] | None = None,
+    cache: Path | None = None,
+    level: float = 0.95,
+    resamples: int = 10_000,
+    threads: int | None = None,
+    max_cost: float | None = None,
+    begin: Begin | None = None,
+) -> NamesResult:
+    """Test whether scorers keep a proper name apart from an impostor's.
+
+    Args:
+        scorers: names of embedders, or a ScorerRequest, which names BM25, hybrids and rerankers too.
+        table: authors, titles and topics, as `trueval probe names` takes them; None for our sample.
+        languages: of the texts around the names, "en" or "fr".
+        queries: how many rows are asked for.
+        runs: how often, each time with other impostors, another work and other templates.
+        seed: of everything random.
+        ablations: names of changes; None for all.
+        cache: keeps what models gave; None keeps nothing.
+        level: of intervals.
+        resamples: of intervals.
+        threads: that share the work of intervals; one for each processor if None.
+        max_cost: what hosted models may cost in all, in the currency of their prices; None for no limit.
+        begin: from the name of a model to the function that is told of its progress.
+
+    Raises:
+        PolicyError: nobody takes part, or a choice is not known.
+        InputError: a table or a model cannot be read.
+
+    >>> probe_names("all-MiniLM-L6-v2", languages=["en", "fr"]).to_dict()  # doctest: +SKIP
+    """
+    from trueval.models.hosted.account import LEDGER, Account
+    from trueval.probes.margin_summary import summarise
+    from trueval.probes.names import probe_scorer
+    from trueval.probes.names_probe import designs_of
+    from trueval.probes.scorer_request import ScorerRequest
+    from trueval.probes.scorers import ProbeScorers
+
+    named = (scorers,) if isinstance(scorers, str) else scorers
+    asked = named if isinstance(named, ScorerRequest) else ScorerRequest(tuple(named))
+    designs = designs_of(table, languages, queries=queries, runs=runs, seed=seed, ablations=ablations)
+    account = Account(max_cost, None if cache is None else cache / LEDGER)
+    entrants = ProbeScorers(asked, folder=None if cache is None else cache / "outputs", begin=begin, account=account)
+    probes = [probe_scorer(scorer, each) for each in designs for scorer in entrants.scorers(each.language)]
+    return summarise(probes, level=level, resamples=resamples, seed=seed, threads=threads)
+
+
+def probe_noise(
+    collection: Collection | Path | str,
+    pipelines: Iterable[Pipeline | Path | str] = (),
+    *,
+    models: Sequence[str] = (),
+    index: str = "flat",
+    bm25: bool = False,
+    hybrid: bool = False,
+    design: NoiseSettings | None = None,
+    judge: str | None = None,
+    measures: Measures | None = None,
+    cache: Path | None = None,
+    max_cost: float | None = None,
+    begin: Begin | None = None,
+    policy: Policy | None = None,
+    **choices: Unpack[PolicyChoices],
+) -> NoiseResult:
+    """Measure what chatter around the queries of a collection does to what is found for them.
+
+    Args:
+        collection: a Collection with judgments, or its place.
+        pipelines: that search, and files of such.
+        models: embedders that search too, each by:
+        index: of their vectors.
+        bm25: whether BM25 searches too, in the language of the chatter.
+        hybrid: whether each model fused with BM25 does.
+        design: language, levels, templates and denoising; in English, all of them but a judge's if None.
+        judge: a model that rewrites queries, or a TOML file with a table [judge], where the design has "judge".
+        measures: of the results; nDCG@10 and R@10, with more of a golden set, if None.
+        cache: keeps what was made and paid for; None keeps nothing.
+        max_cost: what the judge and hosted models may cost together; None for no limit.
+        begin: called with the name of each stage; what it returns is called as the stage goes on.
+        policy: as in `evaluate`, and so are the choices.
+
+    Raises:
+        InputError: there are no judgments, "judge" has no judge, or an input is bad.
+        PolicyError: nothing searches, two systems have one name, or a choice is unknown.
+
+    >>> probe_noise("corpus", models=["all-MiniLM-L6-v2"], bm25=True).to_dict()  # doctest: +SKIP
+    """
+    from trueval.collection import Collection
+    from trueval.probes.noise import probe_pipelines
+    from trueval.probes.noise_settings import NoiseSettings
+    from trueval.probes.noise_summary import summarized
+    from trueval.probes.probe_systems import named_once, systems
+    from trueval.probes.rewriter import opened_rewriter
+    from trueval.retrieval.pipeline.pipeline import Pipeline
+    from trueval.retrieval.pipeline.stage_resources import nobody
+
+    chosen = design or NoiseSettings("en", seed=choices.get("seed") or 0)
+    made = systems(models, index, language=chosen.language, bm25=bm25, hybrid=hybrid)
+    searching = named_once([*map(Pipeline.of, pipelines), *made])
+    texts = collection if isinstance(collection, Collection) else Collection.read(str(collection))
+    begin = begin or nobody
+    with opened_rewriter(judge, texts, cache, max_cost, begin("rewriting")) as rewriter:
+        probes = probe_pipelines(
+            searching,
+            texts,
+            chosen,
+            measures=measures,
+            rewriter=rewriter.rewrite if judge else None,
+            cache=cache,
+            begin=begin,
+            max_cost=max_cost,
+            account=None if judge is None or max_cost is None else rewriter.account,
+            policy=policy,
+            **choices,
+        )
+    return summarized(probes, texts)
+
+
+def probe_join(
+    collection: Collection | Path | str,
+    pipelines: Iterable[Pipeline | Path | str] = (),
+    *,
+    models: Sequence[str] = (),
+    bm25: bool = False,
+    hybrid: bool = False,
+    depth: int = 100,
+    conditions: Sequence[str] | None = None,
+    table: Source | None = None,
+    language: str = "en",
+    measures: Measures | None = None,
+    queries: int | None = None,
+    k: int = 10,
+    seed: int = 0,
+    cache: Path | None = None,
+    max_cost: float | None = None,
+    begin: Begin | None = None,
+) -> Prediction:
+    """Tell whether probes predict: whether those queries lose most whose vectors or results a change moves most.
+
+    Args:
+        collection: a Collection with judgments, or its place.
+        pipelines: that search, and files of such.
+        models: embedders that search too, exactly.
+        bm25: whether BM25 searches too.
+        hybrid: whether each model fused with BM25 does.
+        depth: documents of each list of models and BM25.
+        conditions: changes of queries, such as "noise-4"; None for all.
+        table: authors, as in probe_names: then queries that name one, and what becomes of the name.
+        language: of the chatter and of BM25, "en" or "fr".
+        measures: that may lose; R@10, and of a golden set those of `evaluate`, but for Harm, if None.
+        queries: so many judged queries are drawn; all if None.
+        k: first documents of the overlap.
+        seed: of everything random.
+        cache: keeps embeddings, indexes and candidates; None keeps nothing.
+        max_cost: what hosted models may cost in all; None for no limit.
+        begin: called with the name of each piece of work; what it returns is called as the work goes on.
+
+    Raises:
+        InputError: there are no judgments, or an input is bad.
+        PolicyError: nothing searches, or a change is unknown.
+
+    >>> probe_join("corpus", bm25=True, conditions=["noise-4"]).to_dict()  # doctest: +SKIP
+    """
+    from trueval.collection import Collection
+    from trueval.probes.authors import read_people
+    from trueval.probes.conditions import find_conditions
+    from trueval.probes.mentions import Mentions
+    from trueval.probes.prediction import PredictionChoices
+    from trueval.probes.probe_retrieval_correlation import join_probes
+    from trueval.probes.probe_systems import searched_settings
+
+    mentions = None if table is None else Mentions(read_people(table))
+    changes = find_conditions(conditions, language, seed=seed, mentions=mentions)
+    return join_probes(
+        collection if isinstance(collection, Collection) else Collection.read(str(collection)),
+        searched_settings(pipelines, models, language=language, bm25=bm25, hybrid=hybrid, depth=depth),
+        changes,
+        measures,
+        mentions=mentions,
+        queries=queries,
+        k=k,
+        choices=PredictionChoices(seed=seed),
+        cache=cache,
+        begin=begin,
+        max_cost=max_cost,
+    )

@@ -1,0 +1,82 @@
+"""Who takes part in a probe of names, by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from trueval.errors import PolicyError
+from trueval.models.hosted.services import is_hosted
+
+
+class EmbedderRequest(NamedTuple):
+    """An embedder as it is asked for.
+
+    Attributes:
+        model: its name.
+        dimension: numbers to keep; None for all.
+    """
+
+    model: str
+    dimension: int | None
+
+    @classmethod
+    def of(cls, text: str) -> EmbedderRequest:
+        """Read NAME or NAME@DIMENSION.
+
+        >>> EmbedderRequest.of("all-MiniLM-L6-v2@256"), EmbedderRequest.of("org/model@main")
+        (EmbedderRequest(model='all-MiniLM-L6-v2', dimension=256), EmbedderRequest(model='org/model@main',
+        dimension=None))
+        """
+        model, _, dimension = text.rpartition("@")
+        return cls(model, int(dimension)) if model and dimension.isdecimal() and int(dimension) else cls(text, None)
+
+
+@dataclass(frozen=True)
+class ScorerRequest:
+    """What a probe is asked for.
+
+    Attributes:
+        models: embedders, as NAME or NAME@DIMENSION.
+        rerankers: names of rerankers.
+        bm25: whether BM25 takes part.
+        hybrid: whether each embedder fused with BM25 does.
+        maxsim: whether MaxSim of each embedder's token vectors does.
+        dtype: that models run in.
+        scoring: format of scores, "model" for the model's own.
+        stored: format that vectors of candidates are kept in, "model" for the model's own.
+        loading: further options of `load_model`, of models that run here.
+        hosted: settings of hosted models, as `load_hosted` takes them.
+    """
+
+    models: tuple[str, ...] = ()
+    rerankers: tuple[str, ...] = ()
+    bm25: bool = False
+    hybrid: bool = False
+    maxsim: bool = False
+    dtype: str = "float32"
+    scoring: str = "float32"
+    stored: str = "model"
+    loading: Mapping[str, object] = field(default_factory=dict)
+    hosted: Mapping[str, object] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """Refuse what cannot be, before any work.
+
+        Raises:
+            PolicyError: nobody takes part, somebody does twice, or something needs an embedder and there is none.
+        """
+        if not (self.models or self.rerankers or self.bm25):
+            raise PolicyError("A probe needs a scorer. Name a model, a reranker, or BM25.")
+        if (self.hybrid or self.maxsim) and not self.models:
+            raise PolicyError(f"{'hybrid' if self.hybrid else 'maxsim'} needs an embedder. Name a model beside it.")
+        for named in (
+            [*map(EmbedderRequest.of, self.models)],
+            [EmbedderRequest(each, None) for each in self.rerankers],
+        ):
+            if twice := [each.model for each in named if named.count(each) > 1]:
+                raise PolicyError(f"{twice[0]} is named twice. Name it once, or an embedder with another @DIM.")
+        for model in self.models if self.maxsim else ():
+            if is_hosted(model):
+                raise PolicyError(f"maxsim needs the token vectors of {model}, which no service gives.")

@@ -1,0 +1,64 @@
+"""Retrieval in one call: a run made from a corpus, by a pipeline or one index."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trueval.errors import PolicyError
+
+if TYPE_CHECKING:
+    from trueval.collection import Collection
+    from trueval.retrieval.pipeline.pipeline import Pipeline
+    from trueval.retrieval.pipeline.pipeline_result import PipelineResult
+    from trueval.retrieval.pipeline.stage_resources import Begin
+
+
+def retrieve(
+    collection: Collection | Path | str | None = None,
+    *,
+    pipeline: Pipeline | Path | str | None = None,
+    index: str | None = None,
+    model: str | None = None,
+    depth: int | None = None,
+    scoring: str | None = None,
+    queries: Path | str | None = None,
+    rel: float | None = None,
+    cache: Path | None = None,
+    max_cost: float | None = None,
+    begin: Begin | None = None,
+) -> PipelineResult:
+    """Make a run from a corpus: embed, search, fuse, rerank, and say what ties at each stage.
+
+    Args:
+        collection: a Collection or its place, as `Collection.read` takes it; None for that of the pipeline's file.
+        pipeline: its TOML file, or a Pipeline; or instead of it:
+        index: of one search, such as "bm25(language='fr')", or with a model "flat".
+        model: embedder of the index.
+        depth: documents of each query; 100 if None.
+        scoring: how all stages score, "high", "low" or "both"; None: as the pipeline says.
+        queries: file of the queries, instead of the collection's.
+        rel: grade from which a document is relevant; 1, and of a golden set 4, if None.
+        cache: keeps what is made, and is looked into first; None keeps nothing.
+        max_cost: what hosted models may cost in all; None for no limit.
+        begin: called with the name of each stage; what it returns is called as the stage goes on.
+
+    Returns:
+        The run and its stages; with judgments also what the candidates of each stage are worth.
+
+    Raises:
+        InputError: a text, a model or an output is bad.
+        PolicyError: what is named does not go together.
+
+    >>> retrieve("corpus", index="bm25(language='fr')").run.write("bm25.trec")  # doctest: +SKIP
+    """
+    from trueval.retrieval.pipeline.pipeline import Pipeline  # late: indexes take as long as the start of a command
+
+    chosen = Pipeline.of(pipeline, index=index, model=model, depth=depth).but(scoring=scoring)
+    texts = chosen.read_collection(collection, queries=queries)
+    if rel is not None and texts.judgments is None:
+        raise PolicyError(f"rel needs judgments. {texts.source} has none.")
+    found = chosen.retrieve(texts, cache=cache, begin=begin, max_cost=max_cost)
+    if texts.judgments is None or not texts.judgments.frame.height:
+        return found
+    return found.judged(texts.judgments, rel)
