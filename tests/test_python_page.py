@@ -14,7 +14,11 @@ from typing import Any
 import pytest
 
 import trueval
+from trueval.comparison.choices import ComparisonChoices
+from trueval.comparison.compare_choices import CompareChoices
 from trueval.measures import measure as measures
+from trueval.policy.policy import Policy
+from trueval.policy.policy_choices import PolicyChoices
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
@@ -27,6 +31,7 @@ TASKS = {
     if (tools := re.findall(r"^(\w+)\n\n```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE))
 }
 FUNCTIONS = [name for name in trueval.__all__ if inspect.isfunction(getattr(trueval, name))]
+KNOWN = {"convention", *Policy.__dataclass_fields__, *ComparisonChoices.__dataclass_fields__} - {"exceptions"}
 SCREEN = 40
 WIDTH = 100
 
@@ -123,6 +128,26 @@ def test_help_fits_a_screen(name: str) -> None:
     text = pydoc.render_doc(screens()[name], renderer=pydoc.plaintext)
     wrapped = sum(max(1, -(-len(line) // WIDTH)) for line in text.splitlines())
     assert wrapped <= SCREEN
+
+
+# Of JSON and pandas, which have no types of their own.
+UNTYPED = ("to_dict", "from_dict", "to_pandas", "Policy.but")
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, each in screens().items() if callable(each) and not name.endswith(UNTYPED)]
+)
+def test_signatures_say_what_they_take_and_give(name: str) -> None:
+    """Choices are named one by one, so that a type checker finds a word that is none of them."""
+    assert not re.search(r"\bAny\b", str(inspect.signature(screens()[name])))
+
+
+@pytest.mark.parametrize(
+    ("keywords", "given"),
+    [(PolicyChoices, {"convention", *Policy.__dataclass_fields__} - {"exceptions"}), (CompareChoices, KNOWN)],
+)
+def test_choices_by_name_are_those_of_policies_and_comparisons(keywords: Any, given: set[str]) -> None:
+    assert set(keywords.__annotations__) == given
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

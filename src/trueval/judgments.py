@@ -63,7 +63,7 @@ class Judgments:
     rubric: bool = False
 
     @classmethod
-    def of(cls, given: Any, *, facets: bool = False) -> Judgments:
+    def of(cls, given: object, *, facets: bool = False) -> Judgments:
         """Take whatever holds judgments, as `evaluate` and `compare` do.
 
         Args:
@@ -103,7 +103,7 @@ class Judgments:
         return dataclasses.replace(found, rubric=on_rubric(source))
 
     @classmethod
-    def from_dict(cls, grades: Any) -> Judgments:
+    def from_dict(cls, grades: object) -> Judgments:
         """Take {query: {document: grade}} (pytrec_eval), {query: relevant documents}, or an object that holds one.
 
         Raises:
@@ -112,7 +112,7 @@ class Judgments:
         return cls._from_table(read_dict(grades, "judgments"))
 
     @classmethod
-    def from_frame(cls, frame: Any, *, facets: bool = False) -> Judgments:
+    def from_frame(cls, frame: object, *, facets: bool = False) -> Judgments:
         """Take a frame of polars, pandas, pyarrow, or anything with the Arrow C stream.
 
         Raises:
@@ -121,7 +121,9 @@ class Judgments:
         return cls._from_table(read_frame(frame, "judgments", facets))
 
     @classmethod
-    def from_arrays(cls, grades: Any, doc_ids: Any = None, query_ids: Any = None, *, mask: Any = None) -> Judgments:
+    def from_arrays(
+        cls, grades: object, doc_ids: object = None, query_ids: object = None, *, mask: object = None
+    ) -> Judgments:
         """Take one list of grades for each query: a matrix, a tensor, or ragged lists; NaN means unjudged.
 
         Args:
@@ -205,7 +207,7 @@ class Judgments:
         return dataclasses.replace(self, frame=self.frame.with_columns(grade=mapped), rubric=False)
 
 
-def judgments_file(source: Source) -> Source:
+def judgments_file(source: Any) -> Any:
     """The file of judgments where a folder is named; anything else as it is.
 
     Args:

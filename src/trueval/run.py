@@ -64,7 +64,7 @@ class Run:
     empty: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, given: Any, *, name: str | None = None) -> Run:
+    def of(cls, given: object, *, name: str | None = None) -> Run:
         """Take whatever holds a run, as `evaluate` and `compare` do.
 
         Args:
@@ -101,7 +101,7 @@ class Run:
         return cls._from_table(table, name or own or UNNAMED)
 
     @classmethod
-    def of_several(cls, given: Any) -> list[Run]:
+    def of_several(cls, given: object) -> list[Run]:
         """Take several runs, told apart by name: a list of what `of` takes, or a dict of them by name.
 
         Files are called by their names without suffixes, or by their paths where these are equal; what has no name of
@@ -149,7 +149,7 @@ class Run:
         return cls._from_table(table, name or stem)
 
     @classmethod
-    def from_dict(cls, scores: Any, *, name: str = UNNAMED) -> Run:
+    def from_dict(cls, scores: object, *, name: str = UNNAMED) -> Run:
         """Take {query: {document: score}} (pytrec_eval), {query: hits} (sentence-transformers), or an object of ranx.
 
         Hits may be pairs (document, score), dicts with corpus_id and score, or ids alone, best first.
@@ -160,7 +160,7 @@ class Run:
         return cls._from_table(read_dict(scores, "run"), name)
 
     @classmethod
-    def from_frame(cls, frame: Any, *, name: str = UNNAMED) -> Run:
+    def from_frame(cls, frame: object, *, name: str = UNNAMED) -> Run:
         """Take a frame of polars, pandas, pyarrow, or anything with the Arrow C stream.
 
         Raises:
@@ -170,7 +170,13 @@ class Run:
 
     @classmethod
     def from_arrays(
-        cls, scores: Any, doc_ids: Any = None, query_ids: Any = None, *, mask: Any = None, name: str = UNNAMED
+        cls,
+        scores: object,
+        doc_ids: object = None,
+        query_ids: object = None,
+        *,
+        mask: object = None,
+        name: str = UNNAMED,
     ) -> Run:
         """Take one list of scores for each query: a matrix, a tensor, or ragged lists.
 

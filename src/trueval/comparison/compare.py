@@ -31,6 +31,9 @@ from trueval.run import Run
 from trueval.standings.standings import Floats, Ints
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
+    from trueval.comparison.compare_choices import CompareChoices
     from trueval.files import Source
     from trueval.policy.policy import Policy
 
@@ -42,15 +45,15 @@ P_VALUES = ("randomization", "t", "wilcoxon", "maxt", "holm", "benjamini_hochber
 
 
 def compare(
-    runs: Any,
-    judgments: Any,
+    runs: object,
+    judgments: object,
     measures: Measures | None = None,
     *,
     baseline: str | None = None,
     policy: Policy | None = None,
     clusters: Clusters | Mapping[str, str] | Source | None = None,
     threads: int | None = None,
-    **choices: Any,
+    **choices: Unpack[CompareChoices],
 ) -> Comparison:
     """Compare every pair of some runs, or each with a baseline; differences are of the first less the second.
 
@@ -78,8 +81,9 @@ def compare(
     (0.5, 0.0, 1.0, 0.875)
     """
     runs, judgments = Run.of_several(runs), Judgments.of(judgments)
-    of_comparison = {name: value for name, value in choices.items() if name in ComparisonChoices.__dataclass_fields__}
-    of_policy = {name: value for name, value in choices.items() if name not in of_comparison or name == "seed"}
+    known = ComparisonChoices.__dataclass_fields__
+    of_comparison: dict[str, Any] = {name: value for name, value in choices.items() if name in known}
+    of_policy: dict[str, Any] = {name: value for name, value in choices.items() if name not in known or name == "seed"}
     parsed, chosen = fill_defaults(judgments, measures, policy, of_policy)
     scores = [evaluate(run, judgments, parsed, policy=chosen) for run in runs]
     orders = [TieOrders(run, judgments, chosen, stream) for stream, run in enumerate(runs)]

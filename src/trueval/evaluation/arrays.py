@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trueval.evaluation.evaluate import Measures, score
 from trueval.evaluation.notes import passed_by_all
@@ -15,19 +15,24 @@ from trueval.policy.conventions import choose
 from trueval.policy.policy import Policy
 from trueval.standings.counting import ScoreArrays, counter
 
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from trueval.policy.policy_choices import PolicyChoices
+
 # Values that equal others of their type only if they choose the same.
 PLAIN = (str, int, float, type(None))
 
 
 def evaluate_arrays(
-    score_lists: Any,
-    grade_lists: Any,
+    score_lists: object,
+    grade_lists: object,
     measures: Measures,
     *,
-    mask: Any = None,
+    mask: object = None,
     name: str = "arrays",
     policy: Policy | None = None,
-    **choices: Any,
+    **choices: Unpack[PolicyChoices],
 ) -> Scores:
     """Evaluate lists of scores and grades of the same documents; no ids needed.
 

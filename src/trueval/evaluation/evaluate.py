@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,11 +23,21 @@ from trueval.policy.conventions import Policy
 from trueval.standings.counting import counter
 from trueval.standings.standings import Bools, Floats, Standings
 
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from trueval.policy.policy_choices import PolicyChoices
+
 __all__ = ["Measures", "evaluate", "measured", "score"]
 
 
 def evaluate(
-    run: Any, judgments: Any, measures: Measures | None = None, *, policy: Policy | None = None, **choices: Any
+    run: object,
+    judgments: object,
+    measures: Measures | None = None,
+    *,
+    policy: Policy | None = None,
+    **choices: Unpack[PolicyChoices],
 ) -> Scores:
     """Evaluate a run exactly under ties.
 

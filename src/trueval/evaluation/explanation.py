@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,11 @@ from trueval.policy.policy import OPTIONS, Policy
 from trueval.report.result import ReprByKind
 from trueval.run import Run
 from trueval.standings.standings import Floats
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from trueval.policy.policy_choices import PolicyChoices
 
 KIND = "explain"
 # 1: the first. 2: every file names its kind.
@@ -180,14 +185,14 @@ class Outcome(NamedTuple):
 
 
 def explain(
-    run: Any,
-    judgments: Any,
+    run: object,
+    judgments: object,
     measure: str | Measure | OtherMeasure,
     *,
     policy: Policy | None = None,
     conventions: Iterable[str] | None = None,
     examples: int = 5,
-    **choices: Any,
+    **choices: Unpack[PolicyChoices],
 ) -> Explanation:
     """Find why other tools report other numbers.
 

@@ -7,10 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trueval.errors import PolicyError, nearest
 from trueval.policy.policy import OURS, Exceptional, Policy
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from trueval.policy.policy_choices import PolicyChoices
 
 __all__ = ["CONVENTIONS", "OURS", "TOOLS", "Policy", "Tool", "choose", "convention"]
 
@@ -144,7 +149,7 @@ TOOLS: Final[Mapping[str, Tool]] = MappingProxyType(
 CONVENTIONS: Final[Mapping[str, Policy]] = MappingProxyType({name: tool.policy for name, tool in TOOLS.items()})
 
 
-def convention(name: str | Policy | None = None, **choices: Any) -> Policy:
+def convention(name: str | Policy | None = None, **choices: Unpack[PolicyChoices]) -> Policy:
     """Our policy, or that of a named convention, with the choices that are given.
 
     Args:

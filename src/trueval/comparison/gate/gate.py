@@ -41,6 +41,9 @@ from trueval.evaluation.scores import Scores
 from trueval.numerics import or_null
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
+    from trueval.comparison.compare_choices import GateChoices
     from trueval.comparison.labels.correction import CorrectedResults
     from trueval.comparison.resampling.clusters import Clusters
     from trueval.files import Source
@@ -74,7 +77,7 @@ def gate(
     labels: str = "judge",
     clusters: Clusters | Mapping[str, str] | Source | None = None,
     threads: int | None = None,
-    **choices: Any,
+    **choices: Unpack[GateChoices],
 ) -> tuple[Check, ...]:
     """Hold runs against limits.
 
@@ -140,7 +143,7 @@ def gate(
         found += [check for limit in least_means for check in _minima(runs, limit)]
     drops = [limit for limit in limits if isinstance(limit, MaxDrop)]
     if drops and found_baseline is not None:
-        asked = {**choices, "clusters": clusters, "threads": threads}
+        asked: dict[str, Any] = {**choices, "clusters": clusters, "threads": threads}
         rules = _Rules(when_unclear, when_same, missing, least, judged if labels == CORRECTED else None)
         said = {check.run for check in found if check.name in ("queries", "relevant") and not check.passed}
         told = _drops(runs, found_baseline, drops, asked, rules)

@@ -39,6 +39,9 @@ from trueval.evaluation.scores import Scores
 from trueval.standings.standings import Bools, Floats, Ints
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
+    from trueval.comparison.compare_choices import GateChoices
     from trueval.files import Source
 
 WORLDS: Final = 1000
@@ -129,7 +132,7 @@ def self_test(
     clusters: Clusters | Mapping[str, str] | Source | None = None,
     threads: int | None = None,
     begin: Callable[[str], None] | None = None,
-    **choices: Any,
+    **choices: Unpack[GateChoices],
 ) -> SelfTest:
     """Swap candidate and baseline at random, and count what the gate says.
 

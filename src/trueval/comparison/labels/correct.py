@@ -31,8 +31,11 @@ from trueval.run import Run, is_one_run
 from trueval.standings.standings import Floats, sum_by
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from trueval.evaluation.evaluate import Measures
     from trueval.policy.policy import Policy
+    from trueval.policy.policy_choices import PolicyChoices
 
 __all__ = ["CorrectedResults", "Correction", "correct", "correction_defaults"]
 
@@ -46,8 +49,8 @@ FEW_QUERIES = 20
 
 
 def correct(
-    runs: Any,
-    judgments: Any,
+    runs: object,
+    judgments: object,
     audited: AuditSample | str | Path,
     measures: Measures | None = None,
     *,
@@ -55,7 +58,7 @@ def correct(
     level: float = 0.95,
     baseline: str | None = None,
     policy: Policy | None = None,
-    **choices: Any,
+    **choices: Unpack[PolicyChoices],
 ) -> CorrectedResults:
     """Correct measures of runs, and their differences, by people's labels of a sample.
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, takewhile
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -36,9 +36,12 @@ from trueval.run import Run
 from trueval.standings.standings import Floats, Ints
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from trueval.evaluation.scores import Scores
     from trueval.files import Source
     from trueval.policy.policy import Policy
+    from trueval.policy.policy_choices import PolicyChoices
 
 __all__ = ["Power", "power", "power_of_scores"]
 
@@ -57,8 +60,8 @@ WORLDS, OTHER_WORLDS = 600, 200
 
 
 def power(
-    runs: Any,
-    judgments: Any,
+    runs: object,
+    judgments: object,
     measures: Measures | None = None,
     *,
     baseline: str | None = None,
@@ -67,7 +70,7 @@ def power(
     level: float = 0.95,
     power: float = 0.8,
     difference: float | None = None,
-    **choices: Any,
+    **choices: Unpack[PolicyChoices],
 ) -> Power:
     """Say how large a difference between runs these queries can find, and how many queries a difference needs.
 
