@@ -19,7 +19,7 @@ from trueval import Judgments
 from trueval.collection import Collection
 from trueval.errors import TruevalWarning
 from trueval.retrieval.pipeline.config import settings_of_tables
-from trueval.tradeoff.diagnosis.loss_decomposition import climb
+from trueval.tradeoff.diagnosis.loss_decomposition import decompose_loss
 from trueval.tradeoff.diagnosis.query_performance_predictors import QueryNoise, route_pipeline
 from trueval.tradeoff.route.route import Router
 
@@ -77,7 +77,7 @@ def main() -> None:
         if grades is not None:
             frame = judgments.frame
             judgments = Judgments.from_frame(frame.with_columns(frame["grade"].replace_strict(grades)))
-        for step in climb(collection, settings, judgments, "nDCG@10", cache=chosen.cache).steps:
+        for step in decompose_loss(collection, settings, judgments, "nDCG@10", cache=chosen.cache).steps:
             print(f"{name}, nDCG@10, {step.name}: {step.measures['nDCG@10'].value:.4f}")
         for measure in MEASURES:
             found = route_pipeline(

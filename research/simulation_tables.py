@@ -10,7 +10,15 @@ from rich.console import Group
 from research.simulation_results import MethodResult, rows
 from research.synthetic_pools import TRUE_ORDER
 from trueval.report import formats
-from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, ValueUnit, counted, fixed, signed, unit
+from trueval.report.number_texts import (
+    FRACTIONS,
+    NOT_AVAILABLE,
+    ValueUnit,
+    count_phrase,
+    format_difference,
+    format_value,
+    unit,
+)
 from trueval.report.sheets import Sheet, as_markdown, as_one_tabular, in_terminal
 
 Entry = Mapping[str, Any]
@@ -51,7 +59,8 @@ def legend(result: Entry) -> Iterator[str]:
         Sentences.
     """
     yield (
-        f"Means over {counted(result['pools'], 'pool', 'pools')} of each world, seed {result['seed']}. membership: "
+        f"Means over {count_phrase(result['pools'], 'pool', 'pools')} of each world, seed {result['seed']}. "
+        "membership: "
         f"share of the true best {result['top']} among those returned, ± its standard error; of the judge: of the best "
         "as the judge itself means them; τ: Kendall's, of the order returned and the true one."
     )
@@ -114,9 +123,9 @@ def _sentences(result: Entry, scale: ValueUnit) -> list[str]:
 
 def _numbers(method: Entry, scale: ValueUnit) -> Iterator[str]:
     yield from (f"{method[name]:.1f}" for name in ("calls", "passages"))
-    yield from (fixed(method[name], scale) for name in ("membership", "error", "judged", "tau", "claimed"))
-    yield signed(method["gap"], scale)
-    yield fixed(method["gap_error"], scale)
-    yield fixed(method["wrong"], scale)
+    yield from (format_value(method[name], scale) for name in ("membership", "error", "judged", "tau", "claimed"))
+    yield format_difference(method["gap"], scale)
+    yield format_value(method["gap_error"], scale)
+    yield format_value(method["wrong"], scale)
     needed = method["posterior_calls"]
     yield NOT_AVAILABLE if needed is None else str(needed)

@@ -21,7 +21,7 @@ from trueval.report.console_tables import notebook, plain
 from trueval.report.formats import markdown, to_csv
 from trueval.report.kinds import read_directory
 from trueval.report.page import parts
-from trueval.report.terminal import drawn, grid
+from trueval.report.terminal import grid, render_text
 
 HOSTILE = "".join(map(chr, [*range(32), *range(127, 160), 0x61C, 0x200E, 0x2028, 0x2029, 0x202E, 0x2066, 0x2069]))
 # What may stand in a text of several lines, beside what may be shown: our own line feeds, and tabs of trec_eval lines.
@@ -58,7 +58,7 @@ def test_no_form_of_an_evaluation_holds_a_control_character_or_a_forged_line(for
     plainly, hostile = (
         EVALUATE.write(results([scores], per_query=True), form) for scores in (evaluated("evil", "q1"), evaluated())
     )
-    shown, wanted = ((drawn(text) if form == "table" else text) for text in (hostile, plainly))
+    shown, wanted = ((render_text(text) if form == "table" else text) for text in (hostile, plainly))
     assert not CONTROL.search(shown)
     assert not any(re.match(r"map\s+all\s+1.0000", line) for line in shown.splitlines())
     if form != "table":  # long names go on in further lines of a terminal
@@ -78,7 +78,11 @@ def test_a_comparison_and_the_page_of_both_hold_no_control_character(tmp_path: P
     comparison = trueval.compare([ranked(name) for name in names], judged(), ["AP", "RR"])
     for form in ("csv", "markdown", "latex"):
         assert not CONTROL.search(COMPARE.write(comparison.to_dict(), form))
-    for shown in (drawn(COMPARE.write(comparison.to_dict(), "table")), repr(comparison), comparison._repr_html_()):
+    for shown in (
+        render_text(COMPARE.write(comparison.to_dict(), "table")),
+        repr(comparison),
+        comparison._repr_html_(),
+    ):
         assert not CONTROL.search(shown)
     for scores in several:
         assert not CONTROL.search(repr(scores) + str(scores) + scores._repr_html_())
@@ -107,7 +111,7 @@ def test_every_control_character_is_written_out_once() -> None:
 def test_tables_of_a_terminal_and_of_python_write_control_characters_out() -> None:
     rows = grid(["run"], "l")
     rows.add_row("a\nb\x1b[31m")
-    assert drawn(rows).split("\n") == ["run", r"a\nb\x1b[31m"]
+    assert render_text(rows).split("\n") == ["run", r"a\nb\x1b[31m"]
     assert plain(["run"], [["a\nb"]]).split("\n") == ["run", r"a\nb"]
     assert r"a\nb" in notebook(["run"], [["a\nb"]], caption="c\x1b")
     assert markdown("a\n| b") == r"a\n\| b"

@@ -15,7 +15,7 @@ import polars as pl
 from trueval.errors import InputError, Place
 from trueval.files.texts.text_files import TextFiles, find_parts, parts_of
 from trueval.files.texts.text_mapping import TextMapping, gather
-from trueval.files.texts.text_row import TextRow, joined
+from trueval.files.texts.text_row import TextRow, join_fields
 from trueval.files.texts.text_rows import read_rows
 from trueval.files.texts.text_store import StoredTexts, TextHash, as_bytes
 from trueval.judgments import QRELS, Judgments, qrels_in
@@ -177,11 +177,13 @@ def candidate_lists(collection: Collection, choice: str | Run | None = None) -> 
     if choice == "corpus":
         everything = np.arange(len(collection.documents))
         return Candidates("corpus", tuple(queries), tuple(collection.documents), (everything,) * len(queries))
-    kind, listed = _listed(collection, choice)
-    return _indexed(collection, kind, {query: listed[query] for query in queries if query in listed}, len(queries))
+    kind, listed = _choose_lists(collection, choice)
+    return _index_candidates(
+        collection, kind, {query: listed[query] for query in queries if query in listed}, len(queries)
+    )
 
 
-def _listed(collection: Collection, choice: str | Run) -> tuple[str, Mapping[str, Sequence[str]]]:
+def _choose_lists(collection: Collection, choice: str | Run) -> tuple[str, Mapping[str, Sequence[str]]]:
     """Return a name and the candidates of each query, by id."""
     if choice == "judged":
         judged = collection.graded.frame.filter(pl.col("grade") >= 0)  # below 0 means not judged
@@ -202,7 +204,9 @@ def _by_query(frame: pl.DataFrame) -> dict[str, list[str]]:
     return dict(zip(grouped["query_id"].to_list(), grouped["doc_id"].to_list(), strict=True))
 
 
-def _indexed(collection: Collection, kind: str, listed: Mapping[str, Sequence[str]], judged: int) -> Candidates:
+def _index_candidates(
+    collection: Collection, kind: str, listed: Mapping[str, Sequence[str]], judged: int
+) -> Candidates:
     """Return lists of ids as lists of indices; documents without a text are left out and counted."""
     wanted = {doc for docs in listed.values() for doc in docs}
     doc_ids = tuple(doc for doc in collection.documents if doc in wanted)
@@ -307,11 +311,11 @@ class _Texts(NamedTuple):
 
 
 def _read_texts(parts: TextFiles, fields: tuple[str, ...], what: str, tell: Tell = None) -> _Texts:
-    found = gather(read_rows(parts.paths, fields), lambda row: joined(row, fields), tell)
-    return _checked(found, fields, what, parts.said)
+    found = gather(read_rows(parts.paths, fields), lambda row: join_fields(row, fields), tell)
+    return _check_texts(found, fields, what, parts.said)
 
 
-def _checked(found: TextMapping, fields: tuple[str, ...], what: str, place: str) -> _Texts:
+def _check_texts(found: TextMapping, fields: tuple[str, ...], what: str, place: str) -> _Texts:
     """Refuse no texts, and texts that are all empty, read from the wrong fields; remark on some that are."""
     several = "queries" if what == "query" else f"{what}s"
     if not found.texts:
@@ -360,7 +364,7 @@ def _load_ir_datasets(name: str, fields: tuple[str, ...], tell: Tell) -> Collect
         asked = data.queries_iter() if data.has_queries() else ()
         queries = gather(_rows(source, ((each.query_id, {"text": each.default_text()}) for each in asked)), _text)
         given = ((doc.doc_id, {"text": _text_of(doc, fields)}) for doc in data.docs_iter())
-        documents = _checked(gather(_rows(source, given), _text, tell), fields, "document", source)
+        documents = _check_texts(gather(_rows(source, given), _text, tell), fields, "document", source)
     graded = Judgments.from_dict(judgments) if judgments else None
     return Collection(name, source, documents.texts, queries.texts, graded, notes=_notes(documents))
 
@@ -368,7 +372,7 @@ def _load_ir_datasets(name: str, fields: tuple[str, ...], tell: Tell) -> Collect
 def _text_of(doc: Any, fields: tuple[str, ...]) -> str:
     """The fields of a document that are there; one that has none of ours still has a default text."""
     found = {field: getattr(doc, field) for field in fields if getattr(doc, field, None)}
-    return joined(found, fields) if found else str(doc.default_text())
+    return join_fields(found, fields) if found else str(doc.default_text())
 
 
 def _load_mteb(name: str, fields: tuple[str, ...], tell: Tell) -> Collection:
@@ -381,8 +385,8 @@ def _load_mteb(name: str, fields: tuple[str, ...], tell: Tell) -> Collection:
         by_split = task.dataset[subset or next(iter(task.dataset))]
         data = by_split[next(split for split in task.metadata.eval_splits if split in by_split)]
         given = ((row["id"], row) for row in data["corpus"])
-        found = gather(_rows(source, given), lambda row: joined(row, fields), tell)
-        documents = _checked(found, fields, "document", source)
+        found = gather(_rows(source, given), lambda row: join_fields(row, fields), tell)
+        documents = _check_texts(found, fields, "document", source)
         queries = gather(_rows(source, ((row["id"], row) for row in data["queries"])), _text)
         judgments = Judgments.from_dict(data["relevant_docs"]) if data.get("relevant_docs") else None
         lists = data.get("top_ranked")  # of reranking tasks only
@@ -396,7 +400,7 @@ def _rows(source: str, given: Iterable[tuple[Any, Mapping[str, Any]]]) -> Iterat
 
 
 def _text(row: Mapping[str, Any]) -> str:
-    return joined(row, QUERY_FIELDS)
+    return join_fields(row, QUERY_FIELDS)
 
 
 def _notes(found: _Texts) -> tuple[str, ...]:

@@ -202,10 +202,10 @@ def _libraries(needed: Sequence[str], extra: str) -> Iterator[Library]:
             for inner in sorted(each.extras):
                 yield from _libraries(needed, inner)
         else:
-            yield Library(each.name, str(each.specifier), _installed(each.name))
+            yield Library(each.name, str(each.specifier), _find_version(each.name))
 
 
-def _installed(name: str) -> str | None:
+def _find_version(name: str) -> str | None:
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:

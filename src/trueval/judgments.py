@@ -24,7 +24,7 @@ from trueval.files import (
     read_arrays,
     read_dict,
     read_frame,
-    read_given,
+    read_input,
     read_table,
 )
 from trueval.files.writing import write_judgments
@@ -80,7 +80,7 @@ class Judgments:
         """
         if isinstance(given, cls):
             return given
-        found = cls._from_table(read_given(judgments_file(given), "judgments", facets).table)
+        found = cls._from_table(read_input(judgments_file(given), "judgments", facets).table)
         return dataclasses.replace(found, rubric=on_rubric(given))
 
     @classmethod

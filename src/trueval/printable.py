@@ -28,7 +28,7 @@ def printable(text: str) -> str:
         >>> print(printable("q1\nmap all 1.0"), printable("\x1b[2J"), printable("a\u202eb"), printable("é b"))
         q1\nmap all 1.0 \x1b[2J a\u202eb é b
     """
-    return _CONTROL.sub(_written_out, text) if not text.isprintable() and _CONTROL.search(text) else text
+    return _CONTROL.sub(_escape_match, text) if not text.isprintable() and _CONTROL.search(text) else text
 
 
 def encodable(text: str) -> str:
@@ -82,7 +82,7 @@ def printable_message(text: str, *, lines: bool = False) -> str:
         text = _LONG_WORD.sub(lambda found: _without_middle(found[0], SHORT), text)
     if len(text) > LONGEST:
         text = _without_middle(text, LONGEST)
-    return _CONTROL_IN_LINES.sub(_written_out, text) if lines else printable(text)
+    return _CONTROL_IN_LINES.sub(_escape_match, text) if lines else printable(text)
 
 
 def _without_middle(text: str, length: int) -> str:
@@ -90,7 +90,7 @@ def _without_middle(text: str, length: int) -> str:
     return f"{text[: length - 1 - end]}{ELLIPSIS}{text[len(text) - end :]}"
 
 
-def _written_out(found: re.Match[str]) -> str:
+def _escape_match(found: re.Match[str]) -> str:
     return found[0].encode("unicode_escape").decode("ascii")
 
 

@@ -27,7 +27,7 @@ from trueval.files import (
     read_arrays,
     read_dict,
     read_frame,
-    read_given,
+    read_input,
     read_table,
 )
 from trueval.files.writing import write_run
@@ -89,7 +89,7 @@ class Run:
                 "against each other, trueval.compare(runs, judgments, measures) takes them all."
             )
         try:
-            table, own = read_given(given, "run")
+            table, own = read_input(given, "run")
         except InputError:
             if (method := _method_of_retriever(given)) is None:
                 raise
@@ -265,7 +265,7 @@ def _holds_lists(given: Mapping[Any, Any]) -> bool:
     return all(is_one_run({"": each}) for each in given.values())
 
 
-def given_empty(runs: Iterable[Run], query_ids: pl.Series) -> tuple[str, ...]:
+def find_empty_queries(runs: Iterable[Run], query_ids: pl.Series) -> tuple[str, ...]:
     """The queries that some runs were given with an empty list, and that have no rows in a run made of them.
 
     Args:

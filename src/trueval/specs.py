@@ -58,7 +58,7 @@ def choice(default: str, *others: str | None, about: str) -> Parameter:
     return Parameter(default, accepts, check, about)
 
 
-def bounded(
+def number_in_range(
     default: float | None, low: float, high: float, about: str, *, below: bool = False, above: bool = False
 ) -> Parameter:
     """A parameter that is a finite number in [low, high], without high if it must stay below, without low if above."""
@@ -113,7 +113,7 @@ def flag(default: bool, about: str) -> Parameter:
     return Parameter(default, "True or False", check, about)
 
 
-def checked(owner: str, declared: Mapping[str, Parameter], name: str, value: Value, refusal: Refusal) -> Value:
+def check_value(owner: str, declared: Mapping[str, Parameter], name: str, value: Value, refusal: Refusal) -> Value:
     """The value of a parameter in canonical form.
 
     Args:
@@ -228,10 +228,10 @@ def read_value(text: str, whole: str, refusal: Refusal) -> Value:
     raise refusal(f"Cannot use {text!r} in {whole!r}. Write a number, 'text' or {{grade: gain}}.")
 
 
-def written(name: str, named: Mapping[str, Value], *plain: object) -> str:
+def format_spec(name: str, named: Mapping[str, Value], *plain: object) -> str:
     """The text form of a name with its arguments.
 
-    >>> written("hnsw", {"storage": "int8", "M": 16}), written("flat", {})
+    >>> format_spec("hnsw", {"storage": "int8", "M": 16}), format_spec("flat", {})
     ("hnsw(storage='int8', M=16)", 'flat')
     """
     arguments = [*map(str, plain), *(f"{parameter}={_text(value)}" for parameter, value in named.items())]

@@ -86,7 +86,9 @@ ENERGY = {"kind": "energy", "format": 1, "runs": [{"name": "tied", "joules": 12.
 @pytest.fixture
 def with_plugin(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(PLUGIN)
-    monkeypatch.setattr(kinds, "_declared", kinds._declared.__wrapped__)  # what was found before is forgotten
+    monkeypatch.setattr(
+        kinds, "_load_entry_points", kinds._load_entry_points.__wrapped__
+    )  # what was found before is forgotten
 
 
 @pytest.mark.usefixtures("with_plugin")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from trueval.comparison.labels.audit_sample import AuditSample
 from trueval.comparison.labels.both_labels import LabelSets, PairedValues, Sides
 from trueval.comparison.labels.contributions import Contributions, contributions
-from trueval.comparison.labels.document_design import Strata, merged
+from trueval.comparison.labels.document_design import Strata, merge_strata
 from trueval.judgments import Judgments
 from trueval.measures import parse
 from trueval.policy.policy import OURS
@@ -176,10 +176,10 @@ def sample(rng: np.random.Generator, drawn: Drawing, size: int) -> Sampled:
         drawn: from which strata.
         size: of the sample.
     """
-    from trueval.golden.audit.sampling.strata import allocated
+    from trueval.golden.audit.sampling.strata import allocate_sample
 
     own = {name: np.flatnonzero(drawn.of_passage == at) for at, name in enumerate(drawn.names)}
     sizes = {name: len(members) for name, members in own.items() if len(members)}
-    counts = allocated({name: drawn.share[name] for name in sizes}, sizes, size)
+    counts = allocate_sample({name: drawn.share[name] for name in sizes}, sizes, size)
     rows = np.concatenate([rng.choice(own[name], counts[name], replace=False) for name in sizes])
-    return Sampled(rows, merged(sizes, [drawn.names[at] for at in drawn.of_passage[rows].tolist()]))
+    return Sampled(rows, merge_strata(sizes, [drawn.names[at] for at in drawn.of_passage[rows].tolist()]))

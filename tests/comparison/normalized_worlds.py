@@ -17,7 +17,7 @@ from scipy.special import stdtrit
 from tests.comparison.audit_worlds import SCALE, Drawing, census, judgments, sample, world
 
 from trueval.comparison.labels.both_labels import LabelSets
-from trueval.comparison.labels.prediction_powered import LabeledUnits, total, tuned
+from trueval.comparison.labels.prediction_powered import LabeledUnits, total, tune_judge_weights
 from trueval.measures.rarity import best_gain, rarity_weights
 from trueval.policy.policy import OURS
 from trueval.standings.standings import sum_by
@@ -174,7 +174,7 @@ def linearised(ratio: Ratio, world: Passages, rng: np.random.Generator, drawn: D
             people[rows], judge[rows], strata.of_label, strata.population, judge.sum()
         )
 
-    weight = float(tuned(estimated(0.0)[1]).mean())
+    weight = float(tune_judge_weights(estimated(0.0)[1]).mean())
     values, units = estimated(weight)
     found = total(units, np.full(len(rows), weight))
     return _told(values, found.variance / len(values) ** 2, found.degrees)

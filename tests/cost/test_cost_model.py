@@ -11,7 +11,7 @@ from trueval.cost.cost_model import Charges, CostModel
 from trueval.cost.prices import FREE
 from trueval.errors import InputError
 from trueval.models.hosted.account import Price
-from trueval.models.hosted.call_batches import estimated_tokens
+from trueval.models.hosted.call_batches import estimate_tokens
 from trueval.run import Run
 
 DOCUMENTS = {f"d{place}": "lift of a wing " * (place + 1) for place in range(6)}
@@ -27,7 +27,7 @@ def charges(**table: object) -> Charges:
 
 
 def size(text: str) -> int:
-    return estimated_tokens(text)
+    return estimate_tokens(text)
 
 
 def test_a_system_costs_what_its_lists_and_texts_are() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from trueval.cost.tokens import ESTIMATED, PairCounter, text_tokens
-from trueval.models.hosted.call_batches import estimated_tokens
+from trueval.models.hosted.call_batches import estimate_tokens
 from trueval.models.loading import load_embedder
 
 PAIRS = [("what lifts a wing?", "air"), ("what lifts a wing?", "Flow is faster above the wing. " * 60), ("heat", "")]
@@ -16,7 +16,7 @@ PAIRS = [("what lifts a wing?", "air"), ("what lifts a wing?", "Flow is faster a
 
 def test_a_pair_is_counted_once(monkeypatch) -> None:
     asked = []
-    monkeypatch.setattr("trueval.cost.tokens.estimated_tokens", lambda text: asked.append(text) or len(text))
+    monkeypatch.setattr("trueval.cost.tokens.estimate_tokens", lambda text: asked.append(text) or len(text))
     counter = PairCounter(None)
     first = counter.count([*PAIRS, PAIRS[0]])
     assert len(asked) == 2 * len(PAIRS)
@@ -29,7 +29,7 @@ def test_a_pair_is_counted_once(monkeypatch) -> None:
 def test_hosted_tokens_are_estimated_and_said_to_be() -> None:
     found = PairCounter(object()).count(PAIRS)
     assert found.how == ESTIMATED
-    assert found.read.tolist() == [estimated_tokens(query) + estimated_tokens(text) for query, text in PAIRS]
+    assert found.read.tolist() == [estimate_tokens(query) + estimate_tokens(text) for query, text in PAIRS]
 
 
 @pytest.mark.slow
@@ -43,4 +43,4 @@ def test_texts_are_counted_by_the_tokenizer_of_a_model() -> None:
     assert found.read.tolist() == [3, 256]  # what the model reads
     assert found.how == "by the tokenizer of all-MiniLM-L6-v2"
     assert len(text_tokens([], model).read) == 0
-    assert np.all(text_tokens(["air"]).read == estimated_tokens("air"))
+    assert np.all(text_tokens(["air"]).read == estimate_tokens("air"))

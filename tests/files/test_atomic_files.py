@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from trueval.errors import InputError
-from trueval.files.atomic_files import naming, write_whole
+from trueval.files.atomic_files import name_file_in_errors, write_whole
 
 FULL = Path("/dev/full")
 FRAME = pl.DataFrame({"a": list(range(100_000))})
@@ -28,8 +28,8 @@ def test_a_full_disk_names_the_place(tmp_path: Path, write: Callable[[], object]
 
 
 def test_other_errors_stay_as_they_are(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"^a value\.$"), naming(tmp_path):
+    with pytest.raises(InputError, match=r"^a value\.$"), name_file_in_errors(tmp_path):
         raise InputError("a value.")
-    with pytest.raises(FileNotFoundError) as caught, naming(tmp_path):
+    with pytest.raises(FileNotFoundError) as caught, name_file_in_errors(tmp_path):
         (tmp_path / "none").read_text()
     assert caught.value.filename == str(tmp_path / "none")

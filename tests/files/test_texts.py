@@ -25,7 +25,7 @@ from trueval.collection import (
 )
 from trueval.errors import InputError
 from trueval.files import temporary_files
-from trueval.files.source.fingerprints import recording
+from trueval.files.source.fingerprints import record_files
 from trueval.files.source.memory_estimate import memory
 from trueval.files.texts import text_mapping as room
 from trueval.files.texts import text_store
@@ -269,7 +269,7 @@ def test_parts_are_read_in_the_order_of_their_names(tmp_path: Path) -> None:
     write(tmp_path, "parts of lines", [])
     for name in ("b", "a", "c"):
         (tmp_path / "corpus" / f"part-{name}.jsonl").write_text(f'{{"_id": "{name}", "text": "x"}}')
-    with recording() as seen:
+    with record_files() as seen:
         assert list(Collection.read(str(tmp_path)).documents) == ["a", "b", "c"]
     assert [Path(path).name for path in seen if "part-" in path and "gz" not in path] == [
         f"part-{name}.jsonl" for name in "abc"
@@ -302,7 +302,7 @@ def test_parts_of_parquet_need_not_have_the_same_columns(tmp_path: Path) -> None
 def test_a_parquet_file_is_hashed_where_somebody_asks_and_watched(tmp_path: Path) -> None:
     write(tmp_path, ".parquet", ROWS)
     path = tmp_path / "corpus.parquet"
-    with recording() as seen:
+    with record_files() as seen:
         assert len(list(read_rows([path]))) == 5
     found = seen.get(str(path))
     assert found is not None

@@ -23,7 +23,7 @@ from trueval.golden.build.on_demand_files import OnDemand
 from trueval.golden.judge.model_judge import TokenPrices
 from trueval.golden.validation.robustness import dry_run as dry_gullibility
 from trueval.golden.validation.robustness import gullibility
-from trueval.models.hosted.account import rounded_up
+from trueval.models.hosted.account import round_up_amount
 
 pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
 pytest.importorskip("openai", reason='needs the extra "judge"')
@@ -149,5 +149,5 @@ def test_dry_run_notice_and_bill_agree(tmp_path: Path, server: ChatServer, name:
 def test_the_most_is_never_rounded_down() -> None:
     rng = random.Random(1)
     for value in (0.013001, 4.0004, 99.991, 12345.6, *(rng.uniform(0, 10 ** rng.randint(-6, 6)) for _ in range(500))):
-        assert value <= float(rounded_up(value)) <= value * 1.001
-        assert "e" not in rounded_up(value).lower()
+        assert value <= float(round_up_amount(value)) <= value * 1.001
+        assert "e" not in round_up_amount(value).lower()

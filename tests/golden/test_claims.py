@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from trueval.golden.judge.judge import JudgeAnswer, JudgeLabel, Question
-from trueval.golden.judge.ledger import opened_ledger
+from trueval.golden.judge.ledger import open_ledger
 from trueval.models.hosted.call_owners import OWNER, is_alive
 
 
@@ -48,7 +48,7 @@ def test_a_claim_is_waited_for_while_its_process_runs(
     question = Question("grade", "q", ("a",))
     waited: list[float] = []
     clock = iter(range(0, 10**6, 100))
-    with opened_ledger(tmp_path / "l.sqlite") as first, opened_ledger(tmp_path / "l.sqlite") as second:
+    with open_ledger(tmp_path / "l.sqlite") as first, open_ledger(tmp_path / "l.sqlite") as second:
         from trueval.golden.judge.judge import key_of
 
         assert first._claimed(key_of(Judge(), question), 0.0)

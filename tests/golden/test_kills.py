@@ -16,7 +16,7 @@ import pytest
 from tests.golden.build.test_build import TROUBLES, content
 from tests.golden.chat import ChatServer, Seen, Trouble, chat_server
 
-from trueval.golden.judge.ledger import opened_ledger
+from trueval.golden.judge.ledger import open_ledger
 
 ROOT = Path(__file__).parents[2]
 CRANFIELD = ROOT.parent / "shared" / "data" / "collections" / "cranfield"
@@ -71,7 +71,7 @@ def answered(ledger: Path) -> set[tuple[str, ...]]:
     """Questions that the ledger has an answer to."""
     if not ledger.is_file():
         return set()
-    with opened_ledger(ledger) as book:
+    with open_ledger(ledger) as book:
         return {(call["task"], call["query"], *call["passages"]) for call in book.calls()}
 
 

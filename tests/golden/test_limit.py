@@ -17,11 +17,11 @@ from tests.golden import small
 from tests.golden.chat import ChatServer, Trouble, chat_server, thirds
 
 from trueval.errors import InputError
-from trueval.golden.build.build import build, opened_account
+from trueval.golden.build.build import build, open_account
 from trueval.golden.build.golden_plan import GoldenPlan
 from trueval.golden.judge.concurrent_questions import ask_all
 from trueval.golden.judge.judge import Question
-from trueval.golden.judge.ledger import opened_ledger
+from trueval.golden.judge.ledger import open_ledger
 from trueval.golden.judge.model_judge import JudgeSettings, ModelJudge, TokenPrices
 from trueval.golden.judge.prompt import prompts_for
 from trueval.models.hosted.account import Account
@@ -60,7 +60,7 @@ def judge(server: ChatServer, account: Account, **parameters: Any) -> ModelJudge
 def spend(asked: ModelJudge, folder: Path, calls: int = 300) -> str:
     """Ask more than the money allows; what stopped it."""
     questions = [ASKED._replace(sample=sample) for sample in range(calls)]
-    with opened_ledger(folder / "l.sqlite") as ledger, pytest.raises(InputError) as caught:
+    with open_ledger(folder / "l.sqlite") as ledger, pytest.raises(InputError) as caught:
         ask_all(ledger, asked, questions, at_once=AT_ONCE)
     return str(caught.value)
 
@@ -74,7 +74,7 @@ def test_no_bill_is_above_the_limit_where_the_server_honors_max_tokens(
     server: ChatServer, tmp_path: Path, name: str
 ) -> None:
     server.bills, server.seconds = thinking(random.Random(1), 3000), 0.15
-    account = opened_account(tmp_path / "calls.jsonl", LIMIT)
+    account = open_account(tmp_path / "calls.jsonl", LIMIT)
     told = spend(judge(server, account, **{name: 3000}), tmp_path)
     assert "stopped before the max_cost of 1 is exceeded" in told
     assert server.peak > 8, "many at once"
@@ -87,7 +87,7 @@ def test_many_at_once_with_little_money_wait_for_each_other(server: ChatServer, 
     """The most of 32 calls is far above the limit, and what they are billed is far below it."""
     server.bills = thinking(random.Random(2), 100)
     asked = judge(server, Account(max_cost=0.1), max_completion_tokens=3000)
-    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
         ask_all(ledger, asked, [ASKED._replace(sample=sample) for sample in range(20)], at_once=AT_ONCE)
     assert len(server.billed) == 20
     assert server.peak <= 3
@@ -99,7 +99,7 @@ def test_where_max_tokens_is_not_honored_it_is_exceeded_by_what_is_under_way(
 ) -> None:
     server.bills = thinking(random.Random(3), 3000)
     for _ in range(4):  # the same command again is not another purse
-        spend(judge(server, opened_account(tmp_path / "calls.jsonl", LIMIT), **parameters), tmp_path)
+        spend(judge(server, open_account(tmp_path / "calls.jsonl", LIMIT), **parameters), tmp_path)
         assert billed(server) <= LIMIT + AT_ONCE * max(PRICES.cost(*each) or 0.0 for each in server.billed)
 
 
@@ -107,7 +107,7 @@ def test_calls_that_are_cut_count_at_their_most(server: ChatServer, tmp_path: Pa
     """The server answers and bills, and the connection breaks: nobody here knows what it cost."""
     server.bills = thinking(random.Random(4), 3000)
     server.trouble = lambda number: Trouble(cut=number % 3 == 0)
-    account = opened_account(tmp_path / "calls.jsonl", LIMIT)
+    account = open_account(tmp_path / "calls.jsonl", LIMIT)
     told = spend(judge(server, account, max_completion_tokens=3000), tmp_path)
     assert "for calls whose bill is not known" in told
     assert billed(server) <= account.spent <= LIMIT
@@ -168,12 +168,12 @@ def test_kills_lose_no_bill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         assert len({line["call"] for line in calls}) >= len(server.seen), "a line for each call that was sent"
         assert len(cut) >= 2
         paid = sum(prices.cost(*each) or 0.0 for each in server.billed)
-        known = opened_account(out / "calls.jsonl", None)
+        known = open_account(out / "calls.jsonl", None)
         assert paid <= known.spent
         assert known.spent - known.at_most < paid, "what was cut is not known, and counts"
         build(GoldenPlan.read(plan), out, max_cost=10.0)
         paid = sum(prices.cost(*each) or 0.0 for each in server.billed)
-        known = opened_account(out / "calls.jsonl", None)
+        known = open_account(out / "calls.jsonl", None)
         assert known.spent - known.at_most <= paid <= known.spent <= 10.0
         with pytest.raises(InputError, match="stopped before the max_cost"):
             build(GoldenPlan.read(plan), tmp_path / "tight", max_cost=paid / 4)

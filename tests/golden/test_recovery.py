@@ -10,7 +10,7 @@ import pytest
 from trueval.collection import Collection
 from trueval.golden.build.grade import GradingSettings, grade, grades_of
 from trueval.golden.judge.label_judge import LabelErrors, LabelJudge
-from trueval.golden.judge.ledger import opened_ledger
+from trueval.golden.judge.ledger import open_ledger
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "collections"
 # Their grades on the rubric, and how many queries are taken.
@@ -51,7 +51,7 @@ def recovered(name: str, errors: LabelErrors, ledger: Path) -> dict[tuple[str, i
             known[query, document] = scale[int(value)]
     labels = {(collection.queries[q], collection.documents[d]): value for (q, d), value in known.items()}
     judge = LabelJudge(labels, errors)
-    with opened_ledger(ledger) as book:
+    with open_ledger(ledger) as book:
         every = grade(pools, collection.queries, collection.documents, judge, book, GradingSettings(rounds=max(ROUNDS)))
     found = {}
     for rounds in ROUNDS:

@@ -19,7 +19,7 @@ import pytest
 
 from trueval.golden.judge.concurrent_questions import ask_all
 from trueval.golden.judge.judge import Question
-from trueval.golden.judge.ledger import opened_ledger
+from trueval.golden.judge.ledger import open_ledger
 from trueval.golden.judge.model_judge import JudgeSettings, ModelJudge
 from trueval.golden.judge.prompt import messages, prompts_for
 
@@ -69,7 +69,7 @@ def test_the_client_keeps_the_server_busy(at_once: int, tmp_path: Path, monkeypa
     pytest.importorskip("openai")
     calls = 40 + 20 * at_once
     questions = [Question("grade", "query", tuple(f"passage {n} {m} " * 40 for m in range(8))) for n in range(calls)]
-    with served() as (url, seen), opened_ledger(tmp_path / "l.sqlite") as ledger:
+    with served() as (url, seen), open_ledger(tmp_path / "l.sqlite") as ledger:
         use = JudgeSettings(model="m", base_url=url, api_key_env="K", concurrency=at_once)
         judge = ModelJudge(use, prompts_for("grade-1-5"))
         judge.ask(questions[0])

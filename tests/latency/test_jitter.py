@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from trueval.latency.jitter import discontinuities, jitter, log_percentiles, separated, session_medians, sessions
+from trueval.latency.jitter import (
+    compare_latencies,
+    discontinuities,
+    jitter,
+    log_percentiles,
+    session_medians,
+    sessions,
+)
 from trueval.latency.percentiles import Times
 
 K = [50, 100, 150, 200]
@@ -120,7 +127,7 @@ def test_systems_are_apart_by_a_t_test_of_logs() -> None:
     logs[3:] += rng.normal(0, 0.2, (2, 4))
     logs[4, 2:] = math.nan
     methods = ["dense"] * 3 + ["sparse"] * 2
-    found = separated(logs, np.exp(np.nanmean(logs, axis=1)), methods)
+    found = compare_latencies(logs, np.exp(np.nanmean(logs, axis=1)), methods)
     within = {}
     for name in ("dense", "sparse"):
         rows = [row[~np.isnan(row)] for row, own in zip(logs, methods, strict=True) if own == name]
@@ -146,22 +153,22 @@ def test_two_methods_of_equal_repeats_are_compared_as_scipy_does() -> None:
     logs = np.random.default_rng(3).normal(0, 0.1, (2, 5)) + np.array([[0.0], [0.15]])
     for shift in np.linspace(0, 0.3, 30):
         moved = logs + np.array([[0.0], [shift]])
-        apart = separated(moved, np.exp(moved.mean(axis=1)), ["dense", "sparse"]).apart[0, 1]
+        apart = compare_latencies(moved, np.exp(moved.mean(axis=1)), ["dense", "sparse"]).apart[0, 1]
         assert apart == (stats.ttest_ind(*moved, equal_var=False).pvalue < 0.05)
 
 
 def test_one_repeat_separates_nothing_and_repeats_of_others_of_its_method_tell_for_it() -> None:
     logs = np.array([[0.0, math.nan], [5.0, 5.01], [9.0, math.nan], [20.0, math.nan]])
-    found = separated(logs, np.exp(logs[:, 0]), ["dense", "dense", "dense", "sparse"]).apart
+    found = compare_latencies(logs, np.exp(logs[:, 0]), ["dense", "dense", "dense", "sparse"]).apart
     assert found[:3, :3].tolist() == [[False, True, True], [True, False, True], [True, True, False]]
     assert not found[3].any()
-    assert not separated(logs[:, :1], np.exp(logs[:, 0]), ["dense"] * 4).apart.any()
+    assert not compare_latencies(logs[:, :1], np.exp(logs[:, 0]), ["dense"] * 4).apart.any()
 
 
 def test_where_means_of_logs_and_percentiles_disagree_latencies_tie() -> None:
     logs = np.log([[1.0, 1.01, 1.02], [2.0, 2.01, 2.02]])
-    assert separated(logs, np.array([1.01, 2.01]), ["dense"] * 2).apart[0, 1]
-    assert not separated(logs, np.array([2.01, 1.01]), ["dense"] * 2).apart[0, 1]
+    assert compare_latencies(logs, np.array([1.01, 2.01]), ["dense"] * 2).apart[0, 1]
+    assert not compare_latencies(logs, np.array([2.01, 1.01]), ["dense"] * 2).apart[0, 1]
 
 
 @pytest.mark.evidence
@@ -178,11 +185,11 @@ def test_equal_systems_are_apart_in_one_world_of_twenty(repeats: int, sd: float,
         speed = np.exp(rng.normal(0, 1, (2 * systems, 1, repeats)) * sds)  # of a whole repeat, as machines have it
         totals = rng.gamma(20, 0.005, (1, 20, 1)) * speed * rng.normal(1, 0.02, (2 * systems, 20, repeats))
         latencies, logs = np.median(totals, axis=(1, 2)), log_percentiles(totals, 0.5)
-        apart = separated(logs, latencies, methods).apart
+        apart = compare_latencies(logs, latencies, methods).apart
         within += apart[0, 1]
         between += apart[0, -1]
         slower = np.append(np.zeros(2 * systems - 1), math.log(100))
-        seen += separated(logs + slower[:, None], latencies * np.exp(slower), methods).apart[0, -1]
+        seen += compare_latencies(logs + slower[:, None], latencies * np.exp(slower), methods).apart[0, -1]
     found = f"apart {within / worlds:.4f} within, {between / worlds:.4f} between methods, 100 times {seen / worlds:.4f}"
     print(f"{repeats} repeats, sd {sd}, {systems} systems of a method: {found}")
     assert within / worlds < 0.065

@@ -8,7 +8,7 @@ from scipy import stats
 
 from trueval.errors import InputError
 from trueval.latency import percentiles
-from trueval.latency.percentiles import NAMES, Latency, Times, independent, latency, resampled, times_of
+from trueval.latency.percentiles import NAMES, Latency, Times, independent, latency, resample_quantiles, times_of
 
 Floats = NDArray[np.float64]
 SHARES = list(NAMES.values())
@@ -54,7 +54,7 @@ def test_resamples_are_those_of_drawn_queries() -> None:
     rng = np.random.default_rng(8)
     query = np.array([0, 0, 0, 1, 2, 2, 5, 5, 5, 5])  # numbers may be lacking
     of = Times(query, np.arange(10), np.zeros(10), np.round(rng.exponential(size=10), 1))
-    found = resampled(of, SHARES, 50, np.random.default_rng(3))
+    found = resample_quantiles(of, SHARES, 50, np.random.default_rng(3))
     drawn = np.random.default_rng(3).multinomial(4, [0.25] * 4, size=50)
     for row, counts in zip(found, drawn, strict=True):
         spelled = [
@@ -67,9 +67,9 @@ def test_resamples_are_those_of_drawn_queries() -> None:
 
 def test_resamples_in_several_blocks_are_those_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
     of = times(np.random.default_rng(4).exponential(size=(5, 2)))
-    at_once = resampled(of, SHARES, 11, np.random.default_rng(3))
+    at_once = resample_quantiles(of, SHARES, 11, np.random.default_rng(3))
     monkeypatch.setattr(percentiles, "CELLS", 4 * 10)  # 4 of 11 resamples of 10 samples
-    assert resampled(of, SHARES, 11, np.random.default_rng(3)).tolist() == at_once.tolist()
+    assert resample_quantiles(of, SHARES, 11, np.random.default_rng(3)).tolist() == at_once.tolist()
 
 
 def test_the_upper_end_is_known_from_as_many_samples_as_the_percentile_needs() -> None:

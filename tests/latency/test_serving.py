@@ -21,13 +21,13 @@ from trueval.errors import InputError
 from trueval.latency.latency import Protocol, TimedTask, measure
 from trueval.latency.load_test import closed_loop
 from trueval.latency.percentiles import times_of
-from trueval.latency.serving import ServedPipeline, ServedStage, _called, _library_call
+from trueval.latency.serving import ServedPipeline, ServedStage, _call_search, _library_call
 from trueval.models.hosted.account import Account
 from trueval.retrieval.indexes.dense import Dense
 from trueval.retrieval.indexes.index import make_index
 from trueval.retrieval.pipeline.config import settings_of_tables
 from trueval.retrieval.pipeline.pipeline import Pipeline
-from trueval.retrieval.pipeline.stage_resources import nobody, shared_work
+from trueval.retrieval.pipeline.stage_resources import nobody, open_resources
 from trueval.retrieval.pipeline.stage_runner import StageRunner
 
 for library, extra in (("faiss", "retrieval"), ("bm25s", "retrieval"), ("safetensors", "models")):
@@ -71,7 +71,7 @@ def collection() -> Collection:
 def served(
     collection: Collection, *systems: dict[str, Any], account: Account | None = None
 ) -> Iterator[list[ServedPipeline]]:
-    with shared_work(None, account or Account(), kept=False) as shared:
+    with open_resources(None, account or Account(), kept=False) as shared:
         settings = [settings_of_tables(tables, "test") for tables in systems]
         yield [ServedPipeline(StageRunner(collection, each, shared, nobody)) for each in settings]
 
@@ -323,7 +323,7 @@ def test_our_own_time_inside_of_a_stage_is_small() -> None:
         index = make_index(spec)
         index.build(documents)
         task = TimedTask(
-            spec, _called, lambda query, index=index: _library_call(index, queries[query : query + 1], 100)
+            spec, _call_search, lambda query, index=index: _library_call(index, queries[query : query + 1], 100)
         )
         library: Any = index
         shares[spec] = own_share(ServedStage("retrieve", task), library.faiss, "search", 10)

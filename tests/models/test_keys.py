@@ -30,7 +30,8 @@ def place(folder: Path, **options: Any) -> str:
 def decided(folder: Path, **changed: Any) -> str:
     named = {"model": f"multilingual-e5-large:{folder}", "dtype": "float32", "device": None, "batch_size": 32}
     return json.dumps(
-        cache_keys.decided("embed", {**named, "max_length": None, "instruction": None, **changed}), sort_keys=True
+        cache_keys.build_key_settings("embed", {**named, "max_length": None, "instruction": None, **changed}),
+        sort_keys=True,
     )
 
 

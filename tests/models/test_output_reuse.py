@@ -9,7 +9,7 @@ import pytest
 from trueval.collection import Candidates, Collection
 from trueval.errors import TruevalWarning
 from trueval.models.output_part import OutputPart
-from trueval.models.output_reuse import missing_items, reused_outputs, reused_part
+from trueval.models.output_reuse import find_missing_items, reuse_outputs, reuse_part
 from trueval.models.outputs import model_outputs, parts_of, settings_of
 
 pytest.importorskip("safetensors", reason='needs the extra "models"')
@@ -48,18 +48,18 @@ def candidates(**lists: list[int]) -> Candidates:
 
 def test_only_pairs_that_are_new_go_through(tmp_path: Path):
     model = Reranker()
-    first = reused_outputs(model, COLLECTION, candidates(q=[0, 1, 2], r=[1]), folder=tmp_path)
+    first = reuse_outputs(model, COLLECTION, candidates(q=[0, 1, 2], r=[1]), folder=tmp_path)
     assert len(model.seen) == 4
     model.seen.clear()
     asked = candidates(r=[1, 4], q=[2, 5, 0], s=[5, 0])
-    second = reused_outputs(model, COLLECTION, asked, folder=tmp_path)
+    second = reuse_outputs(model, COLLECTION, asked, folder=tmp_path)
     assert sorted(model.seen) == [("a", "xxxxx"), ("abc", "xxxxxx")]  # the text of s is that of q
     plain = model_outputs(Reranker(), COLLECTION, asked)
     assert second.arrays["pairs"].tolist() == plain.arrays["pairs"].tolist()
     assert first.arrays["pairs"].shape == (4, 1)
     model.seen.clear()
     told: list[tuple[str, int, int]] = []
-    again = reused_outputs(model, COLLECTION, asked, folder=tmp_path, step=lambda *step: told.append(step))
+    again = reuse_outputs(model, COLLECTION, asked, folder=tmp_path, step=lambda *step: told.append(step))
     assert not model.seen
     assert told == [("pairs", 7, 7)]
     assert again.arrays["pairs"].tolist() == plain.arrays["pairs"].tolist()
@@ -70,10 +70,10 @@ def test_another_model_and_other_settings_know_nothing_of_each_other(tmp_path: P
     other.dtype = "float32"
     asked = candidates(q=[0, 1])
     for model in (one, other):
-        assert len(missing_items(settings_of(model), pairs_of(asked), tmp_path)) == 2
-        reused_outputs(model, COLLECTION, asked, folder=tmp_path)
+        assert len(find_missing_items(settings_of(model), pairs_of(asked), tmp_path)) == 2
+        reuse_outputs(model, COLLECTION, asked, folder=tmp_path)
         assert len(model.seen) == 2
-    assert len(missing_items(settings_of(one), pairs_of(candidates(q=[1, 2], s=[2])), tmp_path)) == 1
+    assert len(find_missing_items(settings_of(one), pairs_of(candidates(q=[1, 2], s=[2])), tmp_path)) == 1
 
 
 def pairs_of(asked: Candidates) -> OutputPart:
@@ -84,13 +84,13 @@ def test_an_interrupted_pass_goes_on_where_it_was(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("trueval.models.output_part.BATCHES", 1)  # of two pairs, the longest first
     spoilt = Collection("c", "c", {**COLLECTION.documents, "d1": "x!"}, COLLECTION.queries)
     model, asked = Reranker(), candidates(q=list(range(9)))
-    reused_outputs(model, spoilt, candidates(q=[8]), folder=tmp_path)
+    reuse_outputs(model, spoilt, candidates(q=[8]), folder=tmp_path)
     with pytest.raises(KeyboardInterrupt):
-        reused_outputs(model, spoilt, asked, folder=tmp_path)
+        reuse_outputs(model, spoilt, asked, folder=tmp_path)
     assert len(model.seen) == 1 + 8
     model.seen.clear()
     monkeypatch.setattr(Reranker, "pair_logits", lambda self, pairs, names: kept(self, pairs))
-    found = reused_outputs(model, spoilt, asked, folder=tmp_path)
+    found = reuse_outputs(model, spoilt, asked, folder=tmp_path)
     assert model.seen == [("abc", "x!"), ("abc", "x")]
     assert len(found.arrays["pairs"]) == 9
 
@@ -100,18 +100,18 @@ def test_a_stopped_pass_serves_one_that_asks_for_others_too(tmp_path: Path, monk
     spoilt = Collection("c", "c", {**COLLECTION.documents, "d1": "x!"}, COLLECTION.queries)
     model = Reranker()
     with pytest.raises(KeyboardInterrupt):
-        reused_outputs(model, spoilt, candidates(q=list(range(9))), folder=tmp_path)
+        reuse_outputs(model, spoilt, candidates(q=list(range(9))), folder=tmp_path)
     before = set(model.seen[:-2])  # the last two were under way
     assert len(before) == 6
     model.seen.clear()
     asked = candidates(q=[0, *range(2, 9)], r=[5])
-    assert len(missing_items(settings_of(model), parts_of(model, spoilt, asked)[0], tmp_path)) == 3
-    found = reused_outputs(model, spoilt, asked, folder=tmp_path)
+    assert len(find_missing_items(settings_of(model), parts_of(model, spoilt, asked)[0], tmp_path)) == 3
+    found = reuse_outputs(model, spoilt, asked, folder=tmp_path)
     assert not before & set(model.seen)
     assert len(model.seen) == 3
     assert found.arrays["pairs"].tolist() == model_outputs(Reranker(), spoilt, asked).arrays["pairs"].tolist()
     model.seen.clear()
-    again = reused_outputs(model, spoilt, asked, folder=tmp_path)
+    again = reuse_outputs(model, spoilt, asked, folder=tmp_path)
     assert not model.seen
     assert again.arrays["pairs"].tolist() == found.arrays["pairs"].tolist()
 
@@ -126,18 +126,18 @@ def kept(model: Reranker, pairs: Any) -> Any:
 def test_without_a_store_everything_goes_through(tmp_path: Path):
     model = Reranker()
     for _ in range(2):
-        reused_outputs(model, COLLECTION, candidates(q=[0, 1]))
+        reuse_outputs(model, COLLECTION, candidates(q=[0, 1]))
     assert len(model.seen) == 4
 
 
 def test_what_cannot_be_read_is_computed_again(tmp_path: Path):
     model, asked = Reranker(), candidates(q=[0, 1])
-    reused_outputs(model, COLLECTION, asked, folder=tmp_path)
+    reuse_outputs(model, COLLECTION, asked, folder=tmp_path)
     (keys,) = tmp_path.glob("*/keys.npy")
     keys.write_bytes(b"nothing")
     model.seen.clear()
     with pytest.warns(TruevalWarning, match="keys.npy is not what was written"):
-        found = reused_outputs(model, COLLECTION, candidates(q=[0, 1, 2]), folder=tmp_path)
+        found = reuse_outputs(model, COLLECTION, candidates(q=[0, 1, 2]), folder=tmp_path)
     assert len(model.seen) == 3
     assert found.arrays["pairs"].shape == (3, 1)
 
@@ -166,8 +166,8 @@ def test_vectors_of_every_token_are_taken_by_text_too(tmp_path: Path):
         return OutputPart("documents", texts, texts, model.embed, len)
 
     first = part("a bb", "ccc", "d ee fff")
-    reused_part(model, first, settings, tmp_path)
+    reuse_part(model, first, settings, tmp_path)
     model.seen.clear()
-    found = reused_part(model, part("d ee fff", "new one", "ccc", "new one"), settings, tmp_path)
+    found = reuse_part(model, part("d ee fff", "new one", "ccc", "new one"), settings, tmp_path)
     assert model.seen == ["new one"]
     assert [row[:, 0].tolist() for row in found.rows] == [[1, 2, 3], [3, 3], [3], [3, 3]]

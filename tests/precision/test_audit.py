@@ -16,7 +16,7 @@ from trueval.precision.audit import audit, audit_blocks, audit_passes
 from trueval.precision.audit_result import ModelFlip
 from trueval.precision.logits import read_logits
 from trueval.precision.model_passes import Passes
-from trueval.precision.regimes import Regime, plan, scored
+from trueval.precision.regimes import Regime, plan, score_regimes
 from trueval.precision.views.formats import to_markdown
 from trueval.scoring import maxsim, product, sigmoid, softmax
 
@@ -57,8 +57,8 @@ def test_a_regime_is_three_formats() -> None:
 def test_blocks_change_nothing(rows: int) -> None:
     candidates, judgments, arrays = small()
     outputs = [(regime, arrays) for regime in plan("m", "softmax", "bfloat16", ["bfloat16", "float32", "float8_e5m2"])]
-    found = audit_blocks(scored(candidates, outputs, rows), judgments, "nDCG@5 AP", cutoffs=[1, 5], **PAPER)
-    (runs,) = scored(candidates, outputs)
+    found = audit_blocks(score_regimes(candidates, outputs, rows), judgments, "nDCG@5 AP", cutoffs=[1, 5], **PAPER)
+    (runs,) = score_regimes(candidates, outputs)
     whole = audit(runs, judgments, "nDCG@5 AP", cutoffs=[1, 5], **PAPER)
     for part, all_at_once in zip(found.results, whole.results, strict=True):
         assert part.scores.query_ids == all_at_once.scores.query_ids
@@ -70,7 +70,7 @@ def test_blocks_change_nothing(rows: int) -> None:
 def test_values_are_those_of_evaluate() -> None:
     candidates, judgments, arrays = small()
     regimes = plan("m", "softmax", "bfloat16")
-    (runs,) = scored(candidates, [(regime, arrays) for regime in regimes])
+    (runs,) = score_regimes(candidates, [(regime, arrays) for regime in regimes])
     found = audit(runs, judgments, ["nDCG@5", "RR"], cutoffs=[1, 3, 100]).to_dict()
     for entry, regime in zip(found["regimes"], regimes, strict=True):
         scores = softmax(arrays["pairs"], regime.scoring_format)
@@ -112,7 +112,7 @@ def test_scores_are_those_of_phi(scoring: str, corpus: bool) -> None:
         "documents": vectors(len(candidates.doc_ids), tokens),
     }
     regime = Regime("m", scoring, "bfloat16", "bfloat16", "float8_e5m2" if tokens or scoring == "product" else None)
-    (runs,) = scored(candidates, [(regime, arrays)])
+    (runs,) = score_regimes(candidates, [(regime, arrays)])
     given = np.split(runs[regime].frame["score"].to_numpy(), runs[regime].offsets[1:-1])
     start = 0
     for index, chosen in enumerate(candidates.lists):
@@ -183,7 +183,7 @@ def stored() -> Mapping[str, Any]:
     texts = [dict.fromkeys(names, "") for names in (logits.doc_ids, logits.query_ids)]
     candidates = candidate_lists(Collection("epqa", "epqa", *texts, judgments))
     outputs = [(r, {"pairs": z}) for dtype, z in logits.logits.items() for r in plan("epqa", logits.scoring, dtype)]
-    (runs,) = scored(candidates, outputs)
+    (runs,) = score_regimes(candidates, outputs)
     return {each["label"]: each for each in audit(runs, judgments, "RR(rel=2)@10", **PAPER).to_dict()["regimes"]}
 
 
@@ -240,11 +240,11 @@ def test_a_corpus_is_audited_without_lists(
     """Every number is that of runs that list all documents; what only lists have is there while the corpus is small."""
     passes = corpus_passes(scoring)
     found = audit_passes(passes, "nDCG@5 AP", **choices)
-    runs = scored(passes.candidates, passes.outputs)
+    runs = score_regimes(passes.candidates, passes.outputs)
     listed = audit_blocks(runs, passes.collection.graded, "nDCG@5 AP", cutoffs=[1, 2, 3, 5, 10, 20], **choices)
     assert found.to_dict() == listed.to_dict(about=found.about)
     monkeypatch.setattr("trueval.precision.audit.LISTED", 29)
-    monkeypatch.setattr("trueval.precision.audit.scored", None)
+    monkeypatch.setattr("trueval.precision.audit.score_regimes", None)
     unlisted = audit_passes(passes, "nDCG@5 AP", **choices).to_dict()
     assert "c: no lists of 30 documents are made" in unlisted["notes"][-1]
     for mine, theirs in zip(unlisted["regimes"], found.to_dict()["regimes"], strict=True):

@@ -13,8 +13,8 @@ from trueval.collection import Collection
 from trueval.errors import InputError, MeasureError, PolicyError
 from trueval.precision import model_passes
 from trueval.precision.audit import audit_models, audit_passes, audit_stored
-from trueval.precision.logits_files import stored_passes
-from trueval.precision.model_passes import narrowed, read_ids
+from trueval.precision.logits_files import read_passes
+from trueval.precision.model_passes import read_ids, select_queries
 
 # Judged in another order than the file has them.
 GRADES = {"q3": {"a": 1}, "q2": {"a": 0, "b": 1}, "q1": {"a": 1, "b": 0}}
@@ -45,17 +45,17 @@ def test_stored_logits_follow_the_judgments_and_leave_out_other_queries(path: Pa
 def test_bad_requests_of_stored_logits(path: Path) -> None:
     for dtypes in (["float16"], []):
         with pytest.raises(PolicyError, match="must be among float32, bfloat16"):
-            stored_passes(COLLECTION, path, dtypes)
+            read_passes(COLLECTION, path, dtypes)
     strange = Collection("s", "s", {"a": "one"}, TEXTS[1], COLLECTION.judgments)
     with pytest.raises(InputError, match="2 pairs are of documents that s does not have"):
-        stored_passes(strange, path)
+        read_passes(strange, path)
 
 
 def test_a_collection_is_narrowed_in_the_order_of_its_judgments(tmp_path: Path) -> None:
     def left(**choices: Any) -> list[str]:
-        return narrowed(COLLECTION, **choices).judgments.query_ids.to_list()
+        return select_queries(COLLECTION, **choices).judgments.query_ids.to_list()
 
-    assert narrowed(COLLECTION) is COLLECTION
+    assert select_queries(COLLECTION) is COLLECTION
     assert left(limit=2) == ["q3", "q2"]
     assert left(exclude={"q3"}, limit=1) == ["q2"]
     assert left(among={"q1"}, limit=1) == ["q1"]

@@ -14,7 +14,7 @@ import trueval as tv
 from trueval.collection import Collection
 from trueval.errors import InputError
 from trueval.precision.logits import read_logits
-from trueval.precision.logits_files import stored_passes
+from trueval.precision.logits_files import read_passes
 from trueval.precision.npz_archive import read_archive
 
 SOUND: dict[str, Any] = {
@@ -141,11 +141,11 @@ def test_grades_are_those_of_the_judgments(tmp_path: Path) -> None:
     collection = Collection("c", "c", *texts, tv.Judgments.from_dict(JUDGMENTS))
     path = tmp_path / "m.npz"
     np.savez(path, **SOUND)
-    stored_passes(collection, path)
+    read_passes(collection, path)
     np.savez(path, **(SOUND | {"grade": [1, np.nan, 1]}))
-    stored_passes(collection, path)
+    read_passes(collection, path)
     np.savez(path, **(SOUND | {"grade": [1, 1, 1]}))
     with pytest.raises(InputError, match="1 of 3 grades are not those of c: document 'b' of query 'q1' has 1, and is"):
-        stored_passes(collection, path)
+        read_passes(collection, path)
     np.savez(path, **(SOUND | {"grade": [4, 2, 4]}))
-    stored_passes(collection, path, grades={4: 1, 2: 0})
+    read_passes(collection, path, grades={4: 1, 2: 0})

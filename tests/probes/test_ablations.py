@@ -11,7 +11,7 @@ from tests.examples import examples
 from trueval.errors import PolicyError
 from trueval.probes.ablations import ABLATIONS, DIACRITICS, NARROW, find_ablations, initials, without_diacritics
 from trueval.probes.authors import LANGUAGES, Name, plain, sample_people
-from trueval.probes.stimuli import TEMPLATES, Stimulus, TextParts, bundles
+from trueval.probes.stimuli import TEMPLATES, Stimulus, TextParts, build_stimuli
 
 Form = Literal["NFC", "NFD"]
 # Any character, and often those that normalisation, case and marks are about.
@@ -73,14 +73,14 @@ def keeps_its_promise(name: str, bundle: Stimulus) -> None:
 
 def test_a_letter_that_becomes_an_apostrophe_is_no_exception() -> None:
     """In upper case "ŉ" is "ʼN", whose apostrophe is made straight too."""
-    bundle = bundles(sample_people("en"), "en", 2, 0, 0)[0]
+    bundle = build_stimuli(sample_people("en"), "en", 2, 0, 0)[0]
     named = bundle.with_all(lambda parts: parts._replace(author=Name("ŉ", "Lee")))
     for number in range(3):
         keeps_its_promise("case_punct_perturb", named._replace(number=number))
 
 
 def test_what_promises_neither_is_neither() -> None:
-    bundle = bundles(sample_people("en"), "en", 2, 0, 0)[0]
+    bundle = build_stimuli(sample_people("en"), "en", 2, 0, 0)[0]
     for ablation in ABLATIONS.values():
         once = ablation.apply(bundle)
         if ablation.claim == "neither":
@@ -136,12 +136,12 @@ def stresses_normalisation(bundle: Stimulus) -> None:
 
 def test_labels_of_both_languages_go() -> None:
     for language in LANGUAGES:
-        texts = ABLATIONS["remove_label"].apply(bundles(sample_people(language), language, 2, 0, 0)[0]).texts()
+        texts = ABLATIONS["remove_label"].apply(build_stimuli(sample_people(language), language, 2, 0, 0)[0]).texts()
         assert not any(TEMPLATES[language].label.strip() in text for text in texts.candidates)
 
 
 def test_the_author_comes_first() -> None:
-    bundle = bundles(sample_people("en"), "en", 2, 0, 0)[1]
+    bundle = build_stimuli(sample_people("en"), "en", 2, 0, 0)[1]
     before, after = bundle.texts(), ABLATIONS["author_position_shift"].apply(bundle).texts()
     assert after.query == before.query
     work, author = before.candidates[0].rsplit(" Author: ", 1)
@@ -150,7 +150,7 @@ def test_the_author_comes_first() -> None:
 
 def test_case_differs_between_query_and_candidates() -> None:
     cases = set()
-    for bundle in bundles(sample_people("en"), "en", 6, 0, 0):
+    for bundle in build_stimuli(sample_people("en"), "en", 6, 0, 0):
         changed = ABLATIONS["case_punct_perturb"].apply(bundle)
         query, candidate = changed.query.author.text, changed.candidates[0].author.text
         assert query != candidate

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trueval.probes.denoise import denoise, removed
+from trueval.probes.denoise import denoise, find_noise_spans
 from trueval.probes.query_noise import LANGUAGES, noisy
 
 QUERY = "Can forests really regulate the climate?"
@@ -46,7 +46,7 @@ def test_no_text_is_emptied_and_nothing_is_added(text: str) -> None:
     assert bool(left.strip()) == bool(text.strip())
     rest = iter(text)
     assert left == text or all(char in rest for char in "".join(left.split())), "characters in their order"
-    spans = removed(text)
+    spans = find_noise_spans(text)
     assert all(0 <= a.start < a.end <= len(text) for a in spans)
     assert all(a.end < b.start for a, b in itertools.pairwise(spans))
 

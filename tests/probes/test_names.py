@@ -14,7 +14,7 @@ from trueval.probes.margin_summary import LEAST_PART, ResamplingSettings, Statis
 from trueval.probes.model_scorers import CosineScorer, LogitScorer, MaxSimScorer, ModelOutputs
 from trueval.probes.names import NamesDesign, NamesProbe, design_names, probe_scorer
 from trueval.probes.scorer import Bm25Scorer, Hybrid, PairScorer
-from trueval.probes.stimuli import bundles
+from trueval.probes.stimuli import build_stimuli
 
 QUERIES, RUNS = 10, 2
 PLAIN = ResamplingSettings(0.95, 1000, 0, 1)
@@ -37,7 +37,7 @@ def probe(design: NamesDesign) -> NamesProbe:
 def naive_margins(condition: str, run: int) -> list[list[float]]:
     """Text by text."""
     found = []
-    for bundle in bundles(sample_people("fr"), "fr", QUERIES, run, 4):
+    for bundle in build_stimuli(sample_people("fr"), "fr", QUERIES, run, 4):
         texts = (bundle if condition == "base" else ABLATIONS[condition].apply(bundle)).texts()
         query, *candidates = (letters(text, 32) for text in (texts.query, *texts.candidates))
         score = [float(query @ each / np.linalg.norm(query) / np.linalg.norm(each)) for each in candidates]

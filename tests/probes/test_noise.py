@@ -15,10 +15,10 @@ from trueval.errors import InputError
 from trueval.policy.policy import Policy
 from trueval.probes.conditions import find_conditions
 from trueval.probes.denoise import denoise
-from trueval.probes.denoising_accuracy import stripped
-from trueval.probes.noise import NoiseProbe, default_measures, drawn, probe_pipelines, raw_texts, texts_of
+from trueval.probes.denoising_accuracy import measure_denoising
+from trueval.probes.noise import NoiseProbe, default_measures, draw_queries, probe_pipelines, raw_texts, texts_of
 from trueval.probes.noise_settings import CLEAN, JUDGE, NoiseCondition, NoiseSettings
-from trueval.probes.noise_summary import is_clean, means, summarized, told
+from trueval.probes.noise_summary import describe_condition, is_clean, means, summarize_noise
 from trueval.probes.prediction import PredictionChoices
 from trueval.probes.probe_retrieval_correlation import join_probes
 from trueval.probes.probe_systems import systems
@@ -69,7 +69,7 @@ def probe(sample: Collection) -> NoiseProbe:
 
 def test_the_clean_condition_is_the_pipeline_itself(probe: NoiseProbe, sample: Collection) -> None:
     (bm25,) = systems((), "flat", language="en", bm25=True, hybrid=False)
-    chosen = drawn(sample, DESIGN)
+    chosen = draw_queries(sample, DESIGN)
     run = bm25.retrieve(replace(chosen, judgments=None)).run
     scores = tv.evaluate(run, chosen.graded, "nDCG@10 R(rel=4)@10")
     for name in ("nDCG@10", "R(rel=4)@10"):
@@ -80,7 +80,7 @@ def test_the_clean_condition_is_the_pipeline_itself(probe: NoiseProbe, sample: C
 
 def test_a_noisy_condition_is_the_pipeline_with_the_noisy_texts(probe: NoiseProbe, sample: Collection) -> None:
     condition = NoiseCondition(4, "held-out", "rules", True)
-    chosen, at = drawn(sample, DESIGN), probe.row(condition)
+    chosen, at = draw_queries(sample, DESIGN), probe.row(condition)
     written = {
         query: denoise(noisy(text, 4, "en", seed=5, bank="held-out").text) for query, text in chosen.queries.items()
     }
@@ -121,7 +121,7 @@ def test_each_different_text_is_embedded_once_and_cosines_are_of_the_texts(
     models.use(monkeypatch, lambda name: made)
     dense = Pipeline(settings_of_tables({"embed": {"model": "m"}, "index": {"spec": "flat"}}, "test"), "m")
     (found,) = probe_pipelines([dense], sample, DESIGN)
-    texts = texts_of(found.conditions, drawn(sample, DESIGN).queries, DESIGN, None).texts
+    texts = texts_of(found.conditions, draw_queries(sample, DESIGN).queries, DESIGN, None).texts
     different = {text for row in texts for text in row}
     assert sorted(set(made.seen) - set(sample.documents.values())) == sorted(different - set(sample.documents.values()))
     assert len(made.seen) == len(sample.documents) + len(different)
@@ -152,7 +152,7 @@ def test_systems_of_one_model_embed_texts_once_without_a_cache(
 
 def test_a_judge_sees_each_different_text_once_and_may_answer_nothing(sample: Collection) -> None:
     design = replace(DESIGN, levels=(0, 1), denoised=("none", JUDGE), normalised=(False, True))
-    queries = drawn(sample, design).queries
+    queries = draw_queries(sample, design).queries
     asked: list[str] = []
 
     def rewriter(texts: Sequence[str]) -> list[str]:
@@ -173,9 +173,9 @@ def test_a_judge_sees_each_different_text_once_and_may_answer_nothing(sample: Co
 
 
 def test_the_result_has_paired_changes_and_keeps_ties(probe: NoiseProbe, sample: Collection) -> None:
-    result = summarized([probe], sample).to_dict()
+    result = summarize_noise([probe], sample).to_dict()
     (model,) = result["models"]
-    assert [told(level) for level in model["levels"][:2]] == ["clean", "clean, normalised"]
+    assert [describe_condition(level) for level in model["levels"][:2]] == ["clean", "clean, normalised"]
     assert [is_clean(level) for level in model["levels"][:2]] == [True, False]
     at = probe.row(NoiseCondition(4, "known", "none", False))
     level, worth = model["levels"][at], probe.worth["R(rel=4)@10"]
@@ -201,11 +201,11 @@ def test_means_leave_out_queries_without_a_value_column_by_column() -> None:
 
 
 def test_a_seed_draws_the_same_queries_and_only_judged_ones(sample: Collection) -> None:
-    first, again, other = (tuple(drawn(sample, replace(DESIGN, seed=seed)).queries) for seed in (1, 1, 2))
+    first, again, other = (tuple(draw_queries(sample, replace(DESIGN, seed=seed)).queries) for seed in (1, 1, 2))
     assert first == again != other
     assert len(first) == 8
     with pytest.raises(InputError, match="judgments"):
-        drawn(replace(sample, judgments=None), DESIGN)
+        draw_queries(replace(sample, judgments=None), DESIGN)
 
 
 def test_default_measures_follow_the_grades(sample: Collection) -> None:
@@ -227,7 +227,7 @@ def test_a_policy_reaches_the_measures(sample: Collection) -> None:
 
 def test_stripped_counts_characters() -> None:
     """Hello! is 6 characters of chatter, all taken; the question loses nothing."""
-    found = stripped([noisy("Are forests cool?", 1, "en", seed=seed) for seed in range(3)])
+    found = measure_denoising([noisy("Are forests cool?", 1, "en", seed=seed) for seed in range(3)])
     assert found.taken == found.chatter > 0
     assert (found.question, found.lost) == (3 * len("Areforestscool?"), 0)
 
@@ -269,13 +269,13 @@ def test_a_query_that_loses_all_results_keeps_nothing() -> None:
     assert 0 < lost.sum() < len(words)
     for values, least in zip(found.lists, (0, -1, 0), strict=True):
         assert (values[1] == np.where(lost, least, values[0])).all()
-    level = summarized([found], collection).to_dict()["models"][0]["levels"][1]
+    level = summarize_noise([found], collection).to_dict()["models"][0]["levels"][1]
     assert level["overlap"]["mean"] == pytest.approx(1 - lost.mean())
     first = found.query_ids[int(np.flatnonzero(lost)[0])]
     assert any(note.endswith(f"find nothing, such as '{first} (level 4, known templates)'.") for note in found.notes)
     assert set(level["measures"]["N-Recall4+@10"].values()) == {None}  # no grade is 4
     (skipped,) = probe_pipelines([bm25], collection, design, measures="nDCG@10", policy=Policy(missing="skip"))
-    change = summarized([skipped], collection).to_dict()["models"][0]["levels"][1]["measures"]["nDCG@10"]
+    change = summarize_noise([skipped], collection).to_dict()["models"][0]["levels"][1]["measures"]["nDCG@10"]
     assert change["change"] == pytest.approx(change["noisy"] - change["clean"])
     joined = join_probes(
         collection,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from trueval.collection import read_queries
-from trueval.probes.denoising_accuracy import changed, stripping
+from trueval.probes.denoising_accuracy import count_changed_queries, measure_denoising_by_level
 
 DATA = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "collections"
 CLEAN = {"piaf-v1.0-fr": "fr", "cnil-faq-fr": "fr", "scifact-test": "en", "cranfield": "en"}
@@ -18,10 +18,10 @@ def test_real_queries_stay_as_they_are(name: str) -> None:
     if not path.is_file():
         pytest.skip(f"needs the collection {name} in shared/data/collections")
     queries = list(read_queries(path).values())
-    found = changed(queries)
+    found = count_changed_queries(queries)
     print(name, found)
     assert found["changed"] <= 0.01 * found["queries"]
-    strips = stripping(queries[:100], CLEAN[name], (1, 2, 3, 4), ("known", "held-out"), 0)
+    strips = measure_denoising_by_level(queries[:100], CLEAN[name], (1, 2, 3, 4), ("known", "held-out"), 0)
     for each in strips:
         print(each)
         assert each["question_lost"] < 0.03

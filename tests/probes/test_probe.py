@@ -7,7 +7,7 @@ import pytest
 import trueval as tv
 from trueval.probes.conditions import find_conditions
 from trueval.probes.noise import probe_pipelines
-from trueval.probes.noise_summary import summarized
+from trueval.probes.noise_summary import summarize_noise
 from trueval.probes.prediction import PredictionChoices
 from trueval.probes.probe_retrieval_correlation import join_probes
 from trueval.retrieval.pipeline.pipeline import Pipeline
@@ -36,7 +36,7 @@ def test_noise(file: Path):
     found = tv.probe_noise(sample_path(), [file], bm25=True, design=design, measures="R@10", rel=4)
     assert [each.name for each in found.probes] == ["words", "bm25"]
     sample, pipeline = tv.Collection.read(str(sample_path())), Pipeline.of(file)
-    parts = summarized(probe_pipelines([pipeline], sample, design, measures="R@10", rel=4), sample).to_dict()
+    parts = summarize_noise(probe_pipelines([pipeline], sample, design, measures="R@10", rel=4), sample).to_dict()
     assert found.to_dict()["models"][0] == parts["models"][0]
     assert found.to_dict()["denoiser"] == parts["denoiser"]
 

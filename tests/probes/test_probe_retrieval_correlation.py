@@ -22,7 +22,7 @@ from trueval.probes.prediction import PredictionChoices
 from trueval.probes.probe_retrieval_correlation import QueryChange, join_probes
 from trueval.probes.probe_systems import systems
 from trueval.probes.views.kind import PREDICTION
-from trueval.report.terminal import drawn
+from trueval.report.terminal import render_text
 from trueval.retrieval.pipeline.pipeline import Pipeline
 
 pytest.importorskip("faiss", reason='needs the extra "retrieval"')
@@ -125,14 +125,14 @@ def test_every_form_shows_the_numbers(tmp_path: Path, collection: Collection, mo
         text = (out / name).read_text(encoding="utf-8")
         assert wanted in text or wanted.replace("-", "−") in text, name
     assert f"{row['spearman']}" in (out / "probe-join.csv").read_text(encoding="utf-8")
-    shown = drawn(PREDICTION.text["table"](result))
+    shown = render_text(PREDICTION.text["table"](result))
     assert wanted in shown
     assert "cannot be known from" in " ".join(shown.split())
     # Five signals of an embedder, with a table of authors, fit as well, without their intervals.
     for system in result["systems"]:
         system["signals"] = [*system["signals"], *(f"{name} once more" for name in system["signals"])]
     again = [{**each, "signal": f"{each['signal']} once more"} for each in result["models"]]
-    lines = drawn(PREDICTION.text["table"]({**result, "models": [*result["models"], *again]})).splitlines()
+    lines = render_text(PREDICTION.text["table"]({**result, "models": [*result["models"], *again]})).splitlines()
     assert max(map(len, lines)) <= 100
     assert any(line.startswith("No room for changed, interval:") for line in lines)
 

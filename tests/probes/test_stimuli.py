@@ -4,19 +4,19 @@ import pytest
 
 from trueval.errors import PolicyError
 from trueval.probes.authors import LANGUAGES, Authors, AuthorWork, sample_people, split_name
-from trueval.probes.stimuli import TEMPLATES, Stimulus, bundles
+from trueval.probes.stimuli import TEMPLATES, Stimulus, build_stimuli
 
 
 @pytest.fixture(scope="module")
 def drawn() -> list[Stimulus]:
-    return bundles(sample_people("en"), "en", 125, 0, 0)
+    return build_stimuli(sample_people("en"), "en", 125, 0, 0)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_candidates_are_right_and_wrong_as_their_names_say(language: str) -> None:
     people = sample_people(language)
     title_of = {work.author.text: work.title for work in people.works}
-    for bundle in bundles(people, language, 125, 1, 3):
+    for bundle in build_stimuli(people, language, 125, 1, 3):
         right = bundle.query.author
         title = title_of[right.text]
         c1, c2a, c2b, c3, c4 = bundle.candidates
@@ -34,17 +34,17 @@ def test_candidates_are_right_and_wrong_as_their_names_say(language: str) -> Non
 
 def test_a_bundle_depends_on_seed_run_and_row_alone(drawn: list[Stimulus]) -> None:
     people = sample_people("en")
-    some = bundles(people, "en", 30, 0, 0)
+    some = build_stimuli(people, "en", 30, 0, 0)
     whole = {bundle.query.author: bundle.candidates for bundle in drawn}
     assert all(whole[bundle.query.author] == bundle.candidates for bundle in some)
-    fewer = {bundle.query.author for bundle in bundles(people, "en", 10, 0, 0)}
+    fewer = {bundle.query.author for bundle in build_stimuli(people, "en", 10, 0, 0)}
     assert fewer < {bundle.query.author for bundle in some}
-    assert bundles(people, "en", 30, 0, 0) == some
-    assert bundles(people, "en", 30, 0, 1) != some
+    assert build_stimuli(people, "en", 30, 0, 0) == some
+    assert build_stimuli(people, "en", 30, 0, 1) != some
 
 
 def test_runs_have_fresh_impostors_other_works_and_other_templates(drawn: list[Stimulus]) -> None:
-    other = bundles(sample_people("en"), "en", 125, 1, 0)
+    other = build_stimuli(sample_people("en"), "en", 125, 1, 0)
     pairs = list(zip(drawn, other, strict=True))
     assert [one.query.author for one, _ in pairs] == [two.query.author for _, two in pairs]
     assert sum(one.candidates[1].author != two.candidates[1].author for one, two in pairs) > 115
@@ -62,15 +62,15 @@ def test_a_name_with_a_full_stop_at_its_end_gets_no_second_one(drawn: list[Stimu
 def test_four_authors_and_two_topics_are_enough() -> None:
     people = Authors(sample_people("en").works[:4], "few")
     for run in range(20):
-        for bundle in bundles(people, "en", 4, run, 0):
+        for bundle in build_stimuli(people, "en", 4, run, 0):
             assert len({bundle.query.author, *(bundle.candidates[at].author for at in (1, 2, 4))}) == 4
 
 
 def test_bad_choices_are_refused() -> None:
     with pytest.raises(PolicyError, match=r"must be en or fr. Got 'de'"):
-        bundles(sample_people("en"), "de", 4, 0, 0)
+        build_stimuli(sample_people("en"), "de", 4, 0, 0)
     with pytest.raises(PolicyError, match="queries must be an integer >= 2"):
-        bundles(sample_people("en"), "en", 1, 0, 0)
+        build_stimuli(sample_people("en"), "en", 1, 0, 0)
 
 
 def test_no_impostor_looks_like_the_author_by_initials_or_without_accents() -> None:
@@ -79,11 +79,11 @@ def test_no_impostor_looks_like_the_author_by_initials_or_without_accents() -> N
     others = ["Anne Lefèvre", "Bo Hof", "Cy Lee"]
     people = Authors(tuple(AuthorWork(split_name(each), each, each) for each in (*alike, *others)), "made")
     for run in range(20):
-        for bundle in bundles(people, "en", 7, run, 0):
+        for bundle in build_stimuli(people, "en", 7, run, 0):
             impostors = {bundle.candidates[at].author.text for at in (1, 2, 4)}
             assert len(impostors) == 3
             assert impostors == set(others) or bundle.query.author.text in others
     # Where all look alike there is nobody else.
     few = Authors(people.works[:4], "made")
-    for bundle in bundles(few, "en", 4, 0, 0):
+    for bundle in build_stimuli(few, "en", 4, 0, 0):
         assert {each.author.text for each in bundle.candidates} == set(alike)

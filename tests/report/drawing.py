@@ -14,7 +14,7 @@ def draw_once(patch: pytest.MonkeyPatch) -> None:
     def drawn(chart: figures.Chart) -> str:
         figures.specification(chart)
         if not done:
-            done.append(figures.drawn(chart))
+            done.append(figures.render_svg(chart))
         return done[0]
 
-    patch.setattr(inline_svg, "drawn", drawn)
+    patch.setattr(inline_svg, "render_svg", drawn)

@@ -11,9 +11,9 @@ from tests.report.many_runs import made_results
 from tests.report.test_page import packed_tables
 
 from trueval.report.kinds import read_directory
-from trueval.report.number_texts import NOT_AVAILABLE, fixed, signed
+from trueval.report.number_texts import NOT_AVAILABLE, format_difference, format_value
 from trueval.report.page import page
-from trueval.report.plots import shortened
+from trueval.report.plots import shorten_name
 
 pytestmark = pytest.mark.slow
 
@@ -153,7 +153,11 @@ def shown_text(column: dict[str, Any], cell: Any) -> str:
         return str(cell[1])
     if "numeric" not in column:
         return str(cell)
-    return NOT_AVAILABLE if cell is None else {"fixed": fixed, "signed": signed, "plain": str}[column["form"]](cell)
+    return (
+        NOT_AVAILABLE
+        if cell is None
+        else {"fixed": format_value, "signed": format_difference, "plain": str}[column["form"]](cell)
+    )
 
 
 @pytest.mark.parametrize(
@@ -172,7 +176,7 @@ def test_the_script_rounds_as_python_does(tab: Tab, file: Path, tmp_path: Path, 
     details = "document.querySelector('[data-table=per-query-table]').closest('details')"
     tab.value(f"new Promise((done) => {{ {details}.open = true; setTimeout(done, 100); }})")
     cells = tab.value("[...document.querySelectorAll('#per-query-table td')].map((each) => each.textContent)")
-    assert cells == [fixed(value), signed(value)]
+    assert cells == [format_value(value), format_difference(value)]
 
 
 def test_what_is_behind_a_line_is_there_when_it_opens(tab: Tab, file: Path) -> None:
@@ -199,8 +203,8 @@ def test_a_run_called_script_is_text_in_plots(tab: Tab, file: Path) -> None:
     name = '<script>alert("x")</script> & $a_1$'
     tab.open(file, width=1280)
     texts = "[...document.querySelectorAll('#{} svg text')].map((each) => each.textContent)"
-    assert shortened(name) in tab.value(texts.format("range-0"))
-    assert f"tied − {shortened(name, 24)}" in tab.value(texts.format("differences-0"))
+    assert shorten_name(name) in tab.value(texts.format("range-0"))
+    assert f"tied − {shorten_name(name, 24)}" in tab.value(texts.format("differences-0"))
     assert tab.value(
         "[...document.querySelectorAll('#lead svg title')].some((each) => each.textContent.startsWith('<script>alert'))"
     )

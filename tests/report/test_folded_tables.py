@@ -1,13 +1,13 @@
 """Folded tables as data: nothing of a cell is lost, and nothing is said twice."""
 
-from trueval.report.folded_tables import packed
-from trueval.report.number_texts import fixed, signed
+from trueval.report.folded_tables import pack_table
+from trueval.report.number_texts import format_difference, format_value
 from trueval.report.page_content import Column, Table, row_of
 
 COLUMNS = (
     Column("run", "/run"),
-    Column("AP", "/AP", True, fixed, lambda _: True),
-    Column("gain", "/gain", True, signed, turned="-/gain"),
+    Column("AP", "/AP", True, format_value, lambda _: True),
+    Column("gain", "/gain", True, format_difference, turned="-/gain"),
     Column("grade", "/grade", True, lambda grade: "not judged" if grade is None else f"{grade:g}"),
 )
 
@@ -18,7 +18,7 @@ def table(*entries: dict, turned: bool = False) -> Table:
 
 
 def test_a_value_says_its_text_by_the_form_of_its_column() -> None:
-    data = packed(table({"run": "a", "AP": 0.25, "gain": -0.5, "grade": 2}))
+    data = pack_table(table({"run": "a", "AP": 0.25, "gain": -0.5, "grade": 2}))
     assert data["columns"] == [
         {"title": "run", "field": "/run"},
         {"title": "AP", "field": "/AP", "numeric": 1, "form": "fixed", "strong": 1},
@@ -29,11 +29,11 @@ def test_a_value_says_its_text_by_the_form_of_its_column() -> None:
 
 
 def test_what_a_form_cannot_say_travels_as_text() -> None:
-    data = packed(table({"run": "a", "AP": None, "gain": None, "grade": None}))
+    data = pack_table(table({"run": "a", "AP": None, "gain": None, "grade": None}))
     assert data["rows"] == [["/0", 0, "a", None, None, [None, "not judged", 0]]]
 
 
 def test_a_turned_row_says_so() -> None:
-    assert packed(table({"run": "a", "AP": 0.25, "gain": 0.5, "grade": 1}, turned=True))["rows"][0][:5] == [
+    assert pack_table(table({"run": "a", "AP": 0.25, "gain": 0.5, "grade": 1}, turned=True))["rows"][0][:5] == [
         "/0", 1, "a", 0.25, -0.5,
     ]  # fmt: skip

@@ -19,7 +19,7 @@ OURS |= {"golden": 1, "golden-agree": 1, "golden-stress": 1, "golden-gullibility
 
 def declare(monkeypatch: pytest.MonkeyPatch, *pairs: tuple[str, str]) -> None:
     declared = EntryPoints(EntryPoint(name, value, GROUP) for name, value in pairs)
-    monkeypatch.setattr(kinds, "_declared", lambda: declared)
+    monkeypatch.setattr(kinds, "_load_entry_points", lambda: declared)
 
 
 @pytest.mark.parametrize("name", sorted(OURS))

@@ -18,7 +18,7 @@ from tests.report.gold_page import FILE, FOLDER, gold_page
 from trueval.errors import MissingExtraError
 from trueval.report.figures import LIGHT, RUN_TONES
 from trueval.report.kinds import read_directory
-from trueval.report.number_texts import NOT_AVAILABLE, fixed, percent, signed
+from trueval.report.number_texts import NOT_AVAILABLE, format_difference, format_value, percent
 from trueval.report.page import TEMPLATES, page
 
 LEVELS = ("none", "some", "much")
@@ -185,7 +185,7 @@ def resolve(file: str, fragment: str) -> Any:
 
 
 def shown(value: float) -> set[str]:
-    return {fixed(value), signed(value), percent(value), f"{value:g}", f"{value:,}", f"{value:.8g}"}
+    return {format_value(value), format_difference(value), percent(value), f"{value:g}", f"{value:,}", f"{value:.8g}"}
 
 
 def test_numbers_in_sentences_stand_in_the_files(parsed: Page) -> None:
@@ -243,7 +243,7 @@ def _open_cells(html: str) -> Iterator[Shown]:
 
 def _folded_cells(html: str) -> Iterator[Shown]:
     """As templates/page.js builds them; test_browser.py holds what it builds against this."""
-    forms = {"fixed": fixed, "signed": signed, "plain": str}
+    forms = {"fixed": format_value, "signed": format_difference, "plain": str}
     for table in packed_tables(html):
         for source, turned, *cells in table["rows"]:
             for column, cell in zip(table["columns"], cells, strict=True):

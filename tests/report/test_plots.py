@@ -4,9 +4,17 @@ import re
 
 import pytest
 
-from trueval.report.figures import LIGHT, THEME, axis_domain, colored, specification, tone
+from trueval.report.figures import LIGHT, THEME, apply_light_colors, axis_domain, specification, tone
 from trueval.report.inline_svg import inline
-from trueval.report.plots import Bracket, DifferenceInterval, TieInterval, brackets_of, dot_plot, shortened, span_plot
+from trueval.report.plots import (
+    Bracket,
+    DifferenceInterval,
+    TieInterval,
+    brackets_of,
+    dot_plot,
+    shorten_name,
+    span_plot,
+)
 
 
 def layers(chart: object) -> list[dict]:
@@ -84,9 +92,9 @@ def test_names_that_are_alike_have_rows_of_their_own() -> None:
 
 def test_a_long_name_is_cut_in_the_middle() -> None:
     name = "bm25+rm3+monobert-large-finetuned-v2"
-    assert len(shortened(name)) == 26
-    assert shortened(name)[:8] == name[:8]
-    assert shortened(name)[-8:] == name[-8:]
+    assert len(shorten_name(name)) == 26
+    assert shorten_name(name)[:8] == name[:8]
+    assert shorten_name(name)[-8:] == name[-8:]
 
 
 def test_an_unknown_color_is_an_error() -> None:
@@ -98,5 +106,5 @@ def test_colors_have_names_on_the_page_and_values_in_papers() -> None:
     assert "var(--" in str(THEME)
     svg = inline(dot_plot(DOTS))
     assert not re.findall(r"#[0-9a-f]{3,6}", svg)
-    assert LIGHT["expected"] in colored(svg)
-    assert "var(--" not in colored(svg)
+    assert LIGHT["expected"] in apply_light_colors(svg)
+    assert "var(--" not in apply_light_colors(svg)

@@ -1,7 +1,7 @@
 """Sheets: the same tables and sentences in each form that people read."""
 
 from trueval.report.sheets import Sheet, as_latex, as_markdown, in_terminal
-from trueval.report.terminal import drawn
+from trueval.report.terminal import render_text
 
 FIRST = Sheet("a_1: runs", ("run", "kind", "wrong\nlists", "member-\nship"), "Llrr", (("x|y", "old", "1", "0.5"),))
 SECOND = Sheet("second", ("name", "text"), "Lt", (("a", "b"),))
@@ -9,7 +9,7 @@ SENTENCES = ["One <b>.", "5 % of them."]
 
 
 def test_a_terminal_shows_tables_under_their_titles_and_then_the_sentences() -> None:
-    lines = drawn(in_terminal([FIRST, SECOND], SENTENCES)).split("\n")
+    lines = render_text(in_terminal([FIRST, SECOND], SENTENCES)).split("\n")
     assert lines[0] == "a_1: runs"
     assert lines[3].split() == ["x|y", "old", "1", "0.5"]
     assert lines[4:6] == ["", "second"]

@@ -10,7 +10,7 @@ import pytest
 from trueval.collection import Collection
 from trueval.errors import InputError, PolicyError
 from trueval.models.outputs import OutputPart, part_outputs
-from trueval.retrieval.cache import age_of, chosen, leaving, read_cache, remove, user_cache
+from trueval.retrieval.cache import age_of, read_cache, remove, select_entries, select_evictions, user_cache
 from trueval.retrieval.pipeline.pipeline import Pipeline
 
 NOW = datetime.now(UTC)
@@ -78,14 +78,14 @@ STRANGE = ("notes.txt", "outputs/mine-0123456789ab/part.json", "indexes/notes.tx
 
 def test_removing_all_leaves_what_is_not_ours(cache: Path) -> None:
     found = read_cache(cache)
-    remove(chosen(found, ["all"], None, NOW))
+    remove(select_entries(found, ["all"], None, NOW))
     assert sorted(str(file.relative_to(cache)) for file in cache.rglob("*") if file.is_file()) == sorted(STRANGE)
     assert read_cache(cache).entries == ()
 
 
 def test_what_was_removed_is_made_again(cache: Path) -> None:
     before = read_cache(cache)
-    remove(chosen(before, ["outputs"], None, NOW))
+    remove(select_entries(before, ["outputs"], None, NOW))
     assert {each.kind for each in read_cache(cache).entries} == {"indexes", "stages"}
     embed(cache, "org/whole")
     assert {each.name for each in read_cache(cache).entries} < {each.name for each in before.entries}
@@ -93,16 +93,16 @@ def test_what_was_removed_is_made_again(cache: Path) -> None:
 
 def test_entries_are_chosen_by_kind_beginning_and_age(cache: Path) -> None:
     found = read_cache(cache)
-    assert {each.kind for each in chosen(found, ["stages", "indexes"], None, NOW)} == {"stages", "indexes"}
-    assert [each.about for each in chosen(found, ["org-whole"], None, NOW)] == ["org/whole float32 documents"]
+    assert {each.kind for each in select_entries(found, ["stages", "indexes"], None, NOW)} == {"stages", "indexes"}
+    assert [each.about for each in select_entries(found, ["org-whole"], None, NOW)] == ["org/whole float32 documents"]
     old = next(each for each in found.entries if each.about.startswith("org"))
     for file in (*old.paths, *old.paths[0].rglob("*")):
         os.utime(file, (NOW.timestamp() - 7200,) * 2)
     found = read_cache(cache)
-    assert [each.name for each in chosen(found, [], age_of("1h"), NOW)] == [old.name]
-    assert chosen(found, [], age_of("1d"), NOW) == ()
+    assert [each.name for each in select_entries(found, [], age_of("1h"), NOW)] == [old.name]
+    assert select_entries(found, [], age_of("1d"), NOW) == ()
     with pytest.raises(PolicyError, match=r"nothing there is called 'stage5'\. Did you mean stages\?"):
-        chosen(found, ["stage5"], None, NOW)
+        select_entries(found, ["stage5"], None, NOW)
 
 
 def test_what_is_not_complete_and_new_may_be_at_work(cache: Path) -> None:
@@ -171,10 +171,10 @@ def test_entries_leave_by_when_they_were_last_used(cache: Path) -> None:
     whole = next(each for each in found if each.about.startswith("org/whole"))
     embed(cache, "org/whole")  # it is read
     size = sum(each.bytes for each in found)
-    assert leaving(read_cache(cache), size, NOW) == ()
-    (first,) = leaving(read_cache(cache), size - 1, NOW)
+    assert select_evictions(read_cache(cache), size, NOW) == ()
+    (first,) = select_evictions(read_cache(cache), size - 1, NOW)
     assert first.used < NOW - timedelta(days=89)
-    gone = leaving(read_cache(cache), 0, NOW)
+    gone = select_evictions(read_cache(cache), 0, NOW)
     assert whole.name not in {each.name for each in gone}  # in use within the hour
     assert len(gone) == len(found) - 1
     assert [each.used for each in gone] == sorted(each.used for each in gone)

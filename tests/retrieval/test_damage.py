@@ -12,7 +12,7 @@ from tests.retrieval.test_changed_documents import Model, collection, use  # noq
 
 from trueval.errors import TruevalWarning
 from trueval.files import digests
-from trueval.models.output_reuse import reused_part
+from trueval.models.output_reuse import reuse_part
 from trueval.models.outputs import OutputPart, part_outputs
 from trueval.retrieval.pipeline.config import settings_of_tables
 from trueval.retrieval.pipeline.pipeline import Pipeline
@@ -157,7 +157,7 @@ def embedded(folder: Path, fails_at: int = 100, text: str = "x", items: int = 20
     model = Model("float32", "product", [])
     model.batch_size = 1
     texts = [text * (at + 1) for at in range(items)]
-    return reused_part(model, OutputPart("documents", texts, texts, forward, len), model.settings(), folder)
+    return reuse_part(model, OutputPart("documents", texts, texts, forward, len), model.settings(), folder)
 
 
 @pytest.mark.parametrize("items", [200, 201])

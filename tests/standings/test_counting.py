@@ -14,7 +14,7 @@ from trueval.judgments import Judgments
 from trueval.policy.policy import OURS
 from trueval.run import Run
 from trueval.standings import matching
-from trueval.standings.counting import count, listed_documents
+from trueval.standings.counting import count, list_documents
 
 IDS = [f"d{i}" for i in range(12)]
 LISTS = st.dictionaries(
@@ -89,7 +89,7 @@ def test_judged_documents_of_one_hash_are_told_apart(monkeypatch: pytest.MonkeyP
 def test_documents_of_some_queries_are_listed_with_the_sizes_of_all() -> None:
     run = Run.from_dict({"q1": {"a": 1.0, "b": 1.0}, "q2": {"a": 2.0, "b": 1.0}, "q3": {"a": 1.0, "c": 1.0, "d": 1.0}})
     judgments = Judgments.from_dict({query: {"a": 1} for query in ("q1", "q2", "q3")})
-    whole, some = (listed_documents(run, judgments, OURS, wanted) for wanted in (None, ["q3", "q1"]))
+    whole, some = (list_documents(run, judgments, OURS, wanted) for wanted in (None, ["q3", "q1"]))
     assert sorted(whole.sizes.tolist()) == sorted(some.sizes.tolist()) == [1, 1, 2, 3]
     assert some.frame.equals(whole.frame.filter(pl.col("query_id").is_in(["q1", "q3"])))
     assert some.frame.height == 5

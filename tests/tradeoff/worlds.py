@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from trueval.latency.jitter import log_percentiles, separated
+from trueval.latency.jitter import compare_latencies, log_percentiles
 from trueval.standings.standings import Bools, Floats
 from trueval.tradeoff.frontier.configuration_groups import group
 from trueval.tradeoff.frontier.rules import RuleChoice, RuleInputs, RuleLimits, apply_rules
@@ -128,7 +128,7 @@ def ship(kind: str, rng: np.random.Generator, *, busy: float, sures: tuple[float
     )
     drawn = draw_latencies(totals, [0.5], resamples=500, seed=seed)[0]
     measured = Objectives(world.true.cost, latency, world.values.mean(axis=0))
-    apart = separated(log_percentiles(totals, 0.5), latency, ["one"] * len(latency)).apart
+    apart = compare_latencies(log_percentiles(totals, 0.5), latency, ["one"] * len(latency)).apart
     known = RuleInputs(measured, Objectives(world.true.cost, drawn, plain.plain), np.ones(len(latency)), apart)
     limits = RuleLimits(float(np.quantile(world.true.latency, 0.6)), None, float(np.quantile(world.true.quality, 0.6)))
     found = []
@@ -190,7 +190,7 @@ def said(kind: str, worlds: int, *, resamples: int = 500, queries: int = 100) ->
         plain = on_frontier(points._replace(quality=found.plain)).mean(axis=1)
         rows.append((there.mean(axis=1), plain, truth))
         median = np.median(world.totals, axis=(1, 2))
-        apart = separated(log_percentiles(world.totals, 0.5), median, ["one"] * len(median)).apart
+        apart = compare_latencies(log_percentiles(world.totals, 0.5), median, ["one"] * len(median)).apart
         members = group(points._replace(latency=median), there, apart, level=0.95)
         groups += [(each.probability, truth[list(each.members)].any()) for each in members]
     return Said(*(np.concatenate(each) for each in zip(*rows, strict=True)), *map(np.array, zip(*groups, strict=True)))

@@ -15,7 +15,7 @@ from trueval.evaluation.scores import Scores
 from trueval.judgments import Judgments
 from trueval.measures import diversity
 from trueval.measures.orders.facet_pairs import covariances
-from trueval.measures.orders.survival import repeated
+from trueval.measures.orders.survival import discounted_moments
 from trueval.run import Run
 
 CLOSE = 1e-12
@@ -44,7 +44,7 @@ def test_moments_over_all_orders_in_exact_fractions(a: int, b: int, c: int, othe
     covariance = sum((one * other for one, other in pairs), Fraction(0)) / len(pairs) - mean[0] * mean[1]
     variance = sum((one * one for one, _ in pairs), Fraction(0)) / len(pairs) - mean[0] ** 2
     table = np.array([[float(weight) for weight in weights]])
-    found = repeated(np.array([tied]), np.array([a + c]), float(keep), table)
+    found = discounted_moments(np.array([tied]), np.array([a + c]), float(keep), table)
     both = covariances(np.array([tied]), np.array([[a, b, c]]), float(keep), table)
     true = [float(mean[0]), float(variance), float(covariance)]
     np.testing.assert_allclose([found.mean[0], found.variance[0], both[0]], true, rtol=CLOSE, atol=1e-15)

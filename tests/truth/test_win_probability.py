@@ -8,7 +8,14 @@ from twin import Orders, all_orders, value
 
 from trueval.comparison.compare import compare, compare_scores
 from trueval.comparison.resampling.tie_order_values import Atoms, TieOrders, convolve
-from trueval.comparison.resampling.win_probability import UNKNOWN, TieMoments, certain, exact, normal, sampled
+from trueval.comparison.resampling.win_probability import (
+    UNKNOWN,
+    TieMoments,
+    certain,
+    exact,
+    normal,
+    sample_win_probability,
+)
 from trueval.evaluation.evaluate import evaluate
 from trueval.judgments import Judgments
 from trueval.run import Run
@@ -120,7 +127,7 @@ def test_bounds_of_the_normal_hold_the_exact_value(queries: int, shift: float) -
     else:
         coins = rng.random((2, 40_000, queries)) < 0.5
         sums = [np.where(coins[run], low[run], high[run]).sum(axis=1) for run in (0, 1)]
-        drawn = sampled([(sums[0], sums[1])], UNKNOWN, 0.95, 40_000)
+        drawn = sample_win_probability([(sums[0], sums[1])], UNKNOWN, 0.95, 40_000)
         assert guess.value == pytest.approx(drawn.value, abs=0.01)
         assert guess.low <= drawn.high
         assert drawn.low <= guess.high

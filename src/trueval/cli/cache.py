@@ -52,7 +52,7 @@ def cache(
     library.limit_of()  # a size that cannot be read is told where somebody looks at sizes
     found, now = library.read_cache(folder or library.user_cache()), datetime.now(UTC)
     age = None if older_than is None else library.age_of(older_than)
-    meant = library.chosen(found, remove or (), age, now)
+    meant = library.select_entries(found, remove or (), age, now)
     free = [entry for entry in meant if not (remove and entry.is_busy(now))]
     _print(found._replace(entries=tuple(free)), now, form)
     if len(free) < len(meant):
@@ -67,7 +67,7 @@ def cache(
 
 
 def _print(found: "Cache", now: datetime, form: str) -> None:
-    from trueval.files.source.memory_estimate import shown
+    from trueval.files.source.memory_estimate import format_size
     from trueval.retrieval.views.cache import table
 
     result = found.to_dict()
@@ -84,6 +84,6 @@ def _print(found: "Cache", now: datetime, form: str) -> None:
     console.print(text)
     say(f"in {found.folder}")
     if found.ledger is not None:
-        say(f"ledger.jsonl, what hosted models cost: {shown(found.ledger)}; it is kept")
+        say(f"ledger.jsonl, what hosted models cost: {format_size(found.ledger)}; it is kept")
     if found.others:
         say(f"{found.others} other files or folders, which are not ours and are left alone")

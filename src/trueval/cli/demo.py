@@ -14,7 +14,7 @@ from trueval.cli.details import Details
 from trueval.cli.long_work import bars
 from trueval.cli.output import check_folder, save, show, talk
 from trueval.cli.progress import progress
-from trueval.report.number_texts import fixed, percent, signed
+from trueval.report.number_texts import format_difference, format_value, percent
 
 SAMPLE = Path(__file__).resolve().parents[1] / "sample"
 RUNS = ("bm25", "ngrams-bf16")
@@ -106,12 +106,12 @@ def write_page(runs: list[str], folder: Path) -> None:
     """
     from trueval.evaluation.views.details import DETAILS
     from trueval.evaluation.views.kind import EVALUATE
-    from trueval.files.source.fingerprints import recording
+    from trueval.files.source.fingerprints import record_files
     from trueval.rag.evaluate_files import evaluate_files
 
     qrels = str(SAMPLE / "qrels.trec")
     details = Details(qrels, runs, SAMPLE)
-    with recording(details.seen), progress(1 + len(runs)) as begin:
+    with record_files(details.seen), progress(1 + len(runs)) as begin:
         measures = f"{MEASURES} {EVIDENCE_MEASURES}"
         found = evaluate_files(qrels, runs, measures, observe=details, begin=begin, rel=RELEVANT)
     talk(found.notes)
@@ -148,15 +148,16 @@ def explanation(results: Mapping[str, Any]) -> Iterator[str]:
     value = run["measures"][name]
     yield (
         f"{percent(run['ties']['tied_fraction'])} of the documents of {run['name']} share their score with another. "
-        f"trec_eval's order of ties gives it {fixed(value['tie_broken'])} {name}; the mean over all orders is "
-        f"{fixed(value['expected'])}, so {signed(value['bias'])} of that comes from document names."
+        f"trec_eval's order of ties gives it {format_value(value['tie_broken'])} {name}; the mean over all orders is "
+        f"{format_value(value['expected'])}, so {format_difference(value['bias'])} of that comes from document names."
     )
     for rival in (each for each in results["runs"] if each is not run):
         other = rival["measures"][name]
         yield (
-            f"Its lead over {rival['name']} is {signed(value['tie_broken'] - other['tie_broken'])} in that order, "
-            f"{signed(value['expected'] - other['expected'])} on average, and "
-            f"{signed(value['lowest'] - other['highest'])} in the order that suits it least."
+            f"Its lead over {rival['name']} is {format_difference(value['tie_broken'] - other['tie_broken'])} in "
+            "that order, "
+            f"{format_difference(value['expected'] - other['expected'])} on average, and "
+            f"{format_difference(value['lowest'] - other['highest'])} in the order that suits it least."
         )
 
 

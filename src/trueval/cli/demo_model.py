@@ -53,10 +53,10 @@ def _write_runs(passes: "Passes", folder: Path) -> tuple[Path, ...]:
     """Writes each regime's ranking as a TREC run, its scores to the last bit."""
     import polars as pl
 
-    from trueval.precision.regimes import scored
+    from trueval.precision.regimes import score_regimes
 
     folder.mkdir(parents=True, exist_ok=True)
-    (runs,) = scored(passes.candidates, passes.outputs)  # the sample fits one block
+    (runs,) = score_regimes(passes.candidates, passes.outputs)  # the sample fits one block
     paths = []
     for regime, run in runs.items():
         path = folder / f"minilm-{SHORT[regime.model_dtype]}-{SHORT[regime.scoring_format]}.trec"

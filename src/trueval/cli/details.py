@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Details:
     """Gathers the details of one run after another, so that one run at a time is in memory.
 
-    What the command reads while `recording(details.seen)` is listed with bytes and hash.
+    What the command reads in the block of `record_files(details.seen)` is listed with bytes and hash.
 
     Args:
         qrels: path of the judgments.
@@ -59,9 +59,9 @@ class Details:
             InputError: the collection cannot be read.
         """
         from trueval.evaluation.views.details import to_details
-        from trueval.files.source.fingerprints import recording
+        from trueval.files.source.fingerprints import record_files
 
-        with recording(self.seen):  # the texts are those that were hashed, or refused
+        with record_files(self.seen):  # the texts are those that were hashed, or refused
             return to_details(self._runs, self._scores, self._all_files(), self._collection, self.seen)
 
     def files(self) -> "dict[str, Content]":

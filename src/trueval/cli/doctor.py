@@ -53,11 +53,11 @@ def _print(found: "Installation") -> None:
 
 
 def _rows(found: "Installation") -> "Iterator[tuple[str, str, str]]":
-    from trueval.files.source.memory_estimate import shown
+    from trueval.files.source.memory_estimate import format_size
 
     for name, version in found.versions.items():
         yield name, version, ""
-    yield "system", found.system, f"{found.processors} processors, {shown(found.memory)} of memory free"
+    yield "system", found.system, f"{found.processors} processors, {format_size(found.memory)} of memory free"
     yield (
         "accelerator",
         ", ".join(found.accelerators) or "none",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import typer
 
 from trueval.cli.details import Details
-from trueval.cli.gate import GateOptions, concluding
+from trueval.cli.gate import GateOptions, conclude_with_checks
 from trueval.cli.labels import LabelOptions
 from trueval.cli.options import (
     JUDGMENTS,
@@ -113,7 +113,7 @@ def evaluate(
     Example: trueval evaluate qrels.trec bm25.trec rerank.trec.gz -m "nDCG@10 RR@10"
     """
     from trueval.evaluation.views.order import sort_by
-    from trueval.files.source.fingerprints import recording
+    from trueval.files.source.fingerprints import record_files
     from trueval.rag.evaluate_files import check_subjects, evaluate_files
 
     (chosen, rules), out = policy.request(qrels, measures, form), output.out
@@ -128,7 +128,7 @@ def evaluate(
     kept = shown.per_query or out is not None or bool(limits)  # results that others may be compared with
     beside = {"sources": inputs.sources, "answers": evidence.correct, "audit": labels.folder(qrels), **gates.files()}
     details = None if out is None else Details(qrels, paths, shown.collection, beside)
-    with nullcontext() if details is None else recording(details.seen):
+    with nullcontext() if details is None else record_files(details.seen):
         content = shown.hashes() if kept else None
         given = inputs.to_inputs(chosen, policy.grade_map(), evidence.correct)
         lists: list[Run] = []
@@ -142,7 +142,7 @@ def evaluate(
                 inputs=given,
                 with_sensitivity=evidence.sensitivity,
                 content=content,
-                observe=_watching(details, None if joined.audited is None else lists),
+                observe=_choose_observer(details, None if joined.audited is None else lists),
                 begin=begin,
                 policy=rules,
             )
@@ -163,11 +163,11 @@ def evaluate(
     results = gated.add_to(results) if limits else results
     if out is not None and details is not None:
         _save(out, results, details)
-    with concluding(results, gated):
+    with conclude_with_checks(results, gated):
         _show(found, results, form, first, per_query=shown.per_query, percent=output.percent)
 
 
-def _watching(details: "Details | None", lists: "list[Run] | None") -> "Observe | None":
+def _choose_observer(details: "Details | None", lists: "list[Run] | None") -> "Observe | None":
     """What looks at each run: the page wants details of it, and a correction its lists."""
     if lists is None:
         return details

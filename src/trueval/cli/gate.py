@@ -43,18 +43,20 @@ class GateFindings(NamedTuple):
             results: of the runs.
         """
         runs = [
-            {**run, "checks": [_recorded(check.to_dict()) for check in self.checks if check.run == run["name"]]}
+            {**run, "checks": [_record_baseline(check.to_dict()) for check in self.checks if check.run == run["name"]]}
             for run in results["runs"]
         ]
         tested = {} if self.self_test is None else {"self_test": self.self_test.to_dict()}
         return {**results, "runs": runs, **tested}
 
 
-def _recorded(check: dict[str, Any]) -> dict[str, Any]:
+def _record_baseline(check: dict[str, Any]) -> dict[str, Any]:
     """A check whose baseline, where it is a folder of results, is recorded as other paths are."""
-    from trueval.report.provenance import recorded
+    from trueval.report.provenance import strip_folders
 
-    return {**check, "baseline": check["baseline"] and recorded(check["baseline"])} if "baseline" in check else check
+    return (
+        {**check, "baseline": check["baseline"] and strip_folders(check["baseline"])} if "baseline" in check else check
+    )
 
 
 @dataclass(frozen=True)
@@ -309,7 +311,7 @@ def _self_test(scores: "Sequence[Scores]", limits: "Sequence[Limit]", shared: di
 
 
 @contextmanager
-def concluding(results: Mapping[str, Any], gated: GateFindings) -> Iterator[None]:
+def conclude_with_checks(results: Mapping[str, Any], gated: GateFindings) -> Iterator[None]:
     """After the results are printed, says every check, writes the summary where GitHub wants one, and leaves.
 
     Where the results cannot be printed, as nobody reads them, the checks are said all the same.

@@ -133,6 +133,6 @@ class LabelOptions:
         if found is None:
             return results
         from trueval.comparison.labels.corrected_results import with_corrections
-        from trueval.report.provenance import recorded
+        from trueval.report.provenance import strip_folders
 
-        return with_corrections(results, found, joined, recorded(str(self.folder(qrels))), self.labels)
+        return with_corrections(results, found, joined, strip_folders(str(self.folder(qrels))), self.labels)

@@ -62,7 +62,7 @@ def bars() -> "Iterator[Callable[[str], Step]]":
     console = Console(stderr=True)
     if not console.is_terminal:
         with Heartbeat() as beat:
-            yield lambda name: _told_to(beat, name)
+            yield lambda name: _report_to_heartbeat(beat, name)
         return
     with Progress(console=console, transient=True) as shown:
 
@@ -79,7 +79,7 @@ def bars() -> "Iterator[Callable[[str], Step]]":
         yield bar
 
 
-def _told_to(beat: Heartbeat, name: str) -> "Step":
+def _report_to_heartbeat(beat: Heartbeat, name: str) -> "Step":
     """A step function of work that nobody watches."""
     beat.tell(name)
     return lambda part, done, total: beat.tell(f"{name}: {part}", done, total)

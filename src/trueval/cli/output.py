@@ -90,9 +90,9 @@ def save(folder: Path, *results: "Result", others: "Mapping[str, Content] | None
     files = {name: kind.write(result, form) for kind, result in results for name, form in kind.files.items()}
     files |= others or {}
     had_page, written = (folder / PAGE).exists(), list[str]()
-    write_generation(folder, files, _offered(_pages(folder, written=written), files) if page else None)
+    write_generation(folder, files, _tolerate_failure(_pages(folder, written=written), files) if page else None)
     say(f"wrote {', '.join(files)} to {folder}")
-    _say_written(folder, folder / PAGE, written)
+    _report_files(folder, folder / PAGE, written)
     if had_page and PAGE not in written:
         became = "still shows earlier results" if (folder / PAGE).exists() else "showed earlier results and is removed"
         talk([f"{PAGE} {became}. `trueval report {folder}` makes the new one."])
@@ -131,7 +131,7 @@ def save_page(folder: Path, file: Path | None = None, *, figures: bool = True) -
             return pages(results, stage)
 
     write_generation(folder, {}, derive)
-    _say_written(folder, file or folder / PAGE, written)
+    _report_files(folder, file or folder / PAGE, written)
 
 
 @contextmanager
@@ -161,7 +161,7 @@ def _is_in(folder: Path, file: Path) -> bool:
     return file.resolve() == (folder / PAGE).resolve()
 
 
-def _say_written(folder: Path, file: Path, written: Sequence[str]) -> None:
+def _report_files(folder: Path, file: Path, written: Sequence[str]) -> None:
     if written:
         say(f"wrote {file}")
     drawn = [Path(name).name for name in written if name.startswith(FIGURES)]
@@ -207,7 +207,7 @@ def _pages(folder: Path, file: Path | None = None, *, figures: bool = True, writ
     return derive
 
 
-def _offered(derive: "Derive", files: Iterable[str]) -> "Derive":
+def _tolerate_failure(derive: "Derive", files: Iterable[str]) -> "Derive":
     """The same, which says why where it cannot be done: results are complete without a page, and are written.
 
     What a page cannot be made of is a fault of ours where these very results are at fault, and not older ones beside.

@@ -156,7 +156,7 @@ def precision(
 
     Example: trueval precision collection --model bge-reranker-v2-m3 --dtype bfloat16,float32 -m nDCG@10 --out audit
     """
-    from trueval.files.source.fingerprints import recording
+    from trueval.files.source.fingerprints import record_files
     from trueval.precision.views.kind import PRECISION
     from trueval.report.provenance import files_read
 
@@ -164,10 +164,10 @@ def precision(
     chosen = measures_of(measures)
     if output.out is not None:
         check_folder(output.out)  # before hours of forward passes
-    kept = _kept_after(output.out if source.models else None)
+    kept = _describe_saved_work(output.out if source.models else None)
     # Remarks at once and not at the end: a halved batch size is worth knowing hours earlier.
-    with recording() as seen, remarks(), interruptible(kept):
-        found = _audited(collection, chosen, source, reading, formats, loading, policy, output.out)
+    with record_files() as seen, remarks(), interruptible(kept):
+        found = _run_audit(collection, chosen, source, reading, formats, loading, policy, output.out)
     named = {"logits": source.logits, "excluded": reading.exclude_queries, "candidates": reading.candidates}
     result = {**found.to_dict(), "files": files_read(with_roles(seen, {**named, "collection": collection}), seen)}
     talk(result["notes"])
@@ -176,7 +176,7 @@ def precision(
     show(PRECISION, result, form, percent=output.percent)
 
 
-def _audited(
+def _run_audit(
     collection: str,
     measures: "Sequence[Measure] | None",
     source: SourceOptions,
@@ -209,7 +209,7 @@ def _audited(
         )
 
 
-def _kept_after(out: Path | None) -> str:
+def _describe_saved_work(out: Path | None) -> str:
     """What an interrupted run of models leaves."""
     if out is None:
         return "Nothing is kept. With models and --out DIR finished shards of logits are."

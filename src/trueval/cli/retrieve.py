@@ -213,7 +213,7 @@ def retrieve(
     chosen = search.read()
     k = written.context_size(chosen, output.out)
     place = cache_of(cache, output.out)
-    with interruptible(_kept_after(place)), remarks(), bars() as bar:
+    with interruptible(_describe_saved_work(place)), remarks(), bars() as bar:
         step = bar("reading")
         texts = search.collection(collection, chosen, lambda done: step("documents", done, 0))
         step("documents", len(texts.documents), len(texts.documents))
@@ -228,7 +228,7 @@ def retrieve(
     show(RETRIEVE, result, form, percent=output.percent)
 
 
-def _kept_after(cache: Path | None) -> str:
+def _describe_saved_work(cache: Path | None) -> str:
     """What an interrupted pipeline leaves."""
     if cache is None:
         return "Nothing is kept. With --cache DIR, or --out DIR, what was computed and paid for is."

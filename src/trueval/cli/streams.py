@@ -16,7 +16,7 @@ ESCAPED: Final = "trueval.escaped"
 def prepare() -> None:
     """Makes both streams such that text can be written to them, whatever the shell did with them."""
     _occupy()
-    codecs.register_error(ESCAPED, _escaped)
+    codecs.register_error(ESCAPED, _escape_as_json)
     if sys.stdout is None:
         sys.stdout = cast(TextIO, _Closed())
     elif isinstance(sys.stdout, io.TextIOWrapper):
@@ -84,10 +84,10 @@ def _occupy() -> None:
             os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
 
 
-def _escaped(error: UnicodeError) -> tuple[str, int]:
+def _escape_as_json(error: UnicodeError) -> tuple[str, int]:
     r"""Writes what an encoding lacks as JSON does, which stays valid that way.
 
-    >>> "é 😀 \udce9".encode("ascii", errors=_registered())
+    >>> "é 😀 \udce9".encode("ascii", errors=_register_escapes())
     b'\\u00e9 \\ud83d\\ude00 \\udce9'
     """
     if not isinstance(error, UnicodeEncodeError):
@@ -96,6 +96,6 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
     return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2)), error.end
 
 
-def _registered() -> str:
-    codecs.register_error(ESCAPED, _escaped)
+def _register_escapes() -> str:
+    codecs.register_error(ESCAPED, _escape_as_json)
     return ESCAPED

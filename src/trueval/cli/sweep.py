@@ -69,7 +69,7 @@ def sweep(
     if dry_run:
         _show_estimate(plan, out, place, form, max_cost)
         return
-    with interruptible(_kept_after(place, out)), remarks(), bars() as bar:
+    with interruptible(_describe_saved_work(place, out)), remarks(), bars() as bar:
         found = make(plan, out=out, cache=place, begin=bar, max_cost=max_cost)
     result = found.to_dict()
     for each in found.failed:
@@ -94,7 +94,7 @@ def _show_estimate(plan: "SweepPlan", out: Path | None, cache: Path | None, form
         raise InputError("No system can begin. Correct what is wrong with them, and run the same command again.")
 
 
-def _kept_after(cache: Path | None, out: Path | None) -> str:
+def _describe_saved_work(cache: Path | None, out: Path | None) -> str:
     """What an interrupted sweep leaves."""
     if cache is None:
         return "Nothing is kept. With --out DIR what is done is."

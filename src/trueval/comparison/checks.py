@@ -105,6 +105,6 @@ class Check:
         return {name: getattr(self, name) for name in NAMES} | rests
 
 
-def passed_or_failed(passed: bool) -> str:
+def pass_or_fail(passed: bool) -> str:
     """The verdict of a check that is not about a difference."""
     return PASSED if passed else FAILED

@@ -225,7 +225,7 @@ class Comparison(ReprByKind):
                 {
                     **asdict(board),
                     "left_out": list(board.left_out),
-                    "ranking": [_ranked(row) for row in board.ranking],
+                    "ranking": [_ranking_row_to_json(row) for row in board.ranking],
                 }
                 for board in self.leaderboards
             ],
@@ -250,7 +250,7 @@ class Comparison(ReprByKind):
         return to_pandas(self.to_polars())
 
 
-def _ranked(row: RankedSystem) -> object:
+def _ranking_row_to_json(row: RankedSystem) -> object:
     """A row of a ranking in the JSON, which has lists and no tuples."""
     return nulls({**row._asdict(), "rank_interval": None if row.rank_interval is None else list(row.rank_interval)})
 

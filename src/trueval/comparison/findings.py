@@ -105,7 +105,7 @@ def find(
     tests = len(pairs) * (len(aligned.measures) if chosen.family == "all" else 1)
     resampled = [group.resample(chosen, threads, bets, tests) for group in groups]
     if chosen.family == "all":
-        resampled = _joined(resampled)
+        resampled = _join_families(resampled)
     found = {
         measure: findings
         for group, parts in zip(groups, resampled, strict=True)
@@ -270,7 +270,7 @@ class _Group:
             yield measure, Findings(**mine, units=signs.units, exact=signs.all_listed, least_p=signs.least_p)
 
 
-def _joined(groups: Sequence[_Parts]) -> list[_Parts]:
+def _join_families(groups: Sequence[_Parts]) -> list[_Parts]:
     """The groups with all their comparisons in one family."""
     maxt = joint_maxt([each.flipped for each in groups])
     several = [each.largest for each in groups if each.largest is not None]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 from trueval.errors import PolicyError
-from trueval.evaluation.defaults import named_measure
+from trueval.evaluation.defaults import resolve_measure
 from trueval.measures import parse
 
 if TYPE_CHECKING:
@@ -145,10 +145,10 @@ LIMITS: Final[dict[str, type[MaxRange | Minimum | MaxDrop]]] = {
 }
 
 
-def rounding(*values: float) -> float:
+def rounding_tolerance(*values: float) -> float:
     """How far from its limit a number can be by rounding alone, where it was computed from values of this size.
 
-    >>> rounding(0.1), rounding(-300.0, 2.0)
+    >>> rounding_tolerance(0.1), rounding_tolerance(-300.0, 2.0)
     (1e-12, 3e-10)
     """
     return ROUNDING * max(1.0, *map(abs, values))
@@ -208,7 +208,7 @@ def name_measures(limits: Iterable[Limit], measures: Sequence[Measure], policy: 
     return tuple(
         limit
         if isinstance(limit, MinQueries) or limit.measure is None
-        else replace(limit, measure=str(named_measure(parse(limit.measure), measures, policy)))
+        else replace(limit, measure=str(resolve_measure(parse(limit.measure), measures, policy)))
         for limit in limits
     )
 

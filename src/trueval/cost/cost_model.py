@@ -12,8 +12,8 @@ from trueval.cost.prices import FREE, ListedPrice, PriceBook, QueryUsage, Role, 
 from trueval.cost.tokens import PairCounter, text_tokens
 from trueval.errors import InputError, PolicyError
 from trueval.models.hosted.account import Price
-from trueval.models.hosted.services import hosted_name, is_hosted
-from trueval.retrieval.fusion.ranked_lists import listed
+from trueval.models.hosted.services import is_hosted, parse_hosted_name
+from trueval.retrieval.fusion.ranked_lists import rank_lists
 from trueval.retrieval.pipeline.config import Where
 from trueval.run import Run
 
@@ -133,7 +133,7 @@ class Charges:
         listed = self._listed("rerank", table)
         if listed is not None:
             return listed.documents_per_search
-        return (hosted_name(table["model"]).service.search or None) if is_hosted(table["model"]) else None
+        return (parse_hosted_name(table["model"]).service.search or None) if is_hosted(table["model"]) else None
 
 
 class SystemCost(NamedTuple):
@@ -189,7 +189,7 @@ class CostModel:
             embedder: likewise for queries.
             known: "query" and "candidate" → mean tokens that were counted before; None where they were not.
         """
-        ordered = listed(run)
+        ordered = rank_lists(run)
         ids, ends = ordered.documents["doc_id"].to_list(), ordered.offsets.tolist()
         lists = {
             query: ids[begin:end]

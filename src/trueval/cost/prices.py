@@ -95,7 +95,7 @@ class PriceBook:
         toml = Toml.read(path or BOOK, "a price book, such as prices.toml of trueval")
         _refuse_unknown(toml, (), (*KEYS, *ROLES))
         day, currency, source = (_head(toml, key) for key in KEYS)
-        prices = {role: dict(_listed(toml, role, currency, day, source)) for role in ROLES}
+        prices = {role: dict(_read_role_prices(toml, role, currency, day, source)) for role in ROLES}
         return cls(toml.source, day, currency, source, prices)
 
     def find(self, role: Role, name: str) -> ListedPrice:
@@ -253,10 +253,10 @@ def _head(toml: Toml, key: str) -> str:
     """What the book says of all its prices."""
     if key not in toml.tables:
         raise toml.error(f'{key} is missing. A price book says its {", ".join(KEYS)} first, as in {key} = "...".')
-    return _told(toml, (key,), toml.tables[key])
+    return _read_text_field(toml, (key,), toml.tables[key])
 
 
-def _told(toml: Toml, keys: tuple[str, ...], value: Any) -> str:
+def _read_text_field(toml: Toml, keys: tuple[str, ...], value: Any) -> str:
     """A date, a currency or a source."""
     name = keys[-1]
     if name != "date":
@@ -276,14 +276,16 @@ def _day(told: str) -> dt.date:
     return dt.date.fromisoformat(f"{told}-01" if len(told) == len("2025-11") else told)
 
 
-def _listed(toml: Toml, role: Role, currency: str, day: str, source: str) -> Iterator[tuple[str, ListedPrice]]:
+def _read_role_prices(
+    toml: Toml, role: Role, currency: str, day: str, source: str
+) -> Iterator[tuple[str, ListedPrice]]:
     """The prices of one role."""
     models = _table(toml, (role,), toml.tables.get(role, {}))
     for name, given in models.items():
         keys = (role, name)
         _table(toml, keys, given)
         _refuse_unknown(toml, keys, (*PRICES, "date", "source"))
-        told = {key: _told(toml, (*keys, key), given[key]) for key in ("date", "source") if key in given}
+        told = {key: _read_text_field(toml, (*keys, key), given[key]) for key in ("date", "source") if key in given}
         price, documents = _price(toml, keys, given)
         yield name, ListedPrice(name, price, currency, told.get("date", day), told.get("source", source), documents)
 

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trueval.models.hosted.call_batches import BYTES, estimated_tokens
+from trueval.models.hosted.call_batches import BYTES, estimate_tokens
 from trueval.models.reranker import LocalReranker
 
 Ints = NDArray[np.int64]
@@ -55,7 +55,7 @@ class PairCounter:
             self._known.update(zip(new, zip(found.read.tolist(), found.whole.tolist(), strict=True), strict=True))
         else:
             how = ESTIMATED
-            sizes = [estimated_tokens(query) + estimated_tokens(document) for query, document in new]
+            sizes = [estimate_tokens(query) + estimate_tokens(document) for query, document in new]
             self._known.update(zip(new, zip(sizes, sizes, strict=True), strict=True))
         read, whole = np.array([self._known[pair] for pair in pairs], dtype=np.int64).reshape(-1, 2).T
         return Tokens(read, whole, how)
@@ -74,7 +74,7 @@ def text_tokens(texts: Sequence[str], model: Any = None) -> Tokens:
     """
     tokenizer = _tokenizer(model)
     if tokenizer is None:
-        sizes = np.fromiter(map(estimated_tokens, texts), np.int64, len(texts))
+        sizes = np.fromiter(map(estimate_tokens, texts), np.int64, len(texts))
         return Tokens(sizes, sizes, ESTIMATED)
     ids = tokenizer(list(texts), verbose=False)["input_ids"] if len(texts) else []
     whole = np.fromiter(map(len, ids), np.int64, len(texts))

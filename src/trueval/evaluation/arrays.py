@@ -6,9 +6,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from trueval.evaluation.evaluate import Measures, score
-from trueval.evaluation.notes import passed_by_all
+from trueval.evaluation.notes import note_low_thresholds
 from trueval.evaluation.scores import Scores
-from trueval.files.memory.ragged import ragged
+from trueval.files.memory.ragged import flatten_lists
 from trueval.measures import parse_list
 from trueval.measures.grammar import measures_in
 from trueval.policy.conventions import choose
@@ -59,19 +59,19 @@ def evaluate_arrays(
         choices["tie_order"] = "input"  # ours, docid-desc, needs ids
     # A loop that calls this for batch after batch makes the same choices and names the same measures each time.
     plain = all(isinstance(value, PLAIN) for value in choices.values())
-    chosen = _kept(policy, **choices) if plain else choose(policy, choices)
+    chosen = _choose_policy(policy, **choices) if plain else choose(policy, choices)
     texts = measures_in(measures)
     parsed = _parsed_texts(texts) if all(isinstance(text, str) for text in texts) else parse_list(texts)
-    scores, grades, offsets = ragged(score_lists, grade_lists, mask)
+    scores, grades, offsets = flatten_lists(score_lists, grade_lists, mask)
     # The zeros can matter where lists end: which documents are in the list may be left to chance there.
     keep_zeros = chosen.depth is not None or chosen.rel <= 0 or any(measure.needs_zeros for measure in parsed)
     count = counter(ScoreArrays(scores, grades, offsets, name, keep_zeros), None)
-    notes = passed_by_all(grades[grades >= 0], parsed, chosen)
+    notes = note_low_thresholds(grades[grades >= 0], parsed, chosen)
     return score(name, [str(query) for query in range(len(offsets) - 1)], count, parsed, chosen, (), notes)
 
 
 @lru_cache(maxsize=256, typed=True)  # typed: 1 and 1.0 are kept apart, so that a policy says what was chosen
-def _kept(policy: Policy | None, **choices: Any) -> Policy:
+def _choose_policy(policy: Policy | None, **choices: Any) -> Policy:
     return choose(policy, choices)
 
 

@@ -91,8 +91,8 @@ def run_hash(run: Run) -> str:
 
     Queries that were given with an empty list have no row; where there are any, their ids are hashed too.
     """
-    ordered = _sorted_lists(run)
-    rows = rows_hash(run.frame.select("query_id", "doc_id", "score")) if ordered is None else _sorted_hash(ordered)
+    ordered = _sort_lists(run)
+    rows = rows_hash(run.frame.select("query_id", "doc_id", "score")) if ordered is None else _hash_sorted_rows(ordered)
     if not run.empty:
         return rows
     from trueval.collection import text_hash  # late, as below
@@ -145,12 +145,12 @@ def collection_hashes(folder: Path) -> dict[str, str]:
 def _texts_hash(paths: Sequence[Path]) -> str:
     """The hash of the texts of files, of which one line at a time is in memory."""
     from trueval.collection import text_hash
-    from trueval.files.texts.text_row import joined
+    from trueval.files.texts.text_row import join_fields
     from trueval.files.texts.text_rows import read_rows
 
     total = 0
     for row in read_rows(paths, ("title", "text")):
-        parts = [row.id, joined(row.values, ("title",)), joined(row.values, ("text",))]
+        parts = [row.id, join_fields(row.values, ("title",)), join_fields(row.values, ("text",))]
         total += int(text_hash(parts), 16)
     return f"{total % 2**256:064x}"
 
@@ -161,10 +161,10 @@ def rows_hash(frame: pl.DataFrame) -> str:
     Args:
         frame: columns of texts and numbers without nulls.
     """
-    return _sorted_hash(frame.sort(frame.columns))
+    return _hash_sorted_rows(frame.sort(frame.columns))
 
 
-def _sorted_hash(ordered: pl.DataFrame) -> str:
+def _hash_sorted_rows(ordered: pl.DataFrame) -> str:
     """The SHA-256 of rows that are sorted by all their columns."""
     import hashlib
 
@@ -179,7 +179,7 @@ def _sorted_hash(ordered: pl.DataFrame) -> str:
     return digest.hexdigest()
 
 
-def _sorted_lists(run: Run) -> pl.DataFrame | None:
+def _sort_lists(run: Run) -> pl.DataFrame | None:
     """The rows of a run sorted by query and document: list by list and as numbers, in a third of the time.
 
     Returns:

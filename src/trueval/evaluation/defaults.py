@@ -99,7 +99,7 @@ def with_thresholds(measures: Iterable[Measure], rel: float) -> tuple[Measure, .
     return tuple(dict.fromkeys(measure.with_threshold(rel) for measure in measures))
 
 
-def named_measure(measure: Measure, measures: Sequence[Measure], policy: Policy) -> Measure:
+def resolve_measure(measure: Measure, measures: Sequence[Measure], policy: Policy) -> Measure:
     """The one of some measures that a name means: RR@10 is RR(rel=4)@10 where the policy has that threshold.
 
     Args:
@@ -112,7 +112,7 @@ def named_measure(measure: Measure, measures: Sequence[Measure], policy: Policy)
 
     >>> from trueval.measures import parse
     >>> from trueval.policy.policy import Policy
-    >>> [str(named_measure(parse(text), [parse("AP")], Policy(rel=4))) for text in ("AP(rel=4.0)", "AP(rel=2)")]
+    >>> [str(resolve_measure(parse(text), [parse("AP")], Policy(rel=4))) for text in ("AP(rel=4.0)", "AP(rel=2)")]
     ['AP', 'AP(rel=2)']
     """
     same = next((each for each in measures if each == measure), None)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from trueval.policy.policy_choices import PolicyChoices
 
-__all__ = ["Measures", "evaluate", "measured", "score"]
+__all__ = ["Measures", "evaluate", "evaluate_measure", "score"]
 
 
 def evaluate(
@@ -111,7 +111,7 @@ def score(
     standings_of = [counted if each is chosen else count(each) for each in own]
     settled = [measure.under(each) for measure, each in zip(measures, own, strict=True)]
     columns = [
-        measured(found, measure, each, absent, query_ids)
+        evaluate_measure(found, measure, each, absent, query_ids)
         for found, measure, each in zip(standings_of, measures, own, strict=True)
     ]
     by_measure = np.array([[getattr(values, statistic) for values in columns] for statistic in STATISTICS])
@@ -151,7 +151,9 @@ def _details(settled: Measure, counted: Standings, values: Values) -> dict[str, 
     return details | {"expected_within": float(known.sum()) / max(len(known), 1)}
 
 
-def measured(counted: Standings, measure: Measure, chosen: Policy, absent: Bools, query_ids: Sequence[str]) -> Values:
+def evaluate_measure(
+    counted: Standings, measure: Measure, chosen: Policy, absent: Bools, query_ids: Sequence[str]
+) -> Values:
     """The values of one measure, with what a policy makes of unknown orders, absent and empty queries.
 
     Args:

@@ -237,11 +237,11 @@ def explain(
     searches = [_Search(name, parsed, base, choices, outcome) for name in conventions]
     rows = tuple(search.row() for search in searches)
     moves = _moves([search for search in searches if search.has], ours, examples)
-    notes = ours.scores.notes + _named_notes(parsed, conventions)
+    notes = ours.scores.notes + _describe_overrides(parsed, conventions)
     return Explanation(run.name, parsed, ours.scores.mean(parsed), rows, moves, notes)
 
 
-def _named_notes(measure: Measure, conventions: Iterable[str]) -> tuple[str, ...]:
+def _describe_overrides(measure: Measure, conventions: Iterable[str]) -> tuple[str, ...]:
     """Say which choices of the conventions the measure overrules by naming them; a threshold is for all tools."""
     named = {name: value for name, value in measure.chosen if name != "rel" and name in OPTIONS}
     bare = replace(measure, chosen=tuple((name, value) for name, value in measure.chosen if name not in named))

@@ -69,7 +69,7 @@ def check_orders(run: Run, judgments: Judgments, *, seed: int = 0) -> tuple[Orde
     Returns:
         One check for each order that can be checked: some stratum must hold two grades.
     """
-    frame = _judged(run, judgments)
+    frame = _join_grades(run, judgments)
     if not len(frame):
         return ()
     by_list = frame["list"].to_numpy()
@@ -78,7 +78,7 @@ def check_orders(run: Run, judgments: Judgments, *, seed: int = 0) -> tuple[Orde
     ids = frame.select(pl.struct("list", "doc_id").rank("ordinal")).to_series().to_numpy().astype(np.int64)
     rng, grades = np.random.default_rng(seed), frame["grade"].to_numpy()
     # Every query is a stratum: grades of one query are never compared with those of another, which may be easier.
-    strata, among = (by_tie, "ties") if _sorted_by_score(run) else (by_list, "lists")
+    strata, among = (by_tie, "ties") if _is_sorted_by_score(run) else (by_list, "lists")
     checks = [
         label_order("input", grades, strata, position, rng, among=among),
         label_order("docid", grades, by_list, ids, rng),
@@ -185,7 +185,7 @@ def _words(check: OrderCheck, tie_order: str | None, *, all_judged: bool = True)
     )
 
 
-def _judged(run: Run, judgments: Judgments) -> pl.DataFrame:
+def _join_grades(run: Run, judgments: Judgments) -> pl.DataFrame:
     """Return list, doc_id, score, position and grade of the judged documents that the run lists."""
     grades = judgments.frame.filter(pl.col("grade") >= 0).group_by("query_id", "doc_id").agg(pl.col("grade").max())
     # Documents that nobody judged for any query are most of a long run; the rest is little to join.
@@ -198,7 +198,7 @@ def _judged(run: Run, judgments: Judgments) -> pl.DataFrame:
     return frame.join(grades, on=["query_id", "doc_id"], how="inner", maintain_order="left")
 
 
-def _sorted_by_score(run: Run) -> bool:
+def _is_sorted_by_score(run: Run) -> bool:
     """Whether every list of a run with documents is in descending order of scores, with some difference among them."""
     scores = run.documents["score"].to_numpy()
     falls, rises = scores[1:] < scores[:-1], scores[1:] > scores[:-1]

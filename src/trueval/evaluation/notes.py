@@ -74,8 +74,8 @@ def notes_of(
         *_facet_notes(run.name, counted, measures),
         *gold,
         *_other_scale(counted.pool_grade, measures),
-        *_unreached(run.name, counted, measures, chosen),
-        *passed_by_all(counted.pool_grade, others, chosen),
+        *_note_high_thresholds(run.name, counted, measures, chosen),
+        *note_low_thresholds(counted.pool_grade, others, chosen),
         *tie_order_notes(run.name, counted, chosen.tie_order),
     )
 
@@ -181,7 +181,9 @@ def _other_scale(grades: Floats, measures: Sequence[Measure]) -> tuple[str, ...]
     )
 
 
-def _unreached(name: str, standings: Standings, measures: Sequence[Measure], chosen: Policy) -> tuple[str, ...]:
+def _note_high_thresholds(
+    name: str, standings: Standings, measures: Sequence[Measure], chosen: Policy
+) -> tuple[str, ...]:
     """Say where no grade reaches a threshold: the measure then finds nothing, which no order of ties changes."""
     # Where nothing is judged, the note on unjudged documents says why all values are 0.
     largest = standings.pool_grade.max() if len(standings.pool_grade) else math.inf
@@ -194,7 +196,7 @@ def _unreached(name: str, standings: Standings, measures: Sequence[Measure], cho
     )
 
 
-def passed_by_all(
+def note_low_thresholds(
     grades: Floats, measures: Sequence[Measure], chosen: Policy, cures: GradeCures = OPTIONS
 ) -> tuple[str, ...]:
     """Say where every grade reaches a threshold: the measure then takes whatever is judged for relevant.
@@ -217,7 +219,7 @@ def passed_by_all(
     left_open = [measure for measure in measures if "rel" not in dict(measure.chosen)]  # others were thought about
     graded = [m for m in measures if m.name in GAINING and m.under(chosen)["gain"] in ("linear", "exp")]
     return tuple(
-        _passed_by_all(group, rel, grades, graded, cures)
+        _describe_low_threshold(group, rel, grades, graded, cures)
         for rel, group in _by_threshold(left_open, chosen).items()
         if rel <= lowest
     )
@@ -232,7 +234,7 @@ def _by_threshold(measures: Sequence[Measure], chosen: Policy) -> dict[Any, list
     return groups
 
 
-def _passed_by_all(
+def _describe_low_threshold(
     measures: Sequence[Measure], rel: float, grades: Floats, graded: Sequence[Measure], cures: GradeCures
 ) -> str:
     """One line for all measures of a threshold, the same for every run, as it is about judgments alone.
@@ -253,14 +255,14 @@ def _passed_by_all(
         f"judgments: {', '.join(map(str, measures))} {take} every judged document for relevant: {count} grades "
         f"{_from(rel)}, and the lowest of the judgments is {held[0]:g}, the largest {held[-1]:g}{gaining}. If low "
         f"grades mean not relevant, choose a higher rel ({cures.rel.format(f'{higher:g}')}), or map the grades "
-        f"({cures.grades.format(_lowered(held, higher))})."
+        f"({cures.grades.format(_suggest_grade_map(held, higher))})."
     )
 
 
-def _lowered(held: Floats, higher: float) -> str:
+def _suggest_grade_map(held: Floats, higher: float) -> str:
     """The map that makes grades below a threshold 0 and numbers the others from 1, as --grades takes it.
 
-    >>> _lowered(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), 4)
+    >>> _suggest_grade_map(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), 4)
     '1:0,2:0,3:0,4:1,5:2'
     """
     if len(held) > MOST_WRITTEN:

@@ -13,9 +13,9 @@ import polars as pl
 
 from trueval.errors import InputError, MeasureError, nearest
 from trueval.evaluation.content_hashes import ContentHashes
-from trueval.evaluation.defaults import named_measure
+from trueval.evaluation.defaults import resolve_measure
 from trueval.evaluation.estimate import Estimate, arithmetic_mean, geometric_mean
-from trueval.evaluation.ties import TieSummary, joined_ties
+from trueval.evaluation.ties import TieSummary, join_ties
 from trueval.forks import need_polars
 from trueval.measures import Measure, parse
 from trueval.measures.grammar import OtherMeasure
@@ -158,7 +158,7 @@ class Scores(ReprByKind):
             MeasureError: the measure was not evaluated; it names the nearest that was.
         """
         try:
-            wanted = named_measure(parse(measure), self.measures, self.policy)
+            wanted = resolve_measure(parse(measure), self.measures, self.policy)
         except MeasureError as unknown:
             raise self._not_evaluated(str(measure)) from unknown
         if wanted not in self.measures:
@@ -217,7 +217,7 @@ class Scores(ReprByKind):
             first,
             query_ids=query_ids,
             exact=tuple(map(all, zip(*(part.exact for part in parts), strict=True))),
-            ties=joined_ties([part.ties for part in parts]),
+            ties=join_ties([part.ties for part in parts]),
             missing_queries=tuple(query for part in parts for query in part.missing_queries),
             unjudged_queries=tuple(dict.fromkeys(query for part in parts for query in part.unjudged_queries)),
             notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),

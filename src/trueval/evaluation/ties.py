@@ -23,7 +23,7 @@ class TieSummary(NamedTuple):
     documents: int = 0
 
 
-def joined_ties(parts: Sequence[TieSummary]) -> TieSummary:
+def join_ties(parts: Sequence[TieSummary]) -> TieSummary:
     """How much a run ties over all its queries; not known where one part does not know."""
     cut = tuple(query for part in parts for query in part.cut_queries)
     documents = sum(part.documents for part in parts)

@@ -13,7 +13,7 @@ from trueval.files.format_detection import FORMATS, read_table
 from trueval.files.frame import Kind, RowTable, Stretches
 from trueval.files.memory.peers import read_dict
 from trueval.files.memory.score_lists import read_arrays
-from trueval.files.python_inputs import NamedRows, read_given
+from trueval.files.python_inputs import NamedRows, read_input
 from trueval.files.row_checks import CheckedRows, check_rows
 from trueval.files.source.source_bytes import Source, SourceBytes
 from trueval.files.tabular.delimited_text import canonical_table
@@ -39,6 +39,6 @@ __all__ = [
     "read_arrays",
     "read_dict",
     "read_frame",
-    "read_given",
+    "read_input",
     "read_table",
 ]

@@ -25,7 +25,7 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     os.close(handle)
     temporary = Path(name)
     try:
-        with naming(path):
+        with name_file_in_errors(path):
             write(temporary)
         # A temporary file is its owner's alone. It gets the rights that any new file has here, so that others can read
         # what lies in a shared folder.
@@ -40,7 +40,7 @@ _OS_ERROR: Final = re.compile(r"\(os error (\d+)\)")  # how polars passes on wha
 
 
 @contextmanager
-def naming(path: Path) -> Iterator[None]:
+def name_file_in_errors(path: Path) -> Iterator[None]:
     """Name the file in errors of the system that name none, as of a full disk.
 
     Args:

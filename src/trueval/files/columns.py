@@ -87,13 +87,13 @@ def refuse_repeated_columns(header: Sequence[str], kind: Kind, facets: bool, pla
         if squashed.count(squash(column)) > 1:
             raise place.error(
                 f"the column {column!r} is there twice. There must be one {canonical}. "
-                f"Got: {_listed(header)}. Remove or rename one."
+                f"Got: {_describe_header(header)}. Remove or rename one."
             )
         same = [column for column in _without_terrier(header) if squash(column) in ID_NAMES.get(canonical, ())]
         if len(same) > 1:
             raise place.error(
                 f"the columns {same[0]!r} and {same[1]!r} both name the {canonical}. There must be one {canonical}. "
-                f"Got: {_listed(header)}. Remove or rename one."
+                f"Got: {_describe_header(header)}. Remove or rename one."
             )
 
 
@@ -130,7 +130,7 @@ def pick_columns(header: Sequence[str], kind: Kind, place: Place, facets: bool =
         if name not in found:
             raise place.error(
                 f"no column for the {name}. It must be called one of: {EXAMPLES[name]}. "
-                f"Got: {_listed(header)}. Rename the column."
+                f"Got: {_describe_header(header)}. Rename the column."
             )
     return found
 
@@ -144,12 +144,12 @@ def _refuse_other_kind(header: Sequence[str], found: dict[str, str], kind: Kind,
         wrong = squash(found.get("grade", "score")) == "score" and any(name in RANK_NAMES for name in squashed)
     if wrong:
         raise place.error(
-            f"the columns ({_listed(header)}) are those of {_article(other_kind(kind))}. "
+            f"the columns ({_describe_header(header)}) are those of {_article(other_kind(kind))}. "
             f"Expected {_article(kind)}. Check the order of the files."
         )
 
 
-def _listed(header: Sequence[str]) -> str:
+def _describe_header(header: Sequence[str]) -> str:
     """The names of the columns, fit to be printed."""
     return ", ".join(header)[:300].encode(errors="backslashreplace").decode()
 
@@ -190,13 +190,13 @@ def as_numbers(column: pl.Series, name: str, source: str) -> pl.Series:
     )
 
 
-def may_have_lost(numbers: pl.Series) -> bool:
+def may_have_lost_values(numbers: pl.Series) -> bool:
     """Tell whether a number is infinite, 0, or at least 2^53.
 
     A double holds nothing above 1.8e308, nothing below 4.9e-324, and not every integer from 2^53 on.
 
-    >>> may_have_lost(pl.Series([0.5])), may_have_lost(pl.Series([0.0])), may_have_lost(pl.Series([2.0**53]))
-    (False, True, True)
+    >>> [may_have_lost_values(pl.Series([value])) for value in (0.5, 0.0, 2.0**53)]
+    [False, True, True]
     """
     return bool((numbers == 0).any()) or has_large(numbers.to_numpy())
 
@@ -217,18 +217,18 @@ def loses_values(numbers: pl.Series, texts: pl.Series) -> bool:
     [False, True]
     """
     rounded = (numbers.abs() >= EXACT) & texts.str.contains(INTEGER)
-    return bool((_overflown(numbers, texts) | _vanished(numbers, texts) | rounded).any())
+    return bool((_find_overflow(numbers, texts) | _find_underflow(numbers, texts) | rounded).any())
 
 
-def _overflown(numbers: pl.Series, texts: pl.Series) -> pl.Series:
+def _find_overflow(numbers: pl.Series, texts: pl.Series) -> pl.Series:
     return numbers.is_infinite() & ~texts.str.contains(r"(?i)inf")  # "inf", "Infinity": meant so
 
 
-def _vanished(numbers: pl.Series, texts: pl.Series) -> pl.Series:
+def _find_underflow(numbers: pl.Series, texts: pl.Series) -> pl.Series:
     return (numbers == 0) & texts.str.contains("^[^eE]*[1-9]")  # a digit other than 0 before the exponent
 
 
-def lost_values(numbers: pl.Series, texts: pl.Series, table: RowTable) -> tuple[str, ...]:
+def check_lost_values(numbers: pl.Series, texts: pl.Series, table: RowTable) -> tuple[str, ...]:
     """Compare infinite numbers and zeros with their text.
 
     Returns:
@@ -237,14 +237,14 @@ def lost_values(numbers: pl.Series, texts: pl.Series, table: RowTable) -> tuple[
     Raises:
         InputError: a finite number became infinite.
     """
-    overflown = _overflown(numbers, texts)
+    overflown = _find_overflow(numbers, texts)
     if overflown.any():
         row = int(overflown.arg_max() or 0)
         raise table.error(
             row,
             f"the {numbers.name} {texts[row][:40]!r} is too large for a double (1.8e308). Write inf if it is meant.",
         )
-    vanished = _vanished(numbers, texts)
+    vanished = _find_underflow(numbers, texts)
     if not vanished.any():
         return ()
     row = int(vanished.arg_max() or 0)

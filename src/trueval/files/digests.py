@@ -96,7 +96,7 @@ def damage(folder: Path, of: str | None = None) -> str | None:
     return next((told for name, wanted in about["files"].items() if (told := file_damage(folder / name, wanted))), None)
 
 
-def used(path: Path) -> None:
+def touch_entry(path: Path) -> None:
     """Note that an entry was used now, where it may be written."""
     with suppress(OSError):
         os.utime(path)

@@ -30,7 +30,7 @@ from trueval.files.json.document import read_json
 from trueval.files.json.jsonl_rows import read_jsonl
 from trueval.files.json.shapes import refuse_unknown
 from trueval.files.source.encoding import check_text
-from trueval.files.source.line_parts import LineParts, held_parts, open_parts
+from trueval.files.source.line_parts import LineParts, open_parts, parts_in_memory
 from trueval.files.source.source_bytes import Source, SourceBytes, read_content
 from trueval.files.tabular.delimited_text import read_delimited, sniff_delimiter
 from trueval.files.tabular.typed_tables import read_arrow, read_parquet
@@ -80,7 +80,7 @@ def read_table(source: Source, kind: Kind, format: str | None = None, facets: bo
     """
     need_polars()
     if format is not None and format not in FORMATS:
-        reader, content = _added_reader(format), read_content(source)
+        reader, content = _load_plugin_reader(format), read_content(source)
         return _of_other_package(reader(content, kind, facets), kind, format), content.name
     # A large regular text is never held as a whole. Where it is anything else, it is read once more: that a text is in
     # order is seen only at its end, and nearly all are.
@@ -89,7 +89,7 @@ def read_table(source: Source, kind: Kind, format: str | None = None, facets: bo
     if parts is not None and table is not None:
         return table, parts.head.name
     content = read_content(source)
-    if (table := _read_regular(held_parts(content), kind, format, facets)) is not None:
+    if (table := _read_regular(parts_in_memory(content), kind, format, facets)) is not None:
         return table, content.name
     if format is None and (signed := _sniff_signature(content.data)) is not None:
         format = signed
@@ -107,7 +107,7 @@ def read_table(source: Source, kind: Kind, format: str | None = None, facets: bo
     return READERS[chosen](content, kind, facets), content.name
 
 
-def _added_reader(format: str) -> Reader:
+def _load_plugin_reader(format: str) -> Reader:
     """Look for the format in other packages; only here, for to look takes longer than to read a small file.
 
     Raises:

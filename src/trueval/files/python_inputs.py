@@ -32,7 +32,7 @@ class NamedRows(NamedTuple):
     name: str
 
 
-def read_given(given: Any, kind: Kind, facets: bool = False) -> NamedRows:
+def read_input(given: Any, kind: Kind, facets: bool = False) -> NamedRows:
     """Read a run or judgments from whatever holds them.
 
     Args:
@@ -53,7 +53,7 @@ def read_given(given: Any, kind: Kind, facets: bool = False) -> NamedRows:
         return NamedRows(*read_table(given, kind, None, facets))
     if isinstance(given, Mapping) or any(hasattr(given, name) for name in ("to_dict", *ATTRIBUTES[kind])):
         name = getattr(given, "name", None)
-        return NamedRows(_mapping(given, kind, facets), name if isinstance(name, str) else "")
+        return NamedRows(_read_mapping(given, kind, facets), name if isinstance(name, str) else "")
     if not isinstance(given, Iterable) or isinstance(given, bytes) or hasattr(given, "ndim"):
         raise _unknown(given, kind)
     items = list(getattr(given, "samples", given))  # a dataset of Ragas keeps its rows there
@@ -77,7 +77,7 @@ def _frame(given: Any, kind: Kind, facets: bool) -> RowTable:
     return read_rows(pl.DataFrame(frame).to_dicts()).table(kind)
 
 
-def _mapping(given: Any, kind: Kind, facets: bool) -> RowTable:
+def _read_mapping(given: Any, kind: Kind, facets: bool) -> RowTable:
     """Numbers by query and document; or columns, each with its name, as datasets give them."""
     nested = given if isinstance(given, Mapping) else given.to_dict() if hasattr(given, "to_dict") else given
     if isinstance(nested, Mapping) and _are_columns(nested, kind):

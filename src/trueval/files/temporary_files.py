@@ -15,7 +15,7 @@ ROOMY: Final = Path("/var/tmp")  # noqa: S108 - a folder to ask for, in which th
 BUFFER: Final = 1 << 20  # bytes
 
 
-def unnamed_file() -> IO[bytes]:
+def open_temporary_file() -> IO[bytes]:
     """A file that is gone when it is closed or the process ends.
 
     It is in the folder that TMPDIR names; else in /var/tmp, which is on a disk where /tmp may be memory.
@@ -23,12 +23,12 @@ def unnamed_file() -> IO[bytes]:
     Raises:
         InputError: there is no room for it.
     """
-    with saying_where_room_is_missing():
+    with explain_full_disk():
         return tempfile.TemporaryFile(prefix="trueval-", dir=_folder(), buffering=BUFFER)
 
 
 @contextmanager
-def saying_where_room_is_missing() -> Iterator[None]:
+def explain_full_disk() -> Iterator[None]:
     """Say which disk is full, and how to take another, where a temporary file is written inside the block.
 
     Raises:

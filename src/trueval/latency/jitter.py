@@ -90,7 +90,7 @@ class Separation(NamedTuple):
     bounds: Floats
 
 
-def separated(logs: Floats, latencies: Floats, methods: Sequence[str], *, level: float = LEVEL) -> Separation:
+def compare_latencies(logs: Floats, latencies: Floats, methods: Sequence[str], *, level: float = LEVEL) -> Separation:
     """Test every two systems.
 
     Where the means of logs put two systems in another order than their latencies, these tie.
@@ -102,7 +102,7 @@ def separated(logs: Floats, latencies: Floats, methods: Sequence[str], *, level:
         level: of the test of two systems.
 
     >>> logs = np.log([[1.0, 1.1], [1.1, 1.0], [9.0, 9.9]])
-    >>> separated(logs, np.array([1.05, 1.04, 9.5]), ["dense"] * 3).apart.astype(int).tolist()
+    >>> compare_latencies(logs, np.array([1.05, 1.04, 9.5]), ["dense"] * 3).apart.astype(int).tolist()
     [[0, 0, 1], [0, 0, 1], [1, 1, 0]]
     """
     counts = (~np.isnan(logs)).sum(axis=1)

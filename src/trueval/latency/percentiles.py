@@ -150,7 +150,7 @@ def latency(times: Times, *, rng: np.random.Generator, level: float = 0.95, resa
     if queries < 2:
         return _latency([PercentileEstimate(value, None, None) for value in values], times)
     far = tail(queries, level)
-    ends = np.quantile(resampled(times, shares, resamples, rng), [far, 1 - far], axis=0)
+    ends = np.quantile(resample_quantiles(times, shares, resamples, rng), [far, 1 - far], axis=0)
     counted = independent(times)
     found = [
         PercentileEstimate(value, float(low), float(high) if 1 - share**counted >= (1 + level) / 2 else None)
@@ -164,7 +164,7 @@ def _latency(found: Sequence[PercentileEstimate], times: Times) -> Latency:
     return Latency(p50, p95, p99, len(times))
 
 
-def resampled(times: Times, shares: Sequence[float], resamples: int, rng: np.random.Generator) -> Floats:
+def resample_quantiles(times: Times, shares: Sequence[float], resamples: int, rng: np.random.Generator) -> Floats:
     """[resample, share] quantiles of drawn queries.
 
     Args:
@@ -182,14 +182,14 @@ def resampled(times: Times, shares: Sequence[float], resamples: int, rng: np.ran
     for start in range(0, resamples, at_once):
         rows = slice(start, min(start + at_once, resamples))
         drawn = rng.multinomial(queries, np.full(queries, 1 / queries), size=rows.stop - start)
-        found[rows] = _weighted(seconds, drawn[:, query[order]], shares)
+        found[rows] = _weighted_quantiles(seconds, drawn[:, query[order]], shares)
     return found
 
 
-def _weighted(seconds: Floats, times: Ints, shares: Sequence[float]) -> Floats:
+def _weighted_quantiles(seconds: Floats, times: Ints, shares: Sequence[float]) -> Floats:
     """[row, share] quantiles of sorted values that are there so many times.
 
-    >>> _weighted(np.array([1.0, 2.0, 4.0]), np.array([[1, 1, 1], [0, 3, 1]]), [0.5, 0.75]).tolist()
+    >>> _weighted_quantiles(np.array([1.0, 2.0, 4.0]), np.array([[1, 1, 1], [0, 3, 1]]), [0.5, 0.75]).tolist()
     [[2.0, 3.0], [2.0, 2.5]]
     """
     upto = np.cumsum(times, axis=1)

@@ -38,15 +38,15 @@ from numpy.typing import NDArray
 
 from trueval.collection import ids_in_order
 from trueval.latency.latency import Protocol, TimedTask
-from trueval.models.hosted.account import summed
+from trueval.models.hosted.account import sum_costs
 from trueval.models.hosted.hosted_model import HostedModel
 from trueval.models.hosted.services import is_hosted
 from trueval.models.outputs import settings_of
 from trueval.models.pair_scores import PAIRED, pair_scores, scoring_format
-from trueval.retrieval.fusion.ranked_lists import RankedLists, listed
+from trueval.retrieval.fusion.ranked_lists import RankedLists, rank_lists
 from trueval.retrieval.indexes.hits import Hits
 from trueval.retrieval.indexes.index import TextsAndVectors
-from trueval.retrieval.indexes.vectors import truncated
+from trueval.retrieval.indexes.vectors import truncate_vectors
 from trueval.retrieval.pipeline.cache_keys import key_of
 from trueval.retrieval.pipeline.stage_resources import nobody
 from trueval.retrieval.pipeline.stage_runner import StageRunner
@@ -226,7 +226,7 @@ class ServedPipeline:
             model = self.models.get(stage.name)
             if asked and isinstance(model, HostedModel):
                 each = [model.expected(*self._items(stage.name, query)) for query in range(asked)]
-                once = summed(one.cost for one in each)
+                once = sum_costs(one.cost for one in each)
                 cost = None if once is None else once / asked * times
                 calls = round(sum(one.calls for one in each) / asked * times)
                 found.append(OutgoingCall(stage.task.name, model.name, model.host, calls, cost))
@@ -274,7 +274,7 @@ class ServedPipeline:
         dimension = self.settings["embed"]["dimension"]
         if dimension is None or is_hosted(self.settings["embed"]["model"]):
             return vectors
-        return truncated(vectors, dimension)
+        return truncate_vectors(vectors, dimension)
 
     def _embedded(self, vectors: Vectors, query: int) -> Any:
         """What the dense index is searched with: vectors, or texts beside them."""
@@ -289,7 +289,7 @@ class ServedPipeline:
         def prepared(query: int) -> Callable[[], object]:
             return _library_call(opened.index, opened.asked(np.array([query])), settings["depth"])
 
-        return TimedTask(name, _called, prepared)
+        return TimedTask(name, _call_search, prepared)
 
     def _dense(self, asked: Any) -> Hits:
         opened = self.work.opened["dense"]
@@ -299,7 +299,7 @@ class ServedPipeline:
 
     def _sparse_task(self, name: str, _: str) -> TimedTask:
         index, depth = self.work.opened["sparse"].index, self.settings["sparse"]["depth"]
-        return TimedTask(name, _called, lambda query: _library_call(index, [self.texts[query]], depth))
+        return TimedTask(name, _call_search, lambda query: _library_call(index, [self.texts[query]], depth))
 
     def _run(self, hits: Hits, query: int, name: str) -> Run:
         return hits.to_run([self.query_ids[query]], self.work.opened[name].doc_ids, name)
@@ -323,7 +323,7 @@ class ServedPipeline:
         return TimedTask(name, self._scores, prepared)
 
     def _pairs(self, run: Run, query: int) -> _Pairs:
-        lists = listed(run, self.settings["rerank"]["depth"])
+        lists = rank_lists(run, self.settings["rerank"]["depth"])
         ids = lists.documents["doc_id"].to_list()
         text, documents = self.texts[query], self.work.collection.documents
         return _Pairs(query, lists, ids, [(text, documents[doc]) for doc in ids])
@@ -358,7 +358,7 @@ class ServedPipeline:
     def _reranked(self, run: Run, query: int) -> Run:
         pairs = self._pairs(run, query)
         documents = pairs.lists.documents.with_columns(score=pl.Series(self._scores(pairs), dtype=pl.Float64))
-        ordered = listed(Run(documents, pairs.lists.query_ids, pairs.lists.offsets, "rerank", "pipeline"))
+        ordered = rank_lists(Run(documents, pairs.lists.query_ids, pairs.lists.offsets, "rerank", "pipeline"))
         return ordered.only(np.ones(len(ordered.rank), dtype=bool), "rerank", "pipeline")
 
 
@@ -388,5 +388,5 @@ def _library_call(index: Any, asked: Any, depth: int) -> Callable[[], object]:
     return found
 
 
-def _called(search: Callable[[], object]) -> object:
+def _call_search(search: Callable[[], object]) -> object:
     return search()

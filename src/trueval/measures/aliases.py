@@ -191,7 +191,7 @@ def _alias_of(parts: AliasParts, text: str) -> Alias:
     return alias
 
 
-def renamed(measure: Measure, parameters: Mapping[str, Value]) -> dict[str, Value]:
+def rename_parameters(measure: Measure, parameters: Mapping[str, Value]) -> dict[str, Value]:
     """Parameters that ir_measures calls otherwise, under our names: dcg, gains, judged_only, alpha and so on.
 
     Args:
@@ -201,7 +201,7 @@ def renamed(measure: Measure, parameters: Mapping[str, Value]) -> dict[str, Valu
     Raises:
         MeasureError: one is a choice for all measures here, or two choose the gain.
 
-    >>> renamed(registry()["nDCG"], {"dcg": "exp-log2"})
+    >>> rename_parameters(registry()["nDCG"], {"dcg": "exp-log2"})
     {'gain': 'exp'}
     """
     found: dict[str, Value] = {}

@@ -23,7 +23,7 @@ def _all_gold(standings: Standings, measure: Measure) -> Values:
     cut = np.flatnonzero((r > 0) & (groups.above + groups.tied > last))
     for group in cut:
         drawn = last - int(groups.above[group])
-        chance[groups.query[group]] *= _all_drawn(int(groups.tied[group]), int(r[group]), drawn)
+        chance[groups.query[group]] *= _probability_of_all(int(groups.tied[group]), int(r[group]), drawn)
     highest, lowest = complete & (best <= last), complete & (worst <= last)
     expected = np.clip(chance, lowest, highest)
     tie_broken = no_values(standings.queries)
@@ -34,10 +34,10 @@ def _all_gold(standings: Standings, measure: Measure) -> Values:
     return Values(expected, lowest.astype(float), highest.astype(float), tie_broken, sd, wanted == 0)
 
 
-def _all_drawn(tied: int, gold: int, drawn: int) -> float:
+def _probability_of_all(tied: int, gold: int, drawn: int) -> float:
     """C(m - r, T - r) / C(m, T), the chance that T of m tied documents hold all r gold ones.
 
-    >>> _all_drawn(4, 2, 2) == 1 / 6
+    >>> _probability_of_all(4, 2, 2) == 1 / 6
     True
     """
     if drawn < gold:

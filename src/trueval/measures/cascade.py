@@ -22,7 +22,7 @@ from trueval.measures.orders.facet_pairs import blocks as alike_blocks
 from trueval.measures.orders.survival import GroupTakers, gone, horizon, second_moments
 from trueval.measures.parameters import exponential_gain
 from trueval.measures.span import UNIT
-from trueval.specs import bounded
+from trueval.specs import number_in_range
 from trueval.standings.standings import Bools, Floats, Ints, Standings, root_sum_squares, sum_by
 
 # Offsets held at once, groups times ranks: 8 MiB per array.
@@ -238,7 +238,7 @@ ERR = register(
         "sum over r <= k of (1/r) R_r (1 - R_1) .. (1 - R_{r-1}), R = (2^g - 1) / 2^gmax",
         "Chapelle et al. 2009; gdeval.pl; under ties docs/formulas.md §3",
         _err,
-        parameters={"gmax": bounded(4, 0, 64, "the largest grade there can be; a grade above it is an error")},
+        parameters={"gmax": number_in_range(4, 0, 64, "the largest grade there can be; a grade above it is an error")},
         span=UNIT,
     )
 )

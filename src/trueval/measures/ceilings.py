@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from trueval.errors import MeasureError
 from trueval.measures.evidence import cut_counts, cutoff_of, set_values
-from trueval.measures.grade_values import GradeValues, worth_of
+from trueval.measures.grade_values import GradeValues, weigh_grades
 from trueval.measures.linear import extreme_ranks
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
 from trueval.measures.orders.best_of_draws import (
@@ -66,7 +66,7 @@ class CeilingParts(NamedTuple):
 def _parts(standings: Standings, measure: Measure) -> CeilingParts:
     inner, cutoff = _inner(measure), cutoff_of(measure)
     pool = standings.limit(None if measure["pool"] is None else int(measure.number("pool")))
-    worth = worth_of(standings, inner, cutoff)
+    worth = weigh_grades(standings, inner, cutoff)
     actual = set_values(standings, inner @ cutoff, worth)
     last = standings.limit(cutoff)
     return CeilingParts(worth, actual, _ceiling(standings, worth, last, pool), last, pool)
@@ -140,7 +140,7 @@ def _ordering_headroom(standings: Standings, measure: Measure) -> Values:
     sd = np.hypot(ceiling.sd, actual.sd)
     for query in np.flatnonzero(_cut_by_both(standings, parts) & (ceiling.highest > ceiling.lowest)).tolist():
         best, worst = _extremes(standings, parts, query)
-        pool, chosen = _pool_and_chosen(standings, parts, query, both=True)
+        pool, chosen = _pool_and_top(standings, parts, query, both=True)
         lowest[query], highest[query] = best.ideal - best.chosen, worst.ideal - worst.chosen
         sd[query] = np.sqrt(lead_variance(pool, chosen))
     lowest = np.maximum(lowest, 0)
@@ -162,7 +162,7 @@ def _share_of_ceiling(standings: Standings, measure: Measure) -> Values:
         if both[query]:
             best, worst = _extremes(standings, parts, query)
             lowest[query], highest[query] = _over(worst.chosen, worst.ideal), _over(best.chosen, best.ideal)
-        pool, chosen = _pool_and_chosen(standings, parts, query, both=bool(both[query]))
+        pool, chosen = _pool_and_top(standings, parts, query, both=bool(both[query]))
         if pool.outcomes() > MOST_OUTCOMES:
             exact, expected[query], sd[query] = False, (lowest[query] + highest[query]) / 2, np.nan
         else:
@@ -187,9 +187,7 @@ def _cut_by_both(standings: Standings, parts: CeilingParts) -> Bools:
     return np.bincount(groups.query[both], minlength=standings.queries) > 0
 
 
-def _pool_and_chosen(
-    standings: Standings, parts: CeilingParts, query: int, *, both: bool
-) -> tuple[CandidatePool, RunTop]:
+def _pool_and_top(standings: Standings, parts: CeilingParts, query: int, *, both: bool) -> tuple[CandidatePool, RunTop]:
     """The candidates of a query and what it puts first, which depends on them only where both cut the same group."""
     pool = _pool(standings, parts.worth, query, parts.cutoff, parts.pool)
     if not both:

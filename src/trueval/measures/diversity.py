@@ -24,11 +24,11 @@ from trueval.measures.measure import Definition, Measure, Values, no_values, reg
 from trueval.measures.orders import arrivals
 from trueval.measures.orders.facet_pairs import FacetPairs, blocks, covariances, facet_pairs
 from trueval.measures.orders.facets import About, FacetKinds, about, greedy_gains, kinds_of
-from trueval.measures.orders.survival import GroupTakers, Repeats, Slots, falls, gone, horizon, repeated
+from trueval.measures.orders.survival import GroupTakers, Repeats, Slots, discounted_moments, falls, gone, horizon
 from trueval.measures.orders.weights import WeightTable, discounts
 from trueval.measures.parameters import REL
 from trueval.measures.span import FROM_ZERO, UNIT
-from trueval.specs import Parameter, Value, bounded, choice
+from trueval.specs import Parameter, Value, choice, number_in_range
 from trueval.standings.standings import Bools, Floats, Ints, Standings, sum_by
 
 # Sets of documents of one group, counted by kind, through which best and worst order are searched.
@@ -135,7 +135,7 @@ def _novelty(standings: Standings, gains: Gains, scale: Floats) -> Values:
         norm = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
         return linear(standings, gains.of.rows.sum(axis=1).astype(float), gains.weights, norm, undefined)
     groups = standings.groups
-    undecided = _undecided(standings, gains)
+    undecided = _order_matters(standings, gains)
     some_rank = standings.above + 1 + groups.place
     sure = np.where(undecided[groups.of_row], 0.0, _in_order(standings, gains, some_rank))
     parts = _parts(standings, gains, np.flatnonzero(undecided))
@@ -155,7 +155,7 @@ def _novelty(standings: Standings, gains: Gains, scale: Floats) -> Values:
     return Values(expected, lowest, highest, tie_broken, sd, undefined, bool(parts.exact.all()))
 
 
-def _undecided(standings: Standings, gains: Gains) -> Bools:
+def _order_matters(standings: Standings, gains: Gains) -> Bools:
     """[group] whether the order of its documents matters: some are about other facets than others."""
     groups, rows = standings.groups, gains.of.rows
     if not len(rows):
@@ -261,7 +261,9 @@ def _alike_values(found: FacetGroups, groups: Ints) -> GroupValues:
         return np.asarray(left * (powers * weights).sum(axis=1))
 
     high, low = in_row(above), in_row(above + tied - novel)
-    moments = repeated(tied, novel, gains.keep, _that_matter(found.weights(groups, found.reach[groups].max(axis=1))))
+    moments = discounted_moments(
+        tied, novel, gains.keep, _that_matter(found.weights(groups, found.reach[groups].max(axis=1)))
+    )
     expected = np.clip(moments.mean * left, low, high)
     return GroupValues(expected, low, high, moments.variance * left**2, np.ones(len(groups), dtype=bool))
 
@@ -280,7 +282,7 @@ def _moments_of(found: FacetGroups, groups: Ints) -> Repeats:
     width = found.reach[groups].max(axis=1, initial=0)
     walked = (states <= MOST_STATES) & (states * width <= MOST_STEPS)
     short = pairs.take(np.flatnonzero(walked[pairs.group]))
-    np.add.at(variance, short.group, _walked_covariances(found, groups, short))
+    np.add.at(variance, short.group, _short_covariances(found, groups, short))
     for long in np.flatnonzero(~walked & (states > 0)).tolist():
         added = _long_covariances(found, int(groups[long]), pairs.take(np.flatnonzero(pairs.group == long)))
         variance[long] += added.total
@@ -297,7 +299,7 @@ def _facet_moments(found: FacetGroups, groups: Ints, facet: Ints) -> Repeats:
     for block in blocks(count[some, None], reach[some]):
         own = some[block]
         weights = _that_matter(found.weights(groups[own], reach[own]))
-        mean[own], variance[own] = repeated(tied[own], count[own], found.gains.keep, weights)
+        mean[own], variance[own] = discounted_moments(tied[own], count[own], found.gains.keep, weights)
     for each in np.flatnonzero(reach > MOST_RANKS).tolist():
         own = np.array([each])
         steps = falls(_that_matter(found.weights(groups[own], reach[own])))
@@ -311,7 +313,7 @@ def _gone(tied: Ints, count: Ints, keep: float, width: int) -> Floats:
     return gone(tied, GroupTakers(documents, keep * documents, count), width)
 
 
-def _walked_covariances(found: FacetGroups, groups: Ints, pairs: FacetPairs) -> Floats:
+def _short_covariances(found: FacetGroups, groups: Ints, pairs: FacetPairs) -> Floats:
     """[pair] what two facets of a group add to its variance, many groups at once."""
     added = np.zeros(len(pairs.group))
     own = groups[pairs.group]
@@ -420,7 +422,7 @@ NRBP = register(
         _nrbp,
         parameters={
             "alpha": ALPHA,
-            "beta": bounded(0.5, 0, 1, "the chance that a reader goes on to the next document"),
+            "beta": number_in_range(0.5, 0, 1, "the chance that a reader goes on to the next document"),
             "rel": REL,
         },
         needs_facets=True,

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from trueval.measures.grade_values import GradeValues, worth_of
+from trueval.measures.grade_values import GradeValues, weigh_grades
 from trueval.measures.linear import linear
 from trueval.measures.measure import Definition, Measure, Values, register
 from trueval.measures.orders.capped_sums import excess_moments
@@ -20,12 +20,12 @@ from trueval.measures.orders.group_draws import three_kinds
 from trueval.measures.orders.weights import Top
 from trueval.measures.rarity import COLUMNS
 from trueval.measures.span import UNIT
-from trueval.specs import Parameter, bounded, choice
+from trueval.specs import Parameter, choice, number_in_range
 from trueval.standings.standings import Bools, Floats, Standings, sum_by
 
-ALPHA = bounded(1, 0, np.inf, "how strongly the rarity of a grade scales its weight; 0 not at all")
-CAP4 = bounded(1, 0, 1, "largest weight of grade 4")
-CAP3 = bounded(0.25, 0, 1, "largest weight of grade 3")
+ALPHA = number_in_range(1, 0, np.inf, "how strongly the rarity of a grade scales its weight; 0 not at all")
+CAP4 = number_in_range(1, 0, 1, "largest weight of grade 4")
+CAP3 = number_in_range(0.25, 0, 1, "largest weight of grade 3")
 UNJUDGED = choice(
     "nothing", "upper", about="what documents without a grade gain: nothing, or as much as the best, for an upper bound"
 )
@@ -34,7 +34,7 @@ BOUND: dict[str, Parameter] = {"unjudged": UNJUDGED}
 
 def _evidence(standings: Standings, measure: Measure) -> Values:
     """The value, or its upper bound if the documents without a grade were as good as they can be."""
-    worth = worth_of(standings, measure, cutoff_of(measure))
+    worth = weigh_grades(standings, measure, cutoff_of(measure))
     if measure["unjudged"] == "upper":
         return _upper(standings, measure, worth)
     return set_values(standings, measure, worth)
@@ -100,7 +100,7 @@ def cut_counts(standings: Standings, query: int, last: int) -> tuple[Floats, Flo
 def _details(standings: Standings, measure: Measure, counted: Bools) -> dict[str, float]:
     """Over the queries that the mean counts: unjudged documents in the first K, and the bound they allow."""
     last = standings.limit(measure.cutoff)
-    worth = worth_of(standings, measure, cutoff_of(measure))
+    worth = weigh_grades(standings, measure, cutoff_of(measure))
     if measure["unjudged"] == "upper" or not counted.any():
         return {}
     judged = linear(standings, np.ones(len(standings.query)), Top(last), np.ones(standings.queries), worth.undefined)

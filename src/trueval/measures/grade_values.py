@@ -33,7 +33,7 @@ class GradeValues(NamedTuple):
         return gains
 
 
-def worth_of(standings: Standings, measure: Measure, cutoff: int) -> GradeValues:
+def weigh_grades(standings: Standings, measure: Measure, cutoff: int) -> GradeValues:
     """The weights and the norm of a measure of evidence at a cutoff.
 
     Raises:
@@ -46,25 +46,25 @@ def worth_of(standings: Standings, measure: Measure, cutoff: int) -> GradeValues
     return WORTHS[measure.name](grade_counts(standings), measure, cutoff)
 
 
-def _normalized(weights: Floats, counts: Floats, cutoff: int) -> GradeValues:
+def _normalize_weights(weights: Floats, counts: Floats, cutoff: int) -> GradeValues:
     ideal = best_gain(counts, weights, cutoff)
     return GradeValues(weights, ideal, ideal == 0)
 
 
 def _rarity_aware(counts: Floats, measure: Measure, cutoff: int) -> GradeValues:
     weights = rarity_weights(counts, measure.number("alpha"), measure.number("cap4"), measure.number("cap3"))
-    return _normalized(weights, counts, cutoff)
+    return _normalize_weights(weights, counts, cutoff)
 
 
-def _fixed(counts: Floats, measure: Measure, cutoff: int) -> GradeValues:
-    return _normalized(np.broadcast_to(BASE_GAINS, counts.shape), counts, cutoff)
+def _base_gain_values(counts: Floats, measure: Measure, cutoff: int) -> GradeValues:
+    return _normalize_weights(np.broadcast_to(BASE_GAINS, counts.shape), counts, cutoff)
 
 
 def _recall_from(grade: int) -> Callable[[Floats, Measure, int], GradeValues]:
     """Coverage of grades from this one up: each document counts 1, over min(K, R)."""
 
     def worth(counts: Floats, measure: Measure, cutoff: int) -> GradeValues:
-        return _normalized(np.broadcast_to(np.arange(6) >= grade, counts.shape).astype(float), counts, cutoff)
+        return _normalize_weights(np.broadcast_to(np.arange(6) >= grade, counts.shape).astype(float), counts, cutoff)
 
     return worth
 
@@ -83,7 +83,7 @@ def _share(low: int, high: int) -> Callable[[Floats, Measure, int], GradeValues]
 WORTHS: Mapping[str, Callable[[Floats, Measure, int], GradeValues]] = MappingProxyType(
     {
         "RA-nWG": _rarity_aware,
-        "nWG": _fixed,
+        "nWG": _base_gain_values,
         "N-Recall4+": _recall_from(4),
         "N-Recall5": _recall_from(5),
         "P4+": _share(4, 5),

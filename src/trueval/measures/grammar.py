@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from trueval.errors import MeasureError, TruevalWarning
-from trueval.measures.aliases import LISTING, measure_of, renamed, take_apart, with_level
+from trueval.measures.aliases import LISTING, measure_of, rename_parameters, take_apart, with_level
 from trueval.measures.measure import Measure, find
 from trueval.specs import Value, read_arguments, read_value, split
 
@@ -74,7 +74,7 @@ def _read(text: str) -> Measure:
         arguments, cutoff, level = parts.arguments, parts.cutoff, parts.level
     inner, parameters = _arguments(arguments or "", text)
     if inner is not None or parameters:
-        measure = measure(inner, **renamed(measure, parameters))
+        measure = measure(inner, **rename_parameters(measure, parameters))
     if cutoff is not None and measure.name == "IPrec":
         measure = measure(recall=read_value(cutoff, text, MeasureError))  # as ir_measures writes it
     elif cutoff is not None:

@@ -27,7 +27,7 @@ from trueval.measures.orders.group_draws import moments
 from trueval.measures.orders.precision_sums import RelevantGroups, relevant_groups
 from trueval.measures.parameters import REL, count_relevant, is_relevant
 from trueval.measures.span import UNIT
-from trueval.specs import bounded, choice
+from trueval.specs import choice, number_in_range
 from trueval.standings.standings import Bools, Floats, Ints, Standings
 
 # What trec_eval 9 and 10 add to x R before they cut it to a whole number (10 calls lround).
@@ -44,12 +44,12 @@ SAME = 1e-12
 MOST_ORDERS = 5040
 
 
-def _interpolated(standings: Standings, measure: Measure) -> Values:
+def _interpolated_precision(standings: Standings, measure: Measure) -> Values:
     """Interpolated precision at the measure's level of recall; without one, its mean over the eleven levels."""
     levels = (measure.number("recall"),) if "recall" in measure.definition.parameters else LEVELS
     last, relevant = standings.limit(None), is_relevant(standings.grade, measure)
     wanted = count_relevant(standings, measure)
-    needed = [needed_for(level, wanted, str(measure["rounding"])) for level in levels]
+    needed = [documents_needed(level, wanted, str(measure["rounding"])) for level in levels]
     ranks = extreme_ranks(standings, relevant.astype(float))
     highest = _values(standings, relevant, ranks.highest, needed)
     lowest = _values(standings, relevant, ranks.lowest, needed)
@@ -78,10 +78,11 @@ def _interpolated(standings: Standings, measure: Measure) -> Values:
     return values if exact else values._replace(margin=margin)
 
 
-def needed_for(recall: float, wanted: Floats, rounding: str) -> Ints:
+def documents_needed(recall: float, wanted: Floats, rounding: str) -> Ints:
     """[query] relevant documents that reach a level of recall, at least one.
 
-    >>> needed_for(0.3, np.array([4.0, 5.0]), "up").tolist(), needed_for(0.3, np.array([4.0, 5.0]), "nearest").tolist()
+    >>> relevant = np.array([4.0, 5.0])
+    >>> documents_needed(0.3, relevant, "up").tolist(), documents_needed(0.3, relevant, "nearest").tolist()
     ([2, 2], [1, 2])
     """
     return np.maximum(np.floor(recall * wanted + PARTS[rounding]).astype(np.int64), 1)
@@ -131,9 +132,9 @@ IPrec = register(
         "Interpolated precision: the best precision at any rank from a level of recall on.",
         "max over j >= c of j / rank of the j-th relevant d, c = recall R rounded, at least 1",
         "trec_eval iprec_at_recall; Manning et al. 2008 §8.4; under ties best_precision.py",
-        _interpolated,
+        _interpolated_precision,
         cutoff_use="none",
-        parameters={"recall": bounded(0.5, 0, 1, "the level of recall"), "rel": REL, "rounding": ROUNDING},
+        parameters={"recall": number_in_range(0.5, 0, 1, "the level of recall"), "rel": REL, "rounding": ROUNDING},
         span=UNIT,
     )
 )
@@ -143,7 +144,7 @@ IPrec11 = register(
         "Eleven-point average: the mean of interpolated precision at recall 0, .1, .., 1.",
         "(1/11) sum over x = 0, .1, .., 1 of IPrec(recall=x)",
         "trec_eval 11pt_avg; Manning et al. 2008 §8.4",
-        _interpolated,
+        _interpolated_precision,
         cutoff_use="none",
         parameters={"rel": REL, "rounding": ROUNDING},
         span=UNIT,

@@ -31,7 +31,7 @@ from trueval.measures.parameters import (
     is_relevant,
 )
 from trueval.measures.span import FROM_ZERO, PLACES, UNIT
-from trueval.specs import bounded, choice
+from trueval.specs import choice, number_in_range
 from trueval.standings.groups import ranges
 from trueval.standings.standings import (
     NO_LIMIT,
@@ -221,7 +221,7 @@ LEAST_GAIN, MOST_GAIN = 2.0**-900, 2.0**900
 LARGE_GRADE = 900
 
 
-def _shared_gains(standings: Standings, measure: Measure) -> tuple[Floats, Floats]:
+def _rescale_gains(standings: Standings, measure: Measure) -> tuple[Floats, Floats]:
     """[row] and [pool] gains for a measure that a factor for each query does not change.
 
     Gains of ordinary size are themselves; others are divided by a power of two near the largest of the query.
@@ -248,15 +248,15 @@ def _shared_gains(standings: Standings, measure: Measure) -> tuple[Floats, Float
     return shared(rows, standings.grade, standings.query), shared(pool, standings.pool_grade, standings.pool_query)
 
 
-def _seen(grade: Floats, measure: Measure) -> Floats:
+def _gain_levels(grade: Floats, measure: Measure) -> Floats:
     """What nDCG sees of a document. Two gains may both be out of range, so the number of its grade tells them apart."""
     gains = gains_of(grade, measure)
     return gains if measure["gain"] == "binary" else (gains > 0) * (1.0 + np.searchsorted(np.unique(grade), grade))
 
 
-@ends_at_depth(_seen)
+@ends_at_depth(_gain_levels)
 def _ndcg(standings: Standings, measure: Measure) -> Values:
-    rows, pool = _shared_gains(standings, measure)
+    rows, pool = _rescale_gains(standings, measure)
     ideal = ideal_gain(standings, measure, pool)
     return linear(standings, rows, _discounts(standings, measure), ideal, ideal == 0)
 
@@ -381,7 +381,7 @@ DCG = register(
         span=FROM_ZERO,
     )
 )
-PERSISTENCE = bounded(0.8, 0, 1, "the chance that a reader goes on to the next document", below=True)
+PERSISTENCE = number_in_range(0.8, 0, 1, "the chance that a reader goes on to the next document", below=True)
 RBP = register(
     Definition(
         "RBP",
@@ -392,7 +392,7 @@ RBP = register(
         parameters={
             "p": PERSISTENCE,
             "rel": REL,
-            "scale": bounded(
+            "scale": number_in_range(
                 None, 0, np.inf, "largest grade; if given, gain is grade / scale, at most 1, instead of rel", above=True
             ),
         },

@@ -44,7 +44,11 @@ def ends_at_depth(kind: Callable[[Floats, Measure], Bools | Floats]) -> Callable
             if standings.depth is None or not sees_end(measure):
                 return values
             cut = _Cut.find(standings, np.asarray(kind(standings.grade, measure), dtype=np.float64))
-            return values if not len(cut.queries) else _mixed(standings, cut, values, lambda s: compute(s, measure))
+            return (
+                values
+                if not len(cut.queries)
+                else _average_over_outcomes(standings, cut, values, lambda s: compute(s, measure))
+            )
 
         return of_ended
 
@@ -95,7 +99,9 @@ class _Copies(NamedTuple):
     chance: Floats
 
 
-def _mixed(standings: Standings, cut: _Cut, values: Values, compute: Callable[[Standings], Values]) -> Values:
+def _average_over_outcomes(
+    standings: Standings, cut: _Cut, values: Values, compute: Callable[[Standings], Values]
+) -> Values:
     """The values of a measure, with those of the queries whose lists end inside a group taken over all outcomes."""
     names = ("expected", "lowest", "highest", "tie_broken", "sd")
     out = {name: getattr(values, name).copy() for name in names}

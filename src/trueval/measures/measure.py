@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from trueval.errors import MeasureError
 from trueval.measures.span import ANYTHING, ValueRange
 from trueval.policy.policy import Policy
-from trueval.specs import Parameter, Value, checked, written
+from trueval.specs import Parameter, Value, check_value, format_spec
 from trueval.standings.standings import Bools, Floats, Standings
 
 
@@ -136,7 +136,7 @@ class Measure:
         """The measure with parameters."""
         values = dict(self.chosen)
         for name, value in parameters.items():
-            values[name] = checked(self.name, self.definition.parameters, name, value, MeasureError)
+            values[name] = check_value(self.name, self.definition.parameters, name, value, MeasureError)
         if inner is not None and not self.definition.takes_measure:
             raise MeasureError(f"{self.name} takes no measure as argument. Got {inner}.")
         chosen = tuple((name, values[name]) for name in self.definition.parameters if name in values)
@@ -153,11 +153,11 @@ class Measure:
                 f"{self.name} cannot be pickled or copied: it is not registered, so no other process would know it. "
                 "Give its definition to register, in a module that the other process imports too."
             )
-        return _registered, (self.name, self.cutoff, self.chosen, self.inner)
+        return _restore_measure, (self.name, self.cutoff, self.chosen, self.inner)
 
     def __str__(self) -> str:
         """The text form that parse reads back."""
-        text = written(self.name, dict(self.chosen), *([self.inner] if self.inner else []))
+        text = format_spec(self.name, dict(self.chosen), *([self.inner] if self.inner else []))
         return text + (f"@{self.cutoff}" if self.cutoff is not None else "")
 
     def with_defaults(self, **parameters: Value) -> Measure:
@@ -369,7 +369,9 @@ def _load_plugins() -> None:
 ALIASES: dict[str, str] = {"UDCG": "UDCG-proxy"}
 
 
-def _registered(name: str, cutoff: int | None, chosen: tuple[tuple[str, Value], ...], inner: Measure | None) -> Measure:
+def _restore_measure(
+    name: str, cutoff: int | None, chosen: tuple[tuple[str, Value], ...], inner: Measure | None
+) -> Measure:
     """The measure of a pickle, with the definition that this process knows by its name."""
     known = find(name)
     if known is None:

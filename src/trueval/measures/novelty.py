@@ -17,16 +17,16 @@ import numpy as np
 
 from trueval.errors import MeasureError
 from trueval.measures.evidence import cutoff_of
-from trueval.measures.grade_values import worth_of
+from trueval.measures.grade_values import weigh_grades
 from trueval.measures.measure import Definition, Measure, Values, no_values, register
 from trueval.measures.span import UNIT
-from trueval.specs import bounded
+from trueval.specs import number_in_range
 from trueval.standings.standings import Bools, Floats, Ints, Standings, sum_by
 
 INNER = ("RA-nWG", "nWG", "N-Recall4+", "N-Recall5")
 
 
-BETA = bounded(0.5, 0, 1, "what a further document of a source counts for", below=True)
+BETA = number_in_range(0.5, 0, 1, "what a further document of a source counts for", below=True)
 
 
 class CutGroup(NamedTuple):
@@ -56,14 +56,14 @@ class CutGroup(NamedTuple):
 
 def _novelty(standings: Standings, measure: Measure) -> Values:
     inner, beta = _inner(measure), measure.number("beta")
-    worth = worth_of(standings, inner, cutoff_of(measure))
+    worth = weigh_grades(standings, inner, cutoff_of(measure))
     source = _sources(standings, measure)
     pool = worth.weights[standings.pool_query, standings.pool_grade.astype(np.int64)]
     ideal = _ideal(standings, pool, source[standings.pool_item], beta, cutoff_of(measure))
     weights, of_row, last = worth.of_rows(standings), source[standings.item], standings.limit(measure.cutoff)
 
     def gain(inside: Bools) -> Floats:
-        values = _discounted(standings.query[inside], of_row[inside], weights[inside], beta)
+        values = _discount_repeats(standings.query[inside], of_row[inside], weights[inside], beta)
         return sum_by(standings.query[inside], values, standings.queries)
 
     surely = standings.above + standings.tied <= last
@@ -104,7 +104,7 @@ def _sources(standings: Standings, measure: Measure) -> Ints:
     return standings.sources
 
 
-def _discounted(query: Ints, source: Ints, weights: Floats, beta: float) -> Floats:
+def _discount_repeats(query: Ints, source: Ints, weights: Floats, beta: float) -> Floats:
     """[document] its weight if it is the first of the largest of its source, else beta times that."""
     order = np.lexsort((-weights, source, query))
     first = np.ones(len(order), dtype=bool)
@@ -116,7 +116,7 @@ def _discounted(query: Ints, source: Ints, weights: Floats, beta: float) -> Floa
 
 def _ideal(standings: Standings, weights: Floats, source: Ints, beta: float, cutoff: int) -> Floats:
     """[query] gain of the best K documents of the judgments."""
-    values = _discounted(standings.pool_query, source, weights, beta)
+    values = _discount_repeats(standings.pool_query, source, weights, beta)
     best = values[np.lexsort((-values, standings.pool_query))]
     return standings.sum_pool(np.where(standings.pool_place < cutoff, best, 0.0))
 
@@ -171,7 +171,7 @@ class Steps(NamedTuple):
         return cls(cut.source[steps], (end - np.arange(len(end)))[steps], rise[steps], (sums[end] - sums[:-1])[steps])
 
 
-def _none_drawn(cut: CutGroup) -> Floats:
+def _probability_of_none(cut: CutGroup) -> Floats:
     """[n] q(n) = C(m-n, T) / C(m, T) for n = 0 .. all documents with a weight."""
     n = np.arange(len(cut.weights))
     return np.concatenate(([1.0], np.cumprod(np.maximum(cut.tied - cut.drawn - n, 0) / (cut.tied - n))))
@@ -179,7 +179,7 @@ def _none_drawn(cut: CutGroup) -> Floats:
 
 def _mean(cut: CutGroup) -> float:
     steps = Steps.of(cut)
-    largest = float(steps.rise @ (1 - _none_drawn(cut)[steps.size]))
+    largest = float(steps.rise @ (1 - _probability_of_none(cut)[steps.size]))
     return (1 - cut.beta) * largest + cut.beta * float(cut.weights.sum()) * cut.drawn / cut.tied
 
 
@@ -189,7 +189,7 @@ def _variance(cut: CutGroup) -> float:
     total, squares = float(cut.weights.sum()), float((cut.weights**2).sum())
     variance = beta**2 * t * (m - t) / (m - 1) * (squares / m - (total / m) ** 2)
     # The covariance of levels with the sum of weights.
-    none = _none_drawn(cut)[steps.size]
+    none = _probability_of_none(cut)[steps.size]
     with_sum = none * (total - steps.reach) * t / np.maximum(m - steps.size, 1) - none * total * t / m
     rises = (1 - beta) ** 2 * _variance_of_rises(cut, steps)
     return float(variance + rises - 2 * beta * (1 - beta) * (steps.rise @ with_sum))
@@ -202,7 +202,7 @@ def _variance_of_rises(cut: CutGroup, steps: Steps) -> float:
     for the same source, disjoint for two. Sources are many and different n few, so all pairs are first taken as
     disjoint, n by n, and then the pairs of levels of one source, one, two, .. levels apart, are put right.
     """
-    chance = _none_drawn(cut)
+    chance = _probability_of_none(cut)
     size, which = np.unique(steps.size, return_inverse=True)
     rise = np.bincount(which, weights=steps.rise)
     # Levels of one source can have more documents together than there are; what that is worth is taken back below.

@@ -9,7 +9,7 @@ import numpy as np
 
 from trueval.measures.measure import Measure
 from trueval.measures.rarity import BASE_GAINS, check_grades
-from trueval.specs import Parameter, Value, bounded, choice
+from trueval.specs import Parameter, Value, choice, number_in_range
 from trueval.standings.standings import Bools, Floats, Ints, Standings
 
 
@@ -26,7 +26,7 @@ def _gain(value: Value) -> Value:
     return tuple(sorted(table.items()))
 
 
-REL = bounded(1, 0, math.inf, "a document is relevant if its grade is at least this")
+REL = number_in_range(1, 0, math.inf, "a document is relevant if its grade is at least this")
 GAIN = Parameter(
     "linear",
     "'linear', 'exp', 'binary', 'rubric' or a map {grade: gain} of gains >= 0",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 
 from trueval.models.batches import refuse_overflow, to_array
-from trueval.models.local_model import LocalModel, padded
+from trueval.models.local_model import LocalModel, pad_sequences
 from trueval.models.pair_scores import pair_scores
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class LocalEmbedder(LocalModel):
         if not rows:
             return to_array(self.torch.empty((0, 0), dtype=getattr(self.torch, self.dtype)))
         vectors = to_array(self.torch.stack(rows))
-        refuse_overflow(vectors, names or _called(texts), self.name, self.dtype)
+        refuse_overflow(vectors, names or _label_texts(texts), self.name, self.dtype)
         return vectors
 
 
@@ -130,7 +130,7 @@ class TransformerEmbedder(LocalEmbedder):
         # The end token is added after truncation: the pooled vector is its own, so no text may lose it.
         tokens = self.tokenizer(texts, truncation=True, max_length=room - len(self.end))["input_ids"]
         tokens = [ids + self.end for ids in tokens]
-        inputs = padded(self.torch, tokens, self.tokenizer.pad_token_id, self.recipe.padding_side, self.device)
+        inputs = pad_sequences(self.torch, tokens, self.tokenizer.pad_token_id, self.recipe.padding_side, self.device)
         return self.model(**inputs).last_hidden_state, inputs["attention_mask"], tokens
 
     def forward(self, texts: list[str]) -> Any:
@@ -193,11 +193,11 @@ class LateInteractionEmbedder(TransformerEmbedder):
         if arrays:
             # Texts have different numbers of tokens; the sum of each is finite only if all its values are.
             sums = np.stack([array.astype(np.float32).sum(keepdims=True)[0, :1] for array in arrays])
-            refuse_overflow(sums, names or _called(texts), self.name, self.dtype)
+            refuse_overflow(sums, names or _label_texts(texts), self.name, self.dtype)
         return arrays
 
 
-def _called(texts: Sequence[str]) -> list[str]:
+def _label_texts(texts: Sequence[str]) -> list[str]:
     return [f"{i} ({text[:40]!r})" for i, text in enumerate(texts)]
 
 

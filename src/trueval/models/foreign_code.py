@@ -35,7 +35,7 @@ def refuse_foreign_code(path: str) -> None:
     Raises:
         InputError: says which file names which class; or the file cannot be read.
     """
-    for file, name in _named_classes(path):
+    for file, name in _find_classes(path):
         if not isinstance(name, str) or not OWN.fullmatch(name):
             raise InputError(
                 f"{path}: {file} names the class {name!r}, which is not part of sentence-transformers. To import it "
@@ -44,7 +44,7 @@ def refuse_foreign_code(path: str) -> None:
             )
 
 
-def _named_classes(path: str) -> Iterator[tuple[str, Any]]:
+def _find_classes(path: str) -> Iterator[tuple[str, Any]]:
     """Files of a model, each with a class that it names."""
     modules = _read(path, "modules.json", "")
     if modules is None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from trueval.errors import InputError, TruevalWarning
-from trueval.files.digests import DIGESTS, damage, used
+from trueval.files.digests import DIGESTS, damage, touch_entry
 from trueval.models.output_part import ABOUT, FORMAT_VERSION, KEYS, KIND, LENGTHS, ROWS, read_shard
 from trueval.numerics import storage_dtype
 
@@ -34,7 +34,7 @@ class KnownOutputs(NamedTuple):
     seconds: float
 
 
-def known_outputs(
+def read_known_outputs(
     folder: Path, settings: Mapping[str, Any], part: str, *, stopped: bool = True
 ) -> Iterator[KnownOutputs]:
     """What passes of the same model returned: those that are complete, then those that were stopped.
@@ -52,7 +52,7 @@ def known_outputs(
         return
     for place, about in _passes(folder, settings, part):
         if not (place / ROWS).is_file():
-            yield from _stopped(place, about)
+            yield from _read_stopped_pass(place, about)
 
 
 def matches(
@@ -78,7 +78,7 @@ def prefix_of(settings: Mapping[str, Any], part: str) -> str:
     return f"{name}-{settings['dtype']}-{part}-"
 
 
-def deciding(settings: Mapping[str, Any]) -> dict[str, Any]:
+def drop_model_path(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings without the place of a model whose contents are known: a copy of it elsewhere returns the same."""
     return {name: value for name, value in settings.items() if name != "path" or settings.get("weights") is None}
 
@@ -89,7 +89,7 @@ def _passes(folder: Path, settings: Mapping[str, Any], part: str) -> Iterator[tu
         "kind": KIND,
         "format": FORMAT_VERSION,
         "part": part,
-        "settings": json.loads(json.dumps(deciding(settings))),
+        "settings": json.loads(json.dumps(drop_model_path(settings))),
     }
     for place in sorted(folder.glob(f"{prefix_of(settings, part)}*")):
         try:
@@ -105,7 +105,7 @@ def _complete(place: Path, about: Mapping[str, Any]) -> KnownOutputs | None:
     try:
         wrong = damage(place, str(about.get("identity")))
         if wrong is None:
-            used(place / DIGESTS)
+            touch_entry(place / DIGESTS)
             rows: Any = np.load(place / ROWS, mmap_mode="r", allow_pickle=False).view(storage_dtype(about["dtype"]))
             if (place / LENGTHS).exists():
                 rows = np.split(rows, np.cumsum(np.load(place / LENGTHS, allow_pickle=False))[:-1])
@@ -118,7 +118,7 @@ def _complete(place: Path, about: Mapping[str, Any]) -> KnownOutputs | None:
     return None
 
 
-def _stopped(place: Path, about: Mapping[str, Any]) -> Iterator[KnownOutputs]:
+def _read_stopped_pass(place: Path, about: Mapping[str, Any]) -> Iterator[KnownOutputs]:
     """The rows of a pass that was stopped, shard by shard."""
     for file in sorted(place.glob("shard-*.safetensors")):
         try:

@@ -77,7 +77,7 @@ class LocalModel(ABC):
 
     def pretrained(self, loader: str, **options: Any) -> Any:
         """Return what a class of transformers loads from the model's place."""
-        with _loading(self.place.path, loader):
+        with _explain_load_errors(self.place.path, loader):
             library = getattr(need("transformers"), loader)
             return library.from_pretrained(self.place.path, trust_remote_code=self.trust_remote_code, **options)
 
@@ -88,7 +88,7 @@ class LocalModel(ABC):
 
     def sentence_transformers(self, loader: str) -> Any:
         """Return what a class of sentence-transformers loads from the model's place, in its dtype, on its device."""
-        with _loading(self.place.path, loader):
+        with _explain_load_errors(self.place.path, loader):
             if not self.trust_remote_code:
                 refuse_foreign_code(self.place.path)
             return getattr(need("sentence_transformers"), loader)(
@@ -124,7 +124,7 @@ def load_tokenizer(name: str) -> Any:
     if is_hosted(name):
         raise InputError(f"{name}: the tokens of a hosted model are not known here. Name a local model, or words.")
     path = find_model(name).path
-    with _loading(path, "AutoTokenizer"):
+    with _explain_load_errors(path, "AutoTokenizer"):
         tokenizer = need("transformers").AutoTokenizer.from_pretrained(path, trust_remote_code=False)
     if not tokenizer.is_fast:
         raise InputError(f"{path}: its tokenizer does not say where in a text its tokens are. Name another model.")
@@ -132,7 +132,7 @@ def load_tokenizer(name: str) -> Any:
 
 
 @contextmanager
-def _loading(path: str, loader: str) -> Iterator[None]:
+def _explain_load_errors(path: str, loader: str) -> Iterator[None]:
     """Say why a library does not load a model, and hide the progress bars of transformers where nobody watches."""
     logging = need("transformers").utils.logging
     hide = not sys.stderr.isatty() and logging.is_progress_bar_enabled()
@@ -152,7 +152,7 @@ def _loading(path: str, loader: str) -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def padded(torch: Any, sequences: Sequence[Sequence[int]], pad: int, side: str, device: str) -> dict[str, Any]:
+def pad_sequences(torch: Any, sequences: Sequence[Sequence[int]], pad: int, side: str, device: str) -> dict[str, Any]:
     """Return token ids as a rectangle, with the mask of what is not padding.
 
     Args:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trueval import extras
 from trueval.errors import InputError
-from trueval.models.hosted.services import hosted_name, is_hosted
-from trueval.models.recipes import RECIPES, Recipe, find_recipe, known_recipe
+from trueval.models.hosted.services import is_hosted, parse_hosted_name
+from trueval.models.recipes import RECIPES, Recipe, find_recipe, get_recipe
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,7 +67,7 @@ def find_model(name: str, recipe: str | Recipe | None = None) -> ModelLocation:
     'cross-encoder/ms-marco-MiniLM-L6-v2'
     """
     if recipe is None and is_hosted(name):
-        named = hosted_name(name)
+        named = parse_hosted_name(name)
         scoring = "product" if named.role == "embedder" else named.service.scoring
         return ModelLocation(name, name, Recipe(named.service.name, "hosted", scoring, source=named.service.source))
     prefix, _, rest = name.partition(":")
@@ -78,7 +78,7 @@ def find_model(name: str, recipe: str | Recipe | None = None) -> ModelLocation:
     if folder.exists():
         check_folder(folder)
         return ModelLocation(folder.resolve().name, str(folder), chosen or detect_recipe(folder))
-    found = find_recipe(name) if chosen is None else known_recipe(name)
+    found = find_recipe(name) if chosen is None else get_recipe(name)
     if found is None and chosen is not None:  # an id of the hub
         return ModelLocation(name, name, chosen)
     if found is None or not found.model:

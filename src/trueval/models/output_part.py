@@ -17,7 +17,7 @@ from trueval.collection import text_hash
 from trueval.errors import InputError, TruevalWarning
 from trueval.extras import need
 from trueval.files.atomic_files import write_whole
-from trueval.files.digests import DIGESTS, damage, digest_of, seal, used
+from trueval.files.digests import DIGESTS, damage, digest_of, seal, touch_entry
 from trueval.numerics import storage_dtype
 from trueval.standings.groups import ranges
 
@@ -161,7 +161,7 @@ class OutputCache:
             raise InputError(
                 f"{self.place}: damaged outputs ({error}). Remove the folder, and they are computed again."
             ) from error
-        used(self.place / DIGESTS)
+        touch_entry(self.place / DIGESTS)
         return PartOutputs(
             rows if lengths is None else np.split(rows, np.cumsum(lengths)[:-1]),
             texts,

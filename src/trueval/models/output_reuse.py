@@ -20,9 +20,9 @@ import numpy as np
 
 from trueval.errors import TruevalWarning
 from trueval.files.texts.lazy_list import LazyList
-from trueval.models.known_outputs import KnownOutputs, known_outputs, matches
+from trueval.models.known_outputs import KnownOutputs, matches, read_known_outputs
 from trueval.models.output_part import ABOUT, OutputPart, PartOutputs, Step, item_keys
-from trueval.models.outputs import Outputs, joined_outputs, part_outputs, parts_of, place_of, settings_of
+from trueval.models.outputs import Outputs, join_outputs, part_outputs, parts_of, place_of, settings_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,7 +50,7 @@ def part_by(model: Any, part: OutputPart, reuse: str, folder: Path | None, step:
     """
     settings = settings_of(model)
     if is_by_text(model, reuse):
-        return reused_part(model, part, settings, folder, step)
+        return reuse_part(model, part, settings, folder, step)
     if folder is not None:
         _tell_price(model, part, settings, folder)
     return part_outputs(model, part, settings, folder=folder, step=step)
@@ -61,7 +61,7 @@ def outputs_by(
 ) -> Outputs:
     """Run a model over candidates as `part_by` runs it over one part; otherwise as `model_outputs`."""
     parts = parts_of(model, collection, candidates)
-    return joined_outputs(settings_of(model), {part.name: part_by(model, part, reuse, folder, step) for part in parts})
+    return join_outputs(settings_of(model), {part.name: part_by(model, part, reuse, folder, step) for part in parts})
 
 
 def is_by_text(model: Any, reuse: str) -> bool:
@@ -73,7 +73,7 @@ def _tell_price(model: Any, part: OutputPart, settings: Mapping[str, Any], folde
     """Say what a whole pass costs more than its new items, where most of it is known from another pass."""
     if (place_of(settings, part.name, part.texts(), folder).place / ABOUT).is_file():
         return
-    new, count = len(missing_items(settings, part, folder)), len(set(item_keys(part.items).tolist()))
+    new, count = len(find_missing_items(settings, part, folder)), len(set(item_keys(part.items).tolist()))
     if 2 * new <= count:
         verb = "is" if new == 1 else "are"
         warnings.warn(
@@ -85,7 +85,7 @@ def _tell_price(model: Any, part: OutputPart, settings: Mapping[str, Any], folde
         )
 
 
-def reused_outputs(
+def reuse_outputs(
     model: Any, collection: Collection, candidates: Candidates, *, folder: Path | None = None, step: Step | None = None
 ) -> Outputs:
     """Run a model over the items that it has not seen yet; otherwise as `model_outputs`.
@@ -103,11 +103,11 @@ def reused_outputs(
     """
     settings = settings_of(model)
     parts = parts_of(model, collection, candidates)
-    found = {part.name: reused_part(model, part, settings, folder, step) for part in parts}
-    return joined_outputs(settings, found)
+    found = {part.name: reuse_part(model, part, settings, folder, step) for part in parts}
+    return join_outputs(settings, found)
 
 
-def reused_part(
+def reuse_part(
     model: Any, part: OutputPart, settings: Mapping[str, Any], folder: Path | None, step: Step | None = None
 ) -> PartOutputs:
     """Run a model over the items of one part that it has not seen yet; otherwise as `part_outputs`.
@@ -128,23 +128,23 @@ def reused_part(
     if folder is None or whole or place_of(settings, part.name, part.texts(), folder).complete:
         return part_outputs(model, part, settings, folder=folder, step=step)
     keys = item_keys(part.items)
-    taken = list(_matched(keys, known_outputs(folder, settings, part.name, stopped=False)))
-    own = _part_of(part, _missing(keys, taken))
+    taken = list(_match_known_outputs(keys, read_known_outputs(folder, settings, part.name, stopped=False)))
+    own = _part_of(part, _find_missing(keys, taken))
     if len(own.items) and not (place_of(settings, own.name, own.texts(), folder).place / ABOUT).is_file():
         # No pass of just these was begun: what a stopped pass of others has is taken too.
-        taken = list(_matched(keys, known_outputs(folder, settings, part.name)))
-        own = _part_of(part, _missing(keys, taken))
+        taken = list(_match_known_outputs(keys, read_known_outputs(folder, settings, part.name)))
+        own = _part_of(part, _find_missing(keys, taken))
     sizes: tuple[int, ...] = ()
     if len(own.items):
         computed = part_outputs(model, own, settings, folder=folder, step=step)
-        taken += _matched(keys, [KnownOutputs(item_keys(own.items), computed.rows, computed.earlier)])
+        taken += _match_known_outputs(keys, [KnownOutputs(item_keys(own.items), computed.rows, computed.earlier)])
         sizes = computed.batch_sizes
     elif step is not None:
         step(part.name, len(part.items), len(part.items))
-    return PartOutputs(_joined(taken, len(keys)), part.texts(), sizes, sum(each.seconds for each in taken))
+    return PartOutputs(_join_rows(taken, len(keys)), part.texts(), sizes, sum(each.seconds for each in taken))
 
 
-def _joined(taken: Sequence[_Taken], count: int) -> Any:
+def _join_rows(taken: Sequence[_Taken], count: int) -> Any:
     """Rows of several passes, each in its place: one array, or a list of arrays of late interaction."""
     first = taken[0].rows
     if isinstance(first, list):
@@ -159,7 +159,7 @@ def _joined(taken: Sequence[_Taken], count: int) -> Any:
     return rows
 
 
-def missing_items(settings: Mapping[str, Any], part: OutputPart, folder: Path) -> NDArray[np.int64]:
+def find_missing_items(settings: Mapping[str, Any], part: OutputPart, folder: Path) -> NDArray[np.int64]:
     """Places of the items of a part that no complete pass of the same model has seen; of equal ones the first.
 
     Args:
@@ -168,10 +168,10 @@ def missing_items(settings: Mapping[str, Any], part: OutputPart, folder: Path) -
         folder: the store.
     """
     keys = item_keys(part.items)
-    return _missing(keys, list(_matched(keys, known_outputs(folder, settings, part.name))))
+    return _find_missing(keys, list(_match_known_outputs(keys, read_known_outputs(folder, settings, part.name))))
 
 
-def missing_by(model: Any, part: OutputPart, reuse: str, folder: Path) -> NDArray[np.int64]:
+def find_items_to_compute(model: Any, part: OutputPart, reuse: str, folder: Path) -> NDArray[np.int64]:
     """Places of the items of a part that would go through a model, where its pass is not complete.
 
     Args:
@@ -182,7 +182,7 @@ def missing_by(model: Any, part: OutputPart, reuse: str, folder: Path) -> NDArra
     """
     settings = settings_of(model)
     if is_by_text(model, reuse):
-        return missing_items(settings, part, folder)
+        return find_missing_items(settings, part, folder)
     _tell_price(model, part, settings, folder)
     return np.arange(len(part.items))
 
@@ -203,7 +203,7 @@ class _Taken(NamedTuple):
     seconds: float
 
 
-def _matched(keys: NDArray[np.bytes_], known: Iterable[KnownOutputs]) -> Iterator[_Taken]:
+def _match_known_outputs(keys: NDArray[np.bytes_], known: Iterable[KnownOutputs]) -> Iterator[_Taken]:
     """What is known of items, each from the first that knows it."""
     done = np.zeros(len(keys), dtype=bool)
     for each in known:
@@ -213,7 +213,7 @@ def _matched(keys: NDArray[np.bytes_], known: Iterable[KnownOutputs]) -> Iterato
         yield _Taken(own, theirs, each.rows, each.seconds * share)
 
 
-def _missing(keys: NDArray[np.bytes_], taken: Sequence[_Taken]) -> NDArray[np.int64]:
+def _find_missing(keys: NDArray[np.bytes_], taken: Sequence[_Taken]) -> NDArray[np.int64]:
     """Places of items that nobody knows; of equal ones the first."""
     done = np.zeros(len(keys), dtype=bool)
     for each in taken:

@@ -31,7 +31,7 @@ import numpy as np
 
 from trueval.errors import TruevalWarning
 from trueval.files.texts.lazy_list import LazyList
-from trueval.models.known_outputs import deciding, prefix_of
+from trueval.models.known_outputs import drop_model_path, prefix_of
 from trueval.models.output_part import (
     FORMAT_VERSION,
     KIND,
@@ -109,10 +109,10 @@ def model_outputs(
     settings = settings_of(model)
     parts = parts_of(model, collection, candidates)
     found = {part.name: part_outputs(model, part, settings, folder=folder, step=step) for part in parts}
-    return joined_outputs(settings, found)
+    return join_outputs(settings, found)
 
 
-def joined_outputs(settings: Mapping[str, Any], found: Mapping[str, PartOutputs]) -> Outputs:
+def join_outputs(settings: Mapping[str, Any], found: Mapping[str, PartOutputs]) -> Outputs:
     """What a model returned for its parts, by their names."""
     sizes = {size for each in found.values() for size in each.batch_sizes}
     return Outputs(
@@ -162,7 +162,7 @@ def part_outputs(
     """
     texts = part.texts()
     if folder is None or not len(part.items):  # of nothing there is nothing to keep
-        return _computed(model, part, texts, step)
+        return _compute_uncached(model, part, texts, step)
     place, identity = place_of(settings, part.name, texts, folder)
     kept = (KeptAnswers if hasattr(model, "answers") else OutputCache)(place, identity, part)
     place.mkdir(parents=True, exist_ok=True)
@@ -170,14 +170,14 @@ def part_outputs(
     if not (place / ROWS).is_file() or kept.damage() is not None:
         # Another program with the same texts and model waits meanwhile: both would write the same file of rows.
         with alone(place):
-            about["settings"] = deciding(settings)
-            step = None if _made(kept, model, about, step) else step  # it was told
+            about["settings"] = drop_model_path(settings)
+            step = None if _compute_if_missing(kept, model, about, step) else step  # it was told
     if step is not None:
         step(part.name, len(part.items), len(part.items))
     return kept.read(texts)
 
 
-def _made(kept: OutputCache, model: Any, about: Mapping[str, Any], step: Step | None) -> bool:
+def _compute_if_missing(kept: OutputCache, model: Any, about: Mapping[str, Any], step: Step | None) -> bool:
     """Have the rows of a part made, unless somebody made them while we waited; damaged ones are made again.
 
     Returns:
@@ -221,7 +221,7 @@ def place_of(settings: Mapping[str, Any], part: str, texts: Mapping[str, Any], f
         folder: the store.
     """
     # The folder's name holds the identity, so that other texts, or other weights, are another folder.
-    decided = json.dumps([FORMAT_VERSION, deciding(settings), part, texts], sort_keys=True)
+    decided = json.dumps([FORMAT_VERSION, drop_model_path(settings), part, texts], sort_keys=True)
     identity = hashlib.sha256(decided.encode()).hexdigest()
     return PartLocation(folder / f"{prefix_of(settings, part)}{identity[:12]}", identity)
 
@@ -245,7 +245,7 @@ def parts_of(model: Any, collection: Collection, candidates: Candidates) -> list
     ]
 
 
-def _computed(model: Any, part: OutputPart, texts: Mapping[str, Any], step: Step | None) -> PartOutputs:
+def _compute_uncached(model: Any, part: OutputPart, texts: Mapping[str, Any], step: Step | None) -> PartOutputs:
     """The outputs of every item, in its place, kept nowhere."""
     rows: list[Any] = [None] * len(part.items)
     sizes: set[int] = set()

@@ -147,7 +147,7 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType({recipe.name: recipe for recipe
 """Every recipe by name."""
 
 
-def known_recipe(name: str) -> Recipe | None:
+def get_recipe(name: str) -> Recipe | None:
     """Return the recipe of that name or hub id, in any case; None where there is none."""
     return next((recipe for recipe in _ALL if name.lower() in (recipe.name.lower(), recipe.model.lower())), None)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from trueval.errors import InputError
 from trueval.models.batches import refuse_overflow, to_array
-from trueval.models.local_model import LocalModel, padded
+from trueval.models.local_model import LocalModel, pad_sequences
 from trueval.models.model_location import need
 from trueval.numerics import storage_dtype
 from trueval.scoring import sigmoid, softmax
@@ -150,7 +150,7 @@ class YesNoReranker(LocalReranker):
         tokens = self.tokenizer(self.texts(pairs), truncation=True, max_length=room)["input_ids"]
         # Joined as ids: joined as text, a truncated document would take the end of the prompt with it.
         prompts = [self.prefix + ids + self.suffix for ids in tokens]
-        inputs = padded(self.torch, prompts, self.tokenizer.pad_token_id, "left", self.device)
+        inputs = pad_sequences(self.torch, prompts, self.tokenizer.pad_token_id, "left", self.device)
         # Padded on the left, every prompt ends at the last position. Only its logits are computed: those of all
         # positions over a vocabulary of 150,000 would not fit the memory.
         return self.model(**inputs, logits_to_keep=1, use_cache=False).logits[:, -1, self.answers]
@@ -201,7 +201,7 @@ class ClassifierReranker(LocalReranker):
 
     def counted(self, pairs: list[tuple[str, str]]) -> Any:
         """Return tokens of each pair."""
-        return counted_by(self.tokenizer, pairs, self.max_length)
+        return count_pair_tokens(self.tokenizer, pairs, self.max_length)
 
 
 class CrossEncoderReranker(LocalReranker):
@@ -235,13 +235,13 @@ class CrossEncoderReranker(LocalReranker):
     def counted(self, pairs: list[tuple[str, str]]) -> Any:
         """Return tokens of each pair; where prompts are made of pairs, by the library's own way, which is slower."""
         if answer_module(self.model) is None and getattr(self.model, "default_prompt_name", None) is None:
-            return counted_by(self.model.tokenizer, pairs, self.max_length)
+            return count_pair_tokens(self.model.tokenizer, pairs, self.max_length)
         chosen: tuple[dict[str, Any], ...] = ({}, {"processing_kwargs": {"text": {"truncation": False}}})
         found = [self.model.preprocess(pairs, **options)["attention_mask"].sum(dim=1).tolist() for options in chosen]
         return found[0], found[1]
 
 
-def counted_by(tokenizer: Any, pairs: list[tuple[str, str]], max_length: int) -> Any:
+def count_pair_tokens(tokenizer: Any, pairs: list[tuple[str, str]], max_length: int) -> Any:
     """Return tokens of each pair, [2, pair]: cut, and uncut; a tokenizer cuts a pair to its limit, and never below it.
 
     Args:

@@ -11,7 +11,7 @@ import numpy as np
 
 from trueval.errors import InputError, TruevalWarning
 from trueval.files.texts.lazy_list import LazyList
-from trueval.models.known_outputs import known_outputs, matches
+from trueval.models.known_outputs import matches, read_known_outputs
 from trueval.models.output_part import OutputCache, Step, item_keys, read_shard, write_shard
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class KeptAnswers(OutputCache):
         self, keys: NDArray[np.bytes_], about: Mapping[str, Any], done: NDArray[np.bool_]
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[Any]]]:
         """What the same model answered about the same texts for other collections."""
-        for answered in known_outputs(self.place.parent, about["settings"], about["part"]):
+        for answered in read_known_outputs(self.place.parent, about["settings"], about["part"]):
             own, theirs = matches(keys, answered.keys, done)
             for start in range(0, len(own), COPIED):
                 cut = slice(start, start + COPIED)

@@ -21,13 +21,13 @@ from trueval.judgments import Judgments
 from trueval.measures import Measure
 from trueval.models.pair_scores import PAIRED
 from trueval.precision.audit_result import Audit, RegimeResult
-from trueval.precision.logits_files import stored_passes
+from trueval.precision.logits_files import read_passes
 from trueval.precision.model_passes import run_models
-from trueval.precision.regimes import scored, whole_corpus
+from trueval.precision.regimes import score_regimes, whole_corpus
 from trueval.precision.scoring_agreement import ListAgreement, TieResolution, agreement, resolution_of_ties
 from trueval.retrieval.exhaustive import evaluate_corpus
 from trueval.run import Run
-from trueval.standings.counting import listed_documents
+from trueval.standings.counting import list_documents
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -144,7 +144,7 @@ def audit_stored(
         InputError: the file is bad, its documents are not of the collection, or its grades not those of the judgments.
         PolicyError: a format or choice is unknown, or the file holds no logits of a dtype.
     """
-    passes = stored_passes(collection, path, dtypes, scoring=scoring, grades=grades)
+    passes = read_passes(collection, path, dtypes, scoring=scoring, grades=grades)
     return audit_passes(passes, measures, policy=policy, **choices)
 
 
@@ -173,7 +173,7 @@ def audit_passes(
     embedded = passes.candidates.kind == "corpus" and all(each.scoring not in PAIRED for each, _ in passes.outputs)
     if embedded and not (chosen.skip_first or chosen.judged_only):  # these are about lists
         return _audit_corpus(passes, wanted, cutoffs, chosen)
-    blocks = scored(passes.candidates, passes.outputs)
+    blocks = score_regimes(passes.candidates, passes.outputs)
     found = audit_blocks(blocks, passes.collection.graded, wanted, cutoffs=cutoffs, policy=chosen)
     return replace(found, about=passes.about())
 
@@ -268,7 +268,7 @@ def _judged_candidates(candidates: Candidates, judgments: Judgments) -> Run:
 def _list_statistics(passes: Passes, judgments: Judgments, chosen: Policy) -> dict[Regime, _Gathered]:
     """What only lists have: how much ties, and how much each order agrees with that of float32."""
     gathered: dict[Regime, _Gathered] = {}
-    for runs in scored(passes.candidates, passes.outputs):
+    for runs in score_regimes(passes.candidates, passes.outputs):
         for regime, run in runs.items():
             gathered.setdefault(regime, _Gathered(regime, run)).count_ties(run, judgments, chosen)
         _compare(gathered, runs)
@@ -298,7 +298,7 @@ class _Gathered:
     def count_ties(self, run: Run, judgments: Judgments, policy: Policy) -> None:
         """Count the tie groups of one more run."""
         # What ties is what the policy calls equal: `tie_precision` may be coarser than the scoring format.
-        sizes, counts = np.unique(listed_documents(run, judgments, policy).sizes, return_counts=True)
+        sizes, counts = np.unique(list_documents(run, judgments, policy).sizes, return_counts=True)
         self.sizes.update(dict(zip(sizes.tolist(), counts.tolist(), strict=True)))
 
     def result(self) -> RegimeResult:

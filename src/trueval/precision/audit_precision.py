@@ -75,7 +75,7 @@ def audit_precision(
     from trueval.collection import Collection
     from trueval.precision.audit import DTYPES, audit_models, audit_stored
     from trueval.precision.logits import read_logits
-    from trueval.precision.model_passes import narrowed, read_ids
+    from trueval.precision.model_passes import read_ids, select_queries
 
     named = [models] if isinstance(models, str) else list(models)
     if bool(named) == (logits is not None):
@@ -86,7 +86,7 @@ def audit_precision(
     left_out = read_ids(exclude, found) if isinstance(exclude, Path) else exclude
     file = None if logits is None else Path(logits)
     among = None if file is None else frozenset(read_logits(file).query_ids)
-    found = narrowed(found, exclude=left_out, among=among, limit=limit)
+    found = select_queries(found, exclude=left_out, among=among, limit=limit)
     if file is not None:
         return audit_stored(found, file, measures, dtypes, scoring=scoring, grades=grades, policy=policy, **choices)
     passes = {

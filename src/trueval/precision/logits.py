@@ -65,7 +65,7 @@ def read_logits(path: Path) -> StoredLogits:
             f"by each model dtype, such as bfloat16. Got {', '.join(arrays) or 'none'}. Add what is missing."
         )
     query, doc = (_ids(place, name, arrays[name]) for name in ("query", "doc"))
-    logits = {dtype: _checked_logits(place, dtype, arrays[dtype], query, doc) for dtype in dtypes}
+    logits = {dtype: _check_logits(place, dtype, arrays[dtype], query, doc) for dtype in dtypes}
     if len({array.shape for array in logits.values()}) > 1:
         raise place.error(f"the logits of {', '.join(dtypes)} differ in shape. All must score the same pairs.")
     if len(set(zip(query, doc, strict=True))) < len(query):
@@ -103,7 +103,7 @@ def _grades(place: Place, array: NDArray[Any], pairs: int) -> NDArray[np.float64
     return grades
 
 
-def _checked_logits(
+def _check_logits(
     place: Place, dtype: str, array: NDArray[Any], query: tuple[str, ...], doc: tuple[str, ...]
 ) -> NDArray[Any]:
     array = array[:, None] if array.ndim == 1 else array

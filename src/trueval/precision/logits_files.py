@@ -12,7 +12,7 @@ import polars as pl
 from trueval.collection import candidate_lists
 from trueval.errors import InputError, Place, PolicyError
 from trueval.precision.logits import read_logits
-from trueval.precision.model_passes import Passes, narrowed
+from trueval.precision.model_passes import Passes, select_queries
 from trueval.precision.regimes import plan
 from trueval.printable import encodable
 from trueval.run import Run
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from trueval.precision.regimes import Regime
 
 
-def stored_passes(
+def read_passes(
     collection: Collection,
     path: Path,
     dtypes: Sequence[str] | None = None,
@@ -51,7 +51,7 @@ def stored_passes(
             f"Got {', '.join(lacking) or 'none'}."
         )
     wanted = [dtype for dtype in stored.logits if dtypes is None or dtype in dtypes]
-    collection = narrowed(collection, among=frozenset(stored.query_ids))
+    collection = select_queries(collection, among=frozenset(stored.query_ids))
     place = {query: at for at, query in enumerate(collection.graded.query_ids.to_list())}
     # Candidates follow the order of the judgments, the rows of one query that of the file.
     kept = sorted(

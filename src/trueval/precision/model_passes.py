@@ -13,7 +13,7 @@ from trueval.files.source.source_bytes import read_bytes
 from trueval.models.outputs import Step, model_outputs
 from trueval.precision.regimes import plan
 from trueval.printable import encodable
-from trueval.report.provenance import recorded
+from trueval.report.provenance import strip_folders
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,7 +50,7 @@ class Passes:
         return {
             "collection": {
                 "name": collection.name,
-                "source": recorded(collection.source),
+                "source": strip_folders(collection.source),
                 "documents": len(collection.documents),
             },
             "candidates": {
@@ -59,7 +59,7 @@ class Passes:
                 "pairs": candidates.pairs,
                 "notes": [*collection.notes, *candidates.notes],
             },
-            "passes": [{**each, "path": recorded(str(each.get("path", "")))} for each in self.settings],
+            "passes": [{**each, "path": strip_folders(str(each.get("path", "")))} for each in self.settings],
         }
 
 
@@ -118,7 +118,7 @@ def run_models(
     return Passes(collection, chosen, outputs, settings)
 
 
-def narrowed(
+def select_queries(
     collection: Collection,
     *,
     exclude: Container[str] = (),

@@ -94,7 +94,7 @@ def _distinct(formats: Sequence[str], model_dtype: str) -> list[str]:
     return list(dict.fromkeys(model_dtype if one == MODEL else find_format(one).name for one in formats))
 
 
-def scored(
+def score_regimes(
     candidates: Candidates, outputs: Sequence[tuple[Regime, Mapping[str, Any]]], rows: int = ROWS
 ) -> Iterator[dict[Regime, Run]]:
     """Score the candidates in every regime, some queries at a time.
@@ -127,7 +127,7 @@ def scored(
             # Regimes of one pass and index format share the stored embeddings: a corpus is rounded once, not per block.
             key = (id(arrays), regime.index_dtype)
             if regime.scoring not in PAIRED and key not in stored:
-                stored[key] = _stored(arrays["documents"], regime)
+                stored[key] = _round_to_index_dtype(arrays["documents"], regime)
             scores = _scores(regime, arrays, stored.get(key), candidates, first, last)
             column = pl.Series("score", scores.astype(np.float64))
             runs[regime] = replace(base, documents=base.documents.with_columns(column), name=regime.name)
@@ -166,7 +166,7 @@ def _blocks(candidates: Candidates, rows: int) -> Iterator[tuple[int, int]]:
     yield first, len(candidates.lists)
 
 
-def _stored(documents: Any, regime: Regime) -> Any:
+def _round_to_index_dtype(documents: Any, regime: Regime) -> Any:
     """Return document embeddings as the index holds them."""
     if regime.index_dtype in (None, regime.model_dtype):
         return documents

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from trueval.comparison.resampling.reshuffle import PERSISTENCE, TiedLists, overlaps, rank_biased_overlap, shared
+from trueval.comparison.resampling.reshuffle import (
+    PERSISTENCE,
+    TiedLists,
+    find_shared_documents,
+    overlaps,
+    rank_biased_overlap,
+)
 from trueval.errors import InputError
 from trueval.standings.groups import ranges
 
@@ -87,7 +93,7 @@ def agreement(
     count, k = len(scores), min(k, len(scores))
     offsets, documents = np.array([0, count]), np.arange(count)
     one, other = (TiedLists.of(documents, each, offsets, count) for each in (scores, reference))
-    common = overlaps(shared(one, other), 1, count)
+    common = overlaps(find_shared_documents(one, other), 1, count)
     rbo = rank_biased_overlap(common, np.full((2, 1), count), p)
     return ListAgreement(tau, float(common[0, k - 1]) / k, float(rbo[0]))
 

@@ -59,8 +59,8 @@ def hard_name_mask(bundle: Stimulus) -> Stimulus:
     """One mask in the place of every author, in the query too: C1, C2a and C2b become one text.
 
     >>> from trueval.probes.authors import sample_people
-    >>> from trueval.probes.stimuli import bundles
-    >>> masked = hard_name_mask(bundles(sample_people("en"), "en", 2, 0, 0)[1]).texts()
+    >>> from trueval.probes.stimuli import build_stimuli
+    >>> masked = hard_name_mask(build_stimuli(sample_people("en"), "en", 2, 0, 0)[1]).texts()
     >>> masked.candidates[0].endswith("Author: AUTHOR_001."), len(set(masked.candidates))
     (True, 2)
     """
@@ -84,14 +84,14 @@ def mask_of(language: str, number: int) -> str:
 def gibberish_name(bundle: Stimulus) -> Stimulus:
     """A token such as ID-7KQ2MX in the place of each author, the same for the same author everywhere."""
     tokens: dict[str, str] = {}
-    for author in map(_written, (bundle.query, *bundle.candidates)):
+    for author in map(_author_text, (bundle.query, *bundle.candidates)):
         if author not in tokens:
             # A hash may be that of another author of the bundle; then the next one is taken.
             tokens[author] = next(token for token in tokens_of(author) if token not in tokens.values())
-    return bundle.with_all(lambda parts: parts._replace(author=Name("", tokens[_written(parts)])))
+    return bundle.with_all(lambda parts: parts._replace(author=Name("", tokens[_author_text(parts)])))
 
 
-def _written(parts: TextParts) -> str:
+def _author_text(parts: TextParts) -> str:
     return plain(parts.author.text)
 
 
@@ -115,7 +115,7 @@ def tokens_of(author: str) -> Iterator[str]:
 
 def edit_distance_near_miss(bundle: Stimulus) -> Stimulus:
     """Impostors named as the author but for 1, 2 and 3 letters: C2a, C2b and C4. C1 and C3 stay."""
-    true = _written(bundle.query)
+    true = _author_text(bundle.query)
     c1, c2a, c2b, c3, c4 = bundle.candidates
     near = [
         parts._replace(author=Name("", near_miss(true, distance, bundle.names)))
@@ -131,7 +131,7 @@ def remove_label(bundle: Stimulus) -> Stimulus:
 
 def strip_diacritics(bundle: Stimulus) -> Stimulus:
     """No diacritical marks in any text; letters that are not made of a letter and a mark, such as ø and ł, stay."""
-    return bundle.with_all(lambda parts: _also_written(parts, without_diacritics))
+    return bundle.with_all(lambda parts: _add_writing(parts, without_diacritics))
 
 
 def without_diacritics(text: str) -> str:
@@ -186,11 +186,11 @@ def case_punct_perturb(bundle: Stimulus) -> Stimulus:
     """
     cases = (str.upper, str.lower, str.title)
     there, here = cases[bundle.number % 3], cases[(bundle.number + 1) % 3]
-    changed = bundle.with_candidates(lambda parts: _recased(parts, there))
-    return changed._replace(query=_recased(bundle.query, here))
+    changed = bundle.with_candidates(lambda parts: _change_case(parts, there))
+    return changed._replace(query=_change_case(bundle.query, here))
 
 
-def _recased(parts: TextParts, case: Writing) -> TextParts:
+def _change_case(parts: TextParts, case: Writing) -> TextParts:
     given, family = (
         HYPHENS.sub(" ", case(text).translate(CURLY)) for text in (parts.author.given, parts.author.family)
     )
@@ -209,20 +209,20 @@ def author_position_shift(bundle: Stimulus) -> Stimulus:
 
 def unicode_normalization_stress(bundle: Stimulus) -> Stimulus:
     """The query in NFC, candidates in NFD and with narrow no-break spaces before : ; and !."""
-    changed = bundle.with_candidates(lambda parts: _also_written(parts, stressed))
-    return changed._replace(query=_also_written(bundle.query, plain))
+    changed = bundle.with_candidates(lambda parts: _add_writing(parts, stress_unicode))
+    return changed._replace(query=_add_writing(bundle.query, plain))
 
 
-def stressed(text: str) -> str:
+def stress_unicode(text: str) -> str:
     r"""A text in NFD with one narrow no-break space before each of : ; and !, in the place of spaces there.
 
-    >>> ascii(stressed("Été : quoi!"))
+    >>> ascii(stress_unicode("Été : quoi!"))
     "'E\\u0301te\\u0301\\u202f: quoi\\u202f!'"
     """
     return BEFORE_MARKS.sub(rf"{NARROW}\1", unicodedata.normalize("NFD", text))
 
 
-def _also_written(parts: TextParts, writing: Writing) -> TextParts:
+def _add_writing(parts: TextParts, writing: Writing) -> TextParts:
     return parts._replace(writings=(*parts.writings, writing))
 
 

@@ -17,12 +17,12 @@ from trueval.errors import InputError, Place, TruevalWarning, nearest
 from trueval.files.format_detection import SIGNATURES
 from trueval.files.json.jsonl_pairs import OBJECT, objects
 from trueval.files.json.jsonl_rows import Literal
-from trueval.files.source.encoding import check_text, decoding_error
+from trueval.files.source.encoding import check_text, find_decoding_error
 from trueval.files.source.source_bytes import Source, SourceBytes, read_content
 from trueval.files.tabular.delimited_text import sniff_delimiter
-from trueval.files.tabular.parquet_sizes import checked_groups
-from trueval.report.number_texts import counted
-from trueval.report.provenance import recorded
+from trueval.files.tabular.parquet_sizes import check_row_groups
+from trueval.report.number_texts import count_phrase
+from trueval.report.provenance import strip_folders
 
 LANGUAGES: Final = ("en", "fr")
 COLUMNS: Final = ("author", "title", "topic", "family")
@@ -130,7 +130,7 @@ def read_people(source: Source) -> Authors:
             or 2 topics; with file and line.
     """
     content = read_content(source)
-    return _people(content, recorded(content.source))
+    return _people(content, strip_folders(content.source))
 
 
 def _people(content: SourceBytes, source: str) -> Authors:
@@ -146,7 +146,8 @@ def _people(content: SourceBytes, source: str) -> Authors:
     topics = len({work.topic for work in works})
     if len(found.names) < FEWEST or topics < 2:
         raise Place(content.source).error(
-            f"{counted(len(found.names), 'author', 'authors')} and {counted(topics, 'topic', 'topics')}. There must be "
+            f"{count_phrase(len(found.names), 'author', 'authors')} and "
+            f"{count_phrase(topics, 'topic', 'topics')}. There must be "
             f"at least {FEWEST} authors, the right one and three others, and 2 topics. Add rows."
         )
     return found
@@ -171,7 +172,7 @@ def _rows(content: SourceBytes) -> Iterator[tuple[Place, Mapping[str, Any]]]:
         return
     is_json = OBJECT.match(content.data) is not None
     content = check_text(content, is_json=is_json)
-    if (undecodable := decoding_error(content)) is not None:
+    if (undecodable := find_decoding_error(content)) is not None:
         raise undecodable
     if is_json:
         for number, row in objects(content):
@@ -205,7 +206,7 @@ def _csv_rows(content: SourceBytes) -> Iterator[tuple[Place, Mapping[str, Any]]]
 
 
 def _parquet_rows(content: SourceBytes) -> Iterator[tuple[Place, Mapping[str, Any]]]:
-    checked_groups(content.data, content.source, COLUMNS)
+    check_row_groups(content.data, content.source, COLUMNS)
     try:
         schema = pl.read_parquet_schema(io.BytesIO(content.data))
         _check_columns(schema, Place(content.source))

@@ -84,10 +84,10 @@ def trials_of(collection: Collection, mentions: Mentions, seed: int) -> Trials:
             continue
         # In NFC, as the text under another name will be.
         known = (plain(collection.documents[each]) for each in rows["doc_id"].to_list() if each in collection.documents)
-        text = next((each for each in known if found.author in _named(mentions, each)), None)
+        text = next((each for each in known if found.author in _find_authors(mentions, each)), None)
         if text is None:
             continue
-        named = _named(mentions, text) | _named(mentions, collection.queries[str(query)])
+        named = _find_authors(mentions, text) | _find_authors(mentions, collection.queries[str(query)])
         others = _impostors(mentions, found.author, named, seed, str(query))
         if len(others) < 2:
             continue
@@ -98,7 +98,7 @@ def trials_of(collection: Collection, mentions: Mentions, seed: int) -> Trials:
     return Trials(documents, places)
 
 
-def _named(mentions: Mentions, text: str) -> set[int]:
+def _find_authors(mentions: Mentions, text: str) -> set[int]:
     """The authors whom a text names."""
     return {found.author for found in mentions.all(plain(text))}
 

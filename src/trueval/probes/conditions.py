@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final
 
 from trueval.errors import PolicyError, nearest
-from trueval.probes.ablations import CURLY, HYPHENS, mask_of, stressed, tokens_of, without_diacritics
+from trueval.probes.ablations import CURLY, HYPHENS, mask_of, stress_unicode, tokens_of, without_diacritics
 from trueval.probes.authors import plain
 from trueval.probes.edits import near_miss
 from trueval.probes.mentions import BOTH, INITIALS, INVERTED, WHOLE, Mention, Mentions, forms
@@ -33,28 +33,32 @@ INVERTED_OF: Final = {WHOLE: INVERTED, INITIALS: BOTH}
 CASES: Final = (str.upper, str.lower, str.title)
 
 
-def perturbed(text: str, number: int) -> str:
+def perturb_writing(text: str, number: int) -> str:
     """A text in another case, curly apostrophes straight, and hyphens as spaces.
 
     Args:
         text: of a query.
         number: of the case: upper, lower or title in turn.
 
-    >>> [perturbed("L’après-midi", number) for number in range(3)]
+    >>> [perturb_writing("L’après-midi", number) for number in range(3)]
     ["L'APRÈS MIDI", "l'après midi", "L'Après Midi"]
     """
     return HYPHENS.sub(" ", CASES[number % len(CASES)](text).translate(CURLY))
 
 
-def _written() -> Iterator[QueryChange]:
+def _writing_conditions() -> Iterator[QueryChange]:
     """The ablations of writing, on any text."""
-    yield QueryChange("case_punct_upper", lambda text: perturbed(text, 0), "capitals, straight apostrophes, no hyphens")
     yield QueryChange(
-        "case_punct_lower", lambda text: perturbed(text, 1), "small letters, straight apostrophes, no hyphens"
+        "case_punct_upper", lambda text: perturb_writing(text, 0), "capitals, straight apostrophes, no hyphens"
+    )
+    yield QueryChange(
+        "case_punct_lower", lambda text: perturb_writing(text, 1), "small letters, straight apostrophes, no hyphens"
     )
     yield QueryChange("strip_diacritics", without_diacritics, "no diacritical marks")
     yield QueryChange(
-        "unicode_normalization_stress", stressed, "characters in parts (NFD), narrow no-break spaces before : ; and !"
+        "unicode_normalization_stress",
+        stress_unicode,
+        "characters in parts (NFD), narrow no-break spaces before : ; and !",
     )
 
 
@@ -114,7 +118,7 @@ def conditions(language: str, *, seed: int = 0, mentions: Mentions | None = None
         return QueryChange(f"{NOISE}{level}", change, f"chatter of level {level} around the query")
 
     names = () if mentions is None else _Names(mentions, language)
-    every = [*(chatter(level) for level in range(1, len(LEVELS))), *_written(), *names]
+    every = [*(chatter(level) for level in range(1, len(LEVELS))), *_writing_conditions(), *names]
     return {each.name: each for each in every}
 
 

@@ -196,7 +196,7 @@ def across(
 
 
 def _spearman(stratum: CorrelationStratum, counts: Floats) -> Floats:
-    return _ratio(_products(_centered(stratum.x, counts), _centered(stratum.y, counts), counts))
+    return _ratio(_products(_center_ranks(stratum.x, counts), _center_ranks(stratum.y, counts), counts))
 
 
 def _ratio(sums: Floats) -> Floats:
@@ -234,12 +234,12 @@ def _both(strata: list[CorrelationStratum], counts: Floats) -> tuple[Floats, Flo
         own = np.ascontiguousarray(counts[:, known])
         total = own.sum(axis=1)
         scale = 1 / np.maximum(total, 1)  # a resample may have none of the queries of a stratum
-        sums[0] += _products(_centered(each.x[known], own), _centered(each.y[known], own), own) * scale**2
+        sums[0] += _products(_center_ranks(each.x[known], own), _center_ranks(each.y[known], own), own) * scale**2
         sums[1] += _pairs(each.x[known], each.y[known], own) * scale**2
     return _ratio(sums[0]), _ratio(sums[1])
 
 
-def _centered(values: Floats, counts: Floats) -> Floats:
+def _center_ranks(values: Floats, counts: Floats) -> Floats:
     """[resample, query] midranks less their mean, (n + 1) / 2, of queries that are there so many times."""
     group, sizes = _groups(values, counts)
     below = np.cumsum(sizes, axis=1) - sizes

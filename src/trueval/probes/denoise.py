@@ -72,7 +72,7 @@ def denoise(text: str) -> str:
     >>> denoise("Merci !"), denoise("the climate of forests")
     ('Merci !', 'the climate of forests')
     """
-    cut = removed(text)
+    cut = find_noise_spans(text)
     if not cut:
         return text
     left, place = "", 0
@@ -84,10 +84,10 @@ def denoise(text: str) -> str:
     return re.sub(r"\s{2,}", " ", left).strip()
 
 
-def removed(text: str) -> tuple[TextSpan, ...]:
+def find_noise_spans(text: str) -> tuple[TextSpan, ...]:
     """What `denoise` takes out of a text, in its order; nothing where nothing would be left.
 
-    >>> removed("Hi! Why?"), removed("Hi!")
+    >>> find_noise_spans("Hi! Why?"), find_noise_spans("Hi!")
     ((TextSpan(start=0, end=3),), ())
     """
     seen = _Seen.of(text)

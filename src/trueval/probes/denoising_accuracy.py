@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from trueval.numerics import or_null
-from trueval.probes.denoise import denoise, removed
+from trueval.probes.denoise import denoise, find_noise_spans
 from trueval.probes.query_noise import Noisy, noisy
 
 
@@ -38,20 +38,20 @@ class StrippedText(NamedTuple):
         return {name: or_null(value) for name, value in shares.items()}
 
 
-def stripped(texts: Iterable[Noisy]) -> StrippedText:
+def measure_denoising(texts: Iterable[Noisy]) -> StrippedText:
     """Count what the rules take out of texts whose chatter is known.
 
     Args:
         texts: with their pieces.
 
-    >>> stripped([noisy("Why?", 1, "en", seed=1)]).to_dict()["recall"]
+    >>> measure_denoising([noisy("Why?", 1, "en", seed=1)]).to_dict()["recall"]
     1.0
     """
     counts = np.zeros((2, 2), dtype=np.int64)  # [is of the question][is taken out]
     for each in texts:
         text = each.text
         out = np.zeros(len(text), dtype=bool)
-        for span in removed(text):
+        for span in find_noise_spans(text):
             out[span.start : span.end] = True
         asked = np.repeat(
             [piece.kind == "question" for piece in each.pieces], [len(piece.text) for piece in each.pieces]
@@ -63,7 +63,7 @@ def stripped(texts: Iterable[Noisy]) -> StrippedText:
     return StrippedText(int(counts[0].sum()), int(counts[0, 1]), int(counts[1].sum()), int(counts[1, 1]))
 
 
-def stripping(
+def measure_denoising_by_level(
     queries: Sequence[str], language: str, levels: Iterable[int], banks: Iterable[str], seed: int
 ) -> list[dict[str, Any]]:
     """What the rules strip at each level, of templates that they were written for and of others.
@@ -80,7 +80,7 @@ def stripping(
             "language": language,
             "level": level,
             "templates": bank,
-            **stripped(noisy(query, level, language, seed=seed, bank=bank) for query in queries).to_dict(),
+            **measure_denoising(noisy(query, level, language, seed=seed, bank=bank) for query in queries).to_dict(),
         }
         for level in levels
         if level
@@ -88,13 +88,13 @@ def stripping(
     ]
 
 
-def changed(queries: Iterable[str]) -> dict[str, Any]:
+def count_changed_queries(queries: Iterable[str]) -> dict[str, Any]:
     """How many clean queries the rules change.
 
     Args:
         queries: as people asked them.
 
-    >>> changed(["Why is the sky blue?", "Hi! Why is the sky blue?"])
+    >>> count_changed_queries(["Why is the sky blue?", "Hi! Why is the sky blue?"])
     {'queries': 2, 'changed': 1}
     """
     texts = list(queries)

@@ -67,12 +67,12 @@ def _candidates(name: str, distance: int, rng: np.random.Generator) -> Iterator[
     """Names that may be at the distance, without end."""
     letters = [at for at, letter in enumerate(name) if letter.isalpha()]
     for _ in range(ATTEMPTS if len(letters) >= distance else 0):
-        yield _substituted(name, rng.choice(letters, distance, replace=False).tolist(), rng)
+        yield _substitute_letters(name, rng.choice(letters, distance, replace=False).tolist(), rng)
     while True:  # letters at the end are always at the distance, and only finitely many names are taken
         yield name + "".join(ascii_lowercase[at] for at in rng.integers(0, 26, distance).tolist())
 
 
-def _substituted(name: str, places: list[int], rng: np.random.Generator) -> str:
+def _substitute_letters(name: str, places: list[int], rng: np.random.Generator) -> str:
     found = list(name)
     for place in places:
         letter = ascii_lowercase[rng.integers(26)]

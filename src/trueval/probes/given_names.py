@@ -54,29 +54,29 @@ class _Given(NamedTuple):
     short: bool
 
 
-def given_parts(given: str) -> tuple[str, ...]:
+def split_given_names(given: str) -> tuple[str, ...]:
     """The given names of an author one by one, in one case.
 
-    >>> given_parts("Jean-Baptiste Élie"), given_parts("J.R.R.")
+    >>> split_given_names("Jean-Baptiste Élie"), split_given_names("J.R.R.")
     (('jean', 'baptiste', 'élie'), ('j', 'r', 'r'))
     """
     return tuple(part.casefold() for part in _PARTS.findall(given))
 
 
-def fitting(initials: str, authors: Authors) -> tuple[int, ...]:
+def find_by_initials(initials: str, authors: Authors) -> tuple[int, ...]:
     """The authors whom initials fit.
 
     Args:
         initials: as `ablations.initials` gives them.
         authors: number → given names.
 
-    >>> fitting("M.", {0: ("manon", "odile"), 1: ("marie",), 2: ("anna",)})
+    >>> find_by_initials("M.", {0: ("manon", "odile"), 1: ("marie",), 2: ("anna",)})
     (0, 1)
     """
-    return _fit([_Given(each, short=True) for each in given_parts(initials)], authors)
+    return _fit([_Given(each, short=True) for each in split_given_names(initials)], authors)
 
 
-def beside(text: str, start: int, end: int, least: int, authors: Authors) -> GivenNames | None:
+def find_given_names(text: str, start: int, end: int, least: int, authors: Authors) -> GivenNames | None:
     """A family name with the given names beside it; with none, the family name alone.
 
     Args:
@@ -89,7 +89,7 @@ def beside(text: str, start: int, end: int, least: int, authors: Authors) -> Giv
     Returns:
         None where the given names are those of somebody else.
 
-    >>> beside("by J. Tolkien", 6, 13, 0, {0: ("john", "ronald", "reuel")})
+    >>> find_given_names("by J. Tolkien", 6, 13, 0, {0: ("john", "ronald", "reuel")})
     GivenNames(start=3, end=13, authors=(0,), given='initials', inverted=False)
     """
     names: list[_Given] = []
@@ -142,7 +142,7 @@ def _read(found: re.Match[str]) -> list[list[_Given]]:
         return []
     if found["dot"]:
         return [[_Given(folded, short=True)]]
-    letters = given_parts(".".join(word)) if word.isupper() and len(word) in TOGETHER else ()
+    letters = split_given_names(".".join(word)) if word.isupper() and len(word) in TOGETHER else ()
     names = [[_Given(folded, short=False)]] if len(word) > 1 else []
     return [*names, *([[_Given(each, short=True) for each in letters]] if letters else [])]
 

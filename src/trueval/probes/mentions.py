@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 
 from trueval.probes.ablations import HYPHENS, MARKS, initials
 from trueval.probes.authors import Authors, Name, plain
-from trueval.probes.given_names import beside, fitting, given_parts
+from trueval.probes.given_names import find_by_initials, find_given_names, split_given_names
 
 APOSTROPHES: Final = re.compile("['’‘ʼ]")
 SPACES: Final = re.compile(r"\s+")
@@ -93,10 +93,10 @@ class Mentions:
     def __init__(self, people: Authors) -> None:
         once: dict[str, Name] = {}
         for work in people.works:
-            once.setdefault(_folded(_canonical(plain(work.author.text))), work.author)
+            once.setdefault(_fold_text(_canonical(plain(work.author.text))), work.author)
         self.authors = tuple(once.values())
         self.names = frozenset(map(plain, people.names))
-        self._given = tuple(given_parts(plain(author.given)) for author in self.authors)
+        self._given = tuple(split_given_names(plain(author.given)) for author in self.authors)
         families: dict[str, dict[int, tuple[str, ...]]] = {}
         self._relatives = [families.setdefault(_key(author.family), {}) for author in self.authors]
         for at, relatives in enumerate(self._relatives):
@@ -122,10 +122,10 @@ class Mentions:
         name = self.authors[author]
         authors: tuple[int, ...] = (author,)
         if form in (INITIALS, BOTH):  # "M. Lefèvre" may be Marie, and Manon Odile
-            authors = fitting(plain(initials(name.given)), self._relatives[author])
+            authors = find_by_initials(plain(initials(name.given)), self._relatives[author])
         own, capitals = _canonical(text), _canonical(text.upper())
         written = frozenset((own, capitals, own[:1].upper() + own[1:])) if form == FAMILY else frozenset()
-        for folded in {_folded(own), _folded(capitals)}:  # "STRAUSS" is longer than "Strauß"
+        for folded in {_fold_text(own), _fold_text(capitals)}:  # "STRAUSS" is longer than "Strauß"
             known = self._forms.get(folded)
             if known is None:
                 self._forms[folded] = _Form(authors, form, written)
@@ -142,13 +142,13 @@ class Mentions:
         found = list(self._found(text))
         full = [(each.start, each.form.authors[0]) for each in found if len(each.form.authors) == 1]
         for start, end, form in found:
-            author = _meant(form.authors, start, full)
+            author = _resolve_author(form.authors, start, full)
             if author is not None:
                 yield Mention(start, end, author, form.form)
 
     def _found(self, text: str) -> Iterator[_Found]:
         places, seen = _places(text), _canonical(text)
-        folded = _folded(seen)
+        folded = _fold_text(seen)
         end = 0
         for word in WORD.finditer(folded):
             for size, offset in self._sizes.get(word[0], ()):
@@ -166,7 +166,7 @@ class Mentions:
         """A name with the given names beside it, where it is a family name; None where these are somebody else's."""
         if form.form != FAMILY:
             return _Found(start, stop, form)
-        found = beside(text, start, stop, least, {author: self._given[author] for author in form.authors})
+        found = find_given_names(text, start, stop, least, {author: self._given[author] for author in form.authors})
         if found is None or not _begins(text, found.start, stop):
             return None
         forms = {"names": (WHOLE, INVERTED), "initials": (INITIALS, BOTH), "": (FAMILY, FAMILY)}
@@ -197,7 +197,7 @@ class Mentions:
         for found in self.all(written):
             if author in (None, found.author):
                 other = change(found, written[found.start : found.end])
-                parts += [_unelided(written[end : found.start], other), other]
+                parts += [_undo_elision(written[end : found.start], other), other]
                 end = found.end
         return "".join([*parts, written[end:]]) if parts else text
 
@@ -221,7 +221,7 @@ def forms(author: Name) -> dict[str, str]:
     return {form: plain(text) for form, text in whole.items()}
 
 
-def _meant(authors: tuple[int, ...], start: int, full: list[tuple[int, int]]) -> int | None:
+def _resolve_author(authors: tuple[int, ...], start: int, full: list[tuple[int, int]]) -> int | None:
     """Who of several is meant: the only one whom the text names in full, or the last one before; None for nobody."""
     if len(authors) == 1:
         return authors[0]
@@ -261,7 +261,7 @@ def _ends(text: str, start: int, end: int) -> bool:
     return not OF_WORDS.match(text, end)
 
 
-def _unelided(before: str, name: str) -> str:
+def _undo_elision(before: str, name: str) -> str:
     """What stands before a name, with the vowel that was elided before another one: "d’" of "d’Oudinet" is "de Dupont".
 
     Args:
@@ -290,10 +290,10 @@ def _canonical(text: str) -> str:
 
 def _key(family: str) -> str:
     """A family name by which authors are told to be of one."""
-    return _folded(_canonical(plain(family)))
+    return _fold_text(_canonical(plain(family)))
 
 
-def _folded(text: str) -> str:
+def _fold_text(text: str) -> str:
     """A text in one case, of as many characters."""
     return "".join(map(_fold, text))
 

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from trueval.errors import InputError
 from trueval.models.output_part import OutputPart, Step
-from trueval.models.output_reuse import reused_part
+from trueval.models.output_reuse import reuse_part
 from trueval.models.outputs import settings_of
 from trueval.models.pair_scores import FINISHED
 from trueval.numerics import find_format, round_to
 from trueval.probes.scorer import PairScores, ScorerPairs, spacings
-from trueval.retrieval.indexes.vectors import truncated
+from trueval.retrieval.indexes.vectors import truncate_vectors
 from trueval.scoring import maxsim
 from trueval.standings.standings import Floats, Ints
 
@@ -66,7 +66,7 @@ class ModelOutputs:
         if self.settings is None:
             return self._by_role(name, items)
         part = part_of(self.model, name, items)
-        return reused_part(self.model, part, self.settings, self.folder, self.step).rows
+        return reuse_part(self.model, part, self.settings, self.folder, self.step).rows
 
     def _by_role(self, name: str, items: list[Any]) -> list[Any]:
         """By the methods of the roles alone, which a model of the user's has."""
@@ -163,7 +163,7 @@ class CosineScorer:
 
     def _vectors(self, rows: Sequence[Any]) -> Floats:
         vectors: NDArray[Any] = np.stack(rows).astype(np.float32)
-        return _unit((truncated(vectors, self.dimension) if self.dimension else vectors).astype(np.float64))
+        return _unit((truncate_vectors(vectors, self.dimension) if self.dimension else vectors).astype(np.float64))
 
 
 def _unit(vectors: Floats) -> Floats:

@@ -17,7 +17,7 @@ from trueval.errors import PolicyError
 from trueval.probes.ablations import BASE, find_ablations
 from trueval.probes.authors import Authors
 from trueval.probes.scorer import PairScorer, ScorerPairs
-from trueval.probes.stimuli import CANDIDATES, bundles, chosen_works
+from trueval.probes.stimuli import CANDIDATES, build_stimuli, draw_works
 from trueval.standings.standings import Floats, Ints
 
 MARGINS: Final = ("name", "topic", "both")
@@ -126,7 +126,7 @@ def design_names(
     if runs < 1:
         raise PolicyError(f"runs must be an integer >= 1. Got {runs!r}.")
     chosen = find_ablations(ablations)
-    drawn = [bundles(people, language, queries, run, seed) for run in range(runs)]
+    drawn = [build_stimuli(people, language, queries, run, seed) for run in range(runs)]
     found: list[tuple[str, str]] = []
     for change in (None, *chosen):
         for each in (bundle for run in drawn for bundle in run):
@@ -134,7 +134,7 @@ def design_names(
             found += [(query, candidate) for candidate in candidates]
     count = len(drawn[0])
     sets = np.repeat(np.arange((1 + len(chosen)) * runs), count * len(CANDIDATES))
-    names = [people.works[row].author.text for row in chosen_works(people, queries, seed)]
+    names = [people.works[row].author.text for row in draw_works(people, queries, seed)]
     return NamesDesign(
         language,
         people.source,

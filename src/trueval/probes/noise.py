@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from trueval.collection import Collection
-from trueval.comparison.resampling.reshuffle import Reshuffle, moved
+from trueval.comparison.resampling.reshuffle import Reshuffle, reshuffle_after_change
 from trueval.comparison.resampling.run_reshuffle import lists_of
 from trueval.errors import InputError, TruevalWarning
 from trueval.evaluation.defaults import RELEVANT, fill_defaults
@@ -30,11 +30,11 @@ from trueval.policy.policy import Policy
 from trueval.probes.denoise import denoise
 from trueval.probes.noise_settings import CLEAN, JUDGE, NONE, RULES, NoiseCondition, NoiseSettings
 from trueval.probes.query_noise import BANKS, Noisy, noisy
-from trueval.probes.query_variants import AS_IT_IS, named_texts, search
-from trueval.report.number_texts import counted
+from trueval.probes.query_variants import AS_IT_IS, name_texts, search
+from trueval.report.number_texts import count_phrase
 from trueval.retrieval.indexes.analysis import one_writing
 from trueval.retrieval.pipeline.pipeline import Pipeline
-from trueval.retrieval.pipeline.stage_resources import Begin, nobody, shared_work
+from trueval.retrieval.pipeline.stage_resources import Begin, nobody, open_resources
 from trueval.run import Run
 from trueval.standings.standings import Floats
 
@@ -127,15 +127,15 @@ def probe_pipelines(
     """
     if JUDGE in design.denoised and rewriter is None:
         raise InputError("Denoising by a judge needs a judge. Name a model with --judge, or leave judge out.")
-    chosen = drawn(collection, design)
+    chosen = draw_queries(collection, design)
     plain = default_measures(chosen.graded)
     measuring = _Measuring(chosen, *fill_defaults(chosen.graded, measures, policy, choices, plain=plain))
     conditions = tuple(design.conditions())
     written = texts_of(conditions, chosen.queries, design, rewriter)
-    names = _named(conditions, tuple(chosen.queries), written.texts)
+    names = _name_texts(conditions, tuple(chosen.queries), written.texts)
     account = account or Account(max_cost, None if cache is None else cache / LEDGER)
     probes = []
-    with shared_work(cache, account, kept=False) as shared:
+    with open_resources(cache, account, kept=False) as shared:
         for pipeline in pipelines:
             found = search(pipeline.settings, chosen, names, shared, begin or nobody)
             lists, worth = measuring.of([found.run_of(chosen.queries, row) for row in written.texts])
@@ -158,7 +158,7 @@ def probe_pipelines(
     return probes
 
 
-def drawn(collection: Collection, design: NoiseSettings) -> Collection:
+def draw_queries(collection: Collection, design: NoiseSettings) -> Collection:
     """The collection with some of its judged queries, the same for a seed.
 
     Args:
@@ -170,7 +170,7 @@ def drawn(collection: Collection, design: NoiseSettings) -> Collection:
     """
     judged = judged_queries(collection)
     if len(judged) < 2:
-        told = counted(len(judged), "judged query", "judged queries")
+        told = count_phrase(len(judged), "judged query", "judged queries")
         raise InputError(
             f"{collection.source}: {told} with a text and a relevant document. A probe needs 2 at least. Add "
             "judgments, or choose another collection."
@@ -206,11 +206,13 @@ def raw_texts(queries: Mapping[str, str], design: NoiseSettings) -> list[str]:
         design: of the probe.
     """
     return list(
-        dict.fromkeys(each.text for rows in _chatter(design.conditions(), queries, design).values() for each in rows)
+        dict.fromkeys(
+            each.text for rows in _make_noisy_queries(design.conditions(), queries, design).values() for each in rows
+        )
     )
 
 
-def _chatter(
+def _make_noisy_queries(
     conditions: Iterable[NoiseCondition], queries: Mapping[str, str], design: NoiseSettings
 ) -> dict[tuple[int, str], list[Noisy]]:
     """Level and templates → each query with that chatter."""
@@ -246,7 +248,7 @@ def texts_of(
         design: language and seed.
         rewriter: of the way "judge"; each different text goes to it once.
     """
-    chatter = _chatter(conditions, queries, design)
+    chatter = _make_noisy_queries(conditions, queries, design)
     raw = {key: [each.text for each in rows] for key, rows in chatter.items()}
     asked = [text for each in conditions if each.denoised == JUDGE for text in raw[each.level, each.templates]]
     different = list(dict.fromkeys(asked))
@@ -260,7 +262,7 @@ def texts_of(
     return WrittenQueries(tuple(rows), added)
 
 
-def asked_texts(collection: Collection, design: NoiseSettings, rewriter: Rewriter | None = None) -> dict[str, str]:
+def texts_to_embed(collection: Collection, design: NoiseSettings, rewriter: Rewriter | None = None) -> dict[str, str]:
     """The queries that an embedder gets for a design: id → text.
 
     Args:
@@ -269,18 +271,18 @@ def asked_texts(collection: Collection, design: NoiseSettings, rewriter: Rewrite
         rewriter: of the way "judge", where the design has it.
 
     Raises:
-        InputError: as in `drawn`.
+        InputError: as in `draw_queries`.
     """
-    conditions, queries = tuple(design.conditions()), drawn(collection, design).queries
+    conditions, queries = tuple(design.conditions()), draw_queries(collection, design).queries
     texts = texts_of(conditions, queries, design, rewriter).texts
-    return {name: text for text, name in _named(conditions, tuple(queries), texts).items()}
+    return {name: text for text, name in _name_texts(conditions, tuple(queries), texts).items()}
 
 
-def _named(
+def _name_texts(
     conditions: Sequence[NoiseCondition], query_ids: Sequence[str], texts: Sequence[Sequence[str]]
 ) -> dict[str, str]:
     """Each different text → the id of the query that it is."""
-    return named_texts([AS_IT_IS if each == CLEAN else each.told for each in conditions], query_ids, texts)
+    return name_texts([AS_IT_IS if each == CLEAN else each.told for each in conditions], query_ids, texts)
 
 
 class _Worth(NamedTuple):
@@ -306,7 +308,7 @@ class _Measuring(NamedTuple):
     def of(self, runs: Sequence[Run]) -> tuple[Reshuffle, _Worth]:
         """[condition, query] what of the first run each keeps, and the values of each."""
         lists = lists_of(runs, self.collection.graded, self.policy, tuple(self.collection.queries))
-        kept = [moved(lists[0], each) for each in lists]
+        kept = [reshuffle_after_change(lists[0], each) for each in lists]
         return Reshuffle(*(np.array([each[part] for each in kept]) for part in range(3))), self.worth(runs)
 
     def worth(self, runs: Sequence[Run]) -> _Worth:

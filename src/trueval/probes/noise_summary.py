@@ -13,7 +13,7 @@ from trueval.comparison.resampling.intervals import bootstrap_intervals
 from trueval.comparison.resampling.resampled_sums import thread_count
 from trueval.comparison.resampling.reshuffle import DEPTH, PERSISTENCE, K
 from trueval.numerics import or_null
-from trueval.probes.denoising_accuracy import changed, stripping
+from trueval.probes.denoising_accuracy import count_changed_queries, measure_denoising_by_level
 from trueval.probes.noise import NoiseProbe
 from trueval.probes.noise_settings import CLEAN, RULES, NoiseCondition
 from trueval.probes.query_noise import variety
@@ -58,7 +58,7 @@ class NoiseResult:
         }
 
 
-def summarized(probes: Sequence[NoiseProbe], collection: Collection) -> NoiseResult:
+def summarize_noise(probes: Sequence[NoiseProbe], collection: Collection) -> NoiseResult:
     """Gather probes, and measure the rules where they were used.
 
     Args:
@@ -69,8 +69,8 @@ def summarized(probes: Sequence[NoiseProbe], collection: Collection) -> NoiseRes
     if RULES not in design.denoised:
         return NoiseResult(tuple(probes), None)
     asked = [collection.queries[query] for query in probes[0].query_ids]
-    strips = stripping(asked, design.language, design.levels, design.templates, design.seed)
-    return NoiseResult(tuple(probes), {"clean": changed(collection.queries.values()), "stripped": strips})
+    strips = measure_denoising_by_level(asked, design.language, design.levels, design.templates, design.seed)
+    return NoiseResult(tuple(probes), {"clean": count_changed_queries(collection.queries.values()), "stripped": strips})
 
 
 def _model(probe: NoiseProbe) -> dict[str, Any]:
@@ -150,13 +150,13 @@ def means(columns: Mapping[tuple[int, str], Floats], seed: int) -> dict[tuple[in
     return found
 
 
-def told(condition: Mapping[str, Any]) -> str:
+def describe_condition(condition: Mapping[str, Any]) -> str:
     """A condition in words.
 
     Args:
         condition: an entry of "levels".
 
-    >>> told({"level": 3, "templates": "known", "denoised": "rules", "normalised": True})
+    >>> describe_condition({"level": 3, "templates": "known", "denoised": "rules", "normalised": True})
     'level 3, known templates, denoised by rules, normalised'
     """
     return NoiseCondition(**{name: condition[name] or getattr(CLEAN, name) for name in NoiseCondition._fields}).told

@@ -123,18 +123,18 @@ def probe_noise(
     from trueval.collection import Collection
     from trueval.probes.noise import probe_pipelines
     from trueval.probes.noise_settings import NoiseSettings
-    from trueval.probes.noise_summary import summarized
-    from trueval.probes.probe_systems import named_once, systems
-    from trueval.probes.rewriter import opened_rewriter
+    from trueval.probes.noise_summary import summarize_noise
+    from trueval.probes.probe_systems import check_unique_names, systems
+    from trueval.probes.rewriter import open_rewriter
     from trueval.retrieval.pipeline.pipeline import Pipeline
     from trueval.retrieval.pipeline.stage_resources import nobody
 
     chosen = design or NoiseSettings("en", seed=choices.get("seed") or 0)
     made = systems(models, index, language=chosen.language, bm25=bm25, hybrid=hybrid)
-    searching = named_once([*map(Pipeline.of, pipelines), *made])
+    searching = check_unique_names([*map(Pipeline.of, pipelines), *made])
     texts = collection if isinstance(collection, Collection) else Collection.read(str(collection))
     begin = begin or nobody
-    with opened_rewriter(judge, texts, cache, max_cost, begin("rewriting")) as rewriter:
+    with open_rewriter(judge, texts, cache, max_cost, begin("rewriting")) as rewriter:
         probes = probe_pipelines(
             searching,
             texts,
@@ -148,7 +148,7 @@ def probe_noise(
             policy=policy,
             **choices,
         )
-    return summarized(probes, texts)
+    return summarize_noise(probes, texts)
 
 
 def probe_join(

@@ -9,14 +9,14 @@ from typing import Any
 
 from trueval.collection import Collection
 from trueval.golden.build.build_estimate import TaskEstimate
-from trueval.models.hosted.account import Account, in_words, summed
-from trueval.probes.noise import Rewriter, asked_texts, drawn
+from trueval.models.hosted.account import Account, in_words, sum_costs
+from trueval.probes.noise import Rewriter, draw_queries, texts_to_embed
 from trueval.probes.noise_settings import NoiseSettings
 from trueval.probes.query_variants import work_of
-from trueval.report.number_texts import counted
+from trueval.report.number_texts import count_phrase
 from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.retrieval.pipeline.pipeline_estimate import ModelCounts, ModelTexts
-from trueval.retrieval.pipeline.stage_resources import nobody, shared_work
+from trueval.retrieval.pipeline.stage_resources import nobody, open_resources
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,12 @@ class ProbeEstimate:
     @property
     def cost(self) -> float | None:
         """Of all calls, to expect; None where a price is not known."""
-        return summed((*(each.cost for each in self.models), *(each.cost for each in self._paid)))
+        return sum_costs((*(each.cost for each in self.models), *(each.cost for each in self._paid)))
 
     @property
     def at_most(self) -> float | None:
         """What all calls can cost; None where nobody knows."""
-        return summed((*(each.at_most for each in self.models), *(each.at_most for each in self._paid)))
+        return sum_costs((*(each.at_most for each in self.models), *(each.at_most for each in self._paid)))
 
     @property
     def _paid(self) -> tuple[TaskEstimate, ...]:
@@ -75,7 +75,7 @@ class ProbeEstimate:
         if not self.models:
             told.append("No text goes through a model.")
         if self.calls and len(told) > 1:
-            told.append(f"In all: {counted(self.calls, 'call', 'calls')}, {in_words(self.cost, self.at_most)}.")
+            told.append(f"In all: {count_phrase(self.calls, 'call', 'calls')}, {in_words(self.cost, self.at_most)}.")
         if self.max_cost is not None and self.cost is not None and self.cost > self.max_cost:
             told.append(f"That is more than --max-cost {self.max_cost:g}: the probe would stop before it is spent.")
         return [*told, *self.notes]
@@ -101,9 +101,9 @@ def estimate_noise(
     Raises:
         InputError: as in probe_pipelines.
     """
-    names = {text: name for name, text in asked_texts(collection, design, rewriter).items()}
-    chosen, counts = drawn(collection, design), ModelCounts()
-    with shared_work(cache, Account(), kept=False) as shared:
+    names = {text: name for name, text in texts_to_embed(collection, design, rewriter).items()}
+    chosen, counts = draw_queries(collection, design), ModelCounts()
+    with open_resources(cache, Account(), kept=False) as shared:
         for pipeline in pipelines:
             counts.add(work_of(pipeline.settings, chosen, names, shared, nobody))
         return counts.found()

@@ -29,7 +29,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.collection import Collection
-from trueval.comparison.resampling.reshuffle import DEPTH, moved
+from trueval.comparison.resampling.reshuffle import DEPTH, reshuffle_after_change
 from trueval.comparison.resampling.run_reshuffle import lists_of
 from trueval.errors import InputError, PolicyError, TruevalWarning
 from trueval.evaluation.content_hashes import judgments_hash
@@ -41,16 +41,16 @@ from trueval.models.hosted.account import LEDGER, Account
 from trueval.policy.policy import Policy
 from trueval.probes.collection_margins import Trials, trials_of
 from trueval.probes.mentions import Mentions
-from trueval.probes.noise import drawn, judged_queries
+from trueval.probes.noise import draw_queries, judged_queries
 from trueval.probes.noise_settings import NoiseSettings
 from trueval.probes.prediction import COLUMNS, MARGIN, Prediction, PredictionChoices, predict
-from trueval.probes.query_variants import AS_IT_IS, SearchedTexts, named_texts, search, work_of
-from trueval.report.number_texts import counted
-from trueval.report.provenance import recorded
-from trueval.retrieval.fusion.ranked_lists import listed
+from trueval.probes.query_variants import AS_IT_IS, SearchedTexts, name_texts, search, work_of
+from trueval.report.number_texts import count_phrase
+from trueval.report.provenance import strip_folders
+from trueval.retrieval.fusion.ranked_lists import rank_lists
 from trueval.retrieval.pipeline.config import Settings
 from trueval.retrieval.pipeline.pipeline_estimate import ModelCounts, ModelTexts
-from trueval.retrieval.pipeline.stage_resources import Begin, StageResources, nobody, shared_work
+from trueval.retrieval.pipeline.stage_resources import Begin, StageResources, nobody, open_resources
 from trueval.retrieval.pipeline.stage_runner import StageRunner
 from trueval.run import Run
 from trueval.standings.standings import Bools, Floats
@@ -135,8 +135,8 @@ def join_probes(
     chosen, rules = fill_defaults(collection.judgments, measures, policy, plain=PLAIN, rubric=OF_RUBRIC)
     choices = choices or PredictionChoices()
     _check(pipelines, conditions, chosen)
-    asked, forms, trials = _asked(collection, conditions, mentions, queries, choices.seed)
-    with shared_work(cache, Account(max_cost, None if cache is None else cache / LEDGER), kept=True) as shared:
+    asked, forms, trials = _prepare_queries(collection, conditions, mentions, queries, choices.seed)
+    with open_resources(cache, Account(max_cost, None if cache is None else cache / LEDGER), kept=True) as shared:
         join = _Join(asked, forms, chosen, k, rules, shared, begin or nobody, trials)
         found = predict(pl.concat([join.rows(name, settings) for name, settings in pipelines.items()]), choices)
     return found.noted(join.about(collection, conditions), join.notes)
@@ -168,9 +168,9 @@ def estimate_join(
         PolicyError: as in join_probes.
     """
     _check(pipelines, conditions, ())
-    asked, forms, trials = _asked(collection, conditions, mentions, queries, seed)
-    ids, counts = _named(asked, forms), ModelCounts()
-    with shared_work(cache, Account(), kept=True) as shared:
+    asked, forms, trials = _prepare_queries(collection, conditions, mentions, queries, seed)
+    ids, counts = _name_texts(asked, forms), ModelCounts()
+    with open_resources(cache, Account(), kept=True) as shared:
         for settings in pipelines.values():
             counts.add(work_of(settings, asked, ids, shared, nobody))
             if "embed" in settings and trials is not None and trials.places:
@@ -178,21 +178,21 @@ def estimate_join(
         return counts.found()
 
 
-def _asked(
+def _prepare_queries(
     collection: Collection, conditions: Sequence[QueryChange], mentions: Mentions | None, queries: int | None, seed: int
 ) -> tuple[Collection, dict[str, dict[str, str]], Trials | None]:
     """The queries that are drawn, their forms, and the names that are tried."""
     # As the probe of noise draws them: the same queries for the same seed.
-    named = collection if mentions is None else _naming(collection, mentions)
-    asked = drawn(named, NoiseSettings("en", queries=queries or max(2, len(collection.queries)), seed=seed))
+    named = collection if mentions is None else _select_author_queries(collection, mentions)
+    asked = draw_queries(named, NoiseSettings("en", queries=queries or max(2, len(collection.queries)), seed=seed))
     forms = {each.name: {query: each.change(text) for query, text in asked.queries.items()} for each in conditions}
     return asked, forms, None if mentions is None else trials_of(asked, mentions, seed)
 
 
-def _named(asked: Collection, forms: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+def _name_texts(asked: Collection, forms: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     """Each different text → the id of the query that it is."""
     texts = [list(each.values()) for each in (asked.queries, *forms.values())]
-    return named_texts([AS_IT_IS, *forms], list(asked.queries), texts)
+    return name_texts([AS_IT_IS, *forms], list(asked.queries), texts)
 
 
 def _other_names(
@@ -204,11 +204,13 @@ def _other_names(
     return StageRunner(replace(asked, documents=trials.documents), settings, shared, begin)
 
 
-def _naming(collection: Collection, mentions: Mentions) -> Collection:
+def _select_author_queries(collection: Collection, mentions: Mentions) -> Collection:
     """The collection with the judged queries that name an author."""
     judged = judged_queries(collection)
     found = {query: text for query, text in judged.items() if mentions.first(text) is not None}
-    told = f"{len(found):,} of {counted(len(judged), 'judged query', 'judged queries')} name an author of the table"
+    told = (
+        f"{len(found):,} of {count_phrase(len(judged), 'judged query', 'judged queries')} name an author of the table"
+    )
     if len(found) < 2:
         few = ", ".join(author.text for author in mentions.authors[:3])
         raise InputError(
@@ -307,12 +309,12 @@ class _Join:
     def overlap(self, first: Run, second: Run) -> Floats:
         """[query] expected share of common documents in the top k of two runs; 0 where one has no list."""
         sides = lists_of([first, second], self.collection.graded, self.policy, self.ids)
-        return moved(*sides, k=self.k, depth=max(self.k, DEPTH)).overlap
+        return reshuffle_after_change(*sides, k=self.k, depth=max(self.k, DEPTH)).overlap
 
     def rows(self, name: str, settings: Settings) -> pl.DataFrame:
         """The table of `predict` for one pipeline."""
         texts = [list(each.values()) for each in (self.collection.queries, *self.forms.values())]
-        ids = _named(self.collection, self.forms)
+        ids = _name_texts(self.collection, self.forms)
         found = search(settings, self.collection, ids, self.shared, lambda stage: self.begin(f"{name}: {stage}"))
         clean, *others = (self.form(found, each) for each in texts)
         self.notes += [note for note in (*found.notes, *clean.notes) if note not in self.notes]
@@ -342,7 +344,7 @@ class _Join:
         return {
             "collection": {
                 "name": collection.name,
-                "source": recorded(collection.source),
+                "source": strip_folders(collection.source),
                 "documents": len(collection.documents),
                 "queries": len(texts),
                 "sha256": {"judgments": judgments_hash(self.collection.graded)},
@@ -389,7 +391,7 @@ def gaps(run: Run, query_ids: Sequence[str]) -> Floats:
     >>> gaps(Run.from_dict({"q": {"a": 0.5, "b": 0.75}, "r": {"a": 1.0}}), ["q", "r", "s"])
     array([0.25,  nan,  nan])
     """
-    lists = listed(run, 2)
+    lists = rank_lists(run, 2)
     scores, ends = lists.documents["score"].to_numpy(), lists.offsets
     found = {
         query: float(scores[start] - scores[start + 1])

@@ -8,7 +8,7 @@ from typing import Any
 
 from trueval.errors import PolicyError
 from trueval.probes.scorer_request import EmbedderRequest
-from trueval.report.provenance import recorded
+from trueval.report.provenance import strip_folders
 from trueval.retrieval.pipeline.config import Settings, settings_of_tables
 from trueval.retrieval.pipeline.pipeline import Pipeline
 
@@ -36,13 +36,13 @@ def systems(
     vectors: dict[str, dict[str, Any]] = {
         model: {"embed": _embedder(model), "index": {"spec": index, "depth": depth}} for model in models
     }
-    found = [Pipeline(settings_of_tables(tables, "--model"), recorded(model)) for model, tables in vectors.items()]
+    found = [Pipeline(settings_of_tables(tables, "--model"), strip_folders(model)) for model, tables in vectors.items()]
     if bm25:
         found.append(Pipeline(settings_of_tables(words, "--bm25"), "bm25"))
     if hybrid:
         for model, tables in vectors.items():
             fused = {**tables, **words, "fuse": {"method": "rrf", "depth": depth}}
-            found.append(Pipeline(settings_of_tables(fused, "--hybrid"), f"{recorded(model)} + bm25"))
+            found.append(Pipeline(settings_of_tables(fused, "--hybrid"), f"{strip_folders(model)} + bm25"))
     return found
 
 
@@ -70,17 +70,17 @@ def searched_settings(
         PolicyError: as in named_once.
     """
     made = systems(models, "flat", language=language, bm25=bm25, hybrid=hybrid, depth=depth)
-    found = named_once([*made, *map(Pipeline.of, pipelines)])
+    found = check_unique_names([*made, *map(Pipeline.of, pipelines)])
     return {each.name: {name: table for name, table in each.settings.items() if name != "corpus"} for each in found}
 
 
-def named_once(pipelines: Sequence[Pipeline]) -> list[Pipeline]:
+def check_unique_names(pipelines: Sequence[Pipeline]) -> list[Pipeline]:
     """The pipelines, of different names.
 
     Raises:
         PolicyError: there is none, or two have one name, which results could not tell apart.
 
-    >>> named_once([Pipeline({}, "a"), Pipeline({}, "a")])
+    >>> check_unique_names([Pipeline({}, "a"), Pipeline({}, "a")])
     Traceback (most recent call last):
     trueval.errors.PolicyError: two systems are called a. Name it once, or rename the file.
     """

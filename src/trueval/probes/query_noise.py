@@ -191,7 +191,7 @@ def noisy(query: str, level: int, language: str, *, seed: int = 0, bank: str = K
     draw = _Draw(found, seed, language, bank, query)
     around = {part: draw.some(part, count) for part, count in chosen.counts.items()}
     asked = draw.typos(query) if chosen.typos else query
-    pieces = list(_arranged(around, draw.with_fillers(asked, around.get("filler", ()))))
+    pieces = list(_arrange_pieces(around, draw.with_fillers(asked, around.get("filler", ()))))
     if chosen.phone:
         pieces = [NoisePiece(on_phone(piece.text, language), piece.kind) for piece in pieces]
     if chosen.typos and draw.rng("parts").random() < IN_PARTS:
@@ -209,7 +209,7 @@ def on_phone(text: str, language: str) -> str:
     return re.sub(r" ([:;!?])", rf"{NARROW}\1", text) if language == "fr" else text
 
 
-def _arranged(around: Mapping[str, Sequence[str]], asked: Sequence[NoisePiece]) -> Iterator[NoisePiece]:
+def _arrange_pieces(around: Mapping[str, Sequence[str]], asked: Sequence[NoisePiece]) -> Iterator[NoisePiece]:
     """The pieces in the order in which people write them, with spaces between."""
     digressions, emoji = around.get("digression", ()), around.get("emoji", ())
     first: list[tuple[str, Kind]] = [(each, "greeting") for each in around.get("greeting", ())]

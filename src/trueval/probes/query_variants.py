@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from trueval.collection import Collection
-from trueval.retrieval.pipeline.config import BOTH, HIGH, STAGES, Settings, scored_in
+from trueval.retrieval.pipeline.config import BOTH, HIGH, STAGES, Settings, set_scoring
 from trueval.retrieval.pipeline.pipeline import stages_of
 from trueval.retrieval.pipeline.stage_resources import Begin, StageResources
 from trueval.retrieval.pipeline.stage_runner import StageRunner
@@ -25,7 +25,7 @@ from trueval.standings.standings import Floats
 AS_IT_IS: Final = ""
 
 
-def named_texts(conditions: Sequence[str], query_ids: Sequence[str], texts: Sequence[Sequence[str]]) -> dict[str, str]:
+def name_texts(conditions: Sequence[str], query_ids: Sequence[str], texts: Sequence[Sequence[str]]) -> dict[str, str]:
     """Each different text → the id of the query that it is: the query and the first condition that writes it so.
 
     Remarks of a pipeline hold such ids, so they say what people know; one that is there already has a mark more.
@@ -35,7 +35,7 @@ def named_texts(conditions: Sequence[str], query_ids: Sequence[str], texts: Sequ
         query_ids: [query].
         texts: [condition][query].
 
-    >>> named_texts(["", "noise 4"], ["q", "r"], [["ice", "snow"], ["hi, ice", "snow"]])
+    >>> name_texts(["", "noise 4"], ["q", "r"], [["ice", "snow"], ["hi, ice", "snow"]])
     {'ice': 'q', 'snow': 'r', 'hi, ice': 'q (noise 4)'}
     """
     found: dict[str, str] = {}
@@ -127,7 +127,7 @@ def search(
     Args:
         settings: of the pipeline.
         collection: its documents.
-        names: text → id, from `named_texts`.
+        names: text → id, from `name_texts`.
         shared: what pipelines share.
         begin: as in Pipeline.retrieve.
 
@@ -147,4 +147,4 @@ def work_of(
     """The work of a pipeline whose queries are texts; otherwise as `search`."""
     asked = replace(collection, queries={name: text for text, name in names.items()}, judgments=None)
     scoring = settings.get("pipeline", {}).get("scoring", STAGES)
-    return StageRunner(asked, scored_in(settings, HIGH if scoring == BOTH else scoring), shared, begin)
+    return StageRunner(asked, set_scoring(settings, HIGH if scoring == BOTH else scoring), shared, begin)

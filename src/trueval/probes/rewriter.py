@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from trueval.collection import Collection
 from trueval.errors import InputError
-from trueval.golden.build.build import opened_account
+from trueval.golden.build.build import open_account
 from trueval.golden.build.build_estimate import announce, estimate_stage
 from trueval.golden.build.golden_plan import read_judge
 from trueval.golden.build.golden_tables import JUDGE_REWRITES
@@ -18,9 +18,9 @@ from trueval.golden.build.judge_choice import make_judge
 from trueval.golden.build.pooling import rewrite
 from trueval.golden.judge.concurrent_questions import Step
 from trueval.golden.judge.judge import Judge, Question, key_of
-from trueval.golden.judge.ledger import Ledger, known_ledger, opened_ledger
+from trueval.golden.judge.ledger import Ledger, open_existing_ledger, open_ledger
 from trueval.models.hosted.account import Account
-from trueval.probes.noise import drawn, raw_texts
+from trueval.probes.noise import draw_queries, raw_texts
 from trueval.probes.noise_settings import JUDGE, NoiseSettings
 from trueval.probes.probe_estimate import ProbeEstimate, estimate_noise
 from trueval.retrieval.pipeline.pipeline import Pipeline
@@ -81,7 +81,7 @@ class JudgeRewriter:
         if JUDGE not in design.denoised:
             models = estimate_noise(pipelines, collection, design, cache=self.cache)
             return ProbeEstimate(tuple(models), max_cost=self.account.max_cost)
-        judge, texts = self._judge(), raw_texts(drawn(collection, design).queries, design)
+        judge, texts = self._judge(), raw_texts(draw_queries(collection, design).queries, design)
         asked = estimate_stage(judge, self.ledger, "rewrite", _questions(texts))
         models = estimate_noise(pipelines, collection, design, rewriter=self._likely, cache=self.cache)
         if not asked.calls:
@@ -109,7 +109,7 @@ def _questions(texts: Sequence[str]) -> list[Question]:
 
 
 @contextmanager
-def opened_rewriter(
+def open_rewriter(
     named: str | None,
     collection: Collection,
     cache: Path | None,
@@ -139,10 +139,10 @@ def opened_rewriter(
         ledger: Ledger | None
         if make:
             folder.mkdir(parents=True, exist_ok=True)
-            ledger = stack.enter_context(opened_ledger(folder / LEDGER))
+            ledger = stack.enter_context(open_ledger(folder / LEDGER))
         else:
-            ledger = stack.enter_context(known_ledger(folder / LEDGER))
+            ledger = stack.enter_context(open_existing_ledger(folder / LEDGER))
         plan = read_judge(named, {} if max_cost is None else {"max_cost": max_cost})
-        account = opened_account(folder / CALLS, plan.values["max_cost"])
+        account = open_account(folder / CALLS, plan.values["max_cost"])
         judge = make_judge(plan, collection, account)
         yield JudgeRewriter(judge, ledger, account, plan.values["concurrency"], step, cache)

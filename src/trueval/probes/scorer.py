@@ -14,7 +14,7 @@ import numpy as np
 from trueval.errors import InputError
 from trueval.numerics import find_format
 from trueval.retrieval.indexes.index import make_index
-from trueval.specs import written
+from trueval.specs import format_spec
 from trueval.standings.standings import Bools, Floats, Ints
 
 # Scores of queries by candidates that are held at once: 8 MiB.
@@ -123,7 +123,7 @@ class Bm25Scorer:
 
     def __init__(self, language: str) -> None:
         self.name = "BM25"
-        self.spec = written("bm25", {"language": language})
+        self.spec = format_spec("bm25", {"language": language})
 
     def score(self, pairs: ScorerPairs) -> PairScores:
         """Score pairs, the pairs of each set by an index of its candidates."""

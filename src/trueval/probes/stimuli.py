@@ -149,7 +149,7 @@ class Stimulus(NamedTuple):
         return self.with_candidates(change)._replace(query=change(self.query))
 
 
-def chosen_works(people: Authors, queries: int, seed: int) -> list[int]:
+def draw_works(people: Authors, queries: int, seed: int) -> list[int]:
     """The rows that queries ask for, drawn without replacement; all in their order where there are no more.
 
     Args:
@@ -166,7 +166,7 @@ def chosen_works(people: Authors, queries: int, seed: int) -> list[int]:
     return sorted(generator(seed, CHOICE, 0).permutation(len(people.works))[:queries].tolist())
 
 
-def bundles(people: Authors, language: str, queries: int, run: int, seed: int) -> list[Stimulus]:
+def build_stimuli(people: Authors, language: str, queries: int, run: int, seed: int) -> list[Stimulus]:
     r"""The bundles of one run: the queries of the seed, with impostors, another work and templates of the run.
 
     A bundle depends on the seed, the run and the row of the table alone, not on how many others there are.
@@ -182,7 +182,7 @@ def bundles(people: Authors, language: str, queries: int, run: int, seed: int) -
         PolicyError: there are no templates of the language, or fewer than 2 queries.
 
     >>> from trueval.probes.authors import sample_people
-    >>> found = bundles(sample_people("en"), "en", 125, 0, 0)[0].texts()
+    >>> found = build_stimuli(sample_people("en"), "en", 125, 0, 0)[0].texts()
     >>> print(found.query, *found.candidates[:2], sep="\n")
     Which publications by Manon Lefèvre deal with glacier melt?
     Article: “Meltwater Budgets of Small Alpine Glaciers”. Author: Manon Lefèvre.
@@ -192,7 +192,7 @@ def bundles(people: Authors, language: str, queries: int, run: int, seed: int) -
         raise PolicyError(f"The language of a bundle must be {' or '.join(LANGUAGES)}. Got {language!r}.")
     authors = list({work.author.text: work.author for work in people.works}.values())
     drawing = _Drawing(people, language, authors, people.names)
-    rows = chosen_works(people, queries, seed)
+    rows = draw_works(people, queries, seed)
     return [drawing.bundle(number, row, generator(seed, RUNS + run, row)) for number, row in enumerate(rows)]
 
 

@@ -11,14 +11,14 @@ import numpy as np
 
 from trueval.models.hosted.services import is_hosted
 from trueval.models.known_outputs import prefix_of
-from trueval.models.output_reuse import missing_items
+from trueval.models.output_reuse import find_missing_items
 from trueval.models.outputs import OutputPart, place_of, settings_of
 from trueval.probes.model_scorers import different_pairs, part_of
 from trueval.probes.names import NamesDesign
 from trueval.probes.probe_estimate import ProbeEstimate
 from trueval.probes.scorer import ScorerPairs
 from trueval.probes.scorers import EMBEDDER, RERANKER, ProbeScorers
-from trueval.report.number_texts import counted
+from trueval.report.number_texts import count_phrase
 from trueval.retrieval.pipeline.pipeline_estimate import ModelTexts, texts_of_model
 from trueval.standings.standings import Ints
 
@@ -44,7 +44,7 @@ class UncachedItems(NamedTuple):
         return [self.part.items[place] for place in self.places.tolist()]
 
 
-def lacking(model: Any, texts: Texts, folder: Path | None) -> Iterator[UncachedItems]:
+def find_uncached_items(model: Any, texts: Texts, folder: Path | None) -> Iterator[UncachedItems]:
     """What a model would still get of some texts; what is kept needs nothing.
 
     Args:
@@ -57,7 +57,7 @@ def lacking(model: Any, texts: Texts, folder: Path | None) -> Iterator[UncachedI
         if folder is not None and model.scoring == "maxsim":  # vectors of tokens are kept as a whole or not at all
             places = places[: 0 if place_of(settings_of(model), name, part.texts(), folder).complete else None]
         elif folder is not None:
-            places = missing_items(settings_of(model), part, folder)
+            places = find_missing_items(settings_of(model), part, folder)
         yield UncachedItems(model, part, places)
 
 
@@ -109,8 +109,9 @@ class NamesEstimate(ProbeEstimate):
     def sentences(self) -> list[str]:
         """What a person reads."""
         told = [
-            f"{each.language}: {counted(each.queries, 'query', 'queries')}, {counted(each.runs, 'run', 'runs')}, "
-            f"{counted(len(each.conditions), 'condition', 'conditions')}: {len(each.pairs.query):,} pairs of "
+            f"{each.language}: {count_phrase(each.queries, 'query', 'queries')}, "
+            f"{count_phrase(each.runs, 'run', 'runs')}, "
+            f"{count_phrase(len(each.conditions), 'condition', 'conditions')}: {len(each.pairs.query):,} pairs of "
             f"{each.texts:,} different texts."
             for each in self.designs
         ]
@@ -138,14 +139,14 @@ def estimate_names(
 
 def _of_model(entrants: ProbeScorers, role: str, name: str, given: Sequence[Texts]) -> ModelTexts:
     count = sum(len(items) for texts in given for items in texts.values())
-    if not is_hosted(name) and not _may_be_kept(entrants, role, name):
+    if not is_hosted(name) and not _may_be_cached(entrants, role, name):
         return ModelTexts(name, role, count, count)
     model = entrants.model(role, name)
-    found = [each for texts in given for each in lacking(model, texts, entrants.folder)]
+    found = [each for texts in given for each in find_uncached_items(model, texts, entrants.folder)]
     return replace(texts_of_model(model, role, [(each.part, each.places) for each in found], count), name=name)
 
 
-def _may_be_kept(entrants: ProbeScorers, role: str, name: str) -> bool:
+def _may_be_cached(entrants: ProbeScorers, role: str, name: str) -> bool:
     """Whether the folder has outputs of a model of this name in this dtype, of whatever settings."""
     about = {"model": entrants.place(role, name).name, "dtype": entrants.asked.dtype}
     folder = entrants.folder

@@ -125,7 +125,7 @@ def evaluate_files(
     if with_sensitivity:
         from trueval.rag.sensitivity import sensitivity  # late: most evaluations do not ask for it
 
-        analyzed = tuple(sensitivity(kept, graded, measure, policy=chosen) for measure in _weighted(parsed))
+        analyzed = tuple(sensitivity(kept, graded, measure, policy=chosen) for measure in _select_ra_nwg(parsed))
     notes = [note for each in scores for note in each.notes]
     if unknown := sorted(set(inputs.correct or {}).difference(judgments.query_ids.to_list())):
         notes.append(
@@ -152,10 +152,10 @@ def check_subjects(measures: Sequence[Measure], *, correct: bool, with_sensitivi
         raise MeasureError(
             "Correctness of answers (--correct) needs AllGold at a cutoff among the measures, such as AllGold@10."
         )
-    if with_sensitivity and not _weighted(measures):
+    if with_sensitivity and not _select_ra_nwg(measures):
         raise MeasureError("Sensitivity (--sensitivity) needs RA-nWG among the measures, such as RA-nWG@10.")
 
 
-def _weighted(measures: Sequence[Measure]) -> list[Measure]:
+def _select_ra_nwg(measures: Sequence[Measure]) -> list[Measure]:
     """RA-nWG without its bounds, which take unjudged documents for relevant ones."""
     return [measure for measure in measures if measure.name == "RA-nWG" and measure["unjudged"] == "nothing"]

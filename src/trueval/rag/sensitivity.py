@@ -193,7 +193,7 @@ def sensitivity(
     flips = tuple(_flips_of(table, judgments, index, name) for index, name in enumerate(names))
     swaps = tuple(
         (_flip(table, judgments, better, flip), names[better], names[worse])
-        for better, worse, flip in _reversed(table.means, table.new_means)
+        for better, worse, flip in _find_reversals(table.means, table.new_means)
     )
     return Sensitivity(wanted, names, grid, flips, swaps)
 
@@ -209,13 +209,13 @@ def _grid(runs: Sequence[Run], judgments: Judgments, measure: Measure, policy: P
     cells = []
     for choice, chosen in zip(choices, measures[1:], strict=True):
         means = tuple(one.mean(chosen) for one in scores)
-        swapped = _reversed(np.array(default), np.array([[mean.expected] for mean in means]))
+        swapped = _find_reversals(np.array(default), np.array([[mean.expected] for mean in means]))
         pairs = tuple((runs[better].name, runs[worse].name) for better, worse, _ in swapped)
         cells.append(ParameterCell(*choice, means, pairs))
     return tuple(cells)
 
 
-def _reversed(before: Floats, after: Floats) -> list[tuple[int, int, int]]:
+def _find_reversals(before: Floats, after: Floats) -> list[tuple[int, int, int]]:
     """Pairs of runs whose order is reversed: (better before, worse before, column).
 
     Args:
@@ -270,7 +270,7 @@ def _flip_table(counted: Sequence[Standings], measure: Measure, *, skip: bool) -
     counts = grade_counts(counted[0])
     # A flip moves one document in the judgments, which decide weights and ideal, and among the first K as much of it as
     # is there on average. Scores stay, so nothing else changes: no flip needs another evaluation.
-    changed = _moved(counts[query], old, new, np.ones(len(flip)))
+    changed = _move_counts(counts[query], old, new, np.ones(len(flip)))
     values, after, chances = [], [], []
     for one, share in zip(counted, shares, strict=True):
         chance = np.zeros(len(items))
@@ -280,14 +280,14 @@ def _flip_table(counted: Sequence[Standings], measure: Measure, *, skip: bool) -
         found = sum_by(place, share, one.queries * COLUMNS).reshape(one.queries, COLUMNS)  # expected number by grade
         left_out = one.absent & skip
         values.append(np.where(left_out, np.nan, _values(found, counts, measure)))
-        moved = _values(_moved(found[query], old, new, chance[flip]), changed, measure)
+        moved = _values(_move_counts(found[query], old, new, chance[flip]), changed, measure)
         after.append(np.where(left_out[query], np.nan, moved))
     before, later = np.array(values)[:, query], np.array(after)
     means, new_means = _means(np.array(values), before, later)
     return FlipTable(query, items[flip], old, new, np.array(chances) > 0, before, later, means, new_means)
 
 
-def _moved(counts: Floats, old: Ints, new: Ints, amount: Floats) -> Floats:
+def _move_counts(counts: Floats, old: Ints, new: Ints, amount: Floats) -> Floats:
     """[flip, grade] counts with an amount moved from the old grade to the new one."""
     rows, moved = np.arange(len(counts)), counts.copy()
     moved[rows, old] -= amount

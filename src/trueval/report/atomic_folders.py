@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from trueval.errors import InputError
-from trueval.files.atomic_files import naming
+from trueval.files.atomic_files import name_file_in_errors
 
 if sys.platform == "win32":
     import msvcrt
@@ -51,8 +51,8 @@ def replace_together(folder: Path, make: Make) -> None:
         InputError: a file would take the place of a folder.
         OSError: the folder cannot be written.
     """
-    with naming(folder):
-        if folder.exists() or not _created(folder, make):
+    with name_file_in_errors(folder):
+        if folder.exists() or not _create_folder(folder, make):
             _replace(folder, make)
 
 
@@ -105,7 +105,7 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _created(folder: Path, make: Make) -> bool:
+def _create_folder(folder: Path, make: Make) -> bool:
     """Whether a folder that was not there was made, complete; False where another program made it meanwhile."""
     parent = folder.resolve().parent
     parent.mkdir(parents=True, exist_ok=True)

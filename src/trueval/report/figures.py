@@ -68,7 +68,7 @@ def specification(chart: Chart) -> dict[str, Any]:
     return {**spec, "config": THEME}
 
 
-def drawn(chart: Chart) -> str:
+def render_svg(chart: Chart) -> str:
     """A chart as SVG whose colors are still names, for a page that defines them.
 
     Args:
@@ -81,14 +81,14 @@ def drawn(chart: Chart) -> str:
     return text
 
 
-def colored(text: str) -> str:
+def apply_light_colors(text: str) -> str:
     """A text with the light colors in place of their names.
 
     Args:
         text: of an SVG or a specification.
 
     Example:
-        >>> colored('fill="var(--expected)"')
+        >>> apply_light_colors('fill="var(--expected)"')
         'fill="#0b3d91"'
     """
     return re.sub(r"var\(--([\w-]+)\)", lambda found: LIGHT[found[1]], text)
@@ -105,7 +105,7 @@ def write_figure(chart: Chart, stem: Path) -> tuple[Path, Path, Path]:
         MissingExtraError: vl-convert is not installed.
     """
     convert = _converter()
-    spec = json.loads(colored(json.dumps(specification(chart))))
+    spec = json.loads(apply_light_colors(json.dumps(specification(chart))))
     spec["background"] = LIGHT["ground"]
     svg: str = convert.vegalite_to_svg(spec)
     vector, pixels, printed = (stem.with_name(f"{stem.name}.{suffix}") for suffix in ("svg", "png", "pdf"))
@@ -155,7 +155,7 @@ def axis_domain(values: Iterable[float | None]) -> list[float]:
     return [round(end, 6) for end in ends]
 
 
-def needed(feature: str) -> None:
+def need_figure_libraries(feature: str) -> None:
     """Refuses to begin work on figures where their libraries are not installed.
 
     Args:
@@ -169,7 +169,7 @@ def needed(feature: str) -> None:
 
 
 def _converter() -> Any:
-    needed("Figures")
+    need_figure_libraries("Figures")
     import vl_convert
 
     return vl_convert

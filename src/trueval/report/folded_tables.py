@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from trueval.report.number_texts import NOT_AVAILABLE, fixed, signed
+from trueval.report.number_texts import NOT_AVAILABLE, format_difference, format_value
 from trueval.report.page_content import Cell, Column, Table
 
 # How a column is written, by the name under which templates/page.js has the same function.
-FORMS: Final[Mapping[Callable[..., str], str]] = {fixed: "fixed", signed: "signed", str: "plain"}
+FORMS: Final[Mapping[Callable[..., str], str]] = {format_value: "fixed", format_difference: "signed", str: "plain"}
 
 
-def packed(table: Table) -> dict[str, Any]:
+def pack_table(table: Table) -> dict[str, Any]:
     """The columns and rows of a table.
 
     Args:
@@ -25,9 +25,9 @@ def packed(table: Table) -> dict[str, Any]:
 
     Example:
         >>> from trueval.report.page_content import Row
-        >>> columns = (Column("query", "/query"), Column("AP", "/AP", numeric=True, show=fixed))
+        >>> columns = (Column("query", "/query"), Column("AP", "/AP", numeric=True, show=format_value))
         >>> row = Row("/0", (Cell("q1", "q1"), Cell("0.2500", 0.25)))
-        >>> packed(Table("t", ("All.",), "f.json", columns, (row,)))["rows"]
+        >>> pack_table(Table("t", ("All.",), "f.json", columns, (row,)))["rows"]
         [['/0', 0, 'q1', 0.25]]
     """
     strong = [bool(table.rows) and all(row.cells[place].strong for row in table.rows) for place in range(_width(table))]

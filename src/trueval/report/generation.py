@@ -106,7 +106,7 @@ def check_together(results: Mapping[str, bytes], folder: Path, *new: Path) -> No
         InputError: as generations.
     """
     places = (*new, folder)
-    wrong = dict.fromkeys(line for name, data in results.items() for line in _differing(places, name, data))
+    wrong = dict.fromkeys(line for name, data in results.items() for line in _find_differences(places, name, data))
     if wrong:
         raise InputError(
             f"{folder}: its files do not belong together. {' '.join(wrong)} Write the results again with --out, or put "
@@ -129,7 +129,7 @@ def stamp_of(data: bytes) -> dict[str, Any] | None:
     try:
         stamp = json.loads(data[at + len(_BEFORE) :].rpartition(b"}")[0])
         names = all(isinstance(each, str) for pair in stamp["files"].items() for each in pair)
-        whole = names and all(map(_is_inside, stamp["files"])) and data[at:] == _written(stamp["files"])
+        whole = names and all(map(_is_inside, stamp["files"])) and data[at:] == _encode_stamp(stamp["files"])
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         whole = False
     if not whole:
@@ -153,7 +153,7 @@ def json_files(folder: Path, *names: str) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in paths if path.is_file()}
 
 
-def _differing(places: Sequence[Path], name: str, data: bytes) -> Iterator[str]:
+def _find_differences(places: Sequence[Path], name: str, data: bytes) -> Iterator[str]:
     """What is wrong with the files that the stamp of a file names; one that is not there is not wrong."""
     try:
         stamp = stamp_of(data)
@@ -170,7 +170,7 @@ def _differing(places: Sequence[Path], name: str, data: bytes) -> Iterator[str]:
 def _of_generations(folder: Path, names: Iterable[str]) -> dict[str, str]:
     """The files of the generations that some files of a folder are of, these included, with their whole digests."""
     found = json_files(folder, *(name for name in names if name.endswith(".json")))
-    listed = {other: digest for data in found.values() for other, digest in _listed(data).items()}
+    listed = {other: digest for data in found.values() for other, digest in _stamp_files(data).items()}
     listed |= dict.fromkeys(found, "")
     # A stamp has not the digest of a whole JSON file, as it is in it.
     there = {name: folder / name for name in listed if name.endswith(".json")}
@@ -188,7 +188,7 @@ def _stamp(stage: Path, names: Iterable[str], kept: Mapping[str, str] | None = N
         files[path.relative_to(stage).as_posix()] = sha256(path)
     for path in objects:
         with path.open("ab") as file:
-            file.write(_written(files))
+            file.write(_encode_stamp(files))
 
 
 def _open(data: bytes) -> bytes:
@@ -197,7 +197,7 @@ def _open(data: bytes) -> bytes:
     return begin if begin.endswith(b"{") else begin + b","
 
 
-def _written(files: Mapping[str, str]) -> bytes:
+def _encode_stamp(files: Mapping[str, str]) -> bytes:
     """A stamp as a file ends with it."""
     files = dict(sorted(files.items()))
     listed = json.dumps(files, ensure_ascii=False, separators=(", ", ": "))
@@ -224,7 +224,7 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(data if at < 0 else data[:at]).hexdigest()
 
 
-def _listed(data: bytes) -> Mapping[str, str]:
+def _stamp_files(data: bytes) -> Mapping[str, str]:
     """The files of the stamp of a JSON file; none where it cannot be read, as what it names is nobody's then."""
     try:
         stamp = stamp_of(data)
@@ -237,7 +237,7 @@ def _still_true(report: Path, of: Mapping[str, str]) -> dict[str, str]:
     """The files of an older report of the same results, as figures are that a page without figures leaves there."""
     data = report.read_bytes() if report.is_file() else b""
     same = data[: data.rfind(_MARK)] == _open(_report(of))
-    return {name: digest for name, digest in _listed(data).items() if same and name != REPORT}
+    return {name: digest for name, digest in _stamp_files(data).items() if same and name != REPORT}
 
 
 def _report(of: Mapping[str, str]) -> bytes:

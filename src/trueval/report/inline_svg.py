@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 
-from trueval.report.figures import FONT, SIZE, Chart, drawn
+from trueval.report.figures import FONT, SIZE, Chart, render_svg
 
 # What repeats what a browser does anyway; the whole figure has one description of its own (role="img").
 DROPPED = {
@@ -35,7 +35,7 @@ def inline(chart: Chart) -> str:
         is its title, which browsers show when a pointer rests on it.
     """
     # The text is what vl-convert made of our own chart: names in it are escaped, and there are no entities to expand.
-    root = ET.fromstring(drawn(chart))  # noqa: S314
+    root = ET.fromstring(render_svg(chart))  # noqa: S314
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
     _clean(root)

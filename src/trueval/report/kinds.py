@@ -93,9 +93,9 @@ class Kind:
         """
         if self.console is not None:
             return self.console(result)
-        from trueval.report.terminal import drawn  # late: it imports rich
+        from trueval.report.terminal import render_text  # late: it imports rich
 
-        return drawn(self.write(result, "table"))
+        return render_text(self.write(result, "table"))
 
     def write_parts(self, result: Mapping[str, Any], form: str, **told: Any) -> Iterator[str]:
         """The text that `write` gives, part after part where the kind has it so.
@@ -157,7 +157,7 @@ def late(function: str) -> Callable[..., Any]:
 
 def names() -> tuple[str, ...]:
     """The names of all kinds that are installed; none is imported."""
-    return tuple(sorted(_declared().names))
+    return tuple(sorted(_load_entry_points().names))
 
 
 def find(name: str) -> Kind | None:
@@ -170,7 +170,7 @@ def find(name: str) -> Kind | None:
         InputError: two packages declare it, or what is declared cannot be imported or is not a `Kind` of this name.
     """
     # By value: a package that is installed twice, once as a checkout, declares the same thing twice.
-    declared = list({each.value: each for each in _declared().select(name=name)}.values())
+    declared = list({each.value: each for each in _load_entry_points().select(name=name)}.values())
     if not declared:
         return None
     if len(declared) > 1:
@@ -187,7 +187,7 @@ def find(name: str) -> Kind | None:
 
 
 @cache
-def _declared() -> EntryPoints:
+def _load_entry_points() -> EntryPoints:
     from importlib.metadata import entry_points  # reads the metadata of every installed package: not for every command
 
     return entry_points(group=GROUP)

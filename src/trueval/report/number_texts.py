@@ -54,14 +54,14 @@ def attainable(value: float | None) -> str:
     return whole(value) if value is None or value <= MOST_QUERIES else MANY_QUERIES
 
 
-def formatted(form: str) -> Callable[[float | None], str]:
+def make_formatter(form: str) -> Callable[[float | None], str]:
     """How numbers are written by a format of Python, "–" where there is none.
 
     Args:
         form: what stands behind the colon in a replacement field.
 
     Example:
-        >>> [formatted(".3g")(value) for value in (0.12345, None)]
+        >>> [make_formatter(".3g")(value) for value in (0.12345, None)]
         ['0.123', '–']
     """
     return lambda value: NOT_AVAILABLE if value is None else format(value, form)
@@ -72,7 +72,7 @@ def unit(scale: ValueUnit) -> tuple[str, ...]:
     return () if scale == FRACTIONS else (f"Values in points: {scale.one} times those of the JSON.",)
 
 
-def fixed(value: float | None, scale: ValueUnit = FRACTIONS) -> str:
+def format_value(value: float | None, scale: ValueUnit = FRACTIONS) -> str:
     """A value of a measure with four decimals, or as points with two.
 
     Args:
@@ -83,9 +83,9 @@ def fixed(value: float | None, scale: ValueUnit = FRACTIONS) -> str:
         The digits; "<.0001" and ">-.0001" for values above and below zero that would read as zero; "–" for None.
 
     Example:
-        >>> fixed(0.29213), fixed(-0.0), fixed(3e-7), fixed(-3e-7), fixed(None)
+        >>> format_value(0.29213), format_value(-0.0), format_value(3e-7), format_value(-3e-7), format_value(None)
         ('0.2921', '0.0000', '<.0001', '>-.0001', '–')
-        >>> fixed(0.80523, POINTS), fixed(1e-5, POINTS), fixed(-1e-5, POINTS), fixed(-0.0, POINTS)
+        >>> tuple(format_value(value, POINTS) for value in (0.80523, 1e-5, -1e-5, -0.0))
         ('80.52', '<.01', '>-.01', '0.00')
     """
     if value is None:
@@ -97,7 +97,7 @@ def fixed(value: float | None, scale: ValueUnit = FRACTIONS) -> str:
     return f"{scale.one * value:.{scale.digits}f}"
 
 
-def signed(value: float | None, scale: ValueUnit = FRACTIONS) -> str:
+def format_difference(value: float | None, scale: ValueUnit = FRACTIONS) -> str:
     """A difference with its sign.
 
     Args:
@@ -105,13 +105,13 @@ def signed(value: float | None, scale: ValueUnit = FRACTIONS) -> str:
         scale: the unit.
 
     Returns:
-        The sign and the digits; what is or reads as zero, and None, as `fixed` has them.
+        The sign and the digits; what is or reads as zero, and None, as `format_value` has them.
 
     Example:
-        >>> signed(0.0017), signed(-0.25), signed(-0.0), signed(3e-7), signed(-3e-7), signed(None)
+        >>> tuple(format_difference(value) for value in (0.0017, -0.25, -0.0, 3e-7, -3e-7, None))
         ('+0.0017', '-0.2500', '0.0000', '<.0001', '>-.0001', '–')
     """
-    return fixed(value, scale) if value is None or value < _least(scale) else f"+{fixed(value, scale)}"
+    return format_value(value, scale) if value is None or value < _least(scale) else f"+{format_value(value, scale)}"
 
 
 def _least(scale: ValueUnit) -> float:
@@ -119,7 +119,7 @@ def _least(scale: ValueUnit) -> float:
     return 0.5 * 10.0**-scale.digits / scale.one
 
 
-def counted(number: int, noun: str, plural: str) -> str:
+def count_phrase(number: int, noun: str, plural: str) -> str:
     """A number with its noun.
 
     Args:
@@ -128,26 +128,28 @@ def counted(number: int, noun: str, plural: str) -> str:
         plural: for any other number.
 
     Example:
-        >>> counted(1, "query", "queries"), counted(1200, "query", "queries")
+        >>> count_phrase(1, "query", "queries"), count_phrase(1200, "query", "queries")
         ('1 query', '1,200 queries')
     """
     return f"{number:,} {noun if number == 1 else plural}"
 
 
-def interval(lowest: float | None, highest: float | None, scale: ValueUnit = FRACTIONS, show: Show = fixed) -> str:
+def interval(
+    lowest: float | None, highest: float | None, scale: ValueUnit = FRACTIONS, show: Show = format_value
+) -> str:
     """The two ends of what a value may be.
 
     Args:
         lowest: such as the value under the worst order of ties; None where it is not known.
         highest: such as the value under the best one.
         scale: the unit.
-        show: how an end is written: `fixed`, or `signed` for differences.
+        show: how an end is written: `format_value`, or `format_difference` for differences.
 
     Returns:
         Both ends in brackets, "–" where an end is missing.
 
     Example:
-        >>> interval(0.2921, 0.3068), interval(-0.01, 0.02, show=signed)
+        >>> interval(0.2921, 0.3068), interval(-0.01, 0.02, show=format_difference)
         ('[0.2921, 0.3068]', '[-0.0100, +0.0200]')
     """
     if lowest is None or highest is None:

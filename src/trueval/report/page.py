@@ -14,13 +14,13 @@ from typing import Any
 
 from trueval.extras import need
 from trueval.printable import printable
-from trueval.report.figures import needed, specification
-from trueval.report.folded_tables import packed
+from trueval.report.figures import need_figure_libraries, specification
+from trueval.report.folded_tables import pack_table
 from trueval.report.generation import ids_of
 from trueval.report.inline_svg import inline
 from trueval.report.kinds import Figures, Kind, find
 from trueval.report.page_content import PLACES, Block, Figure, Part, Table
-from trueval.report.page_errors import drawing, read_by
+from trueval.report.page_errors import explain_drawing_errors, read_by
 from trueval.report.result_directory import Directory, ResultFile
 from trueval.version import __version__
 
@@ -44,7 +44,7 @@ def page(directory: Directory, *, live: bool = True) -> str:
         InputError: a file holds other values than those of a result.
         MissingExtraError: jinja2, Altair or vl-convert is not installed.
     """
-    needed("Pages")
+    need_figure_libraries("Pages")
     jinja2 = need("jinja2", "Pages", "report")
     # Numbers and names come from files of others: all of them are escaped, and a name the template lacks is an error.
     environment = jinja2.Environment(
@@ -55,23 +55,23 @@ def page(directory: Directory, *, live: bool = True) -> str:
         undefined=jinja2.StrictUndefined,
     )
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "ensure_ascii": False}
-    environment.filters |= {"inline": inline, "packed": packed, "specification": specification}
-    with drawing(directory):
-        part = merged(parts(directory))
+    environment.filters |= {"inline": inline, "packed": pack_table, "specification": specification}
+    with explain_drawing_errors(directory):
+        part = merge_parts(parts(directory))
     script = (TEMPLATES / "page.js").read_text(encoding="utf-8")
     figures = [*part.lead, *(figure for block in part.blocks for figure in block.figures)]
     library = plot_library() if live and any(figure.interactive for figure in figures) else ""
     # As a content security policy names a script (CSP level 3, hash-source). The page runs these scripts and no other,
     # so that a run named "<script>" does nothing even if escaping failed.
     hashes = [_hash(text) for text in (script, library) if text]
-    with drawing(directory):
+    with explain_drawing_errors(directory):
         text: str = environment.get_template("page.html.j2").render(
             title=f"trueval: {printable(directory.path.resolve().name)}",
             part=part,
             others=directory.others,
             style=(TEMPLATES / "page.css").read_text(encoding="utf-8"),
             script=script,
-            library=_compressed(library) if library else "",
+            library=_compress_script(library) if library else "",
             hashes=hashes,
             version=__version__,
             generations=ids_of(file.data for file in directory.files),
@@ -86,14 +86,14 @@ def plot_library() -> str:
     Raises:
         MissingExtraError: vl-convert is not installed.
     """
-    needed("Pages")
+    need_figure_libraries("Pages")
     import vl_convert
 
     text: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     return text
 
 
-def _compressed(script: str) -> str:
+def _compress_script(script: str) -> str:
     """A script as text of less than half its size, which browsers unpack by themselves (DecompressionStream)."""
     return base64.b64encode(gzip.compress(script.encode(), mtime=0)).decode()  # without the time: the same bytes
 
@@ -142,7 +142,7 @@ def write_figures(directory: Directory, folder: Path) -> tuple[Path, ...]:
     Raises:
         MissingExtraError: Altair or vl-convert is not installed.
     """
-    needed("Figures")
+    need_figure_libraries("Figures")
     return tuple(
         path
         for kind in kinds_of(directory)
@@ -156,7 +156,7 @@ def _into(folder: Path, draw: Figures) -> Callable[[ResultFile, Directory], tupl
     return lambda file, directory: draw(file, directory, folder)
 
 
-def merged(several: tuple[Part, ...]) -> Part:
+def merge_parts(several: tuple[Part, ...]) -> Part:
     """One part out of several: summaries first, decisions before values before details, closings last.
 
     Args:
@@ -199,11 +199,11 @@ def _distinct(blocks: list[Block]) -> tuple[Block, ...]:
     result = []
     for block in blocks:
         seen[block.id] += 1
-        result.append(block if seen[block.id] == 1 else _numbered(block, seen[block.id]))
+        result.append(block if seen[block.id] == 1 else _number_block(block, seen[block.id]))
     return tuple(result)
 
 
-def _numbered(block: Block, number: int) -> Block:
+def _number_block(block: Block, number: int) -> Block:
     """The block with a number at its heading, and at every id in it: plots and captions are found by theirs."""
 
     def tables(found: tuple[Table, ...]) -> tuple[Table, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from trueval.report.figures import Chart
-from trueval.report.number_texts import fixed, signed, whole
+from trueval.report.number_texts import format_difference, format_value, whole
 from trueval.report.result_directory import ResultFile, pointer
 
 
@@ -79,7 +79,7 @@ class Column(NamedTuple):
             >>> Column("gain", "/gain", turned="-/gain").cell({"gain": 2}, turned=True)
             Cell(text='-2', value=-2, strong=False, source='')
         """
-        ends = [_found(entry, field) for field in ((turned and self.turned) or self.field).split(" - ")]
+        ends = [_read_field(entry, field) for field in ((turned and self.turned) or self.field).split(" - ")]
         if len(ends) == 2:
             value = None if None in ends else ends[0] - ends[1]
         else:
@@ -97,7 +97,7 @@ def counts(title: str, field: str) -> Column:
     return Column(title, field, numeric=True, show=whole)
 
 
-def _found(entry: Any, field: str) -> Any:
+def _read_field(entry: Any, field: str) -> Any:
     # Fields name what our own JSON holds, in which no name has "~" or "/" that a pointer would escape.
     if "/" not in field:
         return float(field)
@@ -115,7 +115,7 @@ def statistic(name: str, title: str = "") -> Column:
         name: of the statistic in the JSON.
         title: its heading, the name if empty.
     """
-    show = signed if name == "bias" else fixed
+    show = format_difference if name == "bias" else format_value
     return Column(
         title or name.replace("_", "-"), f"/{name}", numeric=True, show=show, strong=lambda _: name == "expected"
     )

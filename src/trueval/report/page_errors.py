@@ -36,7 +36,7 @@ def read_by(build: Callable[[ResultFile, Directory], T], file: ResultFile, direc
 
 
 @contextmanager
-def drawing(directory: Directory) -> Iterator[None]:
+def explain_drawing_errors(directory: Directory) -> Iterator[None]:
     """Refuses results whose values were read, and that no chart or table can show, as text in place of a number.
 
     Args:
@@ -51,18 +51,19 @@ def drawing(directory: Directory) -> Iterator[None]:
         raise
     except Exception as error:
         raise UnreadableError(
-            f"{directory.path}: its values cannot be drawn ({_said(error)}). Write the results again with --out."
+            f"{directory.path}: its values cannot be drawn ({_describe_error(error)}). Write the results again "
+            "with --out."
         ) from error
 
 
-def _said(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
 def _refusal(build: Callable[..., Any], file: ResultFile, directory: Directory, error: Exception) -> UnreadableError:
     """The error, after reading everything once more with all that is read noted: failures are rare, and pages long."""
     last = [(file.name, "")]
-    noted = {each.name: each._replace(data=_noted(each.data, (), each.name, last)) for each in directory.files}
+    noted = {each.name: each._replace(data=_track_reads(each.data, (), each.name, last)) for each in directory.files}
     again = Directory(directory.path, tuple(noted.values()), directory.others)
     try:
         build(noted.get(file.name, file), again)
@@ -72,19 +73,21 @@ def _refusal(build: Callable[..., Any], file: ResultFile, directory: Directory, 
         name, at = file.name, ""
     return UnreadableError(
         f"{directory.path / name}: the values are not those of a result of kind {file.kind}, at or near "
-        f"{name}#{at} ({_said(error)}). Write the file again with --out.",
+        f"{name}#{at} ({_describe_error(error)}). Write the file again with --out.",
         source=str(directory.path / name),
     )
 
 
-def _noted(value: Any, keys: tuple[str | int, ...], name: str, last: list[tuple[str, str]]) -> Any:
+def _track_reads(value: Any, keys: tuple[str | int, ...], name: str, last: list[tuple[str, str]]) -> Any:
     """A copy of what a JSON file holds that notes where it was read last."""
     if isinstance(value, Mapping):
         return _NotedDict(
-            {key: _noted(each, (*keys, key), name, last) for key, each in value.items()}, keys, name, last
+            {key: _track_reads(each, (*keys, key), name, last) for key, each in value.items()}, keys, name, last
         )
     if isinstance(value, list):
-        return _NotedList([_noted(each, (*keys, at), name, last) for at, each in enumerate(value)], keys, name, last)
+        return _NotedList(
+            [_track_reads(each, (*keys, at), name, last) for at, each in enumerate(value)], keys, name, last
+        )
     return value
 
 

@@ -25,7 +25,9 @@ def policy_block(file: ResultFile) -> Block:
     """
     policy = file.data["policy"]
     columns = (Column("choice"), Column("value"), Column("meaning"))
-    rows = tuple(row_of(pointer("policy", name), columns, policy, *_told(name, policy[name])) for name in policy)
+    rows = tuple(
+        row_of(pointer("policy", name), columns, policy, *_describe_choice(name, policy[name])) for name in policy
+    )
     table = Table("policy", ("The choices behind the numbers.",), file.name, columns, rows)
     return Block("conventions", "Conventions", tables=(table,))
 
@@ -45,17 +47,17 @@ def choice_block(file: ResultFile, name: str) -> Block:
     choices = {each: value for each, value in file.data["choices"].items() if each != "policy"}
     columns = (Column("choice"), Column("value"))
     rows = tuple(
-        row_of(pointer("choices", each), columns, choices, each.replace("_", " "), _chosen(value))
+        row_of(pointer("choices", each), columns, choices, each.replace("_", " "), _format_choice(value))
         for each, value in choices.items()
     )
     table = Table(f"{name}-choices", (f"The choices behind the {name}.",), file.name, columns, rows)
     return Block(f"{name}-conventions", f"Conventions of the {name}", tables=(table,))
 
 
-def _chosen(value: Any) -> str:
+def _format_choice(value: Any) -> str:
     """A choice as people read it; clusters are a count and a file.
 
-    >>> _chosen({"count": 12, "source": "topics.tsv"})
+    >>> _format_choice({"count": 12, "source": "topics.tsv"})
     '12 (topics.tsv)'
     """
     if isinstance(value, Mapping):
@@ -91,7 +93,7 @@ def provenance_block(file: ResultFile, details: ResultFile | None) -> Block:
     return Block("provenance", "Provenance", tables=(table,), facts=facts)
 
 
-def _told(name: str, value: Any) -> tuple[str, str, str]:
+def _describe_choice(name: str, value: Any) -> tuple[str, str, str]:
     # Results of a newer version may hold a choice that this one does not know: its name and value are shown alone.
     option = OPTIONS.get(name)
     meaning = option.about if option is not None else ""

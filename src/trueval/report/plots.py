@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from trueval.report.figures import NARROW, Chart, axis_domain, tone
-from trueval.report.number_texts import fixed, interval, signed
+from trueval.report.number_texts import format_difference, format_value, interval
 from trueval.report.page_content import Figure
 
 ROW = 20  # CSS pixels of a run
@@ -94,7 +94,7 @@ def dot_plot(
     """
     import altair as alt
 
-    names = distinct([shortened(dot.name) for dot in dots])
+    names = distinct([shorten_name(dot.name) for dot in dots])
     rows = [
         {
             "name": name,
@@ -102,7 +102,7 @@ def dot_plot(
             "lowest": dot.lowest,
             "highest": dot.highest,
             "tick": dot.tie_broken if _differs(dot) else None,
-            "told": _told(dot),
+            "told": _describe_interval(dot),
         }
         for name, dot in zip(names, dots, strict=True)
     ]
@@ -173,7 +173,7 @@ def span_plot(spans: Sequence[DifferenceInterval], *, title: str = "", width: in
             "low": span.interval[0],
             "high": span.interval[1],
             "strong": span.strong,
-            "told": f"{span.name}: {signed(span.expected)} {interval(*span.interval)}",
+            "told": f"{span.name}: {format_difference(span.expected)} {interval(*span.interval)}",
         }
         for name, span in zip(names, spans, strict=True)
     ]
@@ -237,10 +237,10 @@ def letters_of(groups: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def shortened(name: str, most: int = LONGEST) -> str:
+def shorten_name(name: str, most: int = LONGEST) -> str:
     """A name that fits, cut in the middle: files of one system begin alike, and end in what tells them apart.
 
-    >>> shortened("bm25+rm3+monobert-large-v2", 15)
+    >>> shorten_name("bm25+rm3+monobert-large-v2", 15)
     'bm25+rm…arge-v2'
     """
     if len(name) <= most:
@@ -289,10 +289,10 @@ def _differs(dot: TieInterval) -> bool:
     return dot.tie_broken is not None and abs(dot.tie_broken - dot.expected) > DIFFERS
 
 
-def _told(dot: TieInterval) -> str:
-    told = f"{dot.name}: expected {fixed(dot.expected)}"
+def _describe_interval(dot: TieInterval) -> str:
+    told = f"{dot.name}: expected {format_value(dot.expected)}"
     told += f", ties {interval(dot.lowest, dot.highest)}" if dot.highest - dot.lowest > DIFFERS else ""
-    return f"{told}, tie-broken {fixed(dot.tie_broken)}" if _differs(dot) else told
+    return f"{told}, tie-broken {format_value(dot.tie_broken)}" if _differs(dot) else told
 
 
 def _label_width(names: Sequence[str]) -> int:

@@ -28,7 +28,7 @@ def provenance(
 
     Args:
         files: pairs of role ("judgments", "run") and path; "-" is standard input.
-        seen: what was read of them, see `trueval.files.source.fingerprints.recording`; None where nobody noted it.
+        seen: what was read of them, see `trueval.files.source.fingerprints.record_files`; None where nobody noted it.
         now: the date; the clock's, or that of SOURCE_DATE_EPOCH, if None.
 
     Returns:
@@ -40,7 +40,7 @@ def provenance(
     """
     return {
         "written": (now or date()).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "command": shlex.join(["trueval", *map(recorded, sys.argv[1:])]),
+        "command": shlex.join(["trueval", *map(strip_folders, sys.argv[1:])]),
         "versions": versions(),
         "files": files_read(files, seen),
     }
@@ -53,7 +53,7 @@ def files_read(files: Sequence[tuple[str, str]], seen: FileFingerprints | None) 
         files: role and path of each.
         seen: what was read of them.
     """
-    return [{"role": role, "path": recorded(path), **_fingerprint(path, seen)} for role, path in files]
+    return [{"role": role, "path": strip_folders(path), **_fingerprint(path, seen)} for role, path in files]
 
 
 def date() -> datetime:
@@ -71,7 +71,7 @@ def date() -> datetime:
         raise InputError(f"SOURCE_DATE_EPOCH must be a date in whole seconds since 1970. Got {epoch!r}.") from error
 
 
-def recorded(argument: str) -> str:
+def strip_folders(argument: str) -> str:
     """A path as results keep it: as it was given, an absolute one without its folders, and all of it UTF-8.
 
     Results are handed on, and where they were made says nothing of them: who is asked for the file, or for bytes and
@@ -82,13 +82,13 @@ def recorded(argument: str) -> str:
             anything else, which stays.
 
     Example:
-        >>> recorded("runs/bm25.trec"), recorded("/home/me/bm25.trec"), recorded("new=/home/me/bm25.trec.gz")
+        >>> tuple(map(strip_folders, ("runs/bm25.trec", "/home/me/bm25.trec", "new=/home/me/bm25.trec.gz")))
         ('runs/bm25.trec', 'bm25.trec', 'new=bm25.trec.gz')
-        >>> recorded("nDCG@10"), recorded("--out=/home/me/results"), recorded("/home/me/results#bm25")
+        >>> strip_folders("nDCG@10"), strip_folders("--out=/home/me/results"), strip_folders("/home/me/results#bm25")
         ('nDCG@10', '--out=results', 'results#bm25')
-        >>> recorded("--model=cross-encoder:/home/me/reranker"), recorded("https://example.org/v1")
+        >>> strip_folders("--model=cross-encoder:/home/me/reranker"), strip_folders("https://example.org/v1")
         ('--model=cross-encoder:reranker', 'https://example.org/v1')
-        >>> recorded("milvus(uri='/home/me/corpus.db', M=8)")
+        >>> strip_folders("milvus(uri='/home/me/corpus.db', M=8)")
         "milvus(uri='corpus.db', M=8)"
     """
     argument = encodable(argument)
@@ -96,7 +96,7 @@ def recorded(argument: str) -> str:
         return PurePath(argument).name or argument
     for mark in "=:'":
         before, found, rest = argument.partition(mark)
-        if found and not rest.startswith("//") and (kept := recorded(rest)) != rest:
+        if found and not rest.startswith("//") and (kept := strip_folders(rest)) != rest:
             return f"{before}{mark}{kept}"
     return argument
 

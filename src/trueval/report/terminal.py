@@ -27,13 +27,13 @@ _HYPHEN: Final = re.compile(r"(?<=-)(?=\w)")
 WIDTH: Final = 100  # characters of what Python prints, wherever that goes
 
 
-def drawn(content: RenderableType) -> str:
+def render_text(content: RenderableType) -> str:
     """What a terminal would show, as plain text of at most 100 columns: for print.
 
     Args:
         content: a table, or a group of them.
 
-    >>> print(drawn(grid(["run", "RR"], "lr")))
+    >>> print(render_text(grid(["run", "RR"], "lr")))
     run RR
     """
     text = io.StringIO()

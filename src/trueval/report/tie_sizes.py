@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueval.report.figures import NARROW, Chart, tone
-from trueval.report.number_texts import fixed
+from trueval.report.number_texts import format_value
 from trueval.report.page_content import Figure
-from trueval.report.plots import distinct, names_axis, shortened
+from trueval.report.plots import distinct, names_axis, shorten_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -80,10 +80,10 @@ def tie_plot(histograms: Mapping[str, Sequence[Mapping[str, Any]]], *, width: in
     """
     import altair as alt
 
-    names = distinct(map(shortened, histograms))
+    names = distinct(map(shorten_name, histograms))
     longest: Sequence[Mapping[str, Any]] = max(histograms.values(), key=len)
     rows = [
-        {"name": name, "size": size_name(row), "share": row["share"], "told": _told(ranking, row)}
+        {"name": name, "size": size_name(row), "share": row["share"], "told": _describe_tie_sizes(ranking, row)}
         for name, (ranking, bins) in zip(names, histograms.items(), strict=True)
         for row in bins[1:]
         if row["documents"]
@@ -103,5 +103,5 @@ def tie_plot(histograms: Mapping[str, Sequence[Mapping[str, Any]]], *, width: in
     return plot.properties(**shape, **({"title": title} if title else {}))
 
 
-def _told(ranking: str, row: Mapping[str, Any]) -> str:
-    return f"{ranking}: {fixed(row['share'])} of documents in groups of {size_name(row)}"
+def _describe_tie_sizes(ranking: str, row: Mapping[str, Any]) -> str:
+    return f"{ranking}: {format_value(row['share'])} of documents in groups of {size_name(row)}"

@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from trueval.errors import InputError, PolicyError, nearest
-from trueval.files.source.memory_estimate import parse_size, shown
+from trueval.files.source.memory_estimate import format_size, parse_size
 from trueval.models import output_part as kept
 from trueval.models.hosted.account import LEDGER
-from trueval.report.number_texts import counted
+from trueval.report.number_texts import count_phrase
 from trueval.retrieval.indexes import index
 from trueval.retrieval.pipeline.stage_cache import is_kept
 from trueval.retrieval.pipeline.stage_resources import REMOVED
@@ -208,21 +208,21 @@ def cache_for(given: Path | None, out: Path | None, *, make: bool = True) -> Cac
         kept = "Nothing is kept" if instead is None else f"What is computed is kept in {instead}"
         told = f"{error.filename}: the cache cannot be written ({error.strerror}). {kept}. {ANOTHER}"
         return CacheFolder(instead, (told,))
-    return CacheFolder(place, _made_room(place, limit))
+    return CacheFolder(place, _enforce_limit(place, limit))
 
 
-def _made_room(place: Path, limit: int) -> tuple[str, ...]:
+def _enforce_limit(place: Path, limit: int) -> tuple[str, ...]:
     """Remove what was not used longest from a cache above its limit, and say so."""
     if size_of(place) <= limit:
         return ()
-    gone = leaving(read_cache(place), limit, datetime.now(UTC))
+    gone = select_evictions(read_cache(place), limit, datetime.now(UTC))
     if not gone:
         return ()
     with suppress(OSError):  # another process may have been faster
         remove(gone)
-    entries = counted(len(gone), "entry that was", "entries that were")
-    since, size = f"{max(each.used for each in gone):%Y-%m-%d}", shown(sum(each.bytes for each in gone))
-    return (f"{entries} not used since {since} left the cache ({size}), which may hold {shown(limit)}: {LIMIT}.",)
+    entries = count_phrase(len(gone), "entry that was", "entries that were")
+    since, size = f"{max(each.used for each in gone):%Y-%m-%d}", format_size(sum(each.bytes for each in gone))
+    return (f"{entries} not used since {since} left the cache ({size}), which may hold {format_size(limit)}: {LIMIT}.",)
 
 
 def size_of(folder: Path) -> int:
@@ -236,7 +236,7 @@ def size_of(folder: Path) -> int:
     return size
 
 
-def leaving(cache: Cache, limit: int, now: datetime) -> tuple[CacheEntry, ...]:
+def select_evictions(cache: Cache, limit: int, now: datetime) -> tuple[CacheEntry, ...]:
     """The entries that must leave a cache for it to keep to a limit: those first that were not used longest.
 
     Args:
@@ -278,7 +278,7 @@ def read_cache(folder: Path) -> Cache:
     return Cache(folder, tuple(entries), ledger, others)
 
 
-def chosen(cache: Cache, names: Sequence[str], age: timedelta | None, now: datetime) -> tuple[CacheEntry, ...]:
+def select_entries(cache: Cache, names: Sequence[str], age: timedelta | None, now: datetime) -> tuple[CacheEntry, ...]:
     """The entries that some words mean.
 
     Args:

@@ -205,7 +205,7 @@ class _Block(ABC):
     def __init__(self, source: Embeddings, queries: Ints, most: int, each: int = 1) -> None:
         self.source, self.queries, self.each = source, queries, each
         self.on: Any = source.on
-        self.matrix = self.on.matrix(self.rows(), _padded(most * each))
+        self.matrix = self.on.matrix(self.rows(), _pad_size(most * each))
         self.length = self.on.length(self.matrix)
 
     @abstractmethod
@@ -312,11 +312,11 @@ def _cuts(sizes: Ints, width: int) -> tuple[Ints, int]:
     """
     ends = sizes.cumsum()
     tiles = max(1, int(ends[-1]) // width)
-    wanted = _padded(-(-int(ends[-1]) // tiles)) * np.arange(1, tiles)
+    wanted = _pad_size(-(-int(ends[-1]) // tiles)) * np.arange(1, tiles)
     cuts = np.unique(np.concatenate(([0], ends.searchsorted(wanted, side="right"), [len(sizes)])))
-    return cuts, _padded(int(np.diff(np.append(0, ends)[cuts]).max()))
+    return cuts, _pad_size(int(np.diff(np.append(0, ends)[cuts]).max()))
 
 
-def _padded(size: int) -> int:
+def _pad_size(size: int) -> int:
     """The next multiple of LEAST."""
     return -(-size // LEAST) * LEAST

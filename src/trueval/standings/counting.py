@@ -19,7 +19,13 @@ from trueval.numerics import round_to
 from trueval.standings.corpus.corpus_counting import count_corpus
 from trueval.standings.corpus.corpus_scorer import CorpusScorer
 from trueval.standings.groups import TieGroups, find_groups, ranges, tie_groups
-from trueval.standings.input_rules import judgments_under, retrieved_only, whole_grades, with_empty_lists, without_first
+from trueval.standings.input_rules import (
+    drop_unretrieved,
+    judgments_under,
+    whole_grades,
+    with_empty_lists,
+    without_first,
+)
 from trueval.standings.judged_pool import JudgedPool, pool_of
 from trueval.standings.list_positions import Lists, count_lists
 from trueval.standings.matching import MatchedDocuments, align, list_of, match
@@ -80,7 +86,7 @@ def count(source: Source, judgments: Judgments | None, policy: Policy) -> Standi
         found = count_corpus(source, judgments, policy)
     else:
         found = _count_run(source, judgments, policy)
-    return found if policy.nonpositive == "retrieved" else retrieved_only(found)
+    return found if policy.nonpositive == "retrieved" else drop_unretrieved(found)
 
 
 def counter(source: Source, judgments: Judgments | None) -> Callable[[Policy], Standings]:
@@ -115,7 +121,7 @@ class _Listed(NamedTuple):
     row_of: Ints | None
 
 
-def _listed(run: Run, judgments: Judgments, policy: Policy, *, matched: bool = True) -> _Listed:
+def _prepare_lists(run: Run, judgments: Judgments, policy: Policy, *, matched: bool = True) -> _Listed:
     """Apply what the policy chooses before anything is counted.
 
     Args:
@@ -150,7 +156,7 @@ def _listed(run: Run, judgments: Judgments, policy: Policy, *, matched: bool = T
 
 
 def _count_run(run: Run, judgments: Judgments, policy: Policy) -> Standings:
-    run, judgments, pool, lists, groups, found, row_of = _listed(run, judgments, policy)
+    run, judgments, pool, lists, groups, found, row_of = _prepare_lists(run, judgments, policy)
     order = _run_order(run, row_of, policy.tie_order, policy.seed)
     counted = count_lists(pool, lists, groups, found, order, depth=policy.depth)
     return replace(counted, sources=judgments.source_codes)
@@ -168,7 +174,7 @@ class Documents(NamedTuple):
     sizes: Ints
 
 
-def listed_documents(
+def list_documents(
     run: Run, judgments: Judgments, policy: Policy, query_ids: Collection[str] | None = None
 ) -> Documents:
     """The documents of judged queries under a policy, with the groups that `count` finds.
@@ -181,7 +187,7 @@ def listed_documents(
         policy: under which it is.
         query_ids: of which queries the frame has rows, sizes being those of all in any case; None for all.
     """
-    run, _, _, lists, groups, _, row_of = _listed(run, judgments, policy, matched=False)
+    run, _, _, lists, groups, _, row_of = _prepare_lists(run, judgments, policy, matched=False)
     depth = NO_LIMIT if policy.depth is None else policy.depth
     list_of_group = np.arange(len(lists.query)).repeat(groups.first[1:] - groups.first[:-1])
     held = (lists.query[list_of_group] >= 0) & (groups.start[:-1] - lists.offsets[list_of_group] < depth)

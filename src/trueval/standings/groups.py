@@ -181,7 +181,7 @@ def differs_from_last(values: NDArray[np.generic]) -> NDArray[np.bool_]:
     return new
 
 
-def _unsorted_lists(scores: Floats, offsets: Ints) -> Ints:
+def _find_unsorted_lists(scores: Floats, offsets: Ints) -> Ints:
     """The lists that are not in descending order."""
     rises = np.zeros(len(scores), dtype=bool)
     np.greater(scores[1:], scores[:-1], out=rises[1:])
@@ -206,7 +206,7 @@ def _sort(scores: Floats, offsets: Ints, new: NDArray[np.bool_]) -> Positions | 
         [document] positions sorted by list and descending score; None if all are so already.
     """
     np.not_equal(scores[1:], scores[:-1], out=new[1:])
-    unsorted = _unsorted_lists(scores, offsets)
+    unsorted = _find_unsorted_lists(scores, offsets)
     if not len(unsorted):
         return None
     short = len(scores) < SHORT

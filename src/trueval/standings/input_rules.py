@@ -95,7 +95,7 @@ def first_results(scores: Floats, offsets: Ints) -> Bools:
     return first
 
 
-def retrieved_only(standings: Standings) -> Standings:
+def drop_unretrieved(standings: Standings) -> Standings:
     """Standings in which a document with a score <= 0 is listed and takes up its rank, but was not retrieved.
 
     Source: torchmetrics, `target = where(preds > 0, target, 0)` in its AP, RR, P and R.

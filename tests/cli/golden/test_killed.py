@@ -16,7 +16,7 @@ from tests.cli.golden.test_audit import EMPTY
 from tests.golden import small
 from tests.golden.chat import ChatServer, chat_server, thirds
 
-from trueval.golden.build.build import opened_account
+from trueval.golden.build.build import open_account
 from trueval.golden.judge.model_judge import TokenPrices
 
 pytest.importorskip("openai", reason='needs the extra "judge"')
@@ -66,7 +66,7 @@ def test_golden_grade_ends_the_same_and_pays_for_calls_under_way_alone(
         asked = Counter((seen.query, seen.passages) for seen in server.seen)
         paid = sum(TokenPrices(1.0, 2.0).cost(*each) or 0.0 for each in server.billed)
     assert sum(asked.values()) - len(asked) <= AT_ONCE
-    assert opened_account(tmp_path / "new.calls.jsonl", None).spent >= paid - 1e-12
+    assert open_account(tmp_path / "new.calls.jsonl", None).spent >= paid - 1e-12
     for name in (".trec", ".labels.jsonl"):
         assert undated(tmp_path / f"new{name}") == undated(tmp_path / f"calm{name}")
 

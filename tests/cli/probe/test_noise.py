@@ -13,7 +13,7 @@ from tests.models.hosted import loopback
 from trueval.collection import Collection
 from trueval.probes.noise import probe_pipelines
 from trueval.probes.noise_settings import NoiseSettings
-from trueval.probes.noise_summary import summarized
+from trueval.probes.noise_summary import summarize_noise
 from trueval.probes.probe_systems import systems
 from trueval.sample import sample_path
 
@@ -44,7 +44,7 @@ def test_what_is_printed_and_saved_is_what_the_library_finds(trueval: Command, t
     (probe,) = probe_pipelines(
         [bm25], sample, NoiseSettings("en", levels=(0, 2), queries=5, seed=3), measures="R(rel=4)@10"
     )
-    expected = json.loads(json.dumps(summarized([probe], sample).to_dict()))
+    expected = json.loads(json.dumps(summarize_noise([probe], sample).to_dict()))
     found = json.loads(done.out)
     assert found["models"] == expected["models"]
     assert found["denoiser"] == expected["denoiser"]

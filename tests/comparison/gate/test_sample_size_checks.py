@@ -9,7 +9,7 @@ from tests.comparison.made_scores import made_scores
 
 import trueval as tv
 from trueval.comparison.gate.gate import Limit, MaxDrop, MaxRange, Minimum, MinQueries, parse_limit
-from trueval.comparison.gate.sample_size_checks import enough
+from trueval.comparison.gate.sample_size_checks import check_sample_size
 from trueval.comparison.limits import EVERY, FEWEST
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.content_hashes import ContentHashes
@@ -114,9 +114,9 @@ def test_queries_with_nothing_to_find_do_not_count() -> None:
 def test_scores_that_were_read_back_count_their_values() -> None:
     values = np.where(np.arange(10) < 7, 0.5, np.nan)
     made = made_scores("run", values, missing=("q0", "q1"))
-    (check,) = enough(made, [RANGE], None, chosen=True)
+    (check,) = check_sample_size(made, [RANGE], None, chosen=True)
     assert (check.name, check.value) == ("queries", 5)
-    assert not list(enough(made_scores("run", values), [RANGE], None, chosen=True))
+    assert not list(check_sample_size(made_scores("run", values), [RANGE], None, chosen=True))
 
 
 def test_runs_compared_on_too_few_queries_fail() -> None:

@@ -14,7 +14,7 @@ from trueval.comparison.labels.audit_sample import AuditSample
 from trueval.comparison.labels.contributions import Contributions
 from trueval.comparison.labels.correct import correct
 from trueval.comparison.labels.design_estimate import NEW, THESE
-from trueval.comparison.labels.document_design import Strata, by_documents, merged
+from trueval.comparison.labels.document_design import Strata, by_documents, merge_strata
 
 # What the passages of a kind of query add: by people, by the judge.
 KINDS = (((0.5, 0.25), (0.125, 0.5)), ((0.0, 0.25), (0.0, 0.0)), ((1.0, 0.75), (0.5, 1.0)))
@@ -93,14 +93,16 @@ def test_over_many_samples_the_mean_is_the_value_by_peoples_judgments() -> None:
 
 
 def test_strata_with_few_answers_are_merged_with_those_that_were_drawn_as_rarely() -> None:
-    found = merged({"often": 10, "rare": 900, "rarer": 2000, "none": 50}, ["often"] * 8 + ["rare"] * 3 + ["rarer"])
+    found = merge_strata(
+        {"often": 10, "rare": 900, "rarer": 2000, "none": 50}, ["often"] * 8 + ["rare"] * 3 + ["rarer"]
+    )
     assert found.names == ("often", "rare + rarer + none")
     assert found.population.tolist() == [10.0, 2950.0]
     assert found.of_label.tolist() == [0] * 8 + [1] * 4
 
 
 def test_a_stratum_of_one_passage_that_is_graded_stays_by_itself() -> None:
-    found = merged({"one": 1, "many": 50}, ["one", "many", "many"])
+    found = merge_strata({"one": 1, "many": 50}, ["one", "many", "many"])
     assert found.names == ("one", "many")
     added = Contributions(np.zeros(51), np.arange(51.0), np.zeros(3), np.ones(3, dtype=bool))
     one = by_documents(added, np.array([50, 1, 3]), found, np.repeat(np.arange(3), 17), THESE, 0.95)
@@ -126,7 +128,7 @@ def test_the_least_answered_stratum_is_merged_first() -> None:
     Had one been merged first, it would have gone to few, and none after it.
     """
     labels = ["one"] + ["few"] * 5 + ["many"] * 17
-    found = merged({"none": 400, "one": 20, "few": 125, "many": 200}, labels)
+    found = merge_strata({"none": 400, "one": 20, "few": 125, "many": 200}, labels)
     assert found.names == ("none + few", "one + many")
     assert found.population.tolist() == [525.0, 220.0]
 

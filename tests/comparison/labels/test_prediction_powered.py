@@ -8,7 +8,13 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from trueval.comparison.labels.prediction_powered import LabeledUnits, correlation, rounding, total, tuned
+from trueval.comparison.labels.prediction_powered import (
+    LabeledUnits,
+    correlation,
+    rounding_tolerance,
+    total,
+    tune_judge_weights,
+)
 
 PEOPLE = [Fraction(3, 4), Fraction(1, 8), Fraction(1, 2), Fraction(1), Fraction(0), Fraction(5, 8)]
 JUDGE = [Fraction(1), Fraction(1, 4), Fraction(5, 8), Fraction(3, 4), Fraction(1, 2), Fraction(1, 8)]
@@ -70,7 +76,7 @@ def units(strata: list[tuple[int, list[tuple[Fraction, Fraction]]]], judge_total
 
 
 def same(found: LabeledUnits, weight: Fraction | None, expected: tuple[Fraction, Fraction]) -> None:
-    weights = tuned(found) if weight is None else np.full(len(found.people), float(weight))
+    weights = tune_judge_weights(found) if weight is None else np.full(len(found.people), float(weight))
     ours = total(found, weights)
     assert ours.estimate == pytest.approx(float(expected[0]), abs=1e-12)
     assert ours.variance == pytest.approx(float(expected[1]), abs=1e-12)
@@ -137,20 +143,20 @@ def test_strata_drawn_whole_weigh_as_if_a_part_were_drawn() -> None:
     people, judge = (np.array(values, dtype=float) for values in (PEOPLE, JUDGE))
     whole = LabeledUnits(people, judge, np.array([0, 0, 1, 1, 1, 1]), np.array([2.0, 4.0]), float(judge.sum()))
     part = whole._replace(population=5 * whole.population)
-    assert 0 < tuned(part)[0] < 1
-    assert tuned(whole) == pytest.approx(tuned(part))
+    assert 0 < tune_judge_weights(part)[0] < 1
+    assert tune_judge_weights(whole) == pytest.approx(tune_judge_weights(part))
 
 
 def test_where_there_are_no_values_rounding_is_no_less_than_nothing() -> None:
-    assert 0 <= rounding(np.array([])) < 1e-300
+    assert 0 <= rounding_tolerance(np.array([])) < 1e-300
 
 
 def test_a_judge_that_says_the_same_of_all_has_no_weight() -> None:
     people = np.array([0.1, 0.4, 0.9])
     found = LabeledUnits(people, np.full(3, 0.3), np.zeros(3, dtype=np.int64), np.array([10.0]), 3.0)
-    assert tuned(found).tolist() == [0.0, 0.0, 0.0]
+    assert tune_judge_weights(found).tolist() == [0.0, 0.0, 0.0]
     assert np.isnan(correlation(found))
-    assert total(found, tuned(found)).estimate == pytest.approx(10 * people.mean())
+    assert total(found, tune_judge_weights(found)).estimate == pytest.approx(10 * people.mean())
 
 
 # Differences of two values of P@5 that are all .2, as they are stored.
@@ -162,20 +168,22 @@ FIFTHS = [0.4 - 0.2, 0.6 - 0.4, 0.8 - 0.6, 1.0 - 0.8]
 def test_a_judge_whose_values_differ_by_rounding_has_no_weight(pattern: list[int], strata: list[int]) -> None:
     people, judge = np.array([0.0, 0.2, -0.2, 0.4, 0.0, -0.2]), np.array([FIFTHS[at] for at in pattern])
     sizes = np.array([10.0, 20.0])[: max(strata) + 1]
-    found = LabeledUnits(people, judge, np.array(strata), sizes, 3.0, rounding(np.array([1.0])))
+    found = LabeledUnits(people, judge, np.array(strata), sizes, 3.0, rounding_tolerance(np.array([1.0])))
     assert len(set(judge.tolist())) > 1
-    assert tuned(found).tolist() == [0.0] * 6
+    assert tune_judge_weights(found).tolist() == [0.0] * 6
     assert np.isnan(correlation(found))
 
 
 def test_what_is_rounding_is_asked_without_each_unit() -> None:
     """Without the one value that differs the others are the same; without another one they differ."""
     people, judge = np.array([0.0, 0.2, 0.1, 0.4]), np.array([FIFTHS[1], FIFTHS[2], FIFTHS[0], 0.6])
-    found = LabeledUnits(people, judge, np.zeros(4, dtype=np.int64), np.array([10.0]), 3.0, rounding(np.array([1.0])))
+    found = LabeledUnits(
+        people, judge, np.zeros(4, dtype=np.int64), np.array([10.0]), 3.0, rounding_tolerance(np.array([1.0]))
+    )
     alike = LabeledUnits(people, np.array([0.2, 0.2, 0.2, 0.6]), found.stratum, found.population, 3.0)
-    assert tuned(found)[3] == 0.0
-    assert tuned(found) == pytest.approx(tuned(alike), abs=1e-12)
-    assert (tuned(found)[:3] > 0).all()
+    assert tune_judge_weights(found)[3] == 0.0
+    assert tune_judge_weights(found) == pytest.approx(tune_judge_weights(alike), abs=1e-12)
+    assert (tune_judge_weights(found)[:3] > 0).all()
 
 
 @pytest.mark.parametrize("far", [1e3, 1e6, 1e9])
@@ -184,14 +192,14 @@ def test_without_a_unit_far_from_the_others_the_weight_is_that_of_the_others(far
     people, judge = np.array([0.1, 0.7, 0.3, 0.2, 0.9]), np.array([0.2, 0.8, 0.5, 0.1, far])
     found = LabeledUnits(people, judge, np.zeros(5, dtype=np.int64), np.array([10.0]), 3.0)
     rest = np.cov(people[:4], judge[:4])
-    assert tuned(found)[4] == pytest.approx(rest[0, 1] / rest[1, 1], rel=1e-9)
+    assert tune_judge_weights(found)[4] == pytest.approx(rest[0, 1] / rest[1, 1], rel=1e-9)
 
 
 def test_a_judge_that_is_always_right_leaves_nothing_open() -> None:
     people = np.array([0.1, 0.4, 0.9, 0.2])
     found = LabeledUnits(people, people, np.array([0, 0, 1, 1]), np.array([10.0, 30.0]), 17.0)
-    ours = total(found, tuned(found))
-    assert tuned(found).tolist() == [1.0] * 4
+    ours = total(found, tune_judge_weights(found))
+    assert tune_judge_weights(found).tolist() == [1.0] * 4
     assert ours.estimate == pytest.approx(17.0)
     assert ours.variance == pytest.approx(0.0, abs=1e-20)
 
@@ -232,4 +240,6 @@ def test_on_disjoint_samples_the_estimate_and_its_variance_are_those_of_ppi_pyth
         theirs = float(np.squeeze(high - low)) / 2 / 1.959963984540054
         assert np.sqrt(variance * 59 / 60) == pytest.approx(theirs, rel=1e-9)
     tuned_by_them = ppi.ppi_mean_pointestimate(people, judge, others, lam=None)
-    assert total(found, tuned(found)).estimate / whole == pytest.approx(float(np.squeeze(tuned_by_them)), abs=1e-3)
+    assert total(found, tune_judge_weights(found)).estimate / whole == pytest.approx(
+        float(np.squeeze(tuned_by_them)), abs=1e-3
+    )

@@ -178,8 +178,8 @@ def test_sums_over_queries_are_listed_while_they_are_few() -> None:
 @pytest.mark.parametrize("size", [3, 8])
 def test_queries_are_measured_together_as_one_by_one(monkeypatch: pytest.MonkeyPatch, measure: str, size: int) -> None:
     """Listed of 3 tied documents, drawn of 8; 40 queries take one call for a batch, and alone the same to the bit."""
-    calls, whole = [], tie_order_values.measured
-    monkeypatch.setattr(tie_order_values, "measured", lambda *asked: calls.append(1) or whole(*asked))
+    calls, whole = [], tie_order_values.evaluate_measure
+    monkeypatch.setattr(tie_order_values, "evaluate_measure", lambda *asked: calls.append(1) or whole(*asked))
     rng = np.random.default_rng(size)
     names = [f"d{number}" for number in range(2 * size)]
     judgments = {

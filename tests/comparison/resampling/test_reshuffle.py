@@ -11,10 +11,10 @@ import pytest
 from trueval.comparison.resampling.reshuffle import (
     Reshuffle,
     TiedLists,
+    find_shared_documents,
     overlaps,
     rank_biased_overlap,
     reshuffle,
-    shared,
 )
 from trueval.errors import InputError
 
@@ -150,7 +150,7 @@ def test_large_tie_groups_cost_no_more_than_the_groups() -> None:
     """2,000 documents tie in both lists: each of the first ten is common with chance 10/2000."""
     count = 2_000
     one = TiedLists.of(np.arange(count), np.zeros(count), np.array([0, count]), count)
-    assert len(shared(one, one).list) == 1
+    assert len(find_shared_documents(one, one).list) == 1
     found = reshuffle(one, one)
     assert float(found.overlap[0]) == pytest.approx(10 / count)
     assert -1 < float(found.tau[0]) < -0.98  # nearly nothing in common
@@ -164,9 +164,9 @@ def test_an_empty_list_has_no_value() -> None:
 
 def test_overlaps_of_many_lists_come_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = (ranked([pair[side] for pair in PAIRS]) for side in (0, 1))
-    whole = overlaps(shared(first, second), len(PAIRS), 5)
+    whole = overlaps(find_shared_documents(first, second), len(PAIRS), 5)
     monkeypatch.setattr("trueval.comparison.resampling.reshuffle.MOST_CELLS", 1)
-    assert overlaps(shared(first, second), len(PAIRS), 5) == pytest.approx(whole, abs=1e-12)
+    assert overlaps(find_shared_documents(first, second), len(PAIRS), 5) == pytest.approx(whole, abs=1e-12)
 
 
 def test_bad_input() -> None:

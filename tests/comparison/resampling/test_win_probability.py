@@ -15,7 +15,7 @@ from trueval.comparison.resampling.win_probability import (
     certain,
     exact,
     normal,
-    sampled,
+    sample_win_probability,
 )
 
 # Phi(1) and Phi(3), from tables.
@@ -72,7 +72,7 @@ def test_without_a_variance_nothing_is_known(variance: float) -> None:
 
 
 def of_samples(first: np.ndarray, second: np.ndarray, least: int = 10**9) -> WinProbability:
-    return sampled([(first, second)], UNKNOWN, 0.95, least)
+    return sample_win_probability([(first, second)], UNKNOWN, 0.95, least)
 
 
 def test_bounds_of_samples_by_hand() -> None:
@@ -113,25 +113,25 @@ def test_samples_are_taken_until_the_bounds_decide() -> None:
             taken.append(batch)
             yield np.r_[np.ones(99), 0.0], np.full(100, 0.5)
 
-    found = sampled(batches(), UNKNOWN, 0.95, 0)
+    found = sample_win_probability(batches(), UNKNOWN, 0.95, 0)
     assert found.low >= 0.95 > bounds_of_mean(99.0 * (len(taken) - 1), 100 * (len(taken) - 1))[0]
     assert 1 < len(taken) < 20
     first = len(taken)
-    assert sampled(batches(), UNKNOWN, 0.95, 4_000).low > found.low
+    assert sample_win_probability(batches(), UNKNOWN, 0.95, 4_000).low > found.low
     assert len(taken) == first + 40
     # Bounds below the level and above 1 - level decide too: neither system wins so surely.
     del taken[:]
-    assert not sampled(batches(), UNKNOWN, 0.75, 0).is_open(0.75)
-    assert sampled(batches(), UNKNOWN, 0.9999, 0).is_open(0.9999)
+    assert not sample_win_probability(batches(), UNKNOWN, 0.75, 0).is_open(0.75)
+    assert sample_win_probability(batches(), UNKNOWN, 0.9999, 0).is_open(0.9999)
     assert len(taken) < 10
 
 
 def test_samples_never_widen_bounds_that_are_known() -> None:
     known = WinProbability(0.97, 0.94, 0.99, "normal")
-    few = sampled([(np.ones(10), np.zeros(10))], known, 0.95, 10)
+    few = sample_win_probability([(np.ones(10), np.zeros(10))], known, 0.95, 10)
     assert (few.low, few.high, few.value) == (0.94, 0.99, 0.99)
-    assert sampled([(np.zeros(500), np.ones(500))], known, 0.95, 10) == known  # they cannot both be so
-    assert sampled([], known, 0.95, 10) == known
+    assert sample_win_probability([(np.zeros(500), np.ones(500))], known, 0.95, 10) == known  # they cannot both be so
+    assert sample_win_probability([], known, 0.95, 10) == known
 
 
 def test_sums_that_rounding_alone_tells_apart_are_even() -> None:

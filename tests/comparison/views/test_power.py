@@ -14,7 +14,16 @@ from tests.comparison.made_scores import made_scores
 
 from trueval.comparison.power.power_analysis import power_of_scores
 from trueval.comparison.views.kind import POWER
-from trueval.comparison.views.power import heading, middle_pair, near, shown, table, to_csv, to_latex, to_markdown
+from trueval.comparison.views.power import (
+    measure_heading,
+    middle_pair,
+    near,
+    select_pairs,
+    table,
+    to_csv,
+    to_latex,
+    to_markdown,
+)
 from trueval.comparison.views.power_page import build
 from trueval.report.number_texts import POINTS
 from trueval.report.page import page
@@ -45,19 +54,19 @@ def test_of_many_runs_neighbors_are_shown_and_the_text_says_so() -> None:
     (found,) = result["measures"]
     names = [row["run"] for row in found["ranking"]]
     assert len(found["pairs"]) == 36
-    assert [(pair["first"], pair["second"]) for pair in shown(result, found)] == list(pairwise(names))
+    assert [(pair["first"], pair["second"]) for pair in select_pairs(result, found)] == list(pairwise(names))
     assert "Shown are neighbors in the ranking; --format csv and json hold all 36 pairs" in " ".join(
         text(result).split()
     )
     against = asked(9, baseline="run-03")
-    assert len(shown(against, against["measures"][0])) == 8
+    assert len(select_pairs(against, against["measures"][0])) == 8
     assert "Shown are neighbors" not in text(against)
     assert "run-03 (baseline)" in text(against)
 
 
 def test_few_runs_show_all_pairs() -> None:
     result = asked(4)
-    assert len(shown(result, result["measures"][0])) == 6
+    assert len(select_pairs(result, result["measures"][0])) == 6
     assert "on other queries like these, deciding all 6 pairs of a measure together;" in " ".join(text(result).split())
     assert "deciding" not in text(asked(2))
 
@@ -77,9 +86,11 @@ def test_the_curve_is_shown_around_the_queries_there_are() -> None:
 def test_headings_say_what_clusters_are_worth() -> None:
     equal = asked(2, clusters={f"q{at}": str(at // 3) for at in range(30)})["measures"][0]
     unequal = asked(2, clusters={f"q{at}": str(max(at - 20, 0)) for at in range(30)})["measures"][0]
-    assert heading(equal) == "nDCG@10: higher is better, 30 queries in 10 clusters"
-    assert heading(unequal) == "nDCG@10: higher is better, 30 queries in 10 clusters, as good as 2.0 of one size"
-    assert heading({**equal, "clusters": None, "left_out": ["q"]}) == (
+    assert measure_heading(equal) == "nDCG@10: higher is better, 30 queries in 10 clusters"
+    assert (
+        measure_heading(unequal) == "nDCG@10: higher is better, 30 queries in 10 clusters, as good as 2.0 of one size"
+    )
+    assert measure_heading({**equal, "clusters": None, "left_out": ["q"]}) == (
         "nDCG@10: higher is better, 30 queries, 1 left out"
     )
 
@@ -88,7 +99,7 @@ def test_headings_say_what_clusters_are_worth() -> None:
 @pytest.mark.parametrize("runs", [2, 7])
 def test_every_format_holds_the_least_difference(runs: int) -> None:
     result = asked(runs, difference=0.02)
-    pair = shown(result, result["measures"][0])[0]
+    pair = select_pairs(result, result["measures"][0])[0]
     least = pair["expected"]["least_difference"]
     for shape in (text(result), to_markdown(result), to_latex(result)):
         assert f"{least:.4f}" in shape

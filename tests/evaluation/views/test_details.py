@@ -12,10 +12,10 @@ from trueval import Judgments, Run, evaluate
 from trueval.errors import InputError
 from trueval.evaluation.scores import Scores
 from trueval.evaluation.views import details
-from trueval.evaluation.views.details import DETAILS, DOCUMENTS, add_texts, run_evidence, shown_queries, to_details
+from trueval.evaluation.views.details import DETAILS, DOCUMENTS, add_texts, run_evidence, select_queries, to_details
 from trueval.evaluation.views.queries import query_block
 from trueval.files import read_table
-from trueval.files.source.fingerprints import recording
+from trueval.files.source.fingerprints import record_files
 from trueval.report.provenance import provenance
 from trueval.report.result_directory import ResultFile
 
@@ -120,7 +120,7 @@ def test_provenance_holds_what_identifies_the_files(tmp_path: Path, monkeypatch:
     file = tmp_path / "qrels"
     file.write_bytes(b"abc")
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
-    with recording() as seen, pytest.raises(InputError):
+    with record_files() as seen, pytest.raises(InputError):
         read_table(str(file), "judgments")
     found = provenance([("judgments", str(file)), ("run", "-")], seen)
     assert found["written"] == "1970-01-01T00:00:00Z"
@@ -142,8 +142,8 @@ def test_of_many_queries_those_that_ties_move_most_are_shown() -> None:
 
     several = [scores("one", "q4"), scores("two", "q1", "q4")]
     for most, shown in ((100, [0, 1, 2, 3, 4, 5]), (24, [0, 1, 2, 3, 4, 5]), (15, [0, 1, 4]), (8, [1, 4]), (0, [1])):
-        assert [places.tolist() for places in shown_queries(several, most)] == [shown] * 2
-    assert shown_queries([several[1], scores("three", "q5").at(np.arange(3, 6))], 6) == [pytest.approx([1]), [2]]
+        assert [places.tolist() for places in select_queries(several, most)] == [shown] * 2
+    assert select_queries([several[1], scores("three", "q5").at(np.arange(3, 6))], 6) == [pytest.approx([1]), [2]]
 
 
 def test_the_page_says_that_it_shows_some_queries(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from trueval.errors import InputError
 from trueval.files import read_table
 from trueval.files.json.jsonl_texts import read_text_rows
 from trueval.files.source import fingerprints, line_parts
-from trueval.files.source.fingerprints import FileFingerprints, Fingerprint, PartsHash, recording
+from trueval.files.source.fingerprints import FileFingerprints, Fingerprint, PartsHash, record_files
 from trueval.files.trec import regular_reader
 from trueval.files.trec.kernel import scan
 
@@ -51,7 +51,7 @@ def test_a_file_read_part_by_part_is_hashed_as_it_is(
     monkeypatch.setattr(scan, "is_compiled", compiled and scan.is_compiled)
     path = tmp_path / "run.trec"
     path.write_bytes(TEXT + end)
-    with recording() as found:
+    with record_files() as found:
         read_table(path, "run")
     assert list(found) == [str(path)]
     assert found.get(str(path)) == fingerprint(TEXT + end)
@@ -67,7 +67,7 @@ def test_the_hash_is_of_the_bytes_that_gave_the_rows(tmp_path: Path, monkeypatch
         return given(file, part).replace(b"d8999 ", b"x8999 ")
 
     monkeypatch.setattr(line_parts, "_read_part", changed)
-    with recording() as found:
+    with record_files() as found:
         table, _ = read_table(path, "run")
     assert table.frame["doc_id"][-1] == "x8999"
     assert found.get(str(path)) == fingerprint(TEXT.replace(b"d8999 ", b"x8999 "))
@@ -79,7 +79,7 @@ def test_packed_files_and_standard_input_are_hashed_as_they_come(
     packed = gzip.compress(TEXT)
     (tmp_path / "run.trec").write_bytes(packed)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(packed)))
-    with recording() as found:
+    with record_files() as found:
         read_table(tmp_path / "run.trec", "run")
         read_table("-", "run")
     assert found.get("-") == found.get(str(tmp_path / "run.trec")) == fingerprint(packed)
@@ -91,7 +91,7 @@ def test_a_pipe_is_read_once_and_hashed(tmp_path: Path) -> None:
     os.mkfifo(path)
     writer = Thread(target=path.write_bytes, args=(TEXT,))
     writer.start()
-    with recording() as found:
+    with record_files() as found:
         table, name = read_table(path, "run")
     writer.join()
     assert (name, table.frame.height) == ("run", 9000)
@@ -101,7 +101,7 @@ def test_a_pipe_is_read_once_and_hashed(tmp_path: Path) -> None:
 def test_a_file_that_is_other_when_read_again_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.trec"
     path.write_bytes(TEXT)
-    with recording() as found:
+    with record_files() as found:
         read_table(path, "run")
         read_table(path, "run")
         path.write_bytes(TEXT.replace(b"d7 ", b"d8999 "))
@@ -115,7 +115,7 @@ def test_texts_are_hashed_to_the_last_byte(pack: type[bytes], tmp_path: Path) ->
     data = pack(b'{"_id": "d1", "text": "one"}\n\n{"_id": 2, "text": "two"}')
     path = tmp_path / "corpus.jsonl"
     path.write_bytes(data)
-    with recording() as found:
+    with record_files() as found:
         rows = read_text_rows(path)
         assert next(rows).id == "d1"
         assert found.get(str(path)) is None  # only what was read to its end has a hash

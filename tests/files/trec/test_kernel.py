@@ -24,7 +24,7 @@ from tests.examples import examples
 from trueval import Run
 from trueval.errors import InputError
 from trueval.files import format_detection
-from trueval.files.source.line_parts import LineParts, held_parts
+from trueval.files.source.line_parts import LineParts, parts_in_memory
 from trueval.files.source.source_bytes import SourceBytes
 from trueval.files.trec.kernel import scan
 from trueval.files.trec.row_forms import find_row_form
@@ -245,7 +245,7 @@ def test_no_memory_is_asked_for_rows_that_cannot_be() -> None:
     """Rows take more memory than empty lines: those of a file of 1 GiB would take 28."""
     text = SourceBytes(b"q Q0 d 1 1 t\n" + b"\n" * 1000, "run.trec", "run")
     with patch.object(scan.np, "empty", lambda *_: pytest.fail("memory for rows")):
-        assert scanned(held_parts(text)) is None
+        assert scanned(parts_in_memory(text)) is None
     assert Run.read(BytesIO(text.data)).documents.height == 1
 
 

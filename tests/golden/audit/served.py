@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from trueval.collection import text_hash
 from trueval.golden.audit.server.page_address import Address, read_address, write_address
-from trueval.golden.audit.server.server import listening, server_of
+from trueval.golden.audit.server.server import open_socket, server_of
 from trueval.golden.audit.store.audit_manifest import AuditManifest, AuditStratum, Item, write_sample
 from trueval.golden.audit.store.audit_store import AuditStore
 
@@ -125,7 +125,7 @@ def answer_of(connection: socket.socket) -> Answer:
 
 @contextmanager
 def served(folder: Path, *, patience: float = 10.0, most: int = 100) -> Iterator[Served]:
-    with AuditStore.open(folder) as store, listening(HOST, 0) as place:
+    with AuditStore.open(folder) as store, open_socket(HOST, 0) as place:
         address = Address(read_address(folder).token, place.getsockname()[1])
         write_address(folder, address)
         server = server_of(store, address, patience=patience, most=most)

@@ -15,7 +15,7 @@ from scipy.stats import t
 
 from trueval.golden.audit.sampling.influence import influence
 from trueval.golden.audit.sampling.population import population_of
-from trueval.golden.audit.sampling.strata import allocated
+from trueval.golden.audit.sampling.strata import allocate_sample
 from trueval.judgments import Judgments
 from trueval.measures import parse
 from trueval.run import Run
@@ -70,7 +70,7 @@ def cases(size: int, judges: tuple[int, ...], runs_of: tuple[tuple[int, ...], ..
             for numbers in runs_of:
                 runs = [Run.from_dict(labels_of[number], name=str(number)) for number in numbers]
                 drawn_from = population_of(judgments, "documents", size, labels=labels, runs=runs, measure=parse(name))
-                allocation = allocated(drawn_from.share, drawn_from.sizes, size)
+                allocation = allocate_sample(drawn_from.share, drawn_from.sizes, size)
                 strata = [each.stratum for each in drawn_from.members]
                 for run in runs:
                     yield Case(influence(judgments, [run], parse(name)) * np.array(apart), strata, allocation)

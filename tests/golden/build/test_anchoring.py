@@ -12,7 +12,7 @@ from tests.golden import small
 from tests.golden.chat import chat_server
 
 from trueval.errors import InputError, TruevalWarning
-from trueval.golden.build.anchoring import anchored, changed
+from trueval.golden.build.anchoring import anchor_judgments, find_changes
 from trueval.golden.build.build import build
 from trueval.golden.build.golden_plan import GoldenPlan, read_judge
 from trueval.golden.build.golden_set import GoldenSet
@@ -47,7 +47,7 @@ def reworded(folder: Path, query: str, text: str) -> None:
 
 def test_labels_stay_with_their_texts_where_the_corpus_is_cut_anew(place: Path) -> None:
     plan, found = GoldenPlan.read(place / "golden.toml"), GoldenSet.read(place / "out")
-    assert changed(found, plan.read_collection()).sentences() == []
+    assert find_changes(found, plan.read_collection()).sentences() == []
     file = place / "c" / "corpus.jsonl"
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     rows[0]["text"] += " and more"  # cut otherwise
@@ -55,14 +55,14 @@ def test_labels_stay_with_their_texts_where_the_corpus_is_cut_anew(place: Path) 
     moved = [{**row, "_id": f"new-{row['_id']}"} for row in rows] + [again]
     file.write_text("".join(json.dumps(row) + "\n" for row in moved))
     new = plan.read_collection()
-    there = anchored(GoldenSet.read(place / "out"), new)
+    there = anchor_judgments(GoldenSet.read(place / "out"), new)
     assert (there.kept, there.moved, there.lost) == (23, 23, 1)
     frame = there.judgments.frame
     graded = {(query, document): grade for query, document, grade in frame.iter_rows()}
     assert graded["q1", "new-boilers-1"] == graded["q1", "twice"] == 4
     assert ("q0", "new-wings-0") not in graded
     assert len(graded) == 24
-    (told,) = changed(found, new).sentences()
+    (told,) = find_changes(found, new).sentences()
     assert "1 of 24 judged passages are not in it any more." in told
     sweep = place / "sweep.toml"
     sweep.write_text(SWEEP)
@@ -79,18 +79,18 @@ def test_labels_of_a_question_in_other_words_are_left_out_and_said(place: Path) 
     plan, found = GoldenPlan.read(place / "golden.toml"), GoldenSet.read(place / "out")
     reworded(place, "q1", "who builds boilers")
     now = plan.read_collection()
-    there = anchored(GoldenSet.read(place / "out"), now)
+    there = anchor_judgments(GoldenSet.read(place / "out"), now)
     assert (there.reworded, there.left, there.kept, there.lost, there.unread) == (("q1",), 8, 16, 0, 0)
     assert set(there.judgments.frame["query_id"]) == {"q0", "q2"}
     assert "1 query is asked in other words than were judged ('q1'): 8 labels" in there.sentences()[1]
-    (told,) = changed(found, now).sentences()
+    (told,) = find_changes(found, now).sentences()
     assert told.startswith("1 query is asked in other words than were judged ('q1')")
     (place / "sweep.toml").write_text(SWEEP)
     assert told in read_inputs(SweepPlan.read(place / "sweep.toml")).notes
     for query in ("q0", "q2"):
         reworded(place, query, "something else")
     with pytest.raises(InputError, match=r"3 queries are asked in other words .*build the golden set again"):
-        anchored(found, plan.read_collection())
+        anchor_judgments(found, plan.read_collection())
 
 
 def test_judging_on_demand_mixes_no_labels_of_two_questions(place: Path) -> None:
@@ -115,7 +115,7 @@ def test_queries_that_nobody_can_look_at_are_said(place: Path) -> None:
     plan, found = GoldenPlan.read(place / "golden.toml"), GoldenSet.read(place / "out")
     file = place / "c" / "queries.jsonl"
     file.write_text("".join(line + "\n" for line in file.read_text().splitlines()[:1]))
-    there = anchored(found, plan.read_collection())
+    there = anchor_judgments(found, plan.read_collection())
     assert (there.unread, there.kept, there.reworded) == (2, 24, ())
     assert "2 judged queries have no text in the collection" in there.sentences()[1]
 
@@ -126,7 +126,7 @@ def test_labels_that_do_not_say_how_they_were_asked_are_not_carried_over(place: 
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     file.write_text("".join(json.dumps({**row, "asked": None}) + "\n" for row in rows))
     with pytest.raises(InputError, match="3 queries are asked in other words"):
-        anchored(GoldenSet.read(place / "out"), plan.read_collection())
+        anchor_judgments(GoldenSet.read(place / "out"), plan.read_collection())
 
 
 def test_a_build_asks_again_about_a_question_in_other_words_alone(

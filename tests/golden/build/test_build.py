@@ -13,10 +13,10 @@ from tests.golden import small
 from tests.golden.chat import Trouble, chat_server, thirds
 
 from trueval.errors import InputError, PolicyError, TruevalWarning
-from trueval.golden.build.anchoring import anchored
-from trueval.golden.build.build import build, dry_run, opened_account, stages_of
+from trueval.golden.build.anchoring import anchor_judgments
+from trueval.golden.build.build import build, dry_run, open_account, stages_of
 from trueval.golden.build.golden_plan import GoldenPlan
-from trueval.golden.judge.ledger import Ledger, opened_ledger
+from trueval.golden.judge.ledger import Ledger, open_ledger
 from trueval.golden.judge.model_judge import ModelJudge
 from trueval.golden.views.golden import sentences
 from trueval.models.hosted.account import Account
@@ -38,7 +38,7 @@ def quick(plan: GoldenPlan, folder: Path, limit: float | None = None) -> ModelJu
     from trueval.golden.build.judge_choice import model_judge
 
     folder.mkdir(exist_ok=True)
-    judge = model_judge(plan.judge.values, opened_account(folder / "calls.jsonl", limit))
+    judge = model_judge(plan.judge.values, open_account(folder / "calls.jsonl", limit))
     judge.retries = Retries(first=0.001, most=0.01)
     return judge
 
@@ -65,7 +65,7 @@ def test_grades_are_those_of_the_judge_and_every_label_has_its_call(tmp_path: Pa
     assert {(row["query"], row["document"]): row["grade"] for row in found.labels} == known
     frame = found.judgments.frame
     assert {(query, document): int(grade) for query, document, grade in frame.iter_rows()} == known
-    with opened_ledger(tmp_path / "out" / "ledger.sqlite") as ledger:
+    with open_ledger(tmp_path / "out" / "ledger.sqlite") as ledger:
         calls = {call["key"]: call for call in ledger.calls()}
     texts = dict(GoldenPlan.read(tmp_path / "golden.toml").read_collection().documents)
     for row in found.labels:
@@ -138,7 +138,7 @@ def test_a_shorter_build_leaves_no_judgments_that_it_does_not_speak_of(tmp_path:
     plan, out = GoldenPlan.read(small.written(tmp_path, small.LABELS)), tmp_path / "out"
     build(plan, out)
     first = content(out)
-    with opened_ledger(out / "ledger.sqlite") as ledger:
+    with open_ledger(out / "ledger.sqlite") as ledger:
         calls = ledger.totals().calls
     build(plan, out, until="grade")
     assert ((out / "qrels.trec").is_file(), (out / "top.trec").exists()) == (True, False)
@@ -146,7 +146,7 @@ def test_a_shorter_build_leaves_no_judgments_that_it_does_not_speak_of(tmp_path:
     assert not any((out / name).exists() for name in ("qrels.trec", "labels.jsonl", "top.trec"))
     build(plan, out)
     assert content(out) == first
-    with opened_ledger(out / "ledger.sqlite") as ledger:
+    with open_ledger(out / "ledger.sqlite") as ledger:
         assert ledger.totals().calls == calls  # nothing is asked again
 
 
@@ -192,7 +192,7 @@ def test_a_call_about_two_equal_texts_counts_once(tmp_path: Path) -> None:
             file.write_text(file.read_text() + json.dumps({**first, "_id": "again"}) + "\n")
         found = build(plan, tmp_path / "out", until="grade")
         sent = len(server.seen)
-    spent = opened_account(tmp_path / "out" / "calls.jsonl", None).spent
+    spent = open_account(tmp_path / "out" / "calls.jsonl", None).spent
     assert found.about["cost"]["calls"] == sent
     assert found.about["cost"]["cost"] == pytest.approx(spent)
 
@@ -253,7 +253,7 @@ def test_where_nothing_is_judged_the_reason_is_told(tmp_path: Path) -> None:
     assert "judged 0 of 8 passages" in told
     assert "it must be a JSON object with the key 'passages' (6 calls)" in told
     with pytest.raises(InputError, match="nothing is judged"):
-        anchored(found, plan.read_collection())
+        anchor_judgments(found, plan.read_collection())
 
 
 def test_the_money_ends_it_and_more_of_it_goes_on(tmp_path: Path) -> None:
@@ -265,17 +265,17 @@ def test_the_money_ends_it_and_more_of_it_goes_on(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=r"stopped before the max_cost of .* is exceeded"):
             build(plan, tmp_path / "out", max_cost=whole / 2)
         first = len(server.seen)
-        spent = opened_account(tmp_path / "out" / "calls.jsonl", None).spent
+        spent = open_account(tmp_path / "out" / "calls.jsonl", None).spent
         assert 0 < spent <= whole / 2
         with pytest.raises(InputError, match="max_cost"):  # the same limit is not another purse
             build(plan, tmp_path / "out", max_cost=whole / 2)
-        assert opened_account(tmp_path / "out" / "calls.jsonl", None).spent <= whole / 2
+        assert open_account(tmp_path / "out" / "calls.jsonl", None).spent <= whole / 2
         build(plan, tmp_path / "out", max_cost=10 * whole)
         assert first > 0
     assert content(tmp_path / "whole")["qrels.trec"] == content(tmp_path / "out")["qrels.trec"]
     texts = [(seen.task, seen.query, seen.passages) for seen in server.seen]
     assert len(texts) == len(set(texts))
-    assert opened_account(tmp_path / "out" / "calls.jsonl", None).spent == pytest.approx(whole)
+    assert open_account(tmp_path / "out" / "calls.jsonl", None).spent == pytest.approx(whole)
 
 
 def test_a_limit_without_prices_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
@@ -481,12 +481,12 @@ def test_a_killed_process_loses_calls_under_way_alone(tmp_path: Path) -> None:
             patch.setattr(Ledger, "add", dies)
             with pytest.raises(KeyboardInterrupt):
                 build(plan, tmp_path / "out")
-        with opened_ledger(tmp_path / "out" / "ledger.sqlite") as ledger:
+        with open_ledger(tmp_path / "out" / "ledger.sqlite") as ledger:
             kept = ledger.totals().calls
         before = len(server.seen)
         assert kept < before <= kept + 4
         build(plan, tmp_path / "out")
-        with opened_ledger(tmp_path / "out" / "ledger.sqlite") as ledger:
+        with open_ledger(tmp_path / "out" / "ledger.sqlite") as ledger:
             assert len(server.seen) - before == ledger.totals().calls - kept
 
 
@@ -499,18 +499,18 @@ def pay(account: Account, most: float, cost: float | None) -> None:
 def test_account_of_earlier_runs(tmp_path: Path) -> None:
     file = tmp_path / "calls.jsonl"
     file.write_text('{"status": "200", "cost": 0.25}\n{"status": "429", "cost": null}\n')  # of an earlier version
-    pay(opened_account(file, None), 2.0, 0.5)
+    pay(open_account(file, None), 2.0, 0.5)
     with file.open("a") as lines:
         lines.write('{"status": "200", "cost": 0.')  # stopped in the middle of a line
-    assert opened_account(file, 1.0).spent == 0.75
+    assert open_account(file, 1.0).spent == 0.75
     (tmp_path / "empty.jsonl").write_text("")
-    assert opened_account(tmp_path / "empty.jsonl", 1.0).spent == 0.0
+    assert open_account(tmp_path / "empty.jsonl", 1.0).spent == 0.0
     with pytest.raises(InputError, match="stopped before the max_cost of 1"):
-        pay(opened_account(file, 1.0), 0.3, 0.1)
+        pay(open_account(file, 1.0), 0.3, 0.1)
 
 
 def test_two_builds_at_once_have_one_purse(tmp_path: Path) -> None:
-    one, other = (opened_account(tmp_path / "calls.jsonl", 1.0) for _ in range(2))
+    one, other = (open_account(tmp_path / "calls.jsonl", 1.0) for _ in range(2))
     for account in (one, other, one):
         pay(account, 0.25, 0.25)
     with pytest.raises(InputError, match=r"of 1 is exceeded, with 0\.75 spent"):

@@ -17,7 +17,7 @@ from trueval.golden.build.build import BuildEstimate, build, dry_run
 from trueval.golden.build.build_estimate import TaskEstimate
 from trueval.golden.build.golden_plan import GoldenPlan
 from trueval.golden.judge.model_judge import TokenPrices
-from trueval.models.hosted.account import rounded_up
+from trueval.models.hosted.account import round_up_amount
 
 pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
 pytest.importorskip("openai", reason='needs the extra "judge"')
@@ -160,7 +160,7 @@ def test_at_most_has_second_calls_and_the_longest_answers(tmp_path: Path, server
         (task,) = each.tasks
         assert task.at_most is not None
         assert paid <= task.at_most <= 2 * paid
-        assert f"at most {rounded_up(task.at_most)}" in each.sentences()[0]
+        assert f"at most {round_up_amount(task.at_most)}" in each.sentences()[0]
 
 
 def test_where_nothing_limits_an_answer_no_most_is_said(tmp_path: Path, server: ChatServer) -> None:

@@ -8,7 +8,7 @@ import pytest
 from trueval.errors import PolicyError
 from trueval.golden.build.grade import GradingSettings, grade
 from trueval.golden.judge.label_judge import LabelErrors, LabelJudge
-from trueval.golden.judge.ledger import opened_ledger
+from trueval.golden.judge.ledger import open_ledger
 
 QUERIES = {"q1": "what is lift", "q2": "what is drag"}
 DOCUMENTS = {f"d{number}": f"text {number}" for number in range(20)}
@@ -21,7 +21,7 @@ TRUE = {
 
 
 def test_a_judge_without_errors_gives_its_labels(tmp_path: Path) -> None:
-    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
         found = grade(POOLS, QUERIES, DOCUMENTS, LabelJudge(TRUE), ledger, GradingSettings(rounds=3))
         calls = {row["key"]: row for row in ledger.calls()}
     rows = found.grades.rows(named=True)
@@ -36,7 +36,7 @@ def test_a_judge_without_errors_gives_its_labels(tmp_path: Path) -> None:
 
 
 def test_nothing_is_asked_twice_and_more_rounds_ask_the_new_ones(tmp_path: Path) -> None:
-    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
         grade(POOLS, QUERIES, DOCUMENTS, LabelJudge(TRUE), ledger, GradingSettings(rounds=2))
         before = ledger.totals().calls
         grade(POOLS, QUERIES, DOCUMENTS, LabelJudge(TRUE), ledger, GradingSettings(rounds=2))
@@ -47,7 +47,7 @@ def test_nothing_is_asked_twice_and_more_rounds_ask_the_new_ones(tmp_path: Path)
 
 @pytest.mark.parametrize(("mode", "calls"), [("batch", 8), ("single", 44), ("list", 4)])
 def test_ways_to_ask(tmp_path: Path, mode: str, calls: int) -> None:
-    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
         found = grade(POOLS, QUERIES, DOCUMENTS, LabelJudge(TRUE), ledger, GradingSettings(mode=mode), at_once=2)
         assert ledger.totals().calls == calls
     assert found.grades["labels"].to_list() == [2] * 22
@@ -55,7 +55,7 @@ def test_ways_to_ask(tmp_path: Path, mode: str, calls: int) -> None:
 
 def test_what_is_not_valid_is_no_grade(tmp_path: Path) -> None:
     judge = LabelJudge(TRUE, LabelErrors(invalid=0.7))
-    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
         found = grade(POOLS, QUERIES, DOCUMENTS, judge, ledger, GradingSettings(rounds=2))
     valid = found.labels.filter(pl.col("grade").is_not_null()).group_by("query_id", "doc_id").len()
     by_pair = {(query, doc): count for query, doc, count in valid.rows()}

@@ -16,7 +16,7 @@ from trueval.golden.build.on_demand import demand, extend, refuse_other_scale
 from trueval.golden.build.on_demand_files import OnDemand
 from trueval.golden.judge.judge import Question
 from trueval.golden.judge.label_judge import LabelJudge
-from trueval.golden.judge.ledger import opened_ledger
+from trueval.golden.judge.ledger import open_ledger
 from trueval.judgments import Judgments
 from trueval.models.hosted.account import Account
 from trueval.run import Run
@@ -64,7 +64,7 @@ def test_several_runs_want_each_document_once(collection: Collection) -> None:
 
 def test_old_grades_stay_and_new_ones_are_the_judge_s(tmp_path: Path, collection: Collection) -> None:
     wanted = demand(JUDGED, [RUN], collection, 3)
-    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
         found = extend(JUDGED, wanted, collection, judge(collection), ledger, GradingSettings(batch=2), Account())
     rows = {(query, document): grade for query, document, grade in found.judgments.frame.iter_rows()}
     assert rows == {
@@ -81,7 +81,7 @@ def test_old_grades_stay_and_new_ones_are_the_judge_s(tmp_path: Path, collection
 def test_grades_of_another_scale_must_be_named(tmp_path: Path, collection: Collection) -> None:
     binary = Judgments.from_dict({"q0": {"wings-0": 1, "wings-5": 0}})
     wanted = demand(binary, [RUN], collection, 2)
-    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
         with pytest.raises(PolicyError, match=r"has the grades 0, 1, and a judge gives 1 to 5\. .*--scale 1:0,2:0"):
             extend(binary, wanted, collection, judge(collection), ledger, GradingSettings(), Account())
         scale = {1.0: 0.0, 2.0: 0.0, 3.0: 0.0, 4.0: 1.0, 5.0: 1.0}

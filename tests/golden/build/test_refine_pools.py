@@ -7,7 +7,7 @@ from pathlib import Path
 from trueval.golden.build.refine_pools import RefinementPool, RefinementSettings, compare_by, refine_pools
 from trueval.golden.judge.judge import Question
 from trueval.golden.judge.label_judge import LabelErrors, LabelJudge
-from trueval.golden.judge.ledger import opened_ledger
+from trueval.golden.judge.ledger import open_ledger
 
 
 def test_documents_of_the_same_text_are_asked_about_anew_each_time(tmp_path: Path) -> None:
@@ -15,7 +15,7 @@ def test_documents_of_the_same_text_are_asked_about_anew_each_time(tmp_path: Pat
     pool = RefinementPool("q", "query", ("a", "b", "twin"), ("one", "two", "one"), (3.0, 2.0, 3.0))
     judge = LabelJudge({("query", "one"): 3, ("query", "two"): 3}, LabelErrors(noise=1.0))
     asked: list[Question] = []
-    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
         compare = compare_by(judge, ledger, pool, 1, asked, [])
         found = compare([(first, "b") for first in ("a", "twin") * 8])
         assert ledger.totals().calls == 16
@@ -28,7 +28,7 @@ def test_every_pool_that_is_refined_is_told(tmp_path: Path) -> None:
     judge = LabelJudge({(query, text): 3 for query in ("q1", "q2") for text in ("one", "two")}, LabelErrors(noise=1.0))
     told: list[tuple[str, int, int]] = []
     how = RefinementSettings(top=1, calls=1)
-    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
         found = refine_pools(pools, judge, ledger, how, step=lambda *each: told.append(each))
         again = refine_pools(pools, judge, ledger, how)
     assert told == [("queries", 1, 2), ("queries", 2, 2)]

@@ -10,7 +10,7 @@ import pytest
 from trueval.errors import InputError
 from trueval.golden.judge.concurrent_questions import ask_all
 from trueval.golden.judge.judge import JudgeAnswer, JudgeLabel, Question, Task
-from trueval.golden.judge.ledger import opened_ledger
+from trueval.golden.judge.ledger import open_ledger
 
 
 class Slow:
@@ -42,7 +42,7 @@ def questions(count: int) -> list[Question]:
 
 def test_answers_come_in_the_order_of_the_questions(tmp_path: Path) -> None:
     told = []
-    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
         twice = [*questions(6), *questions(6)]
         found = ask_all(ledger, Slow(3), twice, at_once=3, step=lambda *each: told.append(each))
         assert len(found) == 12
@@ -53,7 +53,7 @@ def test_answers_come_in_the_order_of_the_questions(tmp_path: Path) -> None:
 @pytest.mark.parametrize("error", [InputError("no money"), KeyboardInterrupt()])
 def test_what_is_under_way_is_kept(tmp_path: Path, error: BaseException) -> None:
     judge = Slow(4, fails=1, error=error)
-    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
         with pytest.raises(type(error)):
             ask_all(ledger, judge, questions(40), at_once=4)
         # Of those that were under way one failed; few more were sent until that was seen, and none after.

@@ -8,7 +8,7 @@ import pytest
 from trueval.errors import InputError, PolicyError
 from trueval.golden.judge.judge import Judge, Question
 from trueval.golden.judge.label_judge import LabelErrors, LabelJudge, ReplayJudge
-from trueval.golden.judge.ledger import opened_ledger
+from trueval.golden.judge.ledger import open_ledger
 
 TEXTS = tuple(f"passage {number} " + "word " * number for number in range(40))
 LABELS = {("q", text): 1 + number % 5 for number, text in enumerate(TEXTS)}
@@ -83,7 +83,7 @@ def test_errors_are_checked(wrong: dict[str, float]) -> None:
 def test_a_ledger_answers_what_was_answered(tmp_path: Path) -> None:
     judge = LabelJudge(LABELS, LabelErrors(noise=1.0))
     asked = Question("grade", "q", TEXTS[:5])
-    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
         ledger.ask(judge, asked)
         replay = ReplayJudge(ledger, "labels")
         assert isinstance(replay, Judge)

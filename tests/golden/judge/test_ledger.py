@@ -12,7 +12,7 @@ import pytest
 
 from trueval.errors import InputError
 from trueval.golden.judge.judge import Judge, JudgeAnswer, JudgeLabel, JudgeUsage, Question, Task, key_of
-from trueval.golden.judge.ledger import CLAIM, Ledger, LedgerTotals, opened_ledger
+from trueval.golden.judge.ledger import CLAIM, Ledger, LedgerTotals, open_ledger
 
 ASKED = Question("grade", "what is lift", ("wings lift", "cheese \ud800", ""), 0)
 
@@ -38,11 +38,11 @@ class Counted:
 
 def test_nothing_is_asked_twice(tmp_path: Path) -> None:
     judge = Counted()
-    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
         first, asked = ledger.ask(judge, ASKED)
         assert asked
         assert ledger.ask(judge, ASKED) == (first, False)
-    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
         assert ledger.ask(judge, ASKED) == (first, False)
         assert ledger.totals() == LedgerTotals(1, 2, 1, 10, 5, 0.25)
     assert judge.asked == 1
@@ -60,7 +60,7 @@ def test_nothing_is_asked_twice(tmp_path: Path) -> None:
 )
 def test_whatever_decides_the_answer_asks_anew(tmp_path: Path, other: Question) -> None:
     judge = Counted()
-    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
         ledger.ask(judge, ASKED)
         assert ledger.ask(judge, other)[1]
         assert ledger.ask(Counted(version=2), ASKED)[1]
@@ -76,7 +76,7 @@ def test_a_judge_that_fails_leaves_nothing(tmp_path: Path) -> None:
             return super().ask(question)
 
     judge = Broken()
-    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
         with pytest.raises(InputError, match="no server"):
             ledger.ask(judge, ASKED)
         assert ledger.totals().calls == 0
@@ -85,7 +85,7 @@ def test_a_judge_that_fails_leaves_nothing(tmp_path: Path) -> None:
 
 def test_a_question_of_another_process_is_waited_for_until_its_claim_ends(tmp_path: Path) -> None:
     judge = Counted()
-    with opened_ledger(tmp_path / "l.sqlite") as ledger, opened_ledger(tmp_path / "l.sqlite") as other:
+    with open_ledger(tmp_path / "l.sqlite") as ledger, open_ledger(tmp_path / "l.sqlite") as other:
         clock = [1000.0]
 
         def wait(seconds: float) -> None:
@@ -105,7 +105,7 @@ def test_a_question_of_another_process_is_waited_for_until_its_claim_ends(tmp_pa
 
 def test_threads_ask_a_question_once(tmp_path: Path) -> None:
     judge, found = Counted(), []
-    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
         threads = [
             threading.Thread(target=lambda: found.append(ledger.ask(judge, ASKED, wait=lambda _: None)))
             for _ in range(8)
@@ -121,7 +121,7 @@ def test_threads_ask_a_question_once(tmp_path: Path) -> None:
 
 def write_many(path: Path, seed: int) -> None:
     judge: Judge = Counted()
-    with opened_ledger(path) as ledger:
+    with open_ledger(path) as ledger:
         for number in range(60):
             ledger.ask(judge, Question("grade", f"query {(number + seed * 30) % 90}", ("a", "bb")))
 
@@ -135,7 +135,7 @@ def test_two_processes_write_at_once(tmp_path: Path) -> None:
     for process in both:
         process.join()
     assert [process.exitcode for process in both] == [0, 0]
-    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
         assert ledger.totals()[:2] == (90, 180)
         assert ledger.audit() == []
 
@@ -147,14 +147,14 @@ def test_a_file_that_another_process_is_making_just_now_is_waited_for(tmp_path: 
     other.execute("CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
     later = threading.Timer(0.1, other.execute, ("COMMIT",))
     later.start()
-    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
         assert ledger.totals().calls == 0
     later.join()
     other.close()
 
 
 def test_labels_know_their_call(tmp_path: Path) -> None:
-    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
         ledger.ask(Counted(), ASKED)
         rows = ledger.labels("counted").rows(named=True)
         assert ledger.labels("nobody").height == 0
@@ -168,7 +168,7 @@ def test_labels_know_their_call(tmp_path: Path) -> None:
 
 
 def test_what_is_exported_is_taken_back(tmp_path: Path) -> None:
-    with opened_ledger(tmp_path / "a.sqlite") as ledger, opened_ledger(tmp_path / "b.sqlite") as other:
+    with open_ledger(tmp_path / "a.sqlite") as ledger, open_ledger(tmp_path / "b.sqlite") as other:
         for sample in range(3):
             ledger.ask(Counted(), ASKED._replace(sample=sample))
         assert ledger.export(tmp_path / "a.jsonl") == 3
@@ -192,7 +192,7 @@ def test_what_is_exported_is_taken_back(tmp_path: Path) -> None:
     ],
 )
 def test_a_changed_line_is_refused_and_nothing_is_taken(tmp_path: Path, change: dict[str, Any]) -> None:
-    with opened_ledger(tmp_path / "a.sqlite") as ledger, opened_ledger(tmp_path / "b.sqlite") as other:
+    with open_ledger(tmp_path / "a.sqlite") as ledger, open_ledger(tmp_path / "b.sqlite") as other:
         for sample in range(2):
             ledger.ask(Counted(), ASKED._replace(sample=sample))
         ledger.export(tmp_path / "a.jsonl")
@@ -205,7 +205,7 @@ def test_a_changed_line_is_refused_and_nothing_is_taken(tmp_path: Path, change: 
 
 
 def test_an_audit_sees_what_somebody_changed(tmp_path: Path) -> None:
-    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
         for sample in range(3):
             ledger.ask(Counted(), ASKED._replace(sample=sample))
         assert ledger.audit() == []
@@ -215,7 +215,7 @@ def test_an_audit_sees_what_somebody_changed(tmp_path: Path) -> None:
     base.execute("DELETE FROM labels WHERE slot = 0 AND call = ?", (second,))
     base.commit()
     base.close()
-    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
         assert [line.split(":")[0] for line in ledger.audit()] == [f"call {first[:12]}", f"call {second[:12]}"]
 
 
@@ -233,13 +233,13 @@ def test_an_audit_sees_what_somebody_changed(tmp_path: Path) -> None:
 def test_an_audit_compares_labels_with_the_answers(tmp_path: Path, change: str) -> None:
     """They were counted: a grade that somebody changed was not seen."""
     path = tmp_path / "ledger.sqlite"
-    with opened_ledger(path) as ledger:
+    with open_ledger(path) as ledger:
         ledger.ask(Counted(), ASKED)
         assert ledger.audit() == []
     with sqlite3.connect(path) as base:
         assert base.execute(change).rowcount == 1
     base.close()
-    with opened_ledger(path) as ledger:
+    with open_ledger(path) as ledger:
         (line,) = ledger.audit()
         assert line.endswith("its labels are not those of its answer; somebody changed them.")
 
@@ -247,7 +247,7 @@ def test_an_audit_compares_labels_with_the_answers(tmp_path: Path, change: str) 
 @pytest.mark.parametrize("column", ["calls.seconds", "labels.reason", "texts.text", "claims.until"])
 def test_a_ledger_that_lacks_a_column_is_refused_by_its_name(tmp_path: Path, column: str) -> None:
     path = tmp_path / "l.sqlite"
-    with opened_ledger(path) as ledger:
+    with open_ledger(path) as ledger:
         ledger.ask(Counted(), ASKED)
     table, _, name = column.partition(".")
     with sqlite3.connect(path) as base:
@@ -266,21 +266,21 @@ def test_a_ledger_that_lacks_a_column_is_refused_by_its_name(tmp_path: Path, col
 )  # fmt: skip
 def test_a_broken_call_is_refused_by_its_name(tmp_path: Path, change: str) -> None:
     path = tmp_path / "l.sqlite"
-    with opened_ledger(path) as ledger:
+    with open_ledger(path) as ledger:
         ledger.ask(Counted(), ASKED)
     with sqlite3.connect(path) as base:
         base.execute(f"UPDATE calls SET {change}")
     base.close()
     call = key_of(Counted(), ASKED).call[:12]
-    with opened_ledger(path) as ledger, pytest.raises(InputError, match=rf"l\.sqlite: {call}: cannot be read"):
+    with open_ledger(path) as ledger, pytest.raises(InputError, match=rf"l\.sqlite: {call}: cannot be read"):
         list(ledger.calls())
-    with opened_ledger(path) as ledger, pytest.raises(InputError, match=rf"{call}: cannot be read"):
+    with open_ledger(path) as ledger, pytest.raises(InputError, match=rf"{call}: cannot be read"):
         ledger.audit()
 
 
 def test_a_grade_that_is_no_number_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "l.sqlite"
-    with opened_ledger(path) as ledger:
+    with open_ledger(path) as ledger:
         ledger.ask(Counted(), ASKED)
         ledger._base.execute("UPDATE labels SET grade = 'good'")
         with pytest.raises(InputError, match="labels: cannot be read"):
@@ -292,7 +292,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     base = sqlite3.connect(tmp_path / "other")
     base.execute("CREATE TABLE songs (name TEXT)")
     base.close()
-    with opened_ledger(tmp_path / "newer") as ledger:
+    with open_ledger(tmp_path / "newer") as ledger:
         ledger._base.execute("UPDATE about SET value = '99' WHERE name = 'format'")
     for name, told in (("text", "cannot be used"), ("other", "not a ledger"), ("newer", "Update trueval")):
         with pytest.raises(InputError, match=told):
@@ -302,7 +302,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_names_the_ledger_and_keeps_what_was_written(tmp_path: Path) -> None:
-    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
         ledger.ask(Counted(), ASKED)
         pages = ledger._base.execute("PRAGMA page_count").fetchone()[0]
         ledger._base.execute(f"PRAGMA max_page_count = {pages}")  # SQLite then says that the disk is full
@@ -318,7 +318,7 @@ def test_a_full_disk_names_the_ledger_and_keeps_what_was_written(tmp_path: Path)
 @pytest.mark.parametrize("part", [0.3, 0.6, 0.9])
 def test_a_damaged_ledger_is_named_by_every_question(tmp_path: Path, part: float) -> None:
     path = tmp_path / "l.sqlite"
-    with opened_ledger(path) as ledger:
+    with open_ledger(path) as ledger:
         for sample in range(200):
             ledger.ask(Counted(), ASKED._replace(sample=sample))
     whole = path.read_bytes()
@@ -335,7 +335,7 @@ def test_a_damaged_ledger_is_named_by_every_question(tmp_path: Path, part: float
             lambda ledger: ledger.times(),
         ):
             try:
-                with opened_ledger(path) as ledger:
+                with open_ledger(path) as ledger:
                     use(ledger)
             except InputError as error:
                 refused.append(error)

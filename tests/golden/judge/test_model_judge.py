@@ -15,7 +15,7 @@ from trueval.golden.build.golden_plan import read_judge
 from trueval.golden.build.judge_choice import model_judge
 from trueval.golden.judge.concurrent_questions import ask_all
 from trueval.golden.judge.judge import JudgeAnswer, JudgeLabel, JudgeUsage, Question
-from trueval.golden.judge.ledger import opened_ledger
+from trueval.golden.judge.ledger import open_ledger
 from trueval.golden.judge.model_judge import JudgeSettings, ModelJudge, TokenPrices, _reply_of
 from trueval.golden.judge.prompt import prompts_for
 from trueval.models.hosted.account import Account
@@ -143,7 +143,7 @@ def test_what_stays_invalid_is_unjudged_and_never_a_grade(server: ChatServer) ->
 
 def test_valid_labels_are_kept_where_the_repair_cannot_be_sent(server: ChatServer, tmp_path: Path) -> None:
     server.troubles = [Trouble(content=entries((1, 5), (3, 1))), Trouble(401)]
-    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
         answer, _ = ledger.ask(judge(server), ASKED)
         assert grades(answer) == (5, None, 1, None)
         assert answer.problems[-1] == "the question to repair it could not be sent"
@@ -194,7 +194,7 @@ def test_nobody_waits_for_a_turn_longer_than_for_an_answer(server: ChatServer, t
     server.trouble = lambda number: Trouble(429, {"retry-after": "90000"}, seconds=0.05)
     questions = [ASKED._replace(sample=sample) for sample in range(12)]
     says = pytest.raises(InputError, match=r"(90000|899\d\d) seconds.*Wait until it takes calls again")
-    with opened_ledger(tmp_path / "l.sqlite") as ledger, says:
+    with open_ledger(tmp_path / "l.sqlite") as ledger, says:
         ask_all(ledger, judge(server), questions, at_once=8)
     assert len(server.seen) <= 8
 
@@ -246,7 +246,7 @@ def test_the_key_is_sent_and_never_shown(server: ChatServer, monkeypatch: pytest
     monkeypatch.setenv("JUDGE_KEY", SECRET)
     server.key = SECRET
     asked = judge(server, api_key_env="JUDGE_KEY", account=Account(ledger=tmp_path / "paid.jsonl"))
-    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
         assert grades(ledger.ask(asked, ASKED)[0]) == RIGHT
         ledger.export(tmp_path / "l.jsonl")
     monkeypatch.setenv("JUDGE_KEY", "sk-wrong")
@@ -292,7 +292,7 @@ def test_a_key_that_a_server_repeats_is_not_stored(
     monkeypatch.setenv("JUDGE_KEY", LONG_SECRET)
     server.troubles = [trouble, trouble]
     asked = judge(server, api_key_env="JUDGE_KEY", account=Account(ledger=tmp_path / "paid.jsonl"))
-    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
         answer, _ = ledger.ask(asked, ASKED)
         ledger.export(tmp_path / "l.jsonl")
         assert "[JUDGE_KEY]" in repr(answer)
@@ -376,7 +376,7 @@ def test_the_budget_stops_before_it_is_exceeded(server: ChatServer, tmp_path: Pa
     assert one
     questions = [ASKED._replace(sample=sample) for sample in range(20)]
     account = Account(max_cost=5 * one)
-    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
         with pytest.raises(InputError, match="stopped before the max_cost"):
             ask_all(ledger, judge(server, prices=prices, account=account), questions, at_once=4)
         kept = ledger.totals()
@@ -435,7 +435,7 @@ def test_a_passage_cannot_change_how_it_is_read(server: ChatServer, attack: str)
 
 def test_throughput_grows_with_calls_at_once(server: ChatServer, tmp_path: Path) -> None:
     server.seconds = 0.05
-    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
         ask_all(ledger, judge(server, concurrency=8), [ASKED._replace(sample=n) for n in range(24)], at_once=8)
     assert 4 < server.peak <= 8
 
@@ -444,7 +444,7 @@ def test_calls_at_once_fall_to_what_a_server_takes(server: ChatServer, tmp_path:
     server.seconds, server.most = 0.02, 3
     asked = judge(server, concurrency=16)
     asked.retries = Retries(attempts=40, first=0.01, sleep=lambda seconds: None)
-    with opened_ledger(tmp_path / "l.sqlite") as ledger:
+    with open_ledger(tmp_path / "l.sqlite") as ledger:
         ask_all(ledger, asked, [ASKED._replace(sample=n) for n in range(60)], at_once=16)
         assert ledger.totals().calls == 60
     # It rises again by one part of itself an answer: after a fall to 4, sixty answers would lead to 11.7.

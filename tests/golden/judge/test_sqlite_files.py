@@ -20,7 +20,7 @@ from trueval.golden.audit.store.audit_store import EVENTS, AuditStore
 from trueval.golden.build import judge_choice
 from trueval.golden.build.build import build, dry_run
 from trueval.golden.build.golden_plan import GoldenPlan
-from trueval.golden.judge.ledger import Ledger, known_ledger, opened_ledger
+from trueval.golden.judge.ledger import Ledger, open_existing_ledger, open_ledger
 from trueval.golden.judge.sqlite_files import look_into
 
 
@@ -85,7 +85,7 @@ def text(path: Path) -> Path:
 
 
 def ledger(path: Path) -> Path:
-    with opened_ledger(path):
+    with open_ledger(path):
         pass
     return path
 
@@ -142,7 +142,7 @@ def test_a_replay_makes_no_ledger(tmp_path: Path) -> None:
 
 def test_what_is_in_the_log_of_our_own_is_seen(tmp_path: Path) -> None:
     path = tmp_path / "l.sqlite"
-    with opened_ledger(path):
+    with open_ledger(path):
         assert Path(f"{path}-wal").stat().st_size > 0
         assert look_into(path).about["kind"] == "ledger"
         Ledger(path).close()
@@ -175,7 +175,7 @@ def test_a_dry_run_and_a_replay_write_nothing_beside_a_ledger(tmp_path: Path, mo
     monkeypatch.setattr("sqlite3.connect", read_alone)
     task = next(each for each in dry_run(plan, out, ledger=out / "ledger.sqlite").tasks if each.task == "grade")
     assert (task.calls, task.known) == (0, 6)
-    with known_ledger(out / "ledger.sqlite") as ledger:
+    with open_existing_ledger(out / "ledger.sqlite") as ledger:
         assert ledger is not None
         (name,) = set(ledger.labels()["judge"])
         found = judge_choice._replay(cast(Any, SimpleNamespace(model=f"replay:{out / 'ledger.sqlite'}#{name}")))
@@ -184,7 +184,7 @@ def test_a_dry_run_and_a_replay_write_nothing_beside_a_ledger(tmp_path: Path, mo
     assert len(seen) > 3
     assert contents(out / "ledger.sqlite") == before
     (tmp_path / "empty").write_bytes(b"")
-    with known_ledger(tmp_path / "empty") as ledger:
+    with open_existing_ledger(tmp_path / "empty") as ledger:
         assert ledger is None
 
 
@@ -197,7 +197,7 @@ def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path, make: Cal
 
 
 def look_at(path: Path) -> None:
-    with known_ledger(path):
+    with open_existing_ledger(path):
         pass
 
 

@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trueval.errors import PolicyError
-from trueval.golden.refine.aggregate import GROSS, aggregated, errors_of, expectations, majority, median, posterior
+from trueval.golden.refine.aggregate import (
+    GROSS,
+    aggregate_labels,
+    errors_of,
+    expectations,
+    majority,
+    median,
+    posterior,
+)
 
 labels = st.lists(st.integers(1, 5), min_size=1, max_size=7)
 
@@ -56,7 +64,7 @@ def f1_of_useful(grades: list[int], truth: np.ndarray) -> float:
 @pytest.mark.parametrize("gross", [0.0, 0.05, 0.15])
 def test_the_posterior_loses_fewer_useful_passages(gross: float, rounds: int) -> None:
     truth, given = drawn(0.8, rounds, gross=gross)
-    f1 = {name: f1_of_useful(aggregated(name, given), truth) for name in ("posterior", "median", "majority")}
+    f1 = {name: f1_of_useful(aggregate_labels(name, given), truth) for name in ("posterior", "median", "majority")}
     assert f1["posterior"] > max(f1["median"], f1["majority"]) - 0.003  # 1 of 300 useful passages
     assert gross or f1["posterior"] > f1["median"] + 0.01
 
@@ -86,7 +94,9 @@ def test_expected_grades_and_their_gross_errors_are_those_that_there_are() -> No
 
 def test_the_posterior_is_right_more_often_than_the_median() -> None:
     truth, given = drawn(0.8, 2)
-    right = {name: np.mean(np.array(aggregated(name, given)) == truth) for name in ("posterior", "median", "majority")}
+    right = {
+        name: np.mean(np.array(aggregate_labels(name, given)) == truth) for name in ("posterior", "median", "majority")
+    }
     assert right["posterior"] > right["median"] + 0.02
 
 
@@ -97,4 +107,4 @@ def test_without_repeated_labels_the_posterior_is_the_label() -> None:
 
 def test_names_are_checked() -> None:
     with pytest.raises(PolicyError, match="Did you mean median"):
-        aggregated("mediann", [])
+        aggregate_labels("mediann", [])

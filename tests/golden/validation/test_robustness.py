@@ -15,7 +15,14 @@ from tests.golden.chat import ChatServer, Trouble, chat_server
 from trueval.collection import Collection
 from trueval.errors import InputError, PolicyError
 from trueval.golden.build.golden_plan import GoldenPlan
-from trueval.golden.validation.adversarial_passages import ABOUT, foreign, padded, pasted, traps_of, unrelated
+from trueval.golden.validation.adversarial_passages import (
+    ABOUT,
+    draw_unrelated_documents,
+    foreign,
+    pad_text,
+    paste_query,
+    traps_of,
+)
 from trueval.golden.validation.robustness import FORMAT_VERSION, KIND, dry_run, gullibility, sign_test
 from trueval.golden.views.kind import GULLIBILITY
 
@@ -156,8 +163,8 @@ def test_words_of_three_letters_make_no_document_related() -> None:
     """Two that are shared count less than one of four letters, wherever the documents are drawn."""
     collection = Collection("c", "c", {"a": "the cat sat here", "b": "eats nothing"}, {"q": "the cat eats"})
     for seed in range(4):
-        assert unrelated(collection, "the cat eats", np.random.default_rng(seed), 2) == ["a", "b"]
-    same = [unrelated(collection, "the cat", np.random.default_rng(seed), 1) for seed in range(20)]
+        assert draw_unrelated_documents(collection, "the cat eats", np.random.default_rng(seed), 2) == ["a", "b"]
+    same = [draw_unrelated_documents(collection, "the cat", np.random.default_rng(seed), 1) for seed in range(20)]
     assert {"a", "b"} == {one for (one,) in same}
 
 
@@ -234,16 +241,23 @@ def test_traps_are_what_they_are_called(tmp_path: Path) -> None:
 def test_a_passage_that_shares_words_with_the_query_is_taken_only_where_there_is_no_other() -> None:
     documents = {"a": "steam engines lift water", "b": "sheep eat grass all day", "c": "water wheels lift grain"}
     collection = Collection("texts", "here", documents, {"q": "what lifts water"})
-    drawn = {tuple(unrelated(collection, "how to lift water", np.random.default_rng(seed), 1)) for seed in range(20)}
+    drawn = {
+        tuple(draw_unrelated_documents(collection, "how to lift water", np.random.default_rng(seed), 1))
+        for seed in range(20)
+    }
     assert drawn == {("b",)}
-    assert sorted(unrelated(collection, "how to lift water", np.random.default_rng(0), 9)) == ["a", "b", "c"]
+    assert sorted(draw_unrelated_documents(collection, "how to lift water", np.random.default_rng(0), 9)) == [
+        "a",
+        "b",
+        "c",
+    ]
 
 
 def test_another_language_is_another_one() -> None:
     assert foreign("comment est la laine dans les prés").startswith("Die Weberin")
     assert foreign("was ist die Wolle und der Fluss").startswith("Le tisserand")
-    assert pasted("", "two words", np.random.default_rng(0)).split() != []
-    assert len(padded("")) > 500
+    assert paste_query("", "two words", np.random.default_rng(0)).split() != []
+    assert len(pad_text("")) > 500
 
 
 def test_the_sign_test_is_the_tail_of_fair_tosses() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trueval.golden.views.stress import legend, told
+from trueval.golden.views.stress import describe_findings, legend
 
 
 def judge(name: str, tau: float, of: dict[str, int]) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def stressed(*judges: dict[str, Any], top: int = 2) -> dict[str, Any]:
 
 def test_what_a_judge_misses_is_said_too() -> None:
     """One that separates nothing claims nothing falsely: its false rate is unknown and its silence was not told."""
-    said = list(told(stressed(judge("shy", 0.5, {"missed": 2, "neither": 1}))))
+    said = list(describe_findings(stressed(judge("shy", 0.5, {"missed": 2, "neither": 1}))))
     assert said == [
         "P@5: τ with people is 0.5000 (shy).",
         "P@5: of 2 pairs that people separate, shy misses or turns around 100.00%.",
@@ -35,9 +35,9 @@ def test_what_a_judge_misses_is_said_too() -> None:
 
 
 def test_judges_with_one_tau_are_no_range() -> None:
-    said = list(told(stressed(judge("a", 1.0, {"same": 2}), judge("b", 1.0, {"same": 2}))))
+    said = list(describe_findings(stressed(judge("a", 1.0, {"same": 2}), judge("b", 1.0, {"same": 2}))))
     assert said[0] == "P@5: τ with people is 1.0000 (2 judges alike)."
-    said = list(told(stressed(judge("a", 1.0, {"same": 2}), judge("b", 0.0, {"same": 2}))))
+    said = list(describe_findings(stressed(judge("a", 1.0, {"same": 2}), judge("b", 0.0, {"same": 2}))))
     assert said[0] == "P@5: τ with people is 0.0000 (b) to 1.0000 (a)."
 
 

@@ -21,7 +21,7 @@ from tests.models.hosted.loopback import Loopback, Trouble
 from trueval.collection import text_hash
 from trueval.errors import InputError, PolicyError, TruevalWarning
 from trueval.models.hosted.account import Account, Price, ServiceUsage
-from trueval.models.hosted.call_batches import CallLimits, calls, estimated_tokens
+from trueval.models.hosted.call_batches import CallLimits, calls, estimate_tokens
 from trueval.models.hosted.call_log import CallLog, amount
 from trueval.models.hosted.call_owners import OWNER
 from trueval.models.hosted.failures import CallError, FailureKind
@@ -360,7 +360,7 @@ def test_a_limit_must_be_a_number_and_prices_tell_what_they_are() -> None:
 
 def test_no_text_has_more_tokens_than_bytes_and_none_is_free() -> None:
     for text in ("", "a", "a" * 30, "é" * 30, "検" * 30, "\ud800"):
-        assert 1 <= estimated_tokens(text) <= len(text.encode("utf-8", "surrogatepass")) + 1
+        assert 1 <= estimate_tokens(text) <= len(text.encode("utf-8", "surrogatepass")) + 1
 
 
 def test_calls_hold_no_more_than_they_may() -> None:

@@ -10,7 +10,7 @@ import pytest
 from trueval.errors import InputError, PolicyError
 from trueval.models import load_embedder, load_model, load_reranker
 from trueval.models.embedder import Embedder
-from trueval.models.hosted.services import SERVICES, base_url_of, hosted_name, is_hosted, key_name
+from trueval.models.hosted.services import SERVICES, base_url_of, is_hosted, key_name, parse_hosted_name
 from trueval.models.model_location import find_model
 from trueval.models.reranker import Reranker
 
@@ -46,8 +46,8 @@ def test_rerankers_have_the_role(name: str) -> None:
 
 
 def test_services_of_ones_own_need_their_url() -> None:
-    assert base_url_of(hosted_name("tei:https://h/x/"), None) == "https://h/x"
-    assert base_url_of(hosted_name("openai:m"), None) == "https://api.openai.com/v1"
+    assert base_url_of(parse_hosted_name("tei:https://h/x/"), None) == "https://h/x"
+    assert base_url_of(parse_hosted_name("openai:m"), None) == "https://api.openai.com/v1"
     for name in ("tei:m", "vllm:a/b"):
         with pytest.raises(InputError, match=r"a server of one's own needs its URL\. Give base_url"):
             load_model(name)

@@ -19,7 +19,7 @@ import pytest
 from tests.models.hosted.loopback import Loopback, Trouble, score, vector
 
 from trueval.errors import InputError, MissingExtraError
-from trueval.models.hosted.failures import asked_wait
+from trueval.models.hosted.failures import read_retry_after
 from trueval.models.hosted.retries import Retries
 
 TEXTS = ["one", "two words", "three more words"]
@@ -57,8 +57,8 @@ def test_a_time_that_the_service_names_is_waited_for(
 
 def test_a_clock_that_is_wrong_here_changes_no_wait() -> None:
     headers = {"date": "Wed, 21 Oct 2015 07:28:00 GMT", "retry-after": "Wed, 21 Oct 2015 07:28:30 GMT"}
-    assert asked_wait(headers) == 30
-    assert asked_wait({**headers, "date": "soon"}) == 0
+    assert read_retry_after(headers) == 30
+    assert read_retry_after({**headers, "date": "soon"}) == 0
 
 
 def test_waits_grow_end_and_are_not_those_of_everybody() -> None:

@@ -16,7 +16,7 @@ from trueval.probes.model_scorers import CosineScorer, LogitScorer, ModelOutputs
 from trueval.probes.names import design_names, probe_scorer
 from trueval.probes.views.kind import NAMES
 from trueval.probes.views.names import legend
-from trueval.probes.views.published import SOURCE, TABLES, published
+from trueval.probes.views.published import SOURCE, TABLES, published_tables
 from trueval.report.kinds import find
 from trueval.report.page_content import Number
 from trueval.report.result_directory import Directory, ResultFile
@@ -75,7 +75,7 @@ def test_published_tables_are_as_they_are_printed() -> None:
     assert [len(each.rows) for each in TABLES] == [4, 4, 10, 10]
     assert TABLES[2].rows[1] == ("gibberish_name", "-76.9%", "-68.0%")
     assert TABLES[3].rows[8] == ("author_position_shift", "+21.8%", "+8.4%")
-    assert [each.title[:9] for each in published(frozenset({"en"}))] == ["Table 10:", "Table 11:", "Table 4.1"]
+    assert [each.title[:9] for each in published_tables(frozenset({"en"}))] == ["Table 10:", "Table 11:", "Table 4.1"]
     assert "not measured by trueval" in SOURCE
 
 

@@ -15,7 +15,7 @@ from trueval.policy.policy import Policy
 from trueval.probes.noise import NoiseProbe
 from trueval.probes.noise_settings import NoiseSettings
 from trueval.probes.noise_summary import NoiseResult
-from trueval.probes.views.noise import guard_is_idle, levels, printed, short_name, table, to_csv, to_latex, to_markdown
+from trueval.probes.views.noise import guard_is_idle, levels, short_name, table, to_csv, to_latex, to_markdown, to_text
 from trueval.probes.views.noise_page import build
 from trueval.report.result_directory import Directory, ResultFile
 
@@ -47,7 +47,7 @@ def result() -> dict[str, Any]:
 def test_the_guard_is_shown_where_it_changes_something(result: dict[str, Any]) -> None:
     assert [guard_is_idle(model) for model in result["models"]] == [False, True]
     assert [len(levels(model)) for model in result["models"]] == [8, 4]
-    assert "changes nothing for bm25; its rows are left out" in printed(result)
+    assert "changes nothing for bm25; its rows are left out" in to_text(result)
     lines = to_csv(result).splitlines()
     assert lines[0].startswith("model,language,queries,level,templates,denoised,normalised,added,cosine_mean")
     assert len(lines) == 1 + 16
@@ -78,7 +78,7 @@ def test_conditions_can_be_told_apart_in_a_terminal(result: dict[str, Any]) -> N
     for model in result["models"]:
         for level in model["levels"]:
             level["measures"] |= dict.fromkeys(("nDCG@10", "N-Recall4+@10"), level["measures"]["R@10"])
-    lines = printed(result).splitlines()
+    lines = to_text(result).splitlines()
     assert max(map(len, lines)) <= 100
     shown = [line for line in lines if line.startswith(("clean", "2 known"))]
     assert len({(at // 8, line.split("  ")[0]) for at, line in enumerate(shown)}) == len(shown) == 12
@@ -90,16 +90,16 @@ def test_a_measure_of_no_query_is_no_change(result: dict[str, Any]) -> None:
         for level in model["levels"]:
             level["measures"]["R@10"] = dict.fromkeys(level["measures"]["R@10"])
     assert [guard_is_idle(model) for model in result["models"]] == [False, True]
-    assert "changes nothing for bm25" in printed(result)
+    assert "changes nothing for bm25" in to_text(result)
     build(ResultFile("probe-noise.json", "probe-noise", result), Directory(Path("made"), ()))
 
 
 def test_a_clean_query_that_keeps_less_than_all_is_explained(result: dict[str, Any]) -> None:
     for model in result["models"]:
         model["levels"][0]["overlap"]["mean"] = 1.0
-    assert "means over the orders" not in " ".join(printed(result).split())
+    assert "means over the orders" not in " ".join(to_text(result).split())
     result["models"][1]["levels"][0]["overlap"]["mean"] = 0.95
-    assert "means over the orders" in " ".join(printed(result).split())
+    assert "means over the orders" in " ".join(to_text(result).split())
 
 
 @pytest.mark.parametrize("normalised", [(True,), (False,), (False, True)])

@@ -18,10 +18,10 @@ from trueval.collection import Collection
 from trueval.errors import InputError, PolicyError
 from trueval.report.formats import to_json
 from trueval.report.number_texts import POINTS
-from trueval.report.terminal import drawn
+from trueval.report.terminal import render_text
 from trueval.retrieval.cuts.cut_audit import cut_index, cut_runs
 from trueval.retrieval.cuts.cutoff import CutoffGroup
-from trueval.retrieval.indexes.hits import Hits, joined
+from trueval.retrieval.indexes.hits import Hits, join_hits
 from trueval.retrieval.indexes.index import Description, make_index
 from trueval.retrieval.indexes.repeated_calls import SearchSession
 from trueval.retrieval.views import cuts as views
@@ -42,7 +42,7 @@ class Engine:
         self.depths.append((len(queries), depth))
         if self.refused is not None and depth > self.refused:
             raise InputError(f"depth must be at most {self.refused}. Got {depth}.")
-        return joined([self.one(self.scores[int(query)], depth) for query in queries])
+        return join_hits([self.one(self.scores[int(query)], depth) for query in queries])
 
     def one(self, scores: Any, depth: int) -> tuple[Any, Any]:
         key = np.arange(len(scores)) if self.rng is None else self.rng.permutation(len(scores))
@@ -68,7 +68,7 @@ def opened(engine: Engine) -> SearchSession:
 def shown(found: Any) -> str:
     """What every form of it says, JSON read again as strictly as it is written."""
     result = json.loads(to_json(found.to_dict()))
-    return drawn(views.table(result)) + views.to_csv(result) + views.to_markdown(result) + views.to_latex(result)
+    return render_text(views.table(result)) + views.to_csv(result) + views.to_markdown(result) + views.to_latex(result)
 
 
 # Scores of seven documents at most with a group across k, and grades of the rubric; 0 is judged, None is not.
@@ -226,7 +226,7 @@ class Moody(Engine):
                 scores = scores + 0.25
             if self.mood == "reordered":
                 places = places[::-1]
-        return joined([(places, scores)])
+        return join_hits([(places, scores)])
 
 
 @pytest.mark.parametrize("mood", ["otherwise", "rescored", "reordered"])
@@ -247,7 +247,7 @@ def test_a_call_that_finds_less_than_a_deeper_one_is_told():
     class Approximate(Engine):
         def search(self, queries: Sequence[str], depth: int) -> Hits:
             places, scores = self.one(self.scores[0], depth)
-            return joined([(places + (depth == 2), scores)])  # misses the best document where little is asked
+            return join_hits([(places + (depth == 2), scores)])  # misses the best document where little is asked
 
     found = cut_index(opened(Approximate([[5.0, 4.0, 3.0, 2.0]])), 2, repeats=2)
     assert found.to_dict()["calls"]["deeper"] == 1
@@ -299,11 +299,11 @@ def test_the_line_to_quote():
     line = "In 4 of 5 queries the cut at 2 falls inside a group of equal scores; "
     found = cut_runs([run], 2, judgments=judged)
     assert shown(found).replace("\n", " ").startswith(line + "recall@2 lies between 0.2000 and 1.0000 by the")
-    told = views.plain(views.quoted(cut_runs([run], 2).to_dict()))
+    told = views.plain(views.quotable_sentence(cut_runs([run], 2).to_dict()))
     assert told == line + "there 50.00% of the context is left to the engine's choice."
     unmoved = cut_runs([run], 2, judgments={query: {"z": 1} for query in run}).to_dict()
-    assert views.plain(views.quoted(unmoved)) == line + "recall@2 is 0.0000 whatever the engine chooses."
-    assert views.plain(views.quoted(cut_runs([run], 1).to_dict())).startswith(
+    assert views.plain(views.quotable_sentence(unmoved)) == line + "recall@2 is 0.0000 whatever the engine chooses."
+    assert views.plain(views.quotable_sentence(cut_runs([run], 1).to_dict())).startswith(
         "In none of 5 queries does the cut at 1 fall"
     )
 
@@ -328,7 +328,7 @@ def test_what_the_cut_does_and_what_ties_above_it_do_are_told_apart():
         assert inside["lowest"] == pytest.approx(first)
         assert inside["highest"] == pytest.approx(most if last is None else last)
         assert cut["range"] + inside["range"] == pytest.approx(whole["range"])  # groups do not depend on each other
-    assert views.plain(views.quoted(result)) == (
+    assert views.plain(views.quotable_sentence(result)) == (
         "In 1 of 1 query the cut at 4 falls inside a group of equal scores; nDCG@2 is 0.6131 whatever the engine "
         "chooses."
     )
@@ -378,7 +378,7 @@ def test_sentences_are_in_the_unit_of_their_table():
     """With --percent a line below the table says that values are points, of sentences too."""
     found = cut_runs([TIED_ABOVE], 4, judgments={"q": {"a": 1, "d": 1}}, measures="nDCG@4").to_dict()
     for said in (
-        drawn(views.table(found, scale=POINTS)),
+        render_text(views.table(found, scale=POINTS)),
         views.to_markdown(found, scale=POINTS),
         views.to_latex(found, scale=POINTS),
     ):
@@ -390,7 +390,7 @@ def test_sentences_are_in_the_unit_of_their_table():
 def test_ties_above_are_told_of_where_nothing_is_cut():
     run = {"q": {"a": 5.0, "b": 5.0, "c": 3.0, "d": 2.0}}
     found = cut_runs([run], 3, judgments={"q": {"a": 1}}, measures="RR")
-    assert views.plain(views.quoted(found.to_dict())).startswith("In none of 1 query")
+    assert views.plain(views.quotable_sentence(found.to_dict())).startswith("In none of 1 query")
     assert "move RR between 0.5000 and 1.0000." in " ".join(shown(found).split())
 
 
@@ -408,7 +408,7 @@ def test_the_parts_of_a_range_keep_the_policy():
 def test_real_runs_whose_cut_changes_nothing_say_so(dl_hard_folder: Path):
     run, qrels = dl_hard_folder / "bm25.run.gz", next(dl_hard_folder.glob("*qrels*"))
     found = cut_runs([run], 100, judgments=qrels, measures="nDCG@10", tie_precision=0.0001).to_dict()
-    assert views.plain(views.quoted(found)).startswith(
+    assert views.plain(views.quotable_sentence(found)).startswith(
         "In 9 of 50 queries the cut at 100 falls inside a group of equal scores; nDCG@10 is 0.30"
     )
     assert found["measures"]["nDCG@10"]["cut"]["range"] == 0
@@ -430,7 +430,7 @@ class Odd(Engine):
         self.given = (np.array(places, dtype=np.int64), np.array(scores, dtype=np.float64))
 
     def search(self, queries: Sequence[str], depth: int) -> Hits:
-        return joined([(self.given[0][:depth], self.given[1][:depth])])
+        return join_hits([(self.given[0][:depth], self.given[1][:depth])])
 
 
 @pytest.mark.parametrize(
@@ -574,7 +574,7 @@ def test_what_nobody_can_see_is_not_said_to_be_no_cut():
     judged = {"q": {"b": 1, "z": 0}, "r": {"x": 1}}
 
     def told(*runs: Any, **choices: Any) -> str:
-        return views.plain(views.quoted(cut_runs(runs, 2, **choices).to_dict()))
+        return views.plain(views.quotable_sentence(cut_runs(runs, 2, **choices).to_dict()))
 
     line = "the list ends with the score of rank 2, so that nobody can see what is cut there"
     assert told(one, one) == f"In 2 of 2 queries {line}."
@@ -596,7 +596,9 @@ def test_a_measure_that_no_query_has_is_not_quoted():
     run = {"q": {"a": 3.0, "b": 2.0, "c": 2.0, "d": 1.0}}
     found = cut_runs([run], 2, judgments={"q": {"a": 0}}, empty="skip").to_dict()
     assert found["measures"]["R@2"]["expected"] is None
-    assert views.plain(views.quoted(found)).endswith("there 50.00% of the context is left to the engine's choice.")
+    assert views.plain(views.quotable_sentence(found)).endswith(
+        "there 50.00% of the context is left to the engine's choice."
+    )
 
 
 @pytest.mark.evidence

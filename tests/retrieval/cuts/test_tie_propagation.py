@@ -13,7 +13,7 @@ from trueval import Judgments
 from trueval.collection import Collection
 from trueval.errors import PolicyError
 from trueval.report.formats import to_json
-from trueval.report.terminal import drawn
+from trueval.report.terminal import render_text
 from trueval.retrieval.cuts.tie_propagation import cut_pipeline
 from trueval.retrieval.pipeline.config import settings_of_tables
 from trueval.retrieval.pipeline.pipeline import Pipeline
@@ -94,13 +94,13 @@ def test_a_cut_before_the_reranker_travels_to_the_context(collection: Collection
     assert sparse["measures"]["R@2"] == {"expected": 0.25, "lowest": 0.0, "highest": 0.5}
     assert (last["changed"], last["cut"], last["replaced"]) == (0, 0, 0.0)
     assert every["sampled"] == 1
-    assert views.plain(views.quoted(found.to_dict())) == (
+    assert views.plain(views.quotable_sentence(found.to_dict())) == (
         "In none of 1 query does the cut at 2 fall inside a group of equal scores, but ties of earlier stages change "
         "the context of 1."
     )
     assert abs(every["replaced"] - 0.25) < 4.5 * 0.25 / 50**0.5
     assert sorted(reranker.seen) == ["a", "b", "c", "d", "e", "f"]
-    told = drawn(views.table(found.to_dict()))
+    told = render_text(views.table(found.to_dict()))
     assert "1 enumerated" in told
     assert to_json(found.to_dict())
 

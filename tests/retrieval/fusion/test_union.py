@@ -6,7 +6,7 @@ import pytest
 
 from trueval import Run
 from trueval.retrieval.fusion import union
-from trueval.retrieval.fusion.ranked_lists import listed
+from trueval.retrieval.fusion.ranked_lists import rank_lists
 from trueval.retrieval.fusion.union import unite
 
 
@@ -26,7 +26,7 @@ def test_documents_come_in_order_of_first_appearance(seed: int, hashing: str, mo
     if hashing != "as it is":
         alike = 1 if hashing == "all alike" else 2
         monkeypatch.setattr(union, "_hashes", lambda ids: ids.hash().to_numpy() % np.uint64(alike) << np.uint64(60))
-    lists = [listed(run) for run in runs(seed)]
+    lists = [rank_lists(run) for run in runs(seed)]
     expected: dict[str, dict[str, list[int]]] = {}
     for run, each in enumerate(lists):
         ids = each.documents["doc_id"].to_list()
@@ -41,10 +41,10 @@ def test_documents_come_in_order_of_first_appearance(seed: int, hashing: str, mo
 
 def test_different_ids_of_one_hash_are_not_one_document(monkeypatch: pytest.MonkeyPatch):
     called = []
-    careful = union._grouped_by_id
-    monkeypatch.setattr(union, "_grouped_by_id", lambda *given: called.append(1) or careful(*given))
+    careful = union._group_slots_by_id
+    monkeypatch.setattr(union, "_group_slots_by_id", lambda *given: called.append(1) or careful(*given))
     monkeypatch.setattr(union, "_hashes", lambda ids: np.zeros(len(ids), dtype=np.uint64))
-    found = unite([listed(Run.from_dict({"q": {"a": 2.0, "b": 1.0}}))] * 2)
+    found = unite([rank_lists(Run.from_dict({"q": {"a": 2.0, "b": 1.0}}))] * 2)
     assert found.doc_ids.to_list() == ["a", "b"]
     assert called
     assert isinstance(found.doc_ids, pl.Series)

@@ -7,7 +7,7 @@ from trueval.errors import InputError, TruevalWarning
 from trueval.numerics import round_to
 from trueval.retrieval.indexes.dense import finite_vectors
 from trueval.retrieval.indexes.hits import Hits
-from trueval.retrieval.indexes.vectors import rescored
+from trueval.retrieval.indexes.vectors import rescore_hits
 
 
 def test_hits_are_scored_anew_and_stand_by_place():
@@ -15,7 +15,7 @@ def test_hits_are_scored_anew_and_stand_by_place():
     queries, documents = (rng.integers(-3, 4, (rows, 4)).astype(np.float32) for rows in (6, 20))
     places = [rng.permutation(20)[:size] for size in (7, 0, 3, 20, 1, 0)]
     offsets = np.cumsum([0, *map(len, places)])
-    found = rescored(Hits(offsets, np.concatenate(places), np.zeros(31)), queries, documents, "bfloat16")
+    found = rescore_hits(Hits(offsets, np.concatenate(places), np.zeros(31)), queries, documents, "bfloat16")
     assert found.offsets.tolist() == offsets.tolist()
     for query, chosen in enumerate(places):
         exact = round_to((documents @ queries[query]).astype(np.float64), "bfloat16")
@@ -27,7 +27,7 @@ def test_hits_are_scored_anew_and_stand_by_place():
 
 def test_no_queries_have_no_hits():
     nothing = Hits(np.array([0]), np.zeros(0, dtype=np.int64), np.zeros(0))
-    found = rescored(nothing, np.zeros((0, 4)), np.zeros((3, 4)), "float32")
+    found = rescore_hits(nothing, np.zeros((0, 4)), np.zeros((3, 4)), "float32")
     assert [len(each) for each in found] == [1, 0, 0]
 
 

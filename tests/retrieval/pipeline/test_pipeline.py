@@ -18,7 +18,7 @@ from trueval.numerics import storage_dtype
 from trueval.retrieval.fusion.fuse import reciprocal_rank_fusion
 from trueval.retrieval.indexes.hits import Hits
 from trueval.retrieval.indexes.index import LocalIndex
-from trueval.retrieval.indexes.vectors import rescored, truncated
+from trueval.retrieval.indexes.vectors import rescore_hits, truncate_vectors
 from trueval.retrieval.pipeline import cache_keys, stage_runner
 from trueval.retrieval.pipeline.config import read_settings, settings_of_tables
 from trueval.retrieval.pipeline.pipeline import Pipeline
@@ -308,14 +308,14 @@ def test_equal_vectors_have_equal_scores():
         documents = rng.normal(size=(count, 384)).astype(np.float32)
         documents[-1] = documents[0]  # in the last rows a product may be summed in another order
         hits = Hits(np.array([0, count]), np.arange(count), np.zeros(count))
-        found = rescored(hits, rng.normal(size=(1, 384)).astype(np.float32), documents, "float32")
+        found = rescore_hits(hits, rng.normal(size=(1, 384)).astype(np.float32), documents, "float32")
         scores = dict(zip(found.places.tolist(), found.scores.tolist(), strict=True))
         assert scores[0] == scores[count - 1]
 
 
 def test_short_vectors_have_length_one(collection: Collection, log: list[tuple[str, int]]):
     rng = np.random.default_rng(1)
-    short = truncated(rng.normal(size=(9, 12)), 5)
+    short = truncate_vectors(rng.normal(size=(9, 12)), 5)
     assert np.linalg.norm(short, axis=1) == pytest.approx(1, abs=1e-6)
     assert made(embed={"dimension": 3}).retrieve(collection).stages[0].run.documents.height == 180
     with pytest.raises(InputError, match="gives 8 dimensions"):
@@ -397,7 +397,7 @@ def test_a_library_that_is_not_there_is_named_before_the_work(
             raise PackageNotFoundError(name)
         return "1"
 
-    monkeypatch.setattr(cache_keys, "installed", absent)
+    monkeypatch.setattr(cache_keys, "find_version", absent)
     with pytest.raises(MissingExtraError, match=r"\[sparse\] need the extra \"retrieval\""):
         made().retrieve(collection)
     assert not log

@@ -8,7 +8,7 @@ import pytest
 
 from trueval.report.number_texts import FRACTIONS
 from trueval.report.result_directory import Directory, ResultFile
-from trueval.report.terminal import drawn
+from trueval.report.terminal import render_text
 from trueval.retrieval.views import flow, stages
 
 
@@ -57,14 +57,14 @@ def test_the_format_that_a_model_ran_in_is_said():
         "embed": {"model": "mine", "dtype": "bfloat16"},
         "rerank": {"model": "cohere:m", "price_per_million_tokens": 1},
     }
-    told = " ".join(drawn(stages.table(found)).split())
+    told = " ".join(render_text(stages.table(found)).split())
     assert "mine ran in bfloat16; to run it in another format, set dtype in [embed]." in told
     assert "cohere:m ran" not in told
     assert "mine ran in bfloat16" in stages.to_markdown(found)
 
 
 def test_the_table_shows_stages_their_worth_and_what_low_precision_does():
-    text = " ".join(drawn(stages.table(result())).split())
+    text = " ".join(render_text(stages.table(result())).split())
     assert "fuse 12 1,200 700 0.2500 32 0.5500 0.5400 0.5700 0.5 75.2 The same" in text
     assert "fuse 12 1,200 700 0.5000 31 0.5400" in text
     assert "sparse 12 1,000 0.0000 20 0.4000 0.3900 0.4200 0.5 75.2 kept" in text
@@ -79,7 +79,7 @@ def test_without_judgments_nothing_is_said_of_worth():
     plain = result(low=False)
     del plain["judged"]
     plain["stages"] = [{k: v for k, v in each.items() if k not in ("measures", "relevant")} for each in plain["stages"]]
-    assert "nDCG" not in drawn(stages.table(plain))
+    assert "nDCG" not in render_text(stages.table(plain))
     assert [figure.id for figure in flow.figures(plain)] == ["stages-candidates"]
     assert stages.to_csv(plain).splitlines()[0] == ",".join(stages.COLUMNS)
 

@@ -14,7 +14,7 @@ from trueval.errors import InputError
 from trueval.policy.policy import Policy
 from trueval.retrieval.indexes.index import LocalIndex
 from trueval.retrieval.pipeline.config import settings_of_tables
-from trueval.tradeoff.diagnosis.loss_decomposition import LossDecomposition, climb, recall, rungs
+from trueval.tradeoff.diagnosis.loss_decomposition import LossDecomposition, decompose_loss, recall, rungs
 from trueval.tradeoff.quality.changes import Bootstrap
 
 pytest.importorskip("faiss", reason='needs the extra "retrieval"')
@@ -32,7 +32,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
 
 def climbed(given: dict[str, dict[str, Any]], **choices: Any) -> LossDecomposition:
     collection = planted.collection()
-    return climb(collection, given, collection.graded, ["R@2", "RR"], bootstrap=FAST, **choices)
+    return decompose_loss(collection, given, collection.graded, ["R@2", "RR"], bootstrap=FAST, **choices)
 
 
 def test_int8_loses_what_was_planted(log: list[tuple[str, int]]):
@@ -109,7 +109,7 @@ def test_a_cache_gives_the_same_and_does_nothing_again(log: list[tuple[str, int]
 def test_a_sample_of_queries_is_measured_alone(log: list[tuple[str, int]]):
     collection = planted.collection()
     sample = Collection("some", "some", collection.documents, {"q0": collection.queries["q0"]}, collection.judgments)
-    found = climb(sample, planted.settings(index={"spec": "flat(storage='int8')"}), collection.graded, "R@2")
+    found = decompose_loss(sample, planted.settings(index={"spec": "flat(storage='int8')"}), collection.graded, "R@2")
     assert found.steps[0].measures["R@2"].value == 1.0
     assert found.steps[0].measures["R@2"].queries == 1
     assert found.steps[1].change["R@2"].value == -1.0
@@ -124,7 +124,9 @@ def test_documents_without_a_grade_can_have_one(log: list[tuple[str, int]]):
     collection = planted.collection()
     grades = Judgments.from_dict({f"q{axis}": {f"a{axis}": 5} for axis in range(planted.QUERIES)})
     harm = [
-        climb(collection, planted.settings(), grades, "Harm@2", bootstrap=FAST, unjudged=grade).steps[0].measures
+        decompose_loss(collection, planted.settings(), grades, "Harm@2", bootstrap=FAST, unjudged=grade)
+        .steps[0]
+        .measures
         for grade in (None, 1)
     ]
     assert [each["Harm@2"].value for each in harm] == [0.0, 0.5]
@@ -201,7 +203,7 @@ def test_cranfield(tmp_path: Path):
         {"embed": {"model": "all-MiniLM-L6-v2", "dimension": 128}, "index": {"spec": "hnsw(storage='int8', M=8)"}},
         "test",
     )
-    found = climb(
+    found = decompose_loss(
         collection, given, Judgments.read(str(COLLECTIONS / "cranfield" / "qrels.trec")), "nDCG@10", cache=tmp_path
     )
     recalls = [step.recall.value for step in found.steps if step.recall]

@@ -16,7 +16,7 @@ from trueval.errors import InputError, PolicyError
 from trueval.report.result_directory import ResultFile
 from trueval.retrieval.indexes.index import LocalIndex
 from trueval.retrieval.pipeline.pipeline import Pipeline
-from trueval.tradeoff.diagnosis.loss_decomposition import climb
+from trueval.tradeoff.diagnosis.loss_decomposition import decompose_loss
 from trueval.tradeoff.diagnosis.tune import Loss, TriedSetting, TuningResult, _Trial, least_sufficient, tune
 from trueval.tradeoff.quality.changes import Bootstrap, MeanEstimate
 from trueval.tradeoff.views.quality_blocks import ladder_block
@@ -208,7 +208,7 @@ def test_the_page_shows_what_ladders_and_tuners_give(log: list[tuple[str, int]])
     collection = world(60)
     given = planted.settings(index={"spec": "hnsw(M=8)", "depth": 3})
     found = tune(collection, given, collection.graded, ["R@3"], values=[60], bootstrap=FAST)
-    ladder = climb(collection, given, collection.graded, ["R@3"], bootstrap=FAST)
+    ladder = decompose_loss(collection, given, collection.graded, ["R@3"], bootstrap=FAST)
     data = {"quality": "R@3", "ladder": [ladder.to_dict()], "tuned": [{"name": "dense", **found.to_dict()}]}
     (block,) = ladder_block(ResultFile("sweep.json", "sweep", data))
     steps, efforts = ([[cell.value for cell in row.cells] for row in table.rows] for table in block.tables)

@@ -20,7 +20,7 @@ from trueval.tradeoff.quality.shrinkage import (
     _Spectrum,
     _surface,
     shrink,
-    steady,
+    shrink_covariance,
 )
 
 
@@ -66,7 +66,7 @@ def test_draws_are_what_the_formula_says(monkeypatch: pytest.MonkeyPatch) -> Non
     rng, size, count = np.random.default_rng(5), 40, 300
     features = rng.normal(size=(size, 2))
     residuals = rng.normal(0, 0.2, (25, size)) / 25
-    covariance = steady(residuals, np.full(size, 1e-5))
+    covariance = shrink_covariance(residuals, np.full(size, 1e-5))
     measured = 0.5 + 0.05 * features[:, 0] + rng.normal(0, 0.03, size)
     errors = residuals.T @ rng.standard_normal((25, count))
     drawn: list[tuple[float, float, Floats]] = []
@@ -126,7 +126,7 @@ def test_each_covariance_is_drawn_toward_one_correlation(queries: int) -> None:
     unsure = (residuals**2).T @ residuals**2 - covariance**2 / queries
     values, vectors = np.linalg.eigh(np.where(apart, alike * scale + off**3 / (off**2 + unsure), covariance))
     wanted = vectors @ np.diag(np.maximum(values, 0)) @ vectors.T + np.diag(spread)
-    found = steady(residuals, spread)
+    found = shrink_covariance(residuals, spread)
     assert found == pytest.approx(wanted, abs=1e-12 * np.abs(wanted).max())
     assert np.array_equal(found, found.T)
 

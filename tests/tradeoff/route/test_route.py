@@ -7,7 +7,7 @@ import pytest
 
 from trueval.errors import InputError, PolicyError
 from trueval.tradeoff.quality.changes import Bootstrap
-from trueval.tradeoff.route.route import RoutingResult, learn_routing, partitions, routed
+from trueval.tradeoff.route.route import RoutingResult, escalation_shares, learn_routing, partitions
 from trueval.tradeoff.route.routing_policy import AnySignalRule, RoutingLimit, Signal, rules_for
 
 FAST = Bootstrap(resamples=250, threads=1)
@@ -51,12 +51,12 @@ def test_a_query_is_not_routed_by_its_own_gain():
     needs, gains = np.stack([each.need for each in signals], axis=1), more - fewer
     parts = partitions(24, 6, 2, rng)
     for rule in rules_for(signals):
-        shares = routed(rule, needs, gains, RoutingLimit.of(0.3, None, 1), parts)
+        shares = escalation_shares(rule, needs, gains, RoutingLimit.of(0.3, None, 1), parts)
         moved = 0
         for query in range(0, 24, 4):
             other = gains.copy()
             other[query] = 100.0 if shares[query] < 0.5 else -100.0
-            again = routed(rule, needs, other, RoutingLimit.of(0.3, None, 1), parts)
+            again = escalation_shares(rule, needs, other, RoutingLimit.of(0.3, None, 1), parts)
             assert again[query] == shares[query]
             moved += (again != shares).sum()
         assert moved  # others are routed by it
@@ -75,7 +75,7 @@ def test_shares_are_those_of_every_fold_by_hand():
             fitted = AnySignalRule().fit(needs[rest], gains[rest], limit)
             for query in fold:
                 expected[query] += bool(fitted.escalated(needs[query : query + 1])[0]) / 3
-    assert routed(AnySignalRule(), needs, gains, limit, parts) == pytest.approx(expected)
+    assert escalation_shares(AnySignalRule(), needs, gains, limit, parts) == pytest.approx(expected)
 
 
 def test_the_random_router_is_the_mean_of_its_draws():

@@ -16,7 +16,7 @@ from tests.tradeoff.made import SMALL
 
 import trueval as tv
 from trueval.errors import InputError, PolicyError, TruevalWarning
-from trueval.models.hosted.account import rounded_up
+from trueval.models.hosted.account import round_up_amount
 from trueval.tradeoff.config.plan import SweepPlan
 from trueval.tradeoff.runner.model_tasks import ModelTask
 from trueval.tradeoff.runner.sweep import sweep
@@ -170,7 +170,7 @@ def test_what_is_in_the_cache_is_estimated_as_it_is_judged(tmp_path: Path, seen:
         assert (known.count, known.calls) == (again["new"], len(server.seen))
         assert again["cost"] <= known.cost_at_most
         notice = next(str(each.message) for each in told if "grader" in str(each.message))
-        assert f"for about {known.cost:.4g}, at most {rounded_up(known.cost_at_most)}" in notice
+        assert f"for about {known.cost:.4g}, at most {round_up_amount(known.cost_at_most)}" in notice
 
 
 def test_documents_that_tie_at_the_last_place_are_in_what_it_costs_at_most(tmp_path: Path, seen: list[Any]) -> None:

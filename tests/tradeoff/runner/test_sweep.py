@@ -16,7 +16,7 @@ from tests.tradeoff.made import FILE, SMALL
 import trueval as tv
 from trueval.errors import InputError, TruevalWarning
 from trueval.report.result_directory import Directory, ResultFile
-from trueval.report.terminal import drawn
+from trueval.report.terminal import render_text
 from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.tradeoff.config.plan import SweepPlan
 from trueval.tradeoff.config.sweep_inputs import read_inputs
@@ -394,7 +394,7 @@ def test_a_damaged_system_is_told_and_the_others_are_there(tmp_path: Path, seen:
 def test_where_nobody_asked_for_a_price_nothing_is_said_of_money(whole: Whole):
     result = whole.found.to_dict()
     assert result["prices"] is None
-    assert "USD" not in drawn(table(result))
+    assert "USD" not in render_text(table(result))
     page = build(ResultFile("sweep.json", "sweep", result), Directory(whole.out, ()))
     assert "USD" not in repr(page)
     assert "price-block" not in [block.id for block in page.blocks]
@@ -489,7 +489,7 @@ def test_what_cannot_be_derived_is_a_note_with_its_traceback_in_the_log(
     def climb(**_: Any) -> None:
         raise ValueError("no step holds")
 
-    monkeypatch.setattr("trueval.tradeoff.runner.analyses.climb", climb)
+    monkeypatch.setattr("trueval.tradeoff.runner.analyses.decompose_loss", climb)
     found = sweep(made.written(tmp_path, SMALL), out=tmp_path / "out").to_dict()
     assert "ladder of dense+rerank top5: ValueError: no step holds" in found["notes"]
     assert found["systems"]

@@ -11,7 +11,7 @@ from tests.tradeoff import made
 from tests.tradeoff.made import SMALL
 
 from trueval.errors import InputError, TruevalWarning
-from trueval.models.hosted.account import rounded_up
+from trueval.models.hosted.account import round_up_amount
 from trueval.tradeoff.config.plan import SweepPlan
 from trueval.tradeoff.runner.sweep import sweep
 from trueval.tradeoff.runner.sweep_estimate import estimate
@@ -98,7 +98,7 @@ def test_calls_of_a_service_are_counted_with_their_price(tmp_path: Path, monkeyp
         assert said.cost == task.cost
         assert said.at_most == task.cost_at_most
         assert task.cost < task.cost_at_most
-        assert f"for about {task.cost:.4g}, at most {rounded_up(task.cost_at_most)}." in " ".join(said.sentences())
+        assert f"for about {task.cost:.4g}, at most {round_up_amount(task.cost_at_most)}." in " ".join(said.sentences())
         assert json.loads(json.dumps(said.to_dict()))["calls"] == task.calls
         free = estimate(
             made.written(tmp_path, text.replace("\nprice_per_million_tokens = 100", "")), out=tmp_path / "o"
@@ -127,7 +127,7 @@ def test_a_dry_run_says_whether_the_limit_is_enough(
     said = [line for line in found.sentences() if line.startswith("max_cost is")]
     assert found.to_dict()["max_cost"] == most
     assert len(said) == (limit is not None)
-    assert all(told in line and f"at most {rounded_up(free.at_most)}" in line for line in said)
+    assert all(told in line and f"at most {round_up_amount(free.at_most)}" in line for line in said)
 
 
 def test_documents_are_embedded_once_for_all_ways_to_write_the_queries(tmp_path: Path, seen: list[Any]):

@@ -17,7 +17,7 @@ from trueval.errors import InputError
 from trueval.probes.noise import probe_pipelines
 from trueval.probes.noise_settings import CLEAN, NONE, NoiseCondition
 from trueval.probes.query_noise import KNOWN, noisy
-from trueval.report.terminal import drawn
+from trueval.report.terminal import render_text
 from trueval.tradeoff.config.plan import SweepPlan
 from trueval.tradeoff.config.sweep_inputs import read_inputs
 from trueval.tradeoff.diagnosis.query_performance_predictors import route_pipeline
@@ -150,7 +150,7 @@ def test_probes_are_columns_in_every_form(tmp_path: Path, seen: list[Any], monke
     assert f"{sparse['names']['changes']['hard_name_mask']['of_means']:+.0%}" == "-100%"
     shown = {name: (out / name).read_text(encoding="utf-8") for name in ("sweep.md", "sweep.tex", "sweep.csv")}
     shown["report.html"] = (out / "report.html").read_text(encoding="utf-8")
-    shown["table"] = drawn(table(found))
+    shown["table"] = render_text(table(found))
     for name in ("sweep.md", "sweep.tex", "report.html", "table"):
         assert wanted in shown[name], name
         assert "-100" in shown[name] or "−100" in shown[name], name

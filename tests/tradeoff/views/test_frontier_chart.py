@@ -11,7 +11,7 @@ from tests.tradeoff.frontiers import made_frontier
 from tests.tradeoff.sweeps import large_sweep, made_sweep
 
 from trueval.report.inline_svg import inline
-from trueval.report.number_texts import fixed
+from trueval.report.number_texts import format_value
 from trueval.tradeoff.views.frontier_chart import HEIGHT, WIDTH, ChartAxis, _kind, frontier_chart
 from trueval.tradeoff.views.points import ConfigurationPoint, points_of_frontier, points_of_sweep
 
@@ -120,7 +120,9 @@ def test_the_static_plot_has_a_mark_for_each_point_with_what_it_says() -> None:
     svg = inline(chart_of(points))
     told = [html.unescape(text) for text in re.findall("<title>(.*?)</title>", svg)]
     for point in points:
-        mine = [text for text in told if text.startswith(f"{point.name}: {point.measure} {fixed(point.quality)}, ")]
+        mine = [
+            text for text in told if text.startswith(f"{point.name}: {point.measure} {format_value(point.quality)}, ")
+        ]
         assert len(mine) == 2, point.name
     assert "clip" not in svg
 

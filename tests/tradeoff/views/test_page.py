@@ -13,7 +13,7 @@ from tests.tradeoff.frontiers import made_frontier
 from tests.tradeoff.sweeps import large_sweep, made_sweep
 from tests.tradeoff.views.gold_page import EVIL, FILE, gold_files, gold_page
 
-from trueval.report.number_texts import fixed, formatted, signed, whole
+from trueval.report.number_texts import format_difference, format_value, make_formatter, whole
 from trueval.report.page_content import Block, Number, Part, Words
 from trueval.report.result_directory import Directory, ResultFile
 from trueval.tradeoff.views.choices import four_digits
@@ -31,7 +31,18 @@ from trueval.tradeoff.views.verdict import (
     sweep_verdict,
 )
 
-FORMS = (fixed, signed, milliseconds, money, share, size, whole, four_digits, formatted(".3g"), formatted(".2f"))
+FORMS = (
+    format_value,
+    format_difference,
+    milliseconds,
+    money,
+    share,
+    size,
+    whole,
+    four_digits,
+    make_formatter(".3g"),
+    make_formatter(".2f"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +144,7 @@ def test_a_frontier_says_what_to_ship_and_the_sweep_does_not_say_it_again() -> N
     assert said.startswith(
         f"Ship {answer['name']}, the best quality with latency at most 500 ms: {sweep['quality'][:6]}"
     )
-    assert f"{fixed(answer['quality']['value'])} ({fixed(answer['quality']['low'])} to" in said
+    assert f"{format_value(answer['quality']['value'])} ({format_value(answer['quality']['low'])} to" in said
     assert "; inside the limits in .970 of the resamples. Runner-up" in said
     assert f"Runner-up: {second['name']}, which ties; the answer is better in" in said
     assert said.endswith("better in .620 of the resamples.")
@@ -204,7 +215,7 @@ def test_an_answer_that_is_not_the_best_says_why_it_is_shipped() -> None:
     rule = frontier["rules"][0]
     rule |= {"best": rule["runner_up"], "decided_by": "smaller prompt"}
     best = frontier["points"][rule["best"]]
-    value = fixed(best["quality"]["value"])
+    value = format_value(best["quality"]["value"])
     said = f"latency at most 500 ms ({best['name']}, {best['quality']['measure']} {value}), "
     assert f", which ties with the best quality with {said}where the smaller prompt decides: " in ships(frontier)
 

@@ -15,9 +15,16 @@ from tests.tradeoff.paper_sweep import DEPTHS, paper_sweep
 from tests.tradeoff.sweeps import large_sweep, made_sweep
 
 from trueval.report.number_texts import FRACTIONS, POINTS
-from trueval.report.terminal import drawn
+from trueval.report.terminal import render_text
 from trueval.tradeoff.views.cost_tables import scenarios
-from trueval.tradeoff.views.paper_cells import CellValue, MissingTable, PaperTable, csv_columns, written, written_latex
+from trueval.tradeoff.views.paper_cells import (
+    CellValue,
+    MissingTable,
+    PaperTable,
+    csv_columns,
+    format_cell,
+    format_latex_cell,
+)
 from trueval.tradeoff.views.paper_tables import (
     legend,
     paper_tables,
@@ -78,10 +85,10 @@ def test_table_7_has_the_changes_of_its_values_and_not_the_misprints() -> None:
     (table,) = found(PAPER, "Table 7")
     flat, graph, coded = table.rows
     assert flat[0] == "flat"
-    told = [written(cell, FRACTIONS) for cell in graph]
+    told = [format_cell(cell, FRACTIONS) for cell in graph]
     assert told[5:8] == ["0.5940 (-6.6%)", "0.6160 (-9.0%)", "0.5800 (-7.2%)"]
     assert told[-1] == "35.4 (-25.6%)"
-    assert written(coded[2], FRACTIONS) == "0.5210 (-12.0%)"
+    assert format_cell(coded[2], FRACTIONS) == "0.5210 (-12.0%)"
     assert all(not isinstance(cell, CellValue) or cell.change is None for cell in flat)
 
 
@@ -223,12 +230,14 @@ def test_ceilings_are_of_the_best_that_reranks_a_hybrid_pool_even_if_a_dense_one
 
 def test_cells_tell_intervals_and_ties_where_they_are_not_one_value() -> None:
     value = CellValue(0.5, low=0.4, high=0.6, lowest=0.49, highest=0.51)
-    assert written(value, FRACTIONS) == "0.5000 [0.4000, 0.6000] ties [0.4900, 0.5100]"
-    assert written(value, POINTS) == "50.00 [40.00, 60.00] ties [49.00, 51.00]"
-    assert written(value._replace(lowest=0.5, highest=0.5), FRACTIONS) == "0.5000 [0.4000, 0.6000]"
-    assert written(value, FRACTIONS, uncertain=False) == "0.5000"
-    assert written_latex(value._replace(change=-0.1), FRACTIONS).startswith(r"0.5000 (-10.0\%) {\scriptsize [0.4000")
-    assert written(CellValue(None, low=0.1, high=0.2), FRACTIONS) == "–"
+    assert format_cell(value, FRACTIONS) == "0.5000 [0.4000, 0.6000] ties [0.4900, 0.5100]"
+    assert format_cell(value, POINTS) == "50.00 [40.00, 60.00] ties [49.00, 51.00]"
+    assert format_cell(value._replace(lowest=0.5, highest=0.5), FRACTIONS) == "0.5000 [0.4000, 0.6000]"
+    assert format_cell(value, FRACTIONS, uncertain=False) == "0.5000"
+    assert format_latex_cell(value._replace(change=-0.1), FRACTIONS).startswith(
+        r"0.5000 (-10.0\%) {\scriptsize [0.4000"
+    )
+    assert format_cell(CellValue(None, low=0.1, high=0.2), FRACTIONS) == "–"
 
 
 @pytest.mark.parametrize(
@@ -236,7 +245,7 @@ def test_cells_tell_intervals_and_ties_where_they_are_not_one_value() -> None:
 )
 def test_every_form_holds_every_table(sweep) -> None:
     names = [each.caption for each in paper_tables(sweep) if isinstance(each, PaperTable)]
-    for text in (to_markdown(sweep), drawn(terminal(sweep)).replace("\n", " ")):
+    for text in (to_markdown(sweep), render_text(terminal(sweep)).replace("\n", " ")):
         assert all(name.split(":")[0] in text for name in names)
     latex = to_latex(sweep)
     assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == len(names)
@@ -305,7 +314,7 @@ def test_what_a_sweep_does_not_say_is_no_error() -> None:
     assert found(sweep, "Table 1")
     assert "Table 8" in to_latex(sweep)
     assert to_csv(sweep).count("\n") == 1 + len(sweep["configurations"])
-    assert "–" in drawn(table(sweep))
+    assert "–" in render_text(table(sweep))
 
 
 def test_data_columns_keep_ends_beside_their_number() -> None:
@@ -324,7 +333,7 @@ def test_names_of_others_cannot_break_a_table() -> None:
     latex, text = to_latex(sweep), to_markdown(sweep)
     assert r"a|b \& c" in latex
     assert r"a\|b" in text
-    assert "\x1b" not in latex + text + drawn(terminal(sweep))
+    assert "\x1b" not in latex + text + render_text(terminal(sweep))
     lines = latex.splitlines()
     assert lines.count("\\end{tabular}") == sum(line.startswith("\\begin{tabular}") for line in lines)
     assert not [line for line in lines if line.startswith("% a")]

@@ -158,7 +158,7 @@ def names(
     """
     from dataclasses import asdict
 
-    from trueval.files.source.fingerprints import recording
+    from trueval.files.source.fingerprints import record_files
     from trueval.probes.names_probe import designs_of, estimate_all
     from trueval.probes.probe import probe_names
     from trueval.probes.views.kind import NAMES
@@ -166,7 +166,7 @@ def names(
 
     if out is not None:
         check_folder(out)
-    asked = scorers.asked(*map(_given, (asdict(loading), asdict(hosted))))
+    asked = scorers.asked(*map(_drop_unset, (asdict(loading), asdict(hosted))))
     place = cache_of(cache, out, make=not dry_run)
     if dry_run:
         check_form(form)
@@ -176,7 +176,12 @@ def names(
         show_estimates(estimated, form)
         return
     kept = "Nothing is kept." if place is None else f"Finished batches of the models are kept in {place}."
-    with recording() as seen, interruptible(f"{kept} The same command goes on from there."), remarks(), bars() as bar:
+    with (
+        record_files() as seen,
+        interruptible(f"{kept} The same command goes on from there."),
+        remarks(),
+        bars() as bar,
+    ):
         found = probe_names(asked, table=design.table, **design.choices(), cache=place, max_cost=max_cost, begin=bar)
     read = [] if design.table is None else [("people", design.table)]
     result = {**found.to_dict(), "files": files_read(read, seen)}
@@ -185,5 +190,5 @@ def names(
     show(NAMES, result, form, percent=percent)
 
 
-def _given(options: dict[str, Any]) -> dict[str, Any]:
+def _drop_unset(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}

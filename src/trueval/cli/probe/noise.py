@@ -38,12 +38,12 @@ class ProbeSystemOptions:
 
     def found(self, language: str) -> "list[Pipeline]":
         """The pipelines, in the order of their options."""
-        from trueval.probes.probe_systems import named_once, systems
+        from trueval.probes.probe_systems import check_unique_names, systems
         from trueval.retrieval.pipeline.pipeline import Pipeline
 
         named = [Pipeline.read(path) for path in self.pipelines or ()]
         made = systems(self.models or (), self.index, language=language, bm25=self.bm25, hybrid=self.hybrid)
-        return named_once([*named, *made])
+        return check_unique_names([*named, *made])
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def noise(
     """
     from trueval.collection import Collection
     from trueval.probes.probe import probe_noise
-    from trueval.probes.rewriter import opened_rewriter
+    from trueval.probes.rewriter import open_rewriter
     from trueval.probes.views.kind import NOISE
 
     if out is not None:
@@ -149,7 +149,7 @@ def noise(
             texts = replace(texts, judgments=texts.graded.map_grades(grades))
         if rewriter.dry_run:
             named = rewriter.judge, texts, place, rewriter.max_cost, bar("rewriting")
-            with opened_rewriter(*named, make=False) as rewrites:
+            with open_rewriter(*named, make=False) as rewrites:
                 show_estimates(rewrites.estimate(pipelines, texts, design), form)
             return
         found = probe_noise(

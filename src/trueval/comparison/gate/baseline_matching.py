@@ -14,7 +14,7 @@ from trueval.comparison.gate.sample_size_checks import CURES
 from trueval.comparison.limits import EVERY, MinQueries
 from trueval.errors import InputError, MeasureError
 from trueval.evaluation.content_hashes import choices_that_matter
-from trueval.evaluation.defaults import named_measure
+from trueval.evaluation.defaults import resolve_measure
 from trueval.evaluation.scores import STATISTICS, Scores
 from trueval.measures import Measure
 from trueval.policy.policy import OURS
@@ -73,7 +73,7 @@ def find_baseline(baseline: Scores | str | PathLike[str], runs: Sequence[Scores]
     return read_stored(place, runs[0].name if len(runs) == 1 else None)
 
 
-def against(
+def match_baseline(
     runs: Sequence[Scores],
     baseline: Scores,
     measures: Sequence[Measure],
@@ -93,7 +93,7 @@ def against(
     Raises:
         MeasureError: the baseline was not evaluated by one of the measures.
     """
-    named = [named_measure(measure, baseline.measures, baseline.policy) for measure in measures]
+    named = [resolve_measure(measure, baseline.measures, baseline.policy) for measure in measures]
     if absent := [measure for measure in named if measure not in baseline.measures]:
         known = ", ".join(map(str, baseline.measures))
         raise MeasureError(

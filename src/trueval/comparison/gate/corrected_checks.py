@@ -23,7 +23,7 @@ from trueval.comparison.labels.audit_planning import fewest
 from trueval.comparison.labels.correction import CorrectedResults, Correction, EstimateWithInterval
 from trueval.comparison.labels.design_estimate import interval
 from trueval.comparison.labels.label_source import CORRECTED, PEOPLE
-from trueval.comparison.limits import MaxDrop, Minimum, rounding
+from trueval.comparison.limits import MaxDrop, Minimum, rounding_tolerance
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.scores import Scores
 from trueval.measures import parse
@@ -103,7 +103,7 @@ def minima(runs: Sequence[Scores], limits: Iterable[Minimum], judged: CorrectedC
         for run in runs:
             found = _of(judged, run.name, limit.measure or "")
             low, high = judged.interval(judged.value(found), found.span)
-            verdict, least = CANNOT_TELL, limit.limit - rounding(limit.limit)
+            verdict, least = CANNOT_TELL, limit.limit - rounding_tolerance(limit.limit)
             if not math.isnan(low):
                 verdict = PASSED if low >= least else FAILED if high < least else CANNOT_TELL
             yield _check(limit, found, judged, verdict, judged.value(found).estimate, (low, high))
@@ -130,7 +130,7 @@ def drops(runs: Sequence[Scores], baseline: str, limits: Iterable[MaxDrop], judg
                     gain, low, high = 0.0 - gain, 0.0 - high, 0.0 - low  # 0 -: no minus zero
                 verdict = CANNOT_TELL
                 if not math.isnan(low):
-                    within = rounding(run.mean(measure).expected, gain)
+                    within = rounding_tolerance(run.mean(measure).expected, gain)
                     verdict = verdict_of(low, high, limit.limit, within)
                 yield _check(limit, found, judged, verdict, gain, (low, high))
 
@@ -193,12 +193,12 @@ def _check(
         found.second,
         judged.level,
         queries=found.queries,
-        needed=_needed(limit, found, judged, value) if known and verdict == CANNOT_TELL else None,
+        needed=_labels_needed(limit, found, judged, value) if known and verdict == CANNOT_TELL else None,
         labels=judged.labels,
     )
 
 
-def _needed(limit: Minimum | MaxDrop, found: Correction, judged: CorrectedChecks, value: float) -> int | None:
+def _labels_needed(limit: Minimum | MaxDrop, found: Correction, judged: CorrectedChecks, value: float) -> int | None:
     """How many queries, or passages, people must have graded to decide, if the value stays; None where none would do.
 
     Decided with a chance of POWER: also from z standard errors nearer to the limit, the whole interval is on its side.

@@ -10,7 +10,7 @@ import numpy as np
 
 from trueval.comparison.checks import CANNOT_TELL, NOT_WORSE, POWER, WORSE, Check
 from trueval.comparison.gate.baseline_matching import is_same
-from trueval.comparison.limits import ROUNDING, MaxDrop, rounding
+from trueval.comparison.limits import ROUNDING, MaxDrop, rounding_tolerance
 from trueval.comparison.power.sample_size import queries_needed
 from trueval.comparison.resampling.betting import Bets, units_needed
 from trueval.comparison.resampling.clusters import QueryUnits
@@ -105,11 +105,11 @@ class PairedDifference(NamedTuple):
             None if clusters is None else count,
             int((units.sums(apart) < -tolerance).sum()),
             run.measures[column].span.of_differences.high,
-            math.sqrt(count * (_squared_error(apart, units) + ties)),
+            math.sqrt(count * (_squared_standard_error(apart, units) + ties)),
             units.sums(one.lowest - other.highest),
             units.sums(one.highest - other.lowest),
             units.sizes,
-            rounding(*(float(np.abs(each.expected).max(initial=0.0)) for each in (one, other))),
+            rounding_tolerance(*(float(np.abs(each.expected).max(initial=0.0)) for each in (one, other))),
         )
 
 
@@ -132,7 +132,7 @@ class _Values(NamedTuple):
         return cls(-expected, -highest, -lowest, sd)
 
 
-def _squared_error(apart: Floats, units: QueryUnits) -> float:
+def _squared_standard_error(apart: Floats, units: QueryUnits) -> float:
     """Squared standard error of a mean over queries in units; NaN below two units.
 
     A ratio of sums where clusters differ in size; with one query each, that of a mean of independent differences.
@@ -200,14 +200,14 @@ def drop(row: Difference, pair: PairedDifference, limit: MaxDrop, rule: DropRule
         known and row.realized_bounded,
         row.queries,
         pair.clusters,
-        _needed(row, pair, limit, rule) if known and verdict == CANNOT_TELL else None,
+        _queries_needed(row, pair, limit, rule) if known and verdict == CANNOT_TELL else None,
         rare_losses=rare_losses(pair.worse, pair.units, pair.largest, rule.level_of_one) if says_rare else None,
         concentration=row.concentration if rule.bets is None else None,
     )
     return replace(check, line=_line(check, pair))
 
 
-def _needed(row: Difference, pair: PairedDifference, limit: MaxDrop, rule: DropRule) -> int | None:
+def _queries_needed(row: Difference, pair: PairedDifference, limit: MaxDrop, rule: DropRule) -> int | None:
     """How many queries, or clusters, would decide; None where no number does."""
     if rule.bets is not None:
         # As few as exclude the limit whatever the orders of ties are.

@@ -16,13 +16,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from trueval.comparison.checks import FAILED, Check, passed_or_failed
+from trueval.comparison.checks import FAILED, Check, pass_or_fail
 from trueval.comparison.choices import BOOTSTRAP, ComparisonChoices
-from trueval.comparison.gate.baseline_matching import against, find_baseline, own_baseline, says_missing
+from trueval.comparison.gate.baseline_matching import find_baseline, match_baseline, own_baseline, says_missing
 from trueval.comparison.gate.corrected_checks import CorrectedChecks, check_labels, count_checks, minima
 from trueval.comparison.gate.corrected_checks import drops as corrected_drops
 from trueval.comparison.gate.drop_checks import DropRule, PairedDifference, drop
-from trueval.comparison.gate.sample_size_checks import enough, too_few_compared
+from trueval.comparison.gate.sample_size_checks import check_sample_size, too_few_compared
 from trueval.comparison.labels.label_source import CORRECTED, PEOPLE
 from trueval.comparison.limits import (
     Limit,
@@ -33,7 +33,7 @@ from trueval.comparison.limits import (
     check_limits,
     name_measures,
     parse_limit,
-    rounding,
+    rounding_tolerance,
 )
 from trueval.comparison.resampling.bounded_intervals import bets_of
 from trueval.errors import InputError, PolicyError
@@ -129,7 +129,9 @@ def gate(
     if strangers := tuple(_strangers(every)):
         return strangers
     least = next((limit for limit in limits if isinstance(limit, MinQueries)), None)
-    found = [check for run in runs for check in enough(run, limits, least, chosen=says_missing(missing, run))]
+    found = [
+        check for run in runs for check in check_sample_size(run, limits, least, chosen=says_missing(missing, run))
+    ]
     found += [check for limit in limits if isinstance(limit, MaxRange) for check in _ranges(runs, limit)]
     name = None if found_baseline is None else found_baseline.name
     judged = None
@@ -182,7 +184,7 @@ def mismatch(scores: Scores) -> str:
     return "no retrieved document is judged" if scores.matched == 0 else ""
 
 
-def asked_of(limits: Iterable[MaxDrop], scores: Scores) -> list[Measure]:
+def measures_of_limits(limits: Iterable[MaxDrop], scores: Scores) -> list[Measure]:
     """The measures that some limit is about: others may have no interval at all."""
     named = {limit.measure for limit in limits}
     return [measure for measure in scores.measures if None in named or str(measure) in named]
@@ -202,19 +204,19 @@ def _ranges(scores: Iterable[Scores], limit: MaxRange) -> Iterator[Check]:
             if limit.measure not in (None, name):
                 continue
             found, what = or_null(mean.range), f"{run.name}: the range of {name} is"
-            passed = found is not None and found <= limit.limit + rounding(mean.lowest, mean.highest)
+            passed = found is not None and found <= limit.limit + rounding_tolerance(mean.lowest, mean.highest)
             if found is None:
                 line = f"{what} not available, so {limit} cannot pass."
             else:
                 line = f"{what} {found:.6g}, {'not above' if passed else 'above'} {limit}."
             numbers = limit.limit, found, or_null(mean.lowest), or_null(mean.highest)
-            yield Check(limit.name, run.name, name, *numbers, passed_or_failed(passed), passed, line, str(limit))
+            yield Check(limit.name, run.name, name, *numbers, pass_or_fail(passed), passed, line, str(limit))
 
 
 def _minima(scores: Iterable[Scores], limit: Minimum) -> Iterator[Check]:
     for run in scores:
         mean, within = run.mean(limit.measure or ""), _within(run, limit.measure or "")
-        found, least = or_null(mean.expected), limit.limit - rounding(limit.limit)
+        found, least = or_null(mean.expected), limit.limit - rounding_tolerance(limit.limit)
         passed = found is not None and found - within >= least
         line = f"{run.name}: {limit.measure} has no value, so {limit} fails."
         if found is not None:
@@ -223,7 +225,7 @@ def _minima(scores: Iterable[Scores], limit: Minimum) -> Iterator[Check]:
             if not passed and found + within >= least:
                 line = f"{told}, or up to {within:.6g} less or more, as ties leave it: that may be below {limit}."
         numbers = limit.limit, found, or_null(mean.lowest), or_null(mean.highest)
-        verdict = passed_or_failed(passed)
+        verdict = pass_or_fail(passed)
         yield Check(
             limit.name, run.name, limit.measure, *numbers, verdict, passed, line, str(limit), bounded=bool(within)
         )
@@ -245,7 +247,7 @@ def _drops(
     if not others:
         yield own_baseline(baseline, baseline)
         return
-    sides = against(others, baseline, asked_of(limits, others[0]), rules.missing, rules.least)
+    sides = match_baseline(others, baseline, measures_of_limits(limits, others[0]), rules.missing, rules.least)
     yield from (*sides.refused, *(sides.same if rules.when_same == "fail" else ()), *sides.unlike)
     if not sides.runs:
         return

@@ -10,7 +10,7 @@ from trueval.comparison.checks import FAILED, PASSED, Check
 from trueval.comparison.limits import EVERY, FEWEST, Limit, MinQueries
 from trueval.evaluation.scores import Scores
 from trueval.measures import Measure
-from trueval.report.number_texts import counted
+from trueval.report.number_texts import count_phrase
 
 # The cures of a run that lacks judged queries.
 CURES = (
@@ -19,7 +19,9 @@ CURES = (
 )
 
 
-def enough(run: Scores, limits: Sequence[Limit], least: MinQueries | None, *, chosen: bool) -> Iterator[Check]:
+def check_sample_size(
+    run: Scores, limits: Sequence[Limit], least: MinQueries | None, *, chosen: bool
+) -> Iterator[Check]:
     """What of a run is too little to hold against limits; what was asked for and is there passes.
 
     Args:
@@ -41,7 +43,7 @@ def enough(run: Scores, limits: Sequence[Limit], least: MinQueries | None, *, ch
         line = f"{there}, and {rule} asks for {needed}. {cure}"
         yield Check("queries", run.name, None, needed, present, None, None, FAILED, False, line, str(rule))
         return
-    few = list(_too_few(run, _asked(run, limits), rule))
+    few = list(_too_few(run, _measures_of_limits(run, limits), rule))
     yield from few
     if least is not None and not few:
         line = f"{there}, not fewer than {least}."
@@ -65,7 +67,7 @@ def too_few_compared(
     units = clusters if clusters is not None and in_clusters else queries
     if units >= rule.at_all:
         return None
-    what = counted(units, "cluster", "clusters") if in_clusters else counted(units, "query", "queries")
+    what = count_phrase(units, "cluster", "clusters") if in_clusters else count_phrase(units, "query", "queries")
     line = f"{run}: only {what} can be compared with {baseline}. {_why(rule, units)}"
     numbers = (rule.at_all, units, None, None)
     return Check(
@@ -73,7 +75,7 @@ def too_few_compared(
     )
 
 
-def _asked(run: Scores, limits: Sequence[Limit]) -> list[Measure]:
+def _measures_of_limits(run: Scores, limits: Sequence[Limit]) -> list[Measure]:
     """The measures that limits are about, all where none names one."""
     named = {limit.measure for limit in limits if not isinstance(limit, MinQueries)} or {None}
     return [measure for measure in run.measures if None in named or str(measure) in named]
@@ -89,7 +91,7 @@ def _too_few(run: Scores, measures: Sequence[Measure], rule: MinQueries) -> Iter
         of = f"{run.name}: {', '.join(found) if alike else name}"
         if count:
             come = "come" if alike and len(found) > 1 else "comes"
-            where = f"{count} of {counted(len(run.query_ids), 'judged query', 'judged queries')}"
+            where = f"{count} of {count_phrase(len(run.query_ids), 'judged query', 'judged queries')}"
             line = f"{of} {come} from {where} with a list and something to find. {_why(rule, count)}"
             limit: int | None = rule.at_all
         else:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from trueval.comparison.choices import ComparisonChoices
-from trueval.comparison.gate.baseline_matching import against, find_baseline
-from trueval.comparison.gate.gate import asked_of
-from trueval.comparison.limits import Limit, MaxDrop, check_limits, name_measures, rounding
+from trueval.comparison.gate.baseline_matching import find_baseline, match_baseline
+from trueval.comparison.gate.gate import measures_of_limits
+from trueval.comparison.limits import Limit, MaxDrop, check_limits, name_measures, rounding_tolerance
 from trueval.comparison.resampling.alignment import AlignedScores, align
 from trueval.comparison.resampling.betting import Bets
 from trueval.comparison.resampling.bounded_intervals import Differences, bets_of, intervals_by_bets, reach_of
@@ -172,8 +172,8 @@ def self_test(
         check_limits(drops, each.measures, baseline=True)
     if not others:
         raise InputError("A self-test needs a run beside the baseline. Name one.")
-    asked = asked_of(drops, others[0])
-    sides = against(others, found, asked, missing)
+    asked = measures_of_limits(drops, others[0])
+    sides = match_baseline(others, found, asked, missing)
     if sides.refused:
         raise InputError(sides.refused[0].line)
     aligned, chosen = align([*sides.runs, sides.baseline]), ComparisonChoices(**choices)
@@ -342,7 +342,7 @@ class _Bars(NamedTuple):
         # A query that is not counted is not in the way.
         same = (same | ~aligned.kept).all(axis=1)[:, numbers].ravel()
         largest = np.abs(np.where(aligned.kept, aligned.expected, 0.0)).max(axis=1, initial=0.0)  # [run, measure]
-        within = np.vectorize(rounding)(largest[:-1], largest[-1])[:, numbers].ravel()
+        within = np.vectorize(rounding_tolerance)(largest[:-1], largest[-1])[:, numbers].ravel()
         signs = np.array([1.0 if each.better == "higher" else -1.0 for each in named])
         return cls(np.array(asked), signs, same, within)
 
@@ -387,7 +387,7 @@ def _try(
         if begin is not None:
             begin(f"world {start + 1:,}")
         some = swaps[start : start + at_once]
-        swapped = [_swapped(group, some[:, units]) for group, _, units in groups]
+        swapped = [_swap_systems(group, some[:, units]) for group, _, units in groups]
         if ties is None:
             joint = joint_intervals(swapped, draws, bets)
         else:
@@ -406,7 +406,7 @@ def _try(
     return first, second
 
 
-def _swapped(group: CheckGroup, swap: Bools) -> CheckGroup:
+def _swap_systems(group: CheckGroup, swap: Bools) -> CheckGroup:
     """As many worlds as there are swaps, of one: [world, unit] whether candidate and baseline change places."""
     turned = swap.T[:, :, None]  # [unit, world, 1]
     return group._replace(

@@ -15,9 +15,9 @@ import numpy as np
 import polars as pl
 
 from trueval.comparison.labels.audit_sample import KEYS, AuditSample
-from trueval.comparison.labels.prediction_powered import rounding
+from trueval.comparison.labels.prediction_powered import rounding_tolerance
 from trueval.errors import InputError, Place, PolicyError
-from trueval.evaluation.evaluate import measured
+from trueval.evaluation.evaluate import evaluate_measure
 from trueval.judgments import Judgments
 from trueval.measures import Measure, Values
 from trueval.policy.policy import Policy
@@ -187,13 +187,13 @@ class Sides:
         """
         policy = self.labels.policy.of(measure.innermost.name)
         found: list[Values] = [
-            measured(count(policy), measure, policy, self.absent, self.labels.query_ids)
+            evaluate_measure(count(policy), measure, policy, self.absent, self.labels.query_ids)
             for count in (self.judge, self.people)
         ]
         judge, people, settled = found[0].expected, found[1].expected, self.labels.settled
         # What has no value and cannot get one by any label is as little there as what the run lacks.
         there = ~(self.absent & (policy.missing == "skip")) & ~(settled & np.isnan(judge))
-        return PairedValues(judge, people, there, settled & there, rounding(judge))
+        return PairedValues(judge, people, there, settled & there, rounding_tolerance(judge))
 
 
 def never_differ(one: Sides, other: Sides, measure: Measure) -> bool:

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from trueval.comparison.labels.both_labels import Sides
-from trueval.comparison.labels.prediction_powered import rounding
+from trueval.comparison.labels.prediction_powered import rounding_tolerance
 from trueval.measures import Measure
 from trueval.standings.standings import Bools, Floats, Ints, Standings, sum_by
 
@@ -110,7 +110,7 @@ def contributions(side: Sides, measure: Measure) -> Contributions | str:
         gap = np.abs(sum_by(owner, added, queries) + constant - values)[both.there]
         if not (gap <= ROUNDING * (1 + np.abs(values[both.there]))).all():
             return "with these parameters it is not a sum over passages. Draw whole queries (design queries)"
-    return Contributions(found[0], found[1], np.nan_to_num(constant), both.there, rounding(found[0]))
+    return Contributions(found[0], found[1], np.nan_to_num(constant), both.there, rounding_tolerance(found[0]))
 
 
 def alone(standings: Standings, measure: Measure, rows: int) -> Floats:

@@ -20,13 +20,13 @@ from trueval.comparison.labels.both_labels import LabelSets, Sides, never_differ
 from trueval.comparison.labels.contributions import contributions
 from trueval.comparison.labels.correction import CorrectedResults, Correction
 from trueval.comparison.labels.design_estimate import NEW, TARGETS, DesignEstimate, varies, without_interval
-from trueval.comparison.labels.document_design import FEWEST, Strata, by_documents, merged
+from trueval.comparison.labels.document_design import FEWEST, Strata, by_documents, merge_strata
 from trueval.comparison.labels.query_design import by_queries
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.defaults import PLAIN, RELEVANT, Request, fill_defaults
 from trueval.judgments import Judgments
 from trueval.measures import Measure
-from trueval.report.number_texts import counted
+from trueval.report.number_texts import count_phrase
 from trueval.run import Run, is_one_run
 from trueval.standings.standings import Floats, sum_by
 
@@ -187,9 +187,9 @@ class _Asked:
             str(measure), side.name, second, self.labels.audited.design, self.target, self.level, span=span
         )
         if measure.definition.mean != "arithmetic":
-            return _refused(empty, f"it is a {measure.definition.mean} mean over queries; correct {measure.inner}")
+            return _mark_refused(empty, f"it is a {measure.definition.mean} mean over queries; correct {measure.inner}")
         if measure.needs_facets:
-            return _refused(empty, "it needs grades of facets, and people graded passages; no design has it")
+            return _mark_refused(empty, "it needs grades of facets, and people graded passages; no design has it")
         design = self._by_queries if empty.design == "queries" else self._by_documents
         return design(empty, measure, side, other)
 
@@ -197,15 +197,17 @@ class _Asked:
         added = contributions(side, measure)
         taken = None if other is None else contributions(other, measure)
         if isinstance(added, str) or isinstance(taken, str):
-            return _refused(empty, added if isinstance(added, str) else str(taken))
+            return _mark_refused(empty, added if isinstance(added, str) else str(taken))
         if taken is not None:
             added = added.less(taken)
         labels, owner = self.labels, self.labels.owner
         rows = labels.graded["row"].to_numpy().astype(np.int64)
         number = int(added.there.sum())
         if len(rows) < FEWEST or number < FEWEST:
-            return _refused(empty, f"at least 2 graded passages and 2 queries are needed. Got {len(rows)} and {number}")
-        strata = merged(labels.audited.population, labels.graded["stratum"].to_list())
+            return _mark_refused(
+                empty, f"at least 2 graded passages and 2 queries are needed. Got {len(rows)} and {number}"
+            )
+        strata = merge_strata(labels.audited.population, labels.graded["stratum"].to_list())
         found = by_documents(added, rows, strata, owner, self.target, self.level, empty.span)
         judge = sum_by(owner, added.judge, len(added.there)) + added.constant
         begun = replace(empty, labels=len(rows), queries=len(np.unique(owner[rows])), judge_queries=number)
@@ -221,7 +223,7 @@ class _Asked:
             yield f"{count} strata were merged to {len(strata.names)}: the others have fewer than 2 answers."
         if audited.skipped:
             yield (
-                f"{counted(len(audited.skipped), 'passage', 'passages')} that people skipped: the others of their "
+                f"{count_phrase(len(audited.skipped), 'passage', 'passages')} that people skipped: the others of their "
                 "strata stand for them."
             )
 
@@ -232,9 +234,9 @@ class _Asked:
         whole = self.labels.whole & values.there
         found = by_queries(values, whole, self.target, self.level, empty.span)
         if found is None:
-            return _refused(
+            return _mark_refused(
                 empty,
-                f"people graded {counted(int(whole.sum()), 'query', 'queries')} whole, and at least 2 must count. "
+                f"people graded {count_phrase(int(whole.sum()), 'query', 'queries')} whole, and at least 2 must count. "
                 "Grade on, or draw single passages (design documents) for P, Hits, DCG and RBP",
             )
         ids = self.labels.judge.query_ids.filter(whole)
@@ -290,7 +292,8 @@ class _Asked:
             yield f"{sampled - whole} of {sampled} queries of the sample are not answered whole and are left out."
         if audited.skipped:
             yield (
-                f"{counted(len(audited.skipped), 'passage', 'passages')} that people skipped keep the judge's grade: "
+                f"{count_phrase(len(audited.skipped), 'passage', 'passages')} that people skipped keep the "
+                "judge's grade: "
                 "the interval takes the judge to be right about them."
             )
 
@@ -298,9 +301,9 @@ class _Asked:
 def _few(begun: Correction) -> Iterator[str]:
     little = None
     if begun.labels < FEW_LABELS:
-        little = f"{counted(begun.labels, 'label', 'labels')} of people: below about {FEW_LABELS}"
+        little = f"{count_phrase(begun.labels, 'label', 'labels')} of people: below about {FEW_LABELS}"
     elif begun.design == "queries" and begun.queries < FEW_QUERIES:
-        little = f"{counted(begun.queries, 'query', 'queries')} graded whole: below about {FEW_QUERIES}"
+        little = f"{count_phrase(begun.queries, 'query', 'queries')} graded whole: below about {FEW_QUERIES}"
     if little is not None:
         yield f"only {little} the interval has no stated coverage."
 
@@ -314,5 +317,5 @@ def _mean(values: Floats) -> float:
     return float(values.mean()) if len(values) else math.nan
 
 
-def _refused(empty: Correction, why: str) -> Correction:
+def _mark_refused(empty: Correction, why: str) -> Correction:
     return replace(empty, refused=f"{empty.measure}: {why}.")

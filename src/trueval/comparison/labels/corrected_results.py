@@ -74,7 +74,7 @@ def about(
     }
 
 
-def planned(
+def add_label_plans(
     found: CorrectedResults, joined: LabelSource, audited: AuditSample, folder: str, width: float | None
 ) -> dict[str, Any]:
     """The JSON of `trueval golden correct`: corrected values, what was audited, and what a width takes.
@@ -93,14 +93,17 @@ def planned(
     told = found.to_dict()
     told["audit"], told["width"] = about(found, joined, audited, folder), width
     told["runs"] = [
-        {"name": name, "corrected": list(_planned([each for each in found.corrections if each.run == name], width))}
+        {
+            "name": name,
+            "corrected": list(_plan_corrections([each for each in found.corrections if each.run == name], width)),
+        }
         for name in found.runs
     ]
-    told["differences"] = list(_planned(found.differences, width))
+    told["differences"] = list(_plan_corrections(found.differences, width))
     return told
 
 
-def _planned(corrections: Any, width: float | None) -> Iterator[dict[str, Any]]:
+def _plan_corrections(corrections: Any, width: float | None) -> Iterator[dict[str, Any]]:
     for each in corrections:
         entry = each.to_dict()
         # An interval of no width, of two runs that are the same, has nothing to gain.

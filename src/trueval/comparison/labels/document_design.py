@@ -34,7 +34,7 @@ from trueval.comparison.labels.prediction_powered import (
     correlation,
     degrees_of_sum,
     total,
-    tuned,
+    tune_judge_weights,
     variance_of_variance,
 )
 from trueval.measures.span import ANYTHING, ValueRange
@@ -57,14 +57,14 @@ class Strata(NamedTuple):
     of_label: Ints
 
 
-def merged(population: Mapping[str, int], of_label: Sequence[str]) -> Strata:
+def merge_strata(population: Mapping[str, int], of_label: Sequence[str]) -> Strata:
     """Merge strata with fewer than two answers, unless that is all, with the one whose rate of answers is nearest.
 
     Args:
         population: stratum → passages in it.
         of_label: [label] name of its stratum; two labels at least.
 
-    >>> merged({"a": 10, "b": 90, "c": 80}, ["a", "a", "b", "c"])[:2]
+    >>> merge_strata({"a": 10, "b": 90, "c": 80}, ["a", "a", "b", "c"])[:2]
     (('a', 'b + c'), array([ 10., 170.]))
     """
     names = [[name] for name in population]
@@ -111,7 +111,7 @@ def by_documents(
     own = people[labels], judge[labels]
     units = LabeledUnits(*own, strata.of_label, strata.population, float(judge.sum()), added.rounding)
     of_query = _OfQueries(units, sum_by(owner, judge, len(added.there)), added, owner[labels], span)
-    weights = tuned(units)
+    weights = tune_judge_weights(units)
     told = [of_query.estimate(each, target, level) for each in (np.zeros(len(labels)), weights, np.ones(len(labels)))]
     found, number = told[1].total, float(of_query.number)
     return DesignEstimate(

@@ -20,7 +20,7 @@ from trueval.errors import InputError, PolicyError
 from trueval.evaluation.content_hashes import judgments_hash
 from trueval.judgments import Judgments, judgments_file
 from trueval.policy.policy import OURS
-from trueval.report.number_texts import counted
+from trueval.report.number_texts import count_phrase
 from trueval.standings.standings import Bools
 
 # What a result is measured by. "corrected" measures by the judge's labels, and gates look at the corrected values.
@@ -81,7 +81,7 @@ def join(
     Raises:
         InputError: labels of people are asked for and there is no audit; it is damaged, of other judgments, or nobody
             has answered; a grade has no mapping.
-        PolicyError: as in `labelled`.
+        PolicyError: as in `select_labels`.
     """
     _check_labels(labels)
     mapped = judgments if grades is None else judgments.map_grades(grades)
@@ -103,7 +103,7 @@ def join(
         if labels != JUDGE:
             raise InputError(f"--labels {labels}: {no_labels(audited)}")
         return LabelSource(mapped, mapped, None, (f"{folder}: {no_labels(audited)} Values are not corrected.",))
-    used = labelled(judgments, audited, labels)
+    used = select_labels(judgments, audited, labels)
     return LabelSource(mapped, used if grades is None else used.map_grades(grades), said)
 
 
@@ -170,7 +170,7 @@ def _asks_the_same(golden: Path, folder: Path) -> bool:
     return asked is None or bool(asked == now)
 
 
-def labelled(judgments: Judgments, audited: AuditSample, labels: str) -> Judgments:
+def select_labels(judgments: Judgments, audited: AuditSample, labels: str) -> Judgments:
     """Judgments with the grades that were asked for.
 
     Args:
@@ -225,15 +225,15 @@ def people_only(judgments: Judgments, audited: AuditSample) -> Judgments:
             f"--labels {PEOPLE} needs whole queries: grade on with trueval golden audit."
         )
     count = int(whole.sum())
-    note = f"labels: people's alone, of {counted(count, 'query', 'queries')} that they graded as a whole."
+    note = f"labels: people's alone, of {count_phrase(count, 'query', 'queries')} that they graded as a whole."
     open_ones = sum(judgments.query_ids.filter(pl.Series(whole)).is_in([query]).any() for query, _ in audited.skipped)
     if open_ones:
-        left = counted(open_ones, "passage", "passages")
+        left = count_phrase(open_ones, "passage", "passages")
         note = f"{note[:-1]}; {left} that they skipped {'keeps' if open_ones == 1 else 'keep'} the judge's grade."
     if asked > count:
-        left = counted(asked - count, "query", "queries")
+        left = count_phrase(asked - count, "query", "queries")
         note = f"{note[:-1]}; {left} of the sample {'is' if asked - count == 1 else 'are'} not done and left out."
-    return _noted(audited.over(_of_queries(judgments, whole)), note)
+    return _add_note(audited.over(_of_queries(judgments, whole)), note)
 
 
 def people_first(judgments: Judgments, audited: AuditSample) -> Judgments:
@@ -248,7 +248,7 @@ def people_first(judgments: Judgments, audited: AuditSample) -> Judgments:
         f"labels: people's for {said:,} of {len(judgments.frame):,} passages, the judge's for the others. Values of "
         f"such a mixture have no stated coverage; --labels {CORRECTED} has."
     )
-    return _noted(audited.over(judgments), note)
+    return _add_note(audited.over(judgments), note)
 
 
 def under_grades(audited: AuditSample, mapping: Mapping[float, float] | None) -> AuditSample:
@@ -295,5 +295,5 @@ def _of_queries(judgments: Judgments, chosen: Bools) -> Judgments:
     )
 
 
-def _noted(judgments: Judgments, note: str) -> Judgments:
+def _add_note(judgments: Judgments, note: str) -> Judgments:
     return dataclasses.replace(judgments, notes=(*judgments.notes, note))

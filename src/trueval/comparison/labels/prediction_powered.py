@@ -35,13 +35,13 @@ LAST_PLACES: Final = 16
 REMAINDER: Final = 1e-6
 
 
-def rounding(values: Floats) -> float:
+def rounding_tolerance(values: Floats) -> float:
     """How far rounding alone may take values apart that are the same, and differences of two of them.
 
     Args:
         values: before any was subtracted; NaN where there is none.
 
-    >>> rounding(np.array([0.6, -0.8, np.nan])) == 16 * 2**-53
+    >>> rounding_tolerance(np.array([0.6, -0.8, np.nan])) == 16 * 2**-53
     True
     """
     return LAST_PLACES * float(np.spacing(np.nan_to_num(np.abs(values)).max(initial=0.0)))
@@ -122,18 +122,21 @@ class TotalEstimate(NamedTuple):
         return float(self.parts.sum())
 
 
-def tuned(units: LabeledUnits) -> Floats:
+def tune_judge_weights(units: LabeledUnits) -> Floats:
     """[unit] l_i, how much of the judge helps most, from all labeled units but this one.
 
     Args:
         units: at least two of each stratum that is not drawn whole.
 
     >>> people, judge = np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 5.0])
-    >>> tuned(LabeledUnits(people, judge, np.zeros(3, dtype=np.int64), np.array([9.0]), 27.0)).tolist()
+    >>> tune_judge_weights(LabeledUnits(people, judge, np.zeros(3, dtype=np.int64), np.array([9.0]), 27.0)).tolist()
     [0.5, 0.5, 0.5]
     """
     people, judge = units.centered(units.people), units.centered(units.judge)
-    products, squares = _left_out(units, people * judge), _left_out(units, judge * judge)
+    products, squares = (
+        _leave_one_out_covariances(units, people * judge),
+        _leave_one_out_covariances(units, judge * judge),
+    )
     varies, factors = _varies_without(units), _weights_of_strata(units)
     whole = float(factors / units.free @ sum_by(units.stratum, judge * judge, len(factors)))
     for unit in np.flatnonzero(varies & (squares < REMAINDER * whole)).tolist():
@@ -162,7 +165,7 @@ def _varies_without(units: LabeledUnits) -> Bools:
     return found
 
 
-def _left_out(units: LabeledUnits, products: Floats) -> Floats:
+def _leave_one_out_covariances(units: LabeledUnits, products: Floats) -> Floats:
     """[unit] sum over strata of factor times (co)variance, without the unit.
 
     Args:
@@ -190,7 +193,8 @@ def total(units: LabeledUnits, weights: Floats) -> TotalEstimate:
 
     Args:
         units: at least two of each stratum that is not drawn whole.
-        weights: [unit] l_i, as `tuned` has them; all 0 for people's labels alone, all 1 for the judge untuned.
+        weights: [unit] l_i, as `tune_judge_weights` has them; all 0 for people's labels alone, all 1 for the judge
+            untuned.
 
     >>> human, judge = np.array([1.0, 2.0]), np.array([1.0, 3.0])
     >>> units = LabeledUnits(human, judge, np.zeros(2, dtype=np.int64), np.array([4.0]), 10.0)
@@ -246,7 +250,7 @@ def degrees_of_sum(parts: Floats, errors: Floats, most: float) -> float:
 
 def correlation(units: LabeledUnits) -> float:
     """How the two values of units go together inside strata, -1 to 1; NaN where one varies by no more than rounding."""
-    least = max(units.rounding, rounding(units.people))
+    least = max(units.rounding, rounding_tolerance(units.people))
     if not (units.ranges(units.people) > least).any() or not (units.ranges(units.judge) > units.rounding).any():
         return math.nan
     people, judge = units.centered(units.people), units.centered(units.judge)

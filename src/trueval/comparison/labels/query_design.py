@@ -31,9 +31,9 @@ from trueval.comparison.labels.prediction_powered import (
     LabeledUnits,
     TotalEstimate,
     correlation,
-    rounding,
+    rounding_tolerance,
     total,
-    tuned,
+    tune_judge_weights,
 )
 from trueval.measures.span import ANYTHING, ValueRange
 from trueval.standings.standings import Bools, Floats
@@ -63,7 +63,7 @@ def by_queries(
     if len(drawn) < 2 or counts < 2:
         return None
     ratio = _Ratio(people, own, judge, values.judge[values.settled], span, values.rounding)
-    weights = tuned(ratio.units(ratio.start))
+    weights = tune_judge_weights(ratio.units(ratio.start))
     told = [ratio.estimate(each, target, level) for each in (np.zeros(len(own)), weights, np.ones(len(own)))]
     bounds, found = [each[0] for each in told], told[1][1]
     if any(math.isnan(each.estimate) for each in (bounds[0], bounds[1])):
@@ -106,7 +106,7 @@ class _Ratio:
         self.counted = tuple((~np.isnan(each)).astype(np.float64) for each in (people, own, judge))
         self.start = float(self.values[0].sum() / self.counted[0].sum())
         # Units are values less theta, which is rounded too.
-        self.rounding = max(least, rounding(np.array([self.start])))
+        self.rounding = max(least, rounding_tolerance(np.array([self.start])))
 
     def units(self, theta: float) -> LabeledUnits:
         """What queries are worth beyond theta."""

@@ -132,10 +132,10 @@ def _lower(values: Floats, shares: Floats, orders: Ints, bets: Bets) -> Floats:
     def beyond(mean: Floats) -> Floats:
         return _capital(mean[:, None, None], ordered, held, sizes, repeated=bets.repeated) - bets.target
 
-    return _crossing(beyond, len(values))
+    return _find_roots(beyond, len(values))
 
 
-def _crossing(falling: Callable[[Floats], Floats], count: int) -> Floats:
+def _find_roots(falling: Callable[[Floats], Floats], count: int) -> Floats:
     """[comparison] the last place of [0, 1] at which a falling function is at least 0, and 0 where it nowhere is.
 
     Regula falsi; the value of an end that stays twice is halved (Illinois), and every eighth step halves the bracket.

@@ -343,7 +343,7 @@ def intervals_of(
     return Intervals(ends, realized, ~sure & ~np.isnan(realized[:, 0]))
 
 
-def realized_ends(
+def realized_intervals(
     columns: ValueGrid, sums: Floats, ties: Floats, spread: Floats, draws: ResampleDraws, sizes: Sizes
 ) -> Floats:
     """[comparison, 2] the intervals of realized differences, each alone and each a column of its own.

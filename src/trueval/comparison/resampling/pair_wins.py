@@ -20,7 +20,7 @@ from trueval.comparison.resampling.win_probability import (
     certain,
     exact,
     normal,
-    sampled,
+    sample_win_probability,
 )
 from trueval.standings.standings import Floats, Ints
 
@@ -118,7 +118,7 @@ class PairWins:
         if found.is_settled(self.level) and not self.tie_samples:
             return found
         batches = zip(self._batches(measure, first, a), self._batches(measure, second, b), strict=False)
-        return sampled(batches, found, self.level, self.tie_samples)
+        return sample_win_probability(batches, found, self.level, self.tie_samples)
 
     def _distribution(self, measure: int, run: int, column: MeasureColumn) -> Atoms | None:
         """The distribution of the sum over queries, higher being better; None where it cannot be listed."""

@@ -124,7 +124,7 @@ def bootstrap_sums(columns: ValueGrid, resamples: int, seed: int, threads: int) 
     """
     units = len(columns.values)
     out = np.empty((columns.values.shape[1], resamples))
-    kept = _kept_counts(units, resamples, seed, threads) if units * resamples <= KEPT_COUNTS else None
+    kept = _draw_all_counts(units, resamples, seed, threads) if units * resamples <= KEPT_COUNTS else None
 
     def work(chunk: int) -> None:
         place = slice(chunk * CHUNK, min((chunk + 1) * CHUNK, resamples))
@@ -143,7 +143,7 @@ def _counts(units: int, seed: int, chunk: int) -> Ints:
 
 
 @lru_cache(maxsize=1)
-def _kept_counts(units: int, resamples: int, seed: int, threads: int) -> NDArray[np.uint16]:
+def _draw_all_counts(units: int, resamples: int, seed: int, threads: int) -> NDArray[np.uint16]:
     """[resample, unit] those of all chunks, for the calls that follow: drawing them takes as long as 200 columns."""
     kept = np.empty((resamples, units), dtype=np.uint16)
 

@@ -131,7 +131,7 @@ def reshuffle(
     if not 1 <= k <= depth:
         raise InputError(f"k must be at least 1 and at most the depth {depth}. Got {k}.")
     length = np.minimum(np.stack((first.length, second.length)), depth)
-    cells = shared(first, second).within(depth)
+    cells = find_shared_documents(first, second).within(depth)
     sums = overlaps(cells, length.shape[1], depth)
     empty = length.min(axis=0) == 0
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -140,7 +140,7 @@ def reshuffle(
     return Reshuffle(*(np.where(empty, np.nan, values) for values in found))
 
 
-def moved(first: TiedLists, second: TiedLists, *, k: int = K, depth: int = DEPTH) -> Reshuffle:
+def reshuffle_after_change(first: TiedLists, second: TiedLists, *, k: int = K, depth: int = DEPTH) -> Reshuffle:
     """Compare what queries found before and after a change: where one of the two found nothing, nothing is kept.
 
     So a query that loses all its documents counts as overlap 0, τ −1 and RBO 0, where `reshuffle` has no number.
@@ -156,7 +156,8 @@ def moved(first: TiedLists, second: TiedLists, *, k: int = K, depth: int = DEPTH
 
     >>> one = TiedLists.of(np.array([0, 1]), np.array([2.0, 1.0]), np.array([0, 2]), 2)
     >>> none = TiedLists.of(np.array([], dtype=np.int64), np.array([]), np.array([0, 0]), 2)
-    >>> [each.tolist() for each in moved(one, none)], np.isnan(moved(none, none).overlap).tolist()
+    >>> nothing = reshuffle_after_change(none, none)
+    >>> [each.tolist() for each in reshuffle_after_change(one, none)], np.isnan(nothing.overlap).tolist()
     ([[0.0], [-1.0], [0.0]], [True])
     """
     lost = (first.length == 0) != (second.length == 0)
@@ -164,11 +165,11 @@ def moved(first: TiedLists, second: TiedLists, *, k: int = K, depth: int = DEPTH
     return Reshuffle(*(np.where(lost, least, values) for least, values in zip((0.0, -1.0, 0.0), found, strict=True)))
 
 
-def shared(first: TiedLists, second: TiedLists) -> SharedDocuments:
+def find_shared_documents(first: TiedLists, second: TiedLists) -> SharedDocuments:
     """The documents that lists share, pair by pair.
 
     >>> one = TiedLists.of(np.array([0, 1]), np.array([1.0, 1.0]), np.array([0, 2]), 2)
-    >>> shared(one, one).tied.tolist(), shared(one, one).documents.tolist()
+    >>> find_shared_documents(one, one).tied.tolist(), find_shared_documents(one, one).documents.tolist()
     ([[2], [2]], [2])
     """
     if not len(second.key):
@@ -204,7 +205,7 @@ def overlaps(cells: SharedDocuments, lists: int, depth: int) -> Floats:
 
     >>> one = TiedLists.of(np.array([0, 1]), np.array([1.0, 1.0]), np.array([0, 2]), 2)
     >>> other = TiedLists.of(np.array([0, 1]), np.array([2.0, 1.0]), np.array([0, 2]), 2)
-    >>> overlaps(shared(one, other), 1, 2).tolist()
+    >>> overlaps(find_shared_documents(one, other), 1, 2).tolist()
     [[0.5, 2.0]]
     """
     cells = cells.within(depth)

@@ -11,7 +11,7 @@ import polars as pl
 
 from trueval.comparison.resampling.resampled_sums import RESHUFFLE, generator
 from trueval.comparison.resampling.reshuffle import DEPTH, PERSISTENCE, K, TiedLists, reshuffle
-from trueval.standings.counting import listed_documents
+from trueval.standings.counting import list_documents
 from trueval.standings.groups import Floats, Ints, ranges
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def reshuffle_runs(
         query_ids: of the evaluated queries.
         seed: of the queries that are drawn where there are many.
     """
-    chosen = _drawn(query_ids, min(MOST_QUERIES, MOST_LISTS // len(pairs)), seed)
+    chosen = _sample_queries(query_ids, min(MOST_QUERIES, MOST_LISTS // len(pairs)), seed)
     policy = orders[0].policy
     # Lists end at the depth of the policy.
     k, depth = (most if policy.depth is None else min(most, policy.depth) for most in (K, DEPTH))
@@ -91,7 +91,7 @@ def reshuffle_runs(
     found = []
     for first, second in pairs.tolist():
         values = reshuffle(lists[first], lists[second], k=k, depth=depth)
-        means = [_mean_known(each) for each in values]
+        means = [_mean_without_nan(each) for each in values]
         found.append(PairReshuffle(names[first], names[second], int((~np.isnan(values.overlap)).sum()), *means))
     return RunReshuffle(k, depth, PERSISTENCE, len(chosen), len(query_ids), tuple(found))
 
@@ -122,7 +122,7 @@ def lists_of(
 
 def _first(run: Run, judgments: Judgments, policy: Policy, queries: Sequence[str], depth: int) -> pl.DataFrame:
     wanted = pl.DataFrame({"query_id": list(queries)}, schema={"query_id": pl.String}).with_row_index("query")
-    listed = listed_documents(_of_queries(run, wanted["query_id"]), judgments, policy).frame
+    listed = list_documents(_of_queries(run, wanted["query_id"]), judgments, policy).frame
     return listed.filter(pl.col("above") < depth).join(wanted, on="query_id").select("query", "doc_id", "above", "tied")
 
 
@@ -138,7 +138,7 @@ def _of_queries(run: Run, queries: pl.Series) -> Run:
     )
 
 
-def _drawn(query_ids: Sequence[str], most: int, seed: int) -> list[str]:
+def _sample_queries(query_ids: Sequence[str], most: int, seed: int) -> list[str]:
     """Some of the queries, in their order; the same for a seed."""
     if len(query_ids) <= most:
         return list(query_ids)
@@ -146,6 +146,6 @@ def _drawn(query_ids: Sequence[str], most: int, seed: int) -> list[str]:
     return [query_ids[place] for place in np.sort(places).tolist()]
 
 
-def _mean_known(values: Floats) -> float:
+def _mean_without_nan(values: Floats) -> float:
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else float("nan")

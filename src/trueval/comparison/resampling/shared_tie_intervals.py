@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trueval.comparison.resampling.intervals import ResampleDraws, Sizes, realized_ends
+from trueval.comparison.resampling.intervals import ResampleDraws, Sizes, realized_intervals
 from trueval.comparison.resampling.resampled_sums import RUN_NOISE, ValueGrid, normal_noise, to_grid
-from trueval.comparison.resampling.simultaneous import few_units, squared_errors
+from trueval.comparison.resampling.simultaneous import few_units, squared_standard_errors
 from trueval.standings.standings import Bools, Floats, Ints
 
 
@@ -68,7 +68,9 @@ class _Resampled(NamedTuple):
         sizes, grid = ties.sizes, to_grid(apart.reshape(units, -1))
         sums, middle = ties.draws.sums(grid), grid.values.sum(axis=0) / sizes.total
         rows = np.ascontiguousarray(grid.values.T)
-        scale = np.sqrt(squared_errors(rows, sizes) + np.tile(ties.grid.values.sum(axis=0), worlds) / sizes.total**2)
+        scale = np.sqrt(
+            squared_standard_errors(rows, sizes) + np.tile(ties.grid.values.sum(axis=0), worlds) / sizes.total**2
+        )
         scale[scale <= 4 * grid.step] = 0.0
         inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
         away = sums / sizes.drawn
@@ -104,7 +106,7 @@ def joint_ends(
         ends = np.stack([each.middle - wide, each.middle + wide], axis=1)
         some = np.flatnonzero(wanted(*ends.reshape(worlds, checks, 2).transpose(2, 0, 1)))
         tied = some % checks
-        alone = realized_ends(
+        alone = realized_intervals(
             ValueGrid(each.grid.values[:, some], each.grid.step[some]),
             each.sums[some],
             shared.grid.values[:, tied],

@@ -171,11 +171,11 @@ def _variances(resampled: ResampledColumns, first: Ints, second: Ints) -> Floats
     for part in blocks(len(first), WIDTH):
         # Rows, because NumPy adds up a row the same whatever is beside it, but many columns otherwise than one.
         apart = np.ascontiguousarray((values[:, first[part]] - values[:, second[part]]).T)
-        out[part] = squared_errors(apart, sizes)
+        out[part] = squared_standard_errors(apart, sizes)
     return out
 
 
-def squared_errors(apart: Floats, sizes: Sizes) -> Floats:
+def squared_standard_errors(apart: Floats, sizes: Sizes) -> Floats:
     """[comparison] squared standard error of the mean of [comparison, unit] differences."""
     units = apart.shape[1]
     residuals = apart - np.outer(apart.sum(axis=1) / sizes.total, sizes.units)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from trueval.comparison.resampling.resampled_sums import TIE_ORDERS, generator
-from trueval.evaluation.evaluate import measured
+from trueval.evaluation.evaluate import evaluate_measure
 from trueval.measures import Measure
 from trueval.measures.list_end import sees_end
 from trueval.standings.counting import counter
@@ -219,7 +219,7 @@ class TieOrders:
         copies = whole.repeat(np.array(queries), list(orders.values()))
         policy, nobody = self.policy.of(measure.innermost.name), np.zeros(sum(counts), dtype=bool)
         ids = np.repeat([str(self.judgments.query_ids[query]) for query in queries], counts).tolist()
-        values = measured(copies, measure, policy, nobody, ids).tie_broken
+        values = evaluate_measure(copies, measure, policy, nobody, ids).tie_broken
         yield from zip(queries, np.split(values, np.cumsum(counts)[:-1]), strict=True)
 
 

@@ -115,7 +115,7 @@ def exact(first: Atoms, second: Atoms) -> WinProbability:
     return WinProbability(value, value, value, "exact")
 
 
-def sampled(
+def sample_win_probability(
     batches: Iterable[tuple[Floats, Floats]], known: WinProbability, level: float, least: int
 ) -> WinProbability:
     """The probability from sums under random orders, pair by pair, as many as the verdict at a level needs.

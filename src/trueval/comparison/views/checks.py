@@ -13,11 +13,11 @@ from trueval.report.number_texts import (
     MANY_QUERIES,
     NOT_AVAILABLE,
     attainable,
-    counted,
-    fixed,
+    count_phrase,
+    format_difference,
+    format_value,
     interval,
     percent,
-    signed,
 )
 
 if TYPE_CHECKING:
@@ -62,7 +62,13 @@ def table(checks: Sequence[Check]) -> TerminalGrid:
     for check in checks:
         style = "bold red" if not check.passed else "yellow" if _is_unclear(check) or check.bounded else "green"
         limit = check.name if check.limit is None else f"{check.name} {check.limit:g}"
-        cells = [check.run, check.measure or "all", limit, found(check), *([_needed(check)] if with_needed else [])]
+        cells = [
+            check.run,
+            check.measure or "all",
+            limit,
+            describe_result(check),
+            *([_describe_queries_needed(check)] if with_needed else []),
+        ]
         rows.add_row(Text(check.verdict, style=style), *cells)
     return rows
 
@@ -80,7 +86,14 @@ def to_markdown(checks: Sequence[Check], self_test: SelfTest | None = None) -> s
     rows = []
     for check in checks:
         verdict = check.verdict if check.passed and not _is_unclear(check) else f"**{check.verdict}**"
-        cells = (verdict, check.run, check.measure or "all", f"`{check.option}`", found(check), _needed(check))
+        cells = (
+            verdict,
+            check.run,
+            check.measure or "all",
+            f"`{check.option}`",
+            describe_result(check),
+            _describe_queries_needed(check),
+        )
         rows.append([printable(cell).replace("|", "\\|") for cell in cells])
     words = [*sentences(checks), *([] if self_test is None else self_test_lines(self_test))]
     listed = "".join(f"- {printable(line.strip())}\n" for line in words)
@@ -103,7 +116,8 @@ def sentences(checks: Sequence[Check]) -> Iterator[str]:
     if by_people:
         passing = "pass" if by_people[0].passed else "fail"
         yield (
-            f"{counted(len(by_people), 'check', 'checks')} cannot tell from people's labels whether the limit is kept: "
+            f"{count_phrase(len(by_people), 'check', 'checks')} cannot tell from people's labels whether the "
+            "limit is kept: "
             f"--when-unclear lets {_them(by_people)} {passing}. {NEEDED.capitalize()}: queries, or passages of the "
             f"design documents, that people must have graded to decide with a chance of {POWER:.0%}, if the value "
             "stays."
@@ -114,11 +128,12 @@ def sentences(checks: Sequence[Check]) -> Iterator[str]:
     count, units = (first.queries, "queries") if first.clusters is None else (first.clusters, "clusters")
     passing = "pass" if first.passed else "fail"
     yield (
-        f"{counted(len(unclear), 'check', 'checks')} cannot tell from {count:,} {units} whether the loss is within the "
+        f"{count_phrase(len(unclear), 'check', 'checks')} cannot tell from {count:,} {units} whether the loss is "
+        "within the "
         f"limit: --when-unclear lets {_them(unclear)} {passing}. As many {units} as {NEEDED} would decide with a "
         f"chance of {POWER:.0%}, if the difference stays."
     )
-    if any(_needed(each) == MANY_QUERIES for each in unclear):
+    if any(_describe_queries_needed(each) == MANY_QUERIES for each in unclear):
         yield f"{MANY_QUERIES}: more than a million, which nobody can judge: allow a larger loss."
 
 
@@ -143,12 +158,12 @@ def self_test_lines(self_test: SelfTest) -> Iterator[str]:
     Args:
         self_test: of a gate.
     """
-    units = counted(self_test.queries, "query", "queries")
+    units = count_phrase(self_test.queries, "query", "queries")
     if self_test.clusters is not None:
-        units += f" in {counted(self_test.clusters, 'cluster', 'clusters')}"
+        units += f" in {count_phrase(self_test.clusters, 'cluster', 'clusters')}"
     worlds, checks = (
-        counted(self_test.worlds, "random swap", "random swaps"),
-        counted(self_test.checks, "check", "checks"),
+        count_phrase(self_test.worlds, "random swap", "random swaps"),
+        count_phrase(self_test.checks, "check", "checks"),
     )
     yield f"self-test: {worlds} of candidate and baseline, {units}, {checks}, {self_test.level:.0%} intervals"
     yield f"  {_alarms(self_test.asked)}"
@@ -156,7 +171,7 @@ def self_test_lines(self_test: SelfTest) -> Iterator[str]:
         yield f"  {_alarms(self_test.zero)}"
 
 
-def found(check: Check) -> str:
+def describe_result(check: Check) -> str:
     """The numbers that decided."""
     if check.name == "judged":
         return "nothing is judged"
@@ -167,20 +182,20 @@ def found(check: Check) -> str:
     if check.name == "relevant":
         return "nothing to find"
     if check.name == "queries" and check.limit is not None:
-        return counted(int(check.value or 0), "query", "queries")
+        return count_phrase(int(check.value or 0), "query", "queries")
     if check.name == "min" and check.labels == JUDGE:
-        return fixed(check.value)
+        return format_value(check.value)
     if check.name == "max-range":
-        return f"{fixed(check.value)} {interval(check.low, check.high)}"
+        return f"{format_value(check.value)} {interval(check.low, check.high)}"
     if check.low is None:
         return NOT_AVAILABLE
     if check.name == "min":
-        return f"{fixed(check.value)} {interval(check.low, check.high)} {check.labels}"
+        return f"{format_value(check.value)} {interval(check.low, check.high)} {check.labels}"
     bounded = " bounded" if check.bounded else "" if check.labels == JUDGE else f" {check.labels}"
-    return f"{signed(check.value)} {interval(check.low, check.high, show=signed)}{bounded}"
+    return f"{format_difference(check.value)} {interval(check.low, check.high, show=format_difference)}{bounded}"
 
 
-def _needed(check: Check) -> str:
+def _describe_queries_needed(check: Check) -> str:
     """How many queries decide; a check of bounds or of a difference at the limit is not decided by any number."""
     return "" if not _is_unclear(check) else attainable(check.needed)
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from trueval.comparison.comparison import flatten
 from trueval.evaluation.views import corrected
-from trueval.evaluation.views.corrected import CSV, CorrectedEntry, flat, turned_entry
+from trueval.evaluation.views.corrected import CSV, CorrectedEntry, flat, reverse_entry
 from trueval.report.formats import markdown
-from trueval.report.number_texts import ValueUnit, signed
+from trueval.report.number_texts import ValueUnit, format_difference
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -41,7 +41,7 @@ def differences_of(comparison: Mapping[str, Any]) -> list[CorrectedEntry]:
         names = [row["first"], row["second"]]
         rank = [places[row["measure"], name] for name in names]
         turned = comparison["baseline"] is None and rank[0] > rank[1]
-        entry = turned_entry(row["corrected"]) if turned else row["corrected"]
+        entry = reverse_entry(row["corrected"]) if turned else row["corrected"]
         one, other = reversed(names) if turned else names
         told = CorrectedEntry(f"{one} - {other}", entry, ("differences", at, "corrected"), turned)
         found.append(((min(rank), max(rank)) if comparison["baseline"] is None else rank, told))
@@ -57,7 +57,7 @@ def _places(comparison: Mapping[str, Any]) -> dict[tuple[str, str], tuple[int, i
     }
 
 
-def corrected_parts(comparison: Mapping[str, Any], scale: ValueUnit) -> Iterator[RenderableType]:
+def corrected_renderables(comparison: Mapping[str, Any], scale: ValueUnit) -> Iterator[RenderableType]:
     """What a terminal shows of them; nothing without an audit.
 
     Args:
@@ -71,7 +71,11 @@ def corrected_parts(comparison: Mapping[str, Any], scale: ValueUnit) -> Iterator
     values, differences = values_of(comparison), differences_of(comparison)
     yield Text(corrected.TITLE.lower(), style="bold")
     yield corrected.table(values, scale)
-    yield from (Text(), Text("differences, corrected", style="bold"), corrected.table(differences, scale, signed))
+    yield from (
+        Text(),
+        Text("differences, corrected", style="bold"),
+        corrected.table(differences, scale, format_difference),
+    )
     yield from map(Text, _lines(comparison, values, differences))
     yield Text()
 
@@ -87,7 +91,7 @@ def corrected_markdown(comparison: Mapping[str, Any], scale: ValueUnit) -> Itera
         return
     values, differences = values_of(comparison), differences_of(comparison)
     yield f"### {corrected.TITLE}\n\n{corrected.markdown(values, scale)}\n"
-    yield f"{corrected.markdown(differences, scale, ('difference',), signed)}\n"
+    yield f"{corrected.markdown(differences, scale, ('difference',), format_difference)}\n"
     yield "".join(f"- {markdown(line)}\n" for line in _lines(comparison, values, differences)) + "\n"
 
 
@@ -102,7 +106,7 @@ def corrected_latex(comparison: Mapping[str, Any], scale: ValueUnit) -> Iterator
         return
     values, differences = values_of(comparison), differences_of(comparison)
     yield corrected.tabular_of(values, scale, notes=_lines(comparison, values, differences))
-    yield corrected.tabular_of(differences, scale, "difference", signed)
+    yield corrected.tabular_of(differences, scale, "difference", format_difference)
 
 
 def csv_rows(comparison: Mapping[str, Any]) -> tuple[list[str], list[dict[str, Any]]]:
@@ -122,6 +126,6 @@ def csv_rows(comparison: Mapping[str, Any]) -> tuple[list[str], list[dict[str, A
 def _lines(
     comparison: Mapping[str, Any], values: Sequence[CorrectedEntry], differences: Sequence[CorrectedEntry]
 ) -> Iterator[str]:
-    yield from corrected.turned_leads(values)
-    yield from corrected.turned_signs(differences)
+    yield from corrected.describe_leader_changes(values)
+    yield from corrected.describe_sign_changes(differences)
     yield from corrected.lines(comparison, [*values, *differences])

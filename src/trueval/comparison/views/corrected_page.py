@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from trueval.comparison.views.corrected import differences_of, values_of
-from trueval.evaluation.views.corrected import turned_signs
+from trueval.evaluation.views.corrected import describe_sign_changes
 from trueval.evaluation.views.corrected_page import block
 from trueval.report.page_content import Block
 from trueval.report.result_directory import ResultFile
@@ -27,7 +27,7 @@ def corrected_blocks(file: ResultFile, *, values: bool) -> Iterator[Block]:
     yield replace(differences, title="Differences, corrected by people's labels")
 
 
-def overturned(file: ResultFile, measure: str | None = None) -> Iterator[str]:
+def describe_reversals(file: ResultFile, measure: str | None = None) -> Iterator[str]:
     """A sentence for each difference that people's labels turn, its whole corrected interval on the other side of 0.
 
     Args:
@@ -36,4 +36,4 @@ def overturned(file: ResultFile, measure: str | None = None) -> Iterator[str]:
     """
     if "audit" in file.data:
         told = differences_of(file.data)
-        yield from turned_signs([each for each in told if measure in (None, each.measure)], surely=True)
+        yield from describe_sign_changes([each for each in told if measure in (None, each.measure)], surely=True)

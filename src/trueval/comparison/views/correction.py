@@ -16,8 +16,17 @@ from trueval.printable import printable_all
 from trueval.report import formats
 from trueval.report.console_tables import notebook
 from trueval.report.formats import latex, markdown, pipes, tabular
-from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, ValueUnit, counted, fixed, percent, signed, unit
-from trueval.report.terminal import TerminalGrid, drawn, grid
+from trueval.report.number_texts import (
+    FRACTIONS,
+    NOT_AVAILABLE,
+    ValueUnit,
+    count_phrase,
+    format_difference,
+    format_value,
+    percent,
+    unit,
+)
+from trueval.report.terminal import TerminalGrid, grid, render_text
 
 COLUMNS: Final = ("run", "second", "measure", *CSV, "width", "wanted", "more_units", "more_labels", "least_width")
 PLAN: Final = ("width now", "wanted", "more {units}", "more labels", "least width")
@@ -46,7 +55,7 @@ def table(result: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> Group:
     values, differences = of_runs(result), differences_of(result)
     parts: list[RenderableType] = [corrected.table(values, scale)]
     if differences:
-        parts += [Text(), Text("differences", style="bold"), corrected.table(differences, scale, signed)]
+        parts += [Text(), Text("differences", style="bold"), corrected.table(differences, scale, format_difference)]
     if any("plan" in each.entry for each in values):
         parts += [
             Text(),
@@ -66,8 +75,8 @@ def console(result: Mapping[str, Any]) -> str:
     values, differences = of_runs(result), differences_of(result)
     parts: list[RenderableType] = [corrected.table(values)]
     if differences:
-        parts += [Text(), corrected.table(differences, show=signed)]
-    return drawn(Group(*parts, *map(Text, _words(result, values, differences))))
+        parts += [Text(), corrected.table(differences, show=format_difference)]
+    return render_text(Group(*parts, *map(Text, _words(result, values, differences))))
 
 
 def html(result: Mapping[str, Any]) -> str:
@@ -81,7 +90,7 @@ def html(result: Mapping[str, Any]) -> str:
     head, rows = corrected.rows_of(values)
     parts = [notebook(("run", *head), rows, words=2)]
     if differences:
-        head, rows = corrected.rows_of(differences, show=signed)
+        head, rows = corrected.rows_of(differences, show=format_difference)
         parts.append(notebook(("difference", *head), rows, words=2))
     return "".join([*parts, *(f"<p>{escape(line)}</p>" for line in _words(result, values, differences))])
 
@@ -101,12 +110,12 @@ def lines(result: Mapping[str, Any]) -> Iterator[str]:
         result: the JSON of `trueval golden correct`.
     """
     values, differences = of_runs(result), differences_of(result)
-    yield from corrected.turned_leads(values)
-    yield from corrected.turned_signs(differences, surely=True)
+    yield from corrected.describe_leader_changes(values)
+    yield from corrected.describe_sign_changes(differences, surely=True)
     yield corrected.sample_sentence(result["audit"])
     yield from corrected.refusals([*values, *differences])
     yield from corrected.warnings([*values, *differences])
-    yield from worth(result, values)
+    yield from suggest_labels(result, values)
     if any("plan" in each.entry for each in values):
         yield plan_sentence(result)
 
@@ -125,7 +134,7 @@ def plan_sentence(result: Mapping[str, Any]) -> str:
     )
 
 
-def worth(result: Mapping[str, Any], values: Sequence[CorrectedEntry]) -> Iterator[str]:
+def suggest_labels(result: Mapping[str, Any], values: Sequence[CorrectedEntry]) -> Iterator[str]:
     """Where the next labels are worth most: strata; of whole queries, those in which judge and people differ most.
 
     Args:
@@ -175,7 +184,12 @@ def _plan_grid(result: Mapping[str, Any], told: Sequence[CorrectedEntry], scale:
 def _plan_cells(told: CorrectedEntry, scale: ValueUnit) -> list[str]:
     plan = told.entry["plan"]
     counts = (NOT_AVAILABLE if plan[name] is None else f"{plan[name]:,}" for name in ("units", "labels"))
-    return [fixed(plan["now"], scale), fixed(plan["wanted"], scale), *counts, fixed(plan["least"], scale)]
+    return [
+        format_value(plan["now"], scale),
+        format_value(plan["wanted"], scale),
+        *counts,
+        format_value(plan["least"], scale),
+    ]
 
 
 def to_csv(result: Mapping[str, Any]) -> str:
@@ -215,16 +229,16 @@ def to_markdown(result: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> s
     values, differences = of_runs(result), differences_of(result)
     parts = [corrected.markdown(values, scale)]
     if differences:
-        parts.append(corrected.markdown(differences, scale, ("difference",), signed))
+        parts.append(corrected.markdown(differences, scale, ("difference",), format_difference))
     planned = [each for each in (*values, *differences) if "plan" in each.entry]
     if planned:
         rows = ([each.name, each.measure, *_plan_cells(each, scale)] for each in planned)
         parts.append(pipes(("run", "measure", *_plan_head(result)), rows, words=2))
-    parts.append("".join(_listed(line) for line in [*lines(result), *unit(scale)]))
+    parts.append("".join(_list_item(line) for line in [*lines(result), *unit(scale)]))
     return "\n".join(parts)
 
 
-def _listed(line: str) -> str:
+def _list_item(line: str) -> str:
     indent = "    " if line.startswith(" ") else ""
     return f"{indent}- {markdown(line.strip())}\n"
 
@@ -239,7 +253,7 @@ def to_latex(result: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> str:
     values, differences = of_runs(result), differences_of(result)
     parts = [corrected.tabular_of(values, scale, notes=[*lines(result), *unit(scale)])]
     if differences:
-        parts.append(corrected.tabular_of(differences, scale, "difference", signed))
+        parts.append(corrected.tabular_of(differences, scale, "difference", format_difference))
     planned = [each for each in (*values, *differences) if "plan" in each.entry]
     if planned:
         rows = ([latex(cell) for cell in (each.name, each.measure, *_plan_cells(each, scale))] for each in planned)
@@ -259,12 +273,12 @@ def headline(result: Mapping[str, Any]) -> str:
         if not each.refused and None not in (each.entry["corrected"]["estimate"], each.entry["judge"]["estimate"])
     ]
     audit = result["audit"]
-    labels = counted(audit["people_labels"], "label", "labels")
+    labels = count_phrase(audit["people_labels"], "label", "labels")
     if not moved:
         return f"{labels} of people correct none of these measures."
     _, most = max(moved, key=lambda each: each[0])
     judge, value = (most.entry[name]["estimate"] for name in ("judge", "corrected"))
     return (
-        f"{labels} of people move {most.measure} of {most.name} most: {fixed(judge)} by the judge's labels, "
-        f"{fixed(value)} corrected."
+        f"{labels} of people move {most.measure} of {most.name} most: {format_value(judge)} by the judge's labels, "
+        f"{format_value(value)} corrected."
     )

@@ -6,14 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from trueval.comparison.views.correction import differences_of, headline, plan_sentence, units_of, worth
-from trueval.evaluation.views.corrected import CorrectedEntry, by_measure, of_runs, turned_leads, turned_signs
+from trueval.comparison.views.correction import differences_of, headline, plan_sentence, suggest_labels, units_of
+from trueval.evaluation.views.corrected import (
+    CorrectedEntry,
+    by_measure,
+    describe_leader_changes,
+    describe_sign_changes,
+    of_runs,
+)
 from trueval.evaluation.views.corrected_page import block
 from trueval.report.figures import NARROW, RUN_TONES, Chart, tone
-from trueval.report.number_texts import fixed, formatted, percent, whole
+from trueval.report.number_texts import format_value, make_formatter, percent, whole
 from trueval.report.page_content import Block, Column, Figure, Part, Table, Words, counts, row_of
 from trueval.report.page_footer import policy_block
-from trueval.report.plots import distinct, shortened
+from trueval.report.plots import distinct, shorten_name
 from trueval.report.result_directory import Directory, ResultFile, pointer
 
 HEIGHT: Final = 190  # CSS pixels of a plot
@@ -33,7 +39,7 @@ def build(file: ResultFile, _: Directory) -> Part:
         told = block(file, differences, "difference", differences=True, name="differences-")
         blocks.append(replace(told, title="Differences, corrected by people's labels"))
     blocks += _plan_blocks(file, [*values, *differences])
-    turned = [*turned_leads(values), *turned_signs(differences, surely=True)]
+    turned = [*describe_leader_changes(values), *describe_sign_changes(differences, surely=True)]
     return Part(
         verdict=(headline(data),),
         summary=tuple((line,) for line in turned[:MOST]),
@@ -45,7 +51,7 @@ def build(file: ResultFile, _: Directory) -> Part:
 
 def _advice(data: Mapping[str, Any], values: Sequence[CorrectedEntry]) -> Iterator[Words]:
     """Where the next labels are worth most, in one paragraph."""
-    first, *rest = [line.strip() for line in worth(data, values)] or [""]
+    first, *rest = [line.strip() for line in suggest_labels(data, values)] or [""]
     if first:
         yield (f"{first} {'; '.join(rest)}." if rest else first,)
 
@@ -78,7 +84,7 @@ def width_plot(told: Sequence[CorrectedEntry], units: str, *, width: int = NARRO
     import altair as alt
 
     shown = told[: len(RUN_TONES)]
-    names = distinct([shortened(each.name) for each in shown])
+    names = distinct([shorten_name(each.name) for each in shown])
     rows = [
         {"name": name, "units": point["graded"], "width": point["width"]}
         for name, each in zip(names, shown, strict=True)
@@ -97,11 +103,11 @@ def _plan_table(file: ResultFile, told: Sequence[CorrectedEntry]) -> Table:
     columns = (
         Column("measure", "/measure"),
         Column("run or difference"),
-        Column("width now", "/plan/now", numeric=True, show=fixed),
-        Column("wanted", "/plan/wanted", numeric=True, show=fixed),
+        Column("width now", "/plan/now", numeric=True, show=format_value),
+        Column("wanted", "/plan/wanted", numeric=True, show=format_value),
         counts(f"more {units_of(file.data)}", "/plan/units"),
         Column("more labels", "/plan/labels", numeric=True, show=whole, strong=lambda _: True),
-        Column("least width", "/plan/least", numeric=True, show=fixed),
+        Column("least width", "/plan/least", numeric=True, show=format_value),
     )
     rows = tuple(row_of(pointer(*each.source), columns, each.entry, each.name) for each in told)
     notes = ("A dash: no number of labels is enough, as the queries themselves are too few.",)
@@ -119,7 +125,7 @@ def _strata_table(file: ResultFile, told: Sequence[CorrectedEntry]) -> Iterator[
         counts("passages", "/population"),
         counts("graded", "/audited"),
         Column("share of what is open", "/share", numeric=True, show=percent, strong=lambda _: True),
-        Column("worth of one more", "/worth", numeric=True, show=formatted(".2g")),
+        Column("worth of one more", "/worth", numeric=True, show=make_formatter(".2g")),
     )
     rows = tuple(
         row_of(pointer(*each.source, "strata", at), columns, one, each.measure, each.name)

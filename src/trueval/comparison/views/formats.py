@@ -10,11 +10,20 @@ from rich.text import Text
 from trueval.comparison.comparison import INTERVALS
 from trueval.comparison.verdict import REVERSED, UNDECIDABLE
 from trueval.comparison.views import reshuffle
-from trueval.comparison.views.corrected import corrected_latex, corrected_markdown, corrected_parts, csv_rows
+from trueval.comparison.views.corrected import corrected_latex, corrected_markdown, corrected_renderables, csv_rows
 from trueval.comparison.views.legend import BOUNDED, latex_legend, legend
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
-from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, ValueUnit, counted, fixed, interval, signed, unit
+from trueval.report.number_texts import (
+    FRACTIONS,
+    NOT_AVAILABLE,
+    ValueUnit,
+    count_phrase,
+    format_difference,
+    format_value,
+    interval,
+    unit,
+)
 from trueval.report.terminal import grid
 
 Row = Mapping[str, Any]
@@ -47,14 +56,14 @@ def table(comparison: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS, pairs:
     for board in boards:
         head = ("#", "run", "expected", "lowest, highest", *_letter_heads(comparison))
         ranking = grid(head, "rLrrll"[: len(head)])
-        for number, (name, *cells) in enumerate(_ranked(comparison, board, scale), start=1):
+        for number, (name, *cells) in enumerate(_ranking_rows(comparison, board, scale), start=1):
             note = " (baseline)" if name == comparison["baseline"] else ""
             ranking.add_row(str(number), Text(name + note), *cells)
         parts += [Text(_heading(board), style="bold"), ranking, Text(), _pair_grid(comparison, board, scale, pairs)]
-        left = _left_out(comparison, board, pairs)
+        left = _describe_omitted_pairs(comparison, board, pairs)
         parts += [*([Text(left, style="dim")] if left else []), Text()]
     parts += reshuffle.table(comparison)
-    parts += corrected_parts(comparison, scale)
+    parts += corrected_renderables(comparison, scale)
     return Group(*parts, *map(Text, [*legend(comparison), *unit(scale)]))
 
 
@@ -62,7 +71,7 @@ def _pair_grid(comparison: Mapping[str, Any], board: Row, scale: ValueUnit, pair
     # Two names and nine numbers do not fit in 80 columns: a pair is named by its places in the ranking above it.
     place = {row["run"]: index for index, row in enumerate(board["ranking"], start=1)}
     table = grid(PAIR_HEAD, "lrrrrrRl", SPARE)
-    for row in shown(comparison, board, pairs):
+    for row in select_pairs(comparison, board, pairs):
         symbol = Text(mark(row, comparison["choices"]["level"]), style="bold" if row["separated"] else "yellow")
         table.add_row(f"{place[row['first']]} - {place[row['second']]}", *_numbers(row, scale), symbol)
     return table
@@ -106,13 +115,13 @@ def _matrix(comparison: Mapping[str, Any], scale: ValueUnit) -> tuple[list[str],
     for row in boards[0]["ranking"]:
         cells = []
         for board in boards:
-            value, letters = _lettered(comparison, board, row["run"])
-            cells.append(f"{fixed(value, scale)} {letters}".rstrip())
+            value, letters = _value_and_letters(comparison, board, row["run"])
+            cells.append(f"{format_value(value, scale)} {letters}".rstrip())
         rows.append([row["run"], *cells])
     return ["run", *(board["measure"] for board in boards)], rows
 
 
-def _lettered(comparison: Mapping[str, Any], board: Row, run: str) -> tuple[float | None, str]:
+def _value_and_letters(comparison: Mapping[str, Any], board: Row, run: str) -> tuple[float | None, str]:
     """The expected value of a run, and its letters; against a baseline the mark of its pair."""
     ranked = next(row for row in board["ranking"] if row["run"] == run)
     if comparison["baseline"] is None:
@@ -160,15 +169,15 @@ def to_markdown(comparison: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS, 
         parts.append(f"### Runs by measures\n\n{pipes(titles, cells, words=len(titles))}\n")
     for board in comparison["leaderboards"]:
         titles = ["run", "expected", "lowest, highest", *_letter_heads(comparison)]
-        ranking = pipes(titles, _ranked(comparison, board, scale), words=len(titles))
+        ranking = pipes(titles, _ranking_rows(comparison, board, scale), words=len(titles))
         rows = []
-        for row in shown(comparison, board, pairs):
+        for row in select_pairs(comparison, board, pairs):
             difference, *rest = _numbers(row, scale)
             verdict = f"{row['verdict']} {mark(row, comparison['choices']['level'])}".rstrip()
             rows.append(
                 (row["first"], row["second"], difference, _span(row["expected_interval"], scale), *rest, verdict)
             )
-        left = _left_out(comparison, board, pairs)
+        left = _describe_omitted_pairs(comparison, board, pairs)
         below = f"\n{markdown(left)}\n" if left else ""
         parts.append(f"### {_heading(board)}\n\n{ranking}\n{pipes(head, rows, words=len(head))}{below}\n")
     parts.append(reshuffle.to_markdown(comparison))
@@ -214,7 +223,7 @@ def mark(row: Row, level: float) -> str:
     return symbol + next((stars for bar, stars in STARS if p < min(bar, 1 - level)), "*")
 
 
-def turned(row: Row) -> Row:
+def reverse_pair(row: Row) -> Row:
     """The same pair the other way round: second - first.
 
     Args:
@@ -230,7 +239,7 @@ def turned(row: Row) -> Row:
     return {**row, **minus, **ends, **spans, **swapped, "win": chance}
 
 
-def shown(comparison: Mapping[str, Any], board: Row, pairs: str = "") -> list[Row]:
+def select_pairs(comparison: Mapping[str, Any], board: Row, pairs: str = "") -> list[Row]:
     """The pairs of a measure: the better system first, best pairs first; against a baseline, the baseline second.
 
     Args:
@@ -241,7 +250,7 @@ def shown(comparison: Mapping[str, Any], board: Row, pairs: str = "") -> list[Ro
     place = {row["run"]: index for index, row in enumerate(board["ranking"])}
     rows = [row for row in comparison["differences"] if row["measure"] == board["measure"]]
     if comparison["baseline"] is None:
-        rows = [row if place[row["first"]] < place[row["second"]] else turned(row) for row in rows]
+        rows = [row if place[row["first"]] < place[row["second"]] else reverse_pair(row) for row in rows]
         if _only_close(comparison, pairs):
             rows = [row for row in rows if place[row["second"]] == place[row["first"]] + 1]
     return sorted(rows, key=lambda row: (place[row["first"]], place[row["second"]]))
@@ -252,7 +261,7 @@ def _only_close(comparison: Mapping[str, Any], pairs: str) -> bool:
     return pairs == "close" or (not pairs and len(comparison["runs"]) > MOST_WITH_ALL_PAIRS)
 
 
-def _left_out(comparison: Mapping[str, Any], board: Row, pairs: str) -> str:
+def _describe_omitted_pairs(comparison: Mapping[str, Any], board: Row, pairs: str) -> str:
     """What is said where only close calls are shown."""
     count = sum(row["measure"] == board["measure"] for row in comparison["differences"])
     if comparison["baseline"] is not None or not _only_close(comparison, pairs) or count < len(comparison["runs"]):
@@ -262,12 +271,15 @@ def _left_out(comparison: Mapping[str, Any], board: Row, pairs: str) -> str:
 
 def _heading(board: Row) -> str:
     left_out = f", {len(board['left_out'])} left out" if board["left_out"] else ""
-    return f"{board['measure']}: {board['better']} is better, {counted(board['queries'], 'query', 'queries')}{left_out}"
+    return (
+        f"{board['measure']}: {board['better']} is better, "
+        f"{count_phrase(board['queries'], 'query', 'queries')}{left_out}"
+    )
 
 
-def _ranked(comparison: Mapping[str, Any], board: Row, scale: ValueUnit) -> Iterator[tuple[str, ...]]:
+def _ranking_rows(comparison: Mapping[str, Any], board: Row, scale: ValueUnit) -> Iterator[tuple[str, ...]]:
     for row in board["ranking"]:
-        values = fixed(row["expected"], scale), interval(row["lowest"], row["highest"], scale)
+        values = format_value(row["expected"], scale), interval(row["lowest"], row["highest"], scale)
         yield row["run"], *values, *(() if comparison["baseline"] is not None else (ranks(row), row["groups"]))
 
 
@@ -286,10 +298,10 @@ def ranks(row: Row) -> str:
 
 def _numbers(row: Row, scale: ValueUnit) -> Iterator[str]:
     """Difference, realized interval, tie interval, p, win probability, queries won, even and lost."""
-    yield signed(row["expected"], scale)
+    yield format_difference(row["expected"], scale)
     yield _span(row["realized_interval"], scale) + (BOUNDED if row["realized_bounded"] else "")
-    yield interval(row["lowest"], row["highest"], scale, signed)
-    yield fixed(row["tests"]["adjusted"])  # a probability, as the one after it: never in points
+    yield interval(row["lowest"], row["highest"], scale, format_difference)
+    yield format_value(row["tests"]["adjusted"])  # a probability, as the one after it: never in points
     win = row["win"]
     chance = NOT_AVAILABLE if win["value"] is None else f"{win['value']:.3f}"
     yield f"~{chance}" if win["value"] is not None and win["method"] in ("normal", "sampled") else chance
@@ -298,10 +310,10 @@ def _numbers(row: Row, scale: ValueUnit) -> Iterator[str]:
 
 def _span(ends: Sequence[float | None], scale: ValueUnit) -> str:
     low, high = ends
-    return interval(low, high, scale, signed)
+    return interval(low, high, scale, format_difference)
 
 
 def _latex_cell(comparison: Mapping[str, Any], board: Row, run: str, scale: ValueUnit) -> str:
-    expected, superscript = _lettered(comparison, board, run)
-    value = latex(fixed(expected, scale))
+    expected, superscript = _value_and_letters(comparison, board, run)
+    value = latex(format_value(expected, scale))
     return f"{value}$^{{\\mathrm{{{superscript}}}}}$" if superscript else value

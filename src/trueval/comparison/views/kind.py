@@ -25,7 +25,7 @@ POWER = Kind(
     files=files_of("power"),
     page=late("trueval.comparison.views.power_page:build"),
     figures=late("trueval.comparison.views.power_page:write_figures"),
-    console=late("trueval.comparison.views.power:printed"),
+    console=late("trueval.comparison.views.power:to_text"),
 )
 
 # `trueval power --value`, without runs.

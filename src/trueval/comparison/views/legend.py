@@ -5,7 +5,7 @@ from typing import Any
 
 from trueval.comparison.choices import BOOTSTRAP
 from trueval.comparison.verdict import REVERSED, UNDECIDABLE
-from trueval.report.number_texts import counted
+from trueval.report.number_texts import count_phrase
 
 # Beside an interval of a realized difference whose ends are bounds; the mark of `evaluate` for what is not exact.
 BOUNDED = "°"
@@ -51,7 +51,8 @@ def mark_legend(comparison: Mapping[str, Any]) -> Iterator[str]:
     """
     choices = comparison["choices"]
     yield (
-        f"* separated: p < {1 - choices['level']:.2g} by the paired {choices['test']} test, {_corrected(choices)} "
+        f"* separated: p < {1 - choices['level']:.2g} by the paired {choices['test']} test, "
+        f"{_describe_adjustment(choices)} "
         f"(** p < .01, *** p < .001), {_interval_beside(choices)} beside 0, and ties do not undo it."
     )
     yield f"? {UNDECIDABLE}: neither wins in {choices['level']:.0%} of the tie orders."
@@ -76,14 +77,16 @@ def settings(comparison: Mapping[str, Any]) -> str:
     choices = comparison["choices"]
     missing, clusters = choices["policy"]["missing"], choices["clusters"]
     parts = (
-        [] if clusters is None else [f"queries of {counted(clusters['count'], 'cluster', 'clusters')} taken together"]
+        []
+        if clusters is None
+        else [f"queries of {count_phrase(clusters['count'], 'cluster', 'clusters')} taken together"]
     )
     parts += [f"{name} intervals by bets"] if (name := choices.get("intervals", BOOTSTRAP)) != BOOTSTRAP else []
     parts += [f"{choices['resamples']:,} resamples", f"seed {choices['seed']}"]
     return f"missing queries {missing}, {', '.join(parts)}."
 
 
-def _corrected(choices: Mapping[str, Any]) -> str:
+def _describe_adjustment(choices: Mapping[str, Any]) -> str:
     """How p is adjusted, in words."""
     family = "the pairs of a measure" if choices["family"] == "measure" else "all pairs and measures"
     names = {"maxt": "MaxT", "holm": "Holm", "benjamini-hochberg": "Benjamini & Hochberg"}
@@ -101,7 +104,7 @@ def latex_legend(comparison: Mapping[str, Any]) -> Iterator[str]:
     if comparison["baseline"] is None:
         yield (
             f"Superscripts: runs that share a letter are not separated at level {choices['level']:g} by the "
-            f"paired {choices['test']} test, {_corrected(choices)}, and the orders of ties."
+            f"paired {choices['test']} test, {_describe_adjustment(choices)}, and the orders of ties."
         )
     else:
         yield f"Superscripts: marks of the difference from {comparison['baseline']}."

@@ -7,9 +7,9 @@ from itertools import islice
 from typing import Any
 
 from trueval.comparison.views import reshuffle
-from trueval.comparison.views.corrected_page import corrected_blocks, overturned
+from trueval.comparison.views.corrected_page import corrected_blocks, describe_reversals
 from trueval.comparison.views.pairs import close_block
-from trueval.report.number_texts import NOT_AVAILABLE, fixed
+from trueval.report.number_texts import NOT_AVAILABLE, format_value
 from trueval.report.page_content import Block, Cell, Column, Figure, Number, Part, Row, Table, Words
 from trueval.report.page_footer import choice_block
 from trueval.report.plots import dot_of, lead_figure, letters_of
@@ -33,14 +33,14 @@ def build(file: ResultFile, directory: Directory) -> Part:
     """
     blocks = (
         *_matrix_block(file),
-        *corrected_blocks(file, values=not _evaluated(file.data, directory)),
+        *corrected_blocks(file, values=not _has_evaluation(file.data, directory)),
         close_block(file),
         *reshuffle.block(file),
     )
     verdict, *rest = [*_verdicts(file)] or [()]
-    turned = tuple((line,) for line in islice(overturned(file), MOST))
+    turned = tuple((line,) for line in islice(describe_reversals(file), MOST))
     first = next((board["measure"] for board in file.data["leaderboards"] if board["ranking"]), "")
-    otherwise = verdict and any(True for _ in overturned(file, first))
+    otherwise = verdict and any(True for _ in describe_reversals(file, first))
     # A second measure changes a decision where somebody else leads on it.
     leader = _leader(file.data, 0)
     changing = [words for index, words in enumerate(rest, start=1) if _leader(file.data, index) != leader]
@@ -51,7 +51,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
         advice=tuple(_advice(file.data)),
         blocks=blocks,
         closing=(choice_block(file, "comparison"),),
-        lead=() if _evaluated(file.data, directory) else _lead(file.data),
+        lead=() if _has_evaluation(file.data, directory) else _lead(file.data),
     )
 
 
@@ -73,7 +73,11 @@ def _verdicts(file: ResultFile) -> Iterator[Words]:
     """One sentence for each measure that has a value."""
     for index, board in enumerate(file.data["leaderboards"]):
         if board["ranking"]:
-            yield _first_group(file, index, board) if file.data["baseline"] is None else _against(file.data, board)
+            yield (
+                _first_group(file, index, board)
+                if file.data["baseline"] is None
+                else _describe_baseline_differences(file.data, board)
+            )
 
 
 def _leader(data: Mapping[str, Any], index: int) -> str | None:
@@ -88,7 +92,7 @@ def _first_group(file: ResultFile, index: int, board: Mapping[str, Any]) -> Word
         return (f"{board['measure']}: {_list(firsts)} share the first place.",)
     source = file.source("leaderboards", index, "ranking", 0, "expected")
     value = best["expected"]
-    expected = Number(fixed(value), float("nan") if value is None else value, source)
+    expected = Number(format_value(value), float("nan") if value is None else value, source)
     lead: Words = (f"{board['measure']}: {best['run']} is first with ", expected)
     others = [
         row["run"] for row in board["ranking"][1:] if {*letters_of(row["groups"])} & {*letters_of(best["groups"])}
@@ -99,7 +103,7 @@ def _first_group(file: ResultFile, index: int, board: Mapping[str, Any]) -> Word
     return (*lead, f"; these queries do not separate it from {_list(others)}.")
 
 
-def _against(data: Mapping[str, Any], board: Mapping[str, Any]) -> Words:
+def _describe_baseline_differences(data: Mapping[str, Any], board: Mapping[str, Any]) -> Words:
     """Which runs are separated from the baseline, by the side on which they are."""
     mine = [each for each in data["differences"] if each["measure"] == board["measure"] and each["separated"]]
     sign = -1 if board["better"] == "lower" else 1
@@ -133,7 +137,7 @@ def _advice(data: Mapping[str, Any]) -> Iterator[Words]:
 # ---- the plot of the first screen, where no evaluation draws it ----
 
 
-def _evaluated(data: Mapping[str, Any], directory: Directory) -> bool:
+def _has_evaluation(data: Mapping[str, Any], directory: Directory) -> bool:
     found = (each.data for each in directory.of("evaluate"))
     return any(
         {*data["runs"]} <= {run["name"] for run in each["runs"]} and each["policy"] == data["choices"]["policy"]
@@ -172,7 +176,7 @@ def _matrix(file: ResultFile, place: int, boards: Sequence[tuple[int, Mapping[st
     grouped = file.data["baseline"] is None
     columns = [Column("run")]
     for _, board in boards:
-        columns.append(Column(board["measure"], numeric=True, show=fixed))
+        columns.append(Column(board["measure"], numeric=True, show=format_value))
         columns += (Column("groups"), Column("ranks")) if grouped else ()
     names = [row["run"] for row in boards[0][1]["ranking"]]
     rows = []
@@ -182,7 +186,7 @@ def _matrix(file: ResultFile, place: int, boards: Sequence[tuple[int, Mapping[st
             at, row = next((at, row) for at, row in enumerate(board["ranking"]) if row["run"] == name)
             where = ("leaderboards", index, "ranking", at)
             best = row["place"] == 1
-            cells.append(Cell(fixed(row["expected"]), row["expected"], best, pointer(*where, "expected")))
+            cells.append(Cell(format_value(row["expected"]), row["expected"], best, pointer(*where, "expected")))
             if grouped:
                 cells.append(Cell(_letters(row["groups"]), row["groups"], source=pointer(*where, "groups")))
                 cells.append(Cell(_ranks(row["rank_interval"]), None, source=pointer(*where, "rank_interval")))

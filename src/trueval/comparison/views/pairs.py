@@ -7,9 +7,9 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from trueval.comparison.views.legend import BOUNDED, BOUNDED_LEGEND
-from trueval.report.number_texts import fixed, signed
+from trueval.report.number_texts import format_difference, format_value
 from trueval.report.page_content import Block, Column, Figure, Table, row_of
-from trueval.report.plots import DifferenceInterval, shortened, span_plot
+from trueval.report.plots import DifferenceInterval, shorten_name, span_plot
 from trueval.report.result_directory import ResultFile, pointer
 
 MOST_PAIRS = 40  # differences drawn in one plot
@@ -46,7 +46,7 @@ class ShownPair(NamedTuple):
     def along(self, name: str) -> tuple[float, float]:
         """An interval of the difference as it is shown."""
         low, high = self.entry[name]
-        return _turned(low, high) if self.turned else (low, high)
+        return _reverse_interval(low, high) if self.turned else (low, high)
 
 
 # ---- pairs ----
@@ -127,23 +127,23 @@ def _span(pair: ShownPair, *, against: bool) -> DifferenceInterval:
     entry = pair.entry
     ties = (entry["lowest"], entry["highest"])
     return DifferenceInterval(
-        " − ".join(shortened(name, 24) for name in names),
+        " − ".join(shorten_name(name, 24) for name in names),
         -entry["expected"] if pair.turned else entry["expected"],
-        _turned(*ties) if pair.turned else ties,
+        _reverse_interval(*ties) if pair.turned else ties,
         pair.along("simultaneous_interval"),
         entry["separated"],
     )
 
 
-def _turned(low: float | None, high: float | None) -> Any:
+def _reverse_interval(low: float | None, high: float | None) -> Any:
     return tuple(None if end is None else -end if end else end for end in (high, low))
 
 
 def _ends(name: str, title: str = "from") -> tuple[Column, Column]:
     low, high = f"/{name}/0", f"/{name}/1"
     return (
-        Column(title, low, True, signed, turned=f"-{high}"),
-        Column("to", high, True, signed, turned=f"-{low}"),
+        Column(title, low, True, format_difference, turned=f"-{high}"),
+        Column("to", high, True, format_difference, turned=f"-{low}"),
     )
 
 
@@ -151,19 +151,19 @@ CLOSE = (
     Column("measure", "/measure"),
     Column("first", "/first", turned="/second"),
     Column("second", "/second", turned="/first"),
-    Column("difference", "/expected", True, signed, lambda _: True, "-/expected"),
+    Column("difference", "/expected", True, format_difference, lambda _: True, "-/expected"),
     *_ends("simultaneous_interval", "interval from"),
-    Column("p", "/tests/adjusted", True, fixed),
+    Column("p", "/tests/adjusted", True, format_value),
     Column("verdict", "/verdict"),
-    Column("ties from", "/lowest", True, signed, turned="-/highest"),
-    Column("to", "/highest", True, signed, turned="-/lowest"),
+    Column("ties from", "/lowest", True, format_difference, turned="-/highest"),
+    Column("to", "/highest", True, format_difference, turned="-/lowest"),
 )
 EVERY = (
     *CLOSE,
     *_ends("expected_interval", "interval of this pair alone"),
     *_ends("realized_interval", "joint interval from"),
-    Column("tie-broken", "/tie_broken", True, signed, turned="-/tie_broken"),
-    Column("win", "/win/value", True, fixed, turned="1 - /win/value"),
+    Column("tie-broken", "/tie_broken", True, format_difference, turned="-/tie_broken"),
+    Column("win", "/win/value", True, format_value, turned="1 - /win/value"),
     Column("wins", "/wins", True, turned="/losses"),
     Column("ties", "/ties", True),
     Column("losses", "/losses", True, turned="/wins"),

@@ -15,14 +15,14 @@ from trueval.report.number_texts import (
     NOT_AVAILABLE,
     ValueUnit,
     attainable,
-    counted,
-    fixed,
+    count_phrase,
+    format_difference,
+    format_value,
     percent,
-    signed,
     unit,
 )
 from trueval.report.sheets import Sheet, as_markdown, as_one_tabular
-from trueval.report.terminal import drawn, grid
+from trueval.report.terminal import grid, render_text
 
 Entry = Mapping[str, Any]
 
@@ -57,37 +57,44 @@ def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
         ranking = grid(("#", "run", "expected"), "rLr")
         for number, row in enumerate(found["ranking"], start=1):
             note = " (baseline)" if row["run"] == result["baseline"] else ""
-            ranking.add_row(str(number), Text(row["run"] + note), fixed(row["expected"], scale))
+            ranking.add_row(str(number), Text(row["run"] + note), format_value(row["expected"], scale))
         place = {row["run"]: index for index, row in enumerate(found["ranking"], start=1)}
         pairs = grid(("pair", *HEAD), "l" + "r" * len(HEAD))
-        for pair in shown(result, found):
+        for pair in select_pairs(result, found):
             pairs.add_row(f"{place[pair['first']]} - {place[pair['second']]}", *_numbers(pair, scale))
-        parts += [Text(heading(found), style="bold"), ranking, Text(), pairs, *map(Text, _shares(found)), Text()]
-        middle = middle_pair(shown(result, found))
+        parts += [
+            Text(measure_heading(found), style="bold"),
+            ranking,
+            Text(),
+            pairs,
+            *map(Text, _shares(found)),
+            Text(),
+        ]
+        middle = middle_pair(select_pairs(result, found))
         if middle is not None:
             about = f"{place[middle['first']]} - {place[middle['second']]}"
             parts += [*_curve(found, middle, about, scale), Text()]
     return Group(*parts, *map(Text, [*legend(result), *unit(scale)]))
 
 
-def printed(result: Entry) -> str:
+def to_text(result: Entry) -> str:
     """The table as plain text, and the notes.
 
     Args:
         result: the JSON of `trueval power`.
     """
-    return "\n".join([drawn(table(result)), *(f"note: {note}" for note in result["notes"])])
+    return "\n".join([render_text(table(result)), *(f"note: {note}" for note in result["notes"])])
 
 
-def heading(found: Entry) -> str:
+def measure_heading(found: Entry) -> str:
     """The line above the pairs of a measure: how many queries and clusters.
 
     Args:
         found: an entry of "measures".
     """
-    counts = counted(found["queries"], "query", "queries")
+    counts = count_phrase(found["queries"], "query", "queries")
     if found["clusters"] is not None:
-        counts += f" in {counted(found['clusters'], 'cluster', 'clusters')}"
+        counts += f" in {count_phrase(found['clusters'], 'cluster', 'clusters')}"
         if found["effective_clusters"] < found["clusters"] * (1 - 1e-9):
             counts += f", as good as {found['effective_clusters']:.1f} of one size"
     left_out = f", {len(found['left_out'])} left out" if found["left_out"] else ""
@@ -121,15 +128,19 @@ def legend(result: Entry) -> Iterator[str]:
         )
     else:
         yield f"needed: queries that find a difference of {wanted:g} with that chance."
-    if any(NOT_AVAILABLE in _numbers(pair, FRACTIONS) for each in result["measures"] for pair in shown(result, each)):
+    if any(
+        NOT_AVAILABLE in _numbers(pair, FRACTIONS) for each in result["measures"] for pair in select_pairs(result, each)
+    ):
         yield f"{NOT_AVAILABLE}: not known, or no number of queries is enough."
-    if any(MANY_QUERIES in _numbers(pair, FRACTIONS) for each in result["measures"] for pair in shown(result, each)):
+    if any(
+        MANY_QUERIES in _numbers(pair, FRACTIONS) for each in result["measures"] for pair in select_pairs(result, each)
+    ):
         yield f"{MANY_QUERIES}: more than a million queries; --format json has the number."
-    if any(len(shown(result, each)) < len(each["pairs"]) for each in result["measures"]):
+    if any(len(select_pairs(result, each)) < len(each["pairs"]) for each in result["measures"]):
         yield f"Shown are neighbors in the ranking; --format csv and json hold all {most} pairs of a measure."
 
 
-def shown(result: Entry, found: Entry) -> Sequence[Entry]:
+def select_pairs(result: Entry, found: Entry) -> Sequence[Entry]:
     """The pairs of a measure that people look at: all of few runs, neighbors in the ranking of many.
 
     Args:
@@ -207,7 +218,7 @@ def _sheets(result: Entry, scale: ValueUnit) -> list[Sheet]:
     columns = "LL" + "r" * len(HEAD)
     return [
         Sheet(
-            heading(found),
+            measure_heading(found),
             ("A", "B", *HEAD),
             columns,
             tuple((pair["first"], pair["second"], *_numbers(pair, scale)) for pair in found["pairs"]),
@@ -217,9 +228,9 @@ def _sheets(result: Entry, scale: ValueUnit) -> list[Sheet]:
 
 
 def _numbers(pair: Entry, scale: ValueUnit) -> Iterator[str]:
-    yield signed(pair["expected"]["difference"], scale)
-    yield from (fixed(pair[noise]["half_width"], scale) for noise in ("sampling", "ties"))
-    yield from (fixed(pair[kind]["least_difference"], scale) for kind in ("expected", "tie_broken"))
+    yield format_difference(pair["expected"]["difference"], scale)
+    yield from (format_value(pair[noise]["half_width"], scale) for noise in ("sampling", "ties"))
+    yield from (format_value(pair[kind]["least_difference"], scale) for kind in ("expected", "tie_broken"))
     for kind in ("expected", "tie_broken"):
         yield attainable(pair[kind]["queries_needed"])
 
@@ -238,7 +249,7 @@ def _curve(found: Entry, pair: Entry, about: str, scale: ValueUnit) -> Iterator[
     if found["curve"]["clusters"] is not None:
         curve.add_row("clusters", *(f"{found['curve']['clusters'][at]:,}" for at in points))
     for name, values in (("expected", pair["curve"]["expected"]), ("tie-broken", pair["curve"]["tie_broken"])):
-        curve.add_row(name, *(fixed(values[at], scale) for at in points))
+        curve.add_row(name, *(format_value(values[at], scale) for at in points))
     yield curve
 
 

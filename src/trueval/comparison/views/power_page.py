@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from trueval.comparison.views.power import heading, legend, middle_pair, near, shown
+from trueval.comparison.views.power import legend, measure_heading, middle_pair, near, select_pairs
 from trueval.report.figures import NARROW, Chart, panels, tone, write_figure
-from trueval.report.number_texts import attainable, fixed, signed
+from trueval.report.number_texts import attainable, format_difference, format_value
 from trueval.report.page_content import Block, Column, Figure, Number, Part, Table, Words, row_of
 from trueval.report.page_footer import choice_block
 from trueval.report.result_directory import Directory, ResultFile, pointer
@@ -37,7 +37,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
     Returns:
         What each measure can find, curves, every pair and the choices behind them.
     """
-    told = [*_told(file)] or [("No differences that these queries could find are known.",)]
+    told = [*_describe_findings(file)] or [("No differences that these queries could find are known.",)]
     block = Block(
         "power",
         "What these queries can find",
@@ -69,7 +69,7 @@ def write_figures(file: ResultFile, directory: Directory, folder: Path) -> tuple
     wanted = file.data["choices"]["difference"]
     charts = [
         curve_plot(found, middle, pairs, wanted, title=found["measure"])
-        for found, pairs in ((found, shown(file.data, found)) for found in file.data["measures"])
+        for found, pairs in ((found, select_pairs(file.data, found)) for found in file.data["measures"])
         if (middle := middle_pair(pairs)) is not None
     ][:MOST]
     return write_figure(panels(charts), folder / "power") if charts else ()
@@ -154,9 +154,9 @@ def _ties_show(pair: Mapping[str, Any]) -> bool:
     return tie_broken is not None and bool(tie_broken > (1 + DIFFERS) * expected)
 
 
-def _told(file: ResultFile) -> Iterator[Words]:
+def _describe_findings(file: ResultFile) -> Iterator[Words]:
     for at, found in enumerate(file.data["measures"]):
-        pair = middle_pair(shown(file.data, found))
+        pair = middle_pair(select_pairs(file.data, found))
         if pair is None:
             continue
         least = pair["expected"]["least_difference"]
@@ -166,14 +166,14 @@ def _told(file: ResultFile) -> Iterator[Words]:
             f"{found['measure']}: these ",
             counted,
             " queries find a difference from ",
-            Number(fixed(least), least, source),
+            Number(format_value(least), least, source),
             f" on, where runs vary as {pair['first']} and {pair['second']} do.",
         )
 
 
 def _figures(data: Mapping[str, Any]) -> Iterator[Figure]:
     for index, found in enumerate(data["measures"]):
-        pairs = shown(data, found)
+        pairs = select_pairs(data, found)
         middle = middle_pair(pairs)
         if middle is None:
             continue
@@ -189,12 +189,12 @@ def _table(file: ResultFile) -> Table:
         Column("measure"),
         Column("first", "/first"),
         Column("second", "/second"),
-        Column("difference", "/expected/difference", numeric=True, show=signed),
-        Column("± queries", "/sampling/half_width", numeric=True, show=fixed),
-        Column("± ties", "/ties/half_width", numeric=True, show=fixed),
-        Column("share of ties", "/ties/share", numeric=True, show=fixed),
-        Column("least, expected", "/expected/least_difference", numeric=True, show=fixed, strong=lambda _: True),
-        Column("least, tie-broken", "/tie_broken/least_difference", numeric=True, show=fixed),
+        Column("difference", "/expected/difference", numeric=True, show=format_difference),
+        Column("± queries", "/sampling/half_width", numeric=True, show=format_value),
+        Column("± ties", "/ties/half_width", numeric=True, show=format_value),
+        Column("share of ties", "/ties/share", numeric=True, show=format_value),
+        Column("least, expected", "/expected/least_difference", numeric=True, show=format_value, strong=lambda _: True),
+        Column("least, tie-broken", "/tie_broken/least_difference", numeric=True, show=format_value),
         Column("needed, expected", "/expected/queries_needed", numeric=True, show=attainable),
         Column("needed, tie-broken", "/tie_broken/queries_needed", numeric=True, show=attainable),
     )
@@ -203,6 +203,6 @@ def _table(file: ResultFile) -> Table:
         for at, found in enumerate(file.data["measures"])
         for place, pair in enumerate(found["pairs"])
     )
-    notes = (*map(heading, file.data["measures"]), *legend(file.data), *file.data["notes"])
+    notes = (*map(measure_heading, file.data["measures"]), *legend(file.data), *file.data["notes"])
     caption = ("Least differences and queries needed.",)
     return Table("power-table", caption, file.name, columns, rows, notes, folded=len(rows) > MOST_ROWS)

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
-from trueval.comparison.views.formats import MOST_WITH_ALL_PAIRS, ranks, shown, table
+from trueval.comparison.views.formats import MOST_WITH_ALL_PAIRS, ranks, select_pairs, table
 from trueval.comparison.views.legend import settings
 from trueval.printable import printable_all
 from trueval.report.console_tables import notebook
-from trueval.report.number_texts import counted, fixed, interval, signed
-from trueval.report.terminal import drawn
+from trueval.report.number_texts import count_phrase, format_difference, format_value, interval
+from trueval.report.terminal import render_text
 
 PAIR = ("pair", "verdict", "difference", "interval", "p", "wins/ties/losses")
 
@@ -21,7 +21,7 @@ def console(comparison: Mapping[str, Any]) -> str:
         comparison: what `Comparison.to_dict` returns.
     """
     comparison = printable_all(comparison)
-    return "\n".join([drawn(table(comparison)), *(f"note: {note}" for note in comparison["notes"])])
+    return "\n".join([render_text(table(comparison)), *(f"note: {note}" for note in comparison["notes"])])
 
 
 def html(comparison: Mapping[str, Any]) -> str:
@@ -33,9 +33,9 @@ def html(comparison: Mapping[str, Any]) -> str:
     comparison = printable_all(comparison)
     parts: list[str] = []
     for board in comparison["leaderboards"]:
-        title = f"{board['measure']}: {board['better']} is better, {counted(board['queries'], 'query', 'queries')}"
+        title = f"{board['measure']}: {board['better']} is better, {count_phrase(board['queries'], 'query', 'queries')}"
         ranking = (
-            (row["run"], fixed(row["expected"]), interval(row["lowest"], row["highest"]), *_place(row))
+            (row["run"], format_value(row["expected"]), interval(row["lowest"], row["highest"]), *_place(row))
             for row in board["ranking"]
         )
         parts.append(notebook(("run", "expected", "lowest, highest", "ranks", "groups"), ranking, caption=title))
@@ -62,8 +62,15 @@ def _words(comparison: Mapping[str, Any]) -> Iterator[str]:
 
 def _pairs(comparison: Mapping[str, Any], board: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     """The pairs of a measure, as the terminal shows them."""
-    for row in shown(comparison, board):
+    for row in select_pairs(comparison, board):
         low, high = row["realized_interval"]
         won = f"{row['wins']}/{row['ties']}/{row['losses']}"
-        pair, p = f"{row['first']} - {row['second']}", fixed(row["tests"]["adjusted"])
-        yield pair, row["verdict"], signed(row["expected"]), interval(low, high, show=signed), p, won
+        pair, p = f"{row['first']} - {row['second']}", format_value(row["tests"]["adjusted"])
+        yield (
+            pair,
+            row["verdict"],
+            format_difference(row["expected"]),
+            interval(low, high, show=format_difference),
+            p,
+            won,
+        )

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, tabular
-from trueval.report.number_texts import FRACTIONS, ValueUnit, counted, fixed, interval, unit
+from trueval.report.number_texts import FRACTIONS, ValueUnit, count_phrase, format_value, interval, unit
 from trueval.report.page_content import Block, Column, Number, Part, Table, Words, row_of, statistic
 from trueval.report.result_directory import Directory, ResultFile
 
@@ -48,19 +48,20 @@ def sentences(result: Entry, scale: ValueUnit = FRACTIONS) -> Iterator[str]:
     """
     low, high = result["interval"]
     span = interval(low, high, scale)
-    queries = counted(result["queries"], "query", "queries")
-    yield f"{fixed(result['value'], scale)} over {queries}: {result['level']:.4g} interval {span}."
+    queries = count_phrase(result["queries"], "query", "queries")
+    yield f"{format_value(result['value'], scale)} over {queries}: {result['level']:.4g} interval {span}."
     yield f"Interval: {METHODS[result['method']]}."
     if result["difference"] is None:
         return
-    difference = f"A difference of {fixed(abs(result['difference']), scale)}"
+    difference = f"A difference of {format_value(abs(result['difference']), scale)}"
     if result["least_p"] is None:
         yield f"{difference}: nothing can be said of its p without the grain of the values (--grain)."
         return
     alpha = f"{1 - result['level']:.2g}"
     claim = "may be" if result["separable"] else "cannot be"
     yield (
-        f"{difference} has p >= {fixed(result['least_p'])} in the paired randomization test, whatever the values are: "
+        f"{difference} has p >= {format_value(result['least_p'])} in the paired randomization test, whatever the "
+        "values are: "
         f"it {claim} significant at {alpha}."
     )
 
@@ -97,8 +98,8 @@ def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     head = ["mean", "queries", "interval", "difference", "least $p$"]
     low, high = result["interval"]
     span = interval(low, high, scale)
-    cells = (fixed(result["value"], scale), f"{result['queries']:,}", span)
-    row = [*map(latex, (*cells, fixed(result["difference"], scale), fixed(result["least_p"])))]
+    cells = (format_value(result["value"], scale), f"{result['queries']:,}", span)
+    row = [*map(latex, (*cells, format_value(result["difference"], scale), format_value(result["least_p"])))]
     return tabular(head, [row], "rrrrr", notes=[*sentences(result, scale), *unit(scale)])
 
 
@@ -112,16 +113,16 @@ def build(file: ResultFile, directory: Directory) -> Part:
     data = file.data
     first: Words = (
         "A published mean of ",
-        Number(fixed(data["value"]), data["value"], file.source("value")),
-        f" over {counted(data['queries'], 'query', 'queries')} supports {interval(*data['interval'])}.",
+        Number(format_value(data["value"]), data["value"], file.source("value")),
+        f" over {count_phrase(data['queries'], 'query', 'queries')} supports {interval(*data['interval'])}.",
     )
     columns = (
         statistic("value"),
         Column("queries", "/queries", numeric=True),
-        Column("interval from", "/interval/0", numeric=True, show=fixed),
-        Column("to", "/interval/1", numeric=True, show=fixed),
-        Column("difference", "/difference", numeric=True, show=fixed),
-        Column("least p", "/least_p", numeric=True, show=fixed),
+        Column("interval from", "/interval/0", numeric=True, show=format_value),
+        Column("to", "/interval/1", numeric=True, show=format_value),
+        Column("difference", "/difference", numeric=True, show=format_value),
+        Column("least p", "/least_p", numeric=True, show=format_value),
     )
     rows = (row_of("", columns, data),)
     table = Table("published-table", ("What so many queries support.",), file.name, columns, rows)

@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from trueval.report.formats import markdown, pipes
-from trueval.report.number_texts import counted, fixed
+from trueval.report.number_texts import count_phrase, format_value
 from trueval.report.page_content import Block, Column, Table, rows_of
 from trueval.report.result_directory import ResultFile
 from trueval.report.terminal import grid
@@ -29,10 +29,10 @@ def table(comparison: Mapping[str, Any]) -> Iterator[RenderableType]:
     if not found:
         return
     rows = grid(HEAD, "LLrrr")
-    for _, pair in _shown(comparison):
+    for _, pair in _select_pairs(comparison):
         rows.add_row(*_cells(pair))
     yield from (Text(_heading(found), style="bold"), rows)
-    yield from (Text(line, style="dim") for line in [*_left_out(comparison), _meaning(found)])
+    yield from (Text(line, style="dim") for line in [*_describe_omitted_pairs(comparison), _describe_measures(found)])
     yield Text()
 
 
@@ -45,8 +45,8 @@ def to_markdown(comparison: Mapping[str, Any]) -> str:
     found = comparison.get("reshuffle")
     if not found:
         return ""
-    rows = pipes(HEAD, [_cells(pair) for _, pair in _shown(comparison)], words=2)
-    lines = "\n\n".join(markdown(line) for line in [*_left_out(comparison), _meaning(found)])
+    rows = pipes(HEAD, [_cells(pair) for _, pair in _select_pairs(comparison)], words=2)
+    lines = "\n\n".join(markdown(line) for line in [*_describe_omitted_pairs(comparison), _describe_measures(found)])
     return f"### {_heading(found)}\n\n{rows}\n{lines}\n\n"
 
 
@@ -62,9 +62,9 @@ def block(file: ResultFile) -> tuple[Block, ...]:
     columns = (
         Column("first", "/first"),
         Column("second", "/second"),
-        Column("overlap", "/overlap", True, fixed),
-        Column("τ", "/tau", True, fixed),
-        Column("RBO", "/rbo", True, fixed),
+        Column("overlap", "/overlap", True, format_value),
+        Column("τ", "/tau", True, format_value),
+        Column("RBO", "/rbo", True, format_value),
         Column("queries", "/queries", True),
     )
     rows = rows_of(file, columns, "reshuffle", "pairs")
@@ -73,17 +73,17 @@ def block(file: ResultFile) -> tuple[Block, ...]:
     shown = Table("reshuffle-table", caption, file.name, columns, rows, folded=folded)
     words = (
         "Two runs can be worth the same and give readers different documents. ",
-        _meaning(found),
+        _describe_measures(found),
     )
     return (Block("reshuffle", "How much the lists differ", (words,), tables=(shown,), place="details"),)
 
 
 def _heading(found: Mapping[str, Any]) -> str:
     some = f"{found['queries']:,} of " if found["queries"] < found["of"] else ""
-    return f"lists: the first {found['k']} results, {some}{counted(found['of'], 'query', 'queries')}"
+    return f"lists: the first {found['k']} results, {some}{count_phrase(found['of'], 'query', 'queries')}"
 
 
-def _meaning(found: Mapping[str, Any]) -> str:
+def _describe_measures(found: Mapping[str, Any]) -> str:
     return (
         f"overlap: share of the first {found['k']} that both list; τ: Kendall's for lists of different documents, "
         "1 the same list, −1 nothing in common (1 − 2 K^(1/2)/max, Fagin et al. 2003); RBO: rank-biased overlap of the "
@@ -91,7 +91,7 @@ def _meaning(found: Mapping[str, Any]) -> str:
     )
 
 
-def _shown(comparison: Mapping[str, Any]) -> list[tuple[int, Mapping[str, Any]]]:
+def _select_pairs(comparison: Mapping[str, Any]) -> list[tuple[int, Mapping[str, Any]]]:
     """The pairs that a terminal has room for: all, those with a baseline, or neighbors by the first measure."""
     pairs = list(enumerate(comparison["reshuffle"]["pairs"]))
     if len(pairs) <= MOST_ROWS or comparison["baseline"] is not None:
@@ -101,11 +101,11 @@ def _shown(comparison: Mapping[str, Any]) -> list[tuple[int, Mapping[str, Any]]]
     return [(place, pair) for place, pair in pairs if {pair["first"], pair["second"]} in neighbors]
 
 
-def _left_out(comparison: Mapping[str, Any]) -> Iterator[str]:
-    pairs, rows = len(comparison["reshuffle"]["pairs"]), len(_shown(comparison))
+def _describe_omitted_pairs(comparison: Mapping[str, Any]) -> Iterator[str]:
+    pairs, rows = len(comparison["reshuffle"]["pairs"]), len(_select_pairs(comparison))
     if rows < pairs:
         yield f"Neighbors in the first ranking. JSON and the page have all {pairs:,} pairs."
 
 
 def _cells(pair: Mapping[str, Any]) -> tuple[str, ...]:
-    return pair["first"], pair["second"], *(fixed(pair[name]) for name in VALUES)
+    return pair["first"], pair["second"], *(format_value(pair[name]) for name in VALUES)

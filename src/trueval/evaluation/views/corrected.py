@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trueval.evaluation.views.verdicts import lower_is_better
 from trueval.report.formats import latex, pipes, tabular
-from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, Show, ValueUnit, counted, fixed, interval, signed
+from trueval.report.number_texts import (
+    FRACTIONS,
+    NOT_AVAILABLE,
+    Show,
+    ValueUnit,
+    count_phrase,
+    format_difference,
+    format_value,
+    interval,
+)
 
 if TYPE_CHECKING:
     from trueval.report.terminal import TerminalGrid
@@ -79,11 +88,11 @@ def _with_judge(entry: Entry, run: Mapping[str, Any], results: Mapping[str, Any]
     return {**entry, "judge": {"estimate": value}}
 
 
-def turned_entry(entry: Entry) -> Entry:
+def reverse_entry(entry: Entry) -> Entry:
     """The entry of a difference the other way round: second - first.
 
     >>> part = {"estimate": 0.5, "low": 0.25, "high": 0.75}
-    >>> turned_entry({"judge": {"estimate": 0.0}, "corrected": part, "people": part})["corrected"]
+    >>> reverse_entry({"judge": {"estimate": 0.0}, "corrected": part, "people": part})["corrected"]
     {'estimate': -0.5, 'low': -0.75, 'high': -0.25}
     """
     if "refused" in entry:
@@ -114,7 +123,7 @@ def headings(told: Sequence[CorrectedEntry]) -> tuple[str, ...]:
     return ("judge", "corrected", f"{level} interval", "people", f"{level} of people", "labels")
 
 
-def table(told: Sequence[CorrectedEntry], scale: ValueUnit = FRACTIONS, show: Show = fixed) -> TerminalGrid:
+def table(told: Sequence[CorrectedEntry], scale: ValueUnit = FRACTIONS, show: Show = format_value) -> TerminalGrid:
     """One row for each run or pair, under its measure.
 
     Args:
@@ -138,7 +147,7 @@ def table(told: Sequence[CorrectedEntry], scale: ValueUnit = FRACTIONS, show: Sh
 
 
 def markdown(
-    told: Sequence[CorrectedEntry], scale: ValueUnit, head: Sequence[str] = ("run",), show: Show = fixed
+    told: Sequence[CorrectedEntry], scale: ValueUnit, head: Sequence[str] = ("run",), show: Show = format_value
 ) -> str:
     """A pipe table.
 
@@ -152,7 +161,7 @@ def markdown(
     return pipes((*head, "measure", *headings(told)), rows, words=2)
 
 
-def rows_of(told: Sequence[CorrectedEntry], show: Show = fixed) -> tuple[tuple[str, ...], list[list[str]]]:
+def rows_of(told: Sequence[CorrectedEntry], show: Show = format_value) -> tuple[tuple[str, ...], list[list[str]]]:
     """Headings after that of the name, and the cells of each row.
 
     Args:
@@ -164,7 +173,11 @@ def rows_of(told: Sequence[CorrectedEntry], show: Show = fixed) -> tuple[tuple[s
 
 
 def tabular_of(
-    told: Sequence[CorrectedEntry], scale: ValueUnit, head: str = "run", show: Show = fixed, notes: Iterable[str] = ()
+    told: Sequence[CorrectedEntry],
+    scale: ValueUnit,
+    head: str = "run",
+    show: Show = format_value,
+    notes: Iterable[str] = (),
 ) -> str:
     """A tabular of LaTeX, which needs the package booktabs.
 
@@ -213,7 +226,7 @@ def sample_sentence(audit: Mapping[str, Any]) -> str:
     """
     unit = "queries" if audit["design"] == "queries" else "passages"
     part = audit["sampled"]
-    skipped = f", {counted(audit['skipped'], 'answer', 'answers')} skipped" if audit["skipped"] else ""
+    skipped = f", {count_phrase(audit['skipped'], 'answer', 'answers')} skipped" if audit["skipped"] else ""
     return (
         "Corrected: the judge's value, moved by what people say of a probability sample: "
         f"{part:,} of {audit['population']:,} {unit} graded by people ({audit['people_labels']:,} labels{skipped}; "
@@ -251,7 +264,7 @@ def warnings(told: Sequence[CorrectedEntry]) -> Iterator[str]:
         yield f"{where}{warning[:1].upper() if not where else warning[:1]}{warning[1:]}"
 
 
-def turned_leads(told: Sequence[CorrectedEntry]) -> Iterator[str]:
+def describe_leader_changes(told: Sequence[CorrectedEntry]) -> Iterator[str]:
     """A sentence for each measure on which the corrected values name another best run than the judge's.
 
     Args:
@@ -297,7 +310,7 @@ def _best(told: Sequence[CorrectedEntry], part: str, measure: str) -> CorrectedE
     return max(told, key=lambda each: sign * float(each.entry[part]["estimate"]))
 
 
-def turned_signs(told: Sequence[CorrectedEntry], *, surely: bool = False) -> Iterator[str]:
+def describe_sign_changes(told: Sequence[CorrectedEntry], *, surely: bool = False) -> Iterator[str]:
     """A sentence for each difference whose sign the correction turns.
 
     Args:
@@ -311,8 +324,9 @@ def turned_signs(told: Sequence[CorrectedEntry], *, surely: bool = False) -> Ite
         end = each.entry["corrected"]["low" if value > 0 else "high"]
         if judge * value < 0 and not (surely and (end is None or end * value <= 0)):
             yield (
-                f"{each.measure}, {each.name}: {signed(judge)} by the judge's labels, {signed(value)} corrected by "
-                f"people's {span(each.entry['corrected'], FRACTIONS, signed)}."
+                f"{each.measure}, {each.name}: {format_difference(judge)} by the judge's labels, "
+                f"{format_difference(value)} corrected by "
+                f"people's {span(each.entry['corrected'], FRACTIONS, format_difference)}."
             )
 
 

@@ -10,18 +10,18 @@ from trueval.evaluation.views.corrected import (
     CorrectedEntry,
     best_first,
     by_measure,
+    describe_leader_changes,
+    describe_sign_changes,
     of_runs,
     refusals,
+    reverse_entry,
     sample_sentence,
-    turned_entry,
-    turned_leads,
-    turned_signs,
     warnings,
 )
 from trueval.report.figures import NARROW, Chart, axis_domain, tone
-from trueval.report.number_texts import NOT_AVAILABLE, fixed, interval, signed
+from trueval.report.number_texts import NOT_AVAILABLE, format_difference, format_value, interval
 from trueval.report.page_content import Block, Cell, Column, Figure, Row, Table, Words, counts, row_of
-from trueval.report.plots import HOLLOW_TICK, distinct, names_axis, shortened
+from trueval.report.plots import HOLLOW_TICK, distinct, names_axis, shorten_name
 from trueval.report.result_directory import ResultFile, pointer
 
 ROW: Final = 34  # CSS pixels of a run
@@ -77,7 +77,11 @@ def block(
     told = told if differences else best_first(told)
     known = [each for each in told if not each.refused]
     # What is said of values is not said again of their differences.
-    sentences = turned_signs(told) if differences else (sample_sentence(file.data["audit"]), *turned_leads(told))
+    sentences = (
+        describe_sign_changes(told)
+        if differences
+        else (sample_sentence(file.data["audit"]), *describe_leader_changes(told))
+    )
     figures = tuple(_figures(known, name, differences=differences))
     matrix = () if differences else tuple(_matrix(file, told, name))
     tables = (*matrix, *([_table(file, told, head, name, differences=differences)] if told else []))
@@ -92,7 +96,7 @@ def summary_of(file: ResultFile) -> Iterator[Words]:
         file: the results.
     """
     if "audit" in file.data:
-        yield from ((line,) for line in turned_leads(of_runs(file.data)))
+        yield from ((line,) for line in describe_leader_changes(of_runs(file.data)))
 
 
 def _figures(told: Sequence[CorrectedEntry], name: str, *, differences: bool) -> Iterator[Figure]:
@@ -122,8 +126,8 @@ def estimate_plot(estimates: Sequence[ThreeValues], *, zero: bool = False, width
     """
     import altair as alt
 
-    names = distinct([shortened(each.name) for each in estimates])
-    show = signed if zero else fixed
+    names = distinct([shorten_name(each.name) for each in estimates])
+    show = format_difference if zero else format_value
     rows = [
         {
             "name": name,
@@ -170,7 +174,7 @@ def _matrix(file: ResultFile, told: Sequence[CorrectedEntry], name: str) -> Iter
         return
     columns = [Column("run")]
     for measure, _ in groups:
-        columns += [Column(f"{measure} {part}", numeric=True, show=fixed) for part in _PARTS]
+        columns += [Column(f"{measure} {part}", numeric=True, show=format_value) for part in _PARTS]
     rows = []
     for run in runs:
         cells = [Cell(run, run)]
@@ -189,11 +193,11 @@ def _matrix_cell(told: CorrectedEntry | None, part: str) -> Cell:
     if told is None or told.refused:
         return Cell(NOT_AVAILABLE, None)
     value = told.entry[part]["estimate"]
-    return Cell(fixed(value), value, part == "corrected", pointer(*told.source, part, "estimate"))
+    return Cell(format_value(value), value, part == "corrected", pointer(*told.source, part, "estimate"))
 
 
 def _table(file: ResultFile, told: Sequence[CorrectedEntry], head: str, name: str, *, differences: bool) -> Table:
-    show = signed if differences else fixed
+    show = format_difference if differences else format_value
 
     def value(title: str, field: str, turned: str = "", *, strong: bool = False) -> Column:
         return Column(title, field, numeric=True, show=show, strong=lambda _: strong, turned=f"-{turned or field}")
@@ -209,8 +213,8 @@ def _table(file: ResultFile, told: Sequence[CorrectedEntry], head: str, name: st
         value("people", "/people/estimate"),
         value("people from", "/people/low", "/people/high"),
         value("to", "/people/high", "/people/low"),
-        Column("correlation", "/correlation", numeric=True, show=fixed),
-        Column("weight of the judge", "/weight", numeric=True, show=fixed),
+        Column("correlation", "/correlation", numeric=True, show=format_value),
+        Column("weight of the judge", "/weight", numeric=True, show=format_value),
         counts("labels", "/labels"),
     )
     # What is shown the other way round is read from the entry as it is in the file, by the turned fields.
@@ -218,7 +222,7 @@ def _table(file: ResultFile, told: Sequence[CorrectedEntry], head: str, name: st
         row_of(
             pointer(*each.source),
             columns,
-            turned_entry(each.entry) if each.turned else each.entry,
+            reverse_entry(each.entry) if each.turned else each.entry,
             each.name,
             turned=each.turned,
         )

@@ -19,7 +19,7 @@ from trueval.report.formats import to_json
 from trueval.report.kinds import Kind
 from trueval.report.provenance import provenance
 from trueval.report.tie_sizes import tie_histogram
-from trueval.standings.counting import listed_documents
+from trueval.standings.counting import list_documents
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,7 +59,7 @@ def run_evidence(run: Run, judgments: Judgments, scores: Scores) -> dict[str, An
     moved = [
         (measure, row) for column, measure in enumerate(scores.measures) for row in _most_moved(scores, column, measure)
     ]
-    listed = listed_documents(run, judgments, scores.policy, {row["query"] for _, row in moved})
+    listed = list_documents(run, judgments, scores.policy, {row["query"] for _, row in moved})
     return {
         "name": scores.name,
         "tie_groups": tie_histogram(listed.sizes),
@@ -86,7 +86,7 @@ def to_details(
     Raises:
         InputError: the collection cannot be read.
     """
-    shown = zip(runs, scores, shown_queries(scores), strict=True)
+    shown = zip(runs, scores, select_queries(scores), strict=True)
     details = {
         "kind": KIND,
         "format": FORMAT_VERSION,
@@ -102,7 +102,7 @@ def to_details(
     return details
 
 
-def shown_queries(several: Sequence[Scores], most: int | None = None) -> list[NDArray[np.int64]]:
+def select_queries(several: Sequence[Scores], most: int | None = None) -> list[NDArray[np.int64]]:
     """The queries whose values details.json holds: all of them, or those that ties move most in any run and measure.
 
     Args:

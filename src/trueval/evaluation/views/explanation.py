@@ -9,7 +9,7 @@ from rich.text import Text
 from trueval.evaluation.explanation import FORMAT_VERSION, KIND
 from trueval.report.formats import markdown, pipes, to_json
 from trueval.report.kinds import Kind
-from trueval.report.number_texts import FRACTIONS, ValueUnit, fixed, interval, signed, unit
+from trueval.report.number_texts import FRACTIONS, ValueUnit, format_difference, format_value, interval, unit
 from trueval.report.page_content import Block, Cell, Column, Part, Table, row_of
 from trueval.report.result_directory import Directory, ResultFile, pointer
 from trueval.report.terminal import grid
@@ -66,8 +66,8 @@ def build(file: ResultFile, directory: Directory) -> Part:
     """
     columns = (
         Column("convention", "/convention"),
-        Column("value", "/value", numeric=True, show=fixed),
-        Column("difference", "/difference", numeric=True, show=signed),
+        Column("value", "/value", numeric=True, show=format_value),
+        Column("difference", "/difference", numeric=True, show=format_difference),
         *(Column(name, numeric=True) for name in ("lowest", "highest")),
         Column("because of"),
     )
@@ -75,11 +75,11 @@ def build(file: ResultFile, directory: Directory) -> Part:
     for place, entry in enumerate(file.data["conventions"]):
         row = row_of(pointer("conventions", place), columns, entry, "", "", _reason(entry, FRACTIONS))
         # A convention without an estimate has no "lowest" and "highest", so these columns have no pointer.
-        ends = (Cell(fixed(value), value) for value in (entry.get("lowest"), entry.get("highest")))
+        ends = (Cell(format_value(value), value) for value in (entry.get("lowest"), entry.get("highest")))
         rows.append(row._replace(cells=(*row.cells[:3], *ends, row.cells[5])))
     caption = (
         f"{file.data['measure']} of {file.data['run']} under each convention. "
-        f"Ours is {fixed(file.data['ours']['expected'])}, the mean over all orders of tied documents.",
+        f"Ours is {format_value(file.data['ours']['expected'])}, the mean over all orders of tied documents.",
     )
     table = Table("explanation", caption, file.name, columns, tuple(rows), tuple(remarks(file.data)))
     return Part(blocks=(Block("conventions-compared", "What other tools would say", tables=(table,)),))
@@ -112,16 +112,16 @@ def remarks(entry: Mapping[str, Any]) -> list[str]:
 
 def _convention_cells(entry: Mapping[str, Any], scale: ValueUnit) -> Iterator[tuple[str, ...]]:
     ours = entry["ours"]
-    yield "ours", fixed(ours["expected"], scale), "", interval(ours["lowest"], ours["highest"], scale), ""
+    yield "ours", format_value(ours["expected"], scale), "", interval(ours["lowest"], ours["highest"], scale), ""
     for row in entry["conventions"]:
         spread = interval(row.get("lowest"), row.get("highest"), scale)
-        change = signed(row["difference"], scale)
-        yield row["convention"], fixed(row["value"], scale), change, spread, _reason(row, scale)
+        change = format_difference(row["difference"], scale)
+        yield row["convention"], format_value(row["value"], scale), change, spread, _reason(row, scale)
 
 
 def _query_cells(entry: Mapping[str, Any], scale: ValueUnit) -> Iterator[tuple[str, ...]]:
     for move in entry["queries"]:
-        values = ("left out" if move[side] is None else fixed(move[side], scale) for side in ("ours", "theirs"))
+        values = ("left out" if move[side] is None else format_value(move[side], scale) for side in ("ours", "theirs"))
         yield move["query"], move["convention"], *values, _because(move["causes"], scale)
 
 
@@ -134,4 +134,4 @@ def _reason(row: Mapping[str, Any], scale: ValueUnit) -> str:
 def _because(causes: Sequence[Mapping[str, Any]], scale: ValueUnit) -> str:
     if len(causes) == 1:
         return str(causes[0]["words"])
-    return "; ".join(f"{each['words']} ({signed(each['alone'], scale)})" for each in causes)
+    return "; ".join(f"{each['words']} ({format_difference(each['alone'], scale)})" for each in causes)

@@ -165,9 +165,9 @@ def _differences(chart: Any) -> Any:
 
 def _values(run: Mapping[str, Any], measure: str) -> dict[str, list[float | None]]:
     rows = [row for row in run["per_query"] if row["measure"] == measure]
-    found: dict[str, list[float | None]] = {"e": [_rounded(row["expected"]) for row in rows]}
+    found: dict[str, list[float | None]] = {"e": [_round_value(row["expected"]) for row in rows]}
     for letter, name in {"d": "lowest", "u": "highest", "t": "tie_broken"}.items():
-        added = [_rounded(_less(row[name], row["expected"])) for row in rows]
+        added = [_round_value(_less(row[name], row["expected"])) for row in rows]
         found[letter] = [each or 0 for each in added]
     return found
 
@@ -176,5 +176,5 @@ def _less(value: float | None, expected: float | None) -> float | None:
     return None if value is None or expected is None else value - expected
 
 
-def _rounded(value: float | None) -> float | None:
+def _round_value(value: float | None) -> float | None:
     return None if value is None else round(value, DECIMALS)

@@ -11,7 +11,7 @@ from trueval.measures.aliases import trec_name
 from trueval.printable import printable
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
-from trueval.report.number_texts import FRACTIONS, ValueUnit, fixed, interval, signed, unit
+from trueval.report.number_texts import FRACTIONS, ValueUnit, format_difference, format_value, interval, unit
 
 STATISTICS = ("expected", "lowest", "highest", "range", "tie_broken", "bias", "sd")
 COLUMNS = ("run", "query", "measure", *STATISTICS, "queries", "exact")
@@ -61,7 +61,7 @@ def _corrected_markdown(results: Mapping[str, Any], scale: ValueUnit) -> Iterato
         return
     yield f"\n### {corrected.TITLE}\n\n"
     yield corrected.markdown(told, scale) if told else ""
-    lines = (*corrected.turned_leads(told), *corrected.lines(results, told))
+    lines = (*corrected.describe_leader_changes(told), *corrected.lines(results, told))
     yield "\n" + "".join(f"- {markdown(line)}\n" for line in lines)
 
 
@@ -152,6 +152,6 @@ def _cells(results: Mapping[str, Any], scale: ValueUnit) -> Iterator[list[str]]:
     for run in results["runs"]:
         for name, value in run["measures"].items():
             spread = interval(value["lowest"], value["highest"], scale)
-            rest = (fixed(value[part], scale) for part in ("range", "tie_broken"))
-            last = signed(value["bias"], scale), fixed(value["sd"], scale)
-            yield [run["name"], name, fixed(value["expected"], scale), spread, *rest, *last]
+            rest = (format_value(value[part], scale) for part in ("range", "tie_broken"))
+            last = format_difference(value["bias"], scale), format_value(value["sd"], scale)
+            yield [run["name"], name, format_value(value["expected"], scale), spread, *rest, *last]

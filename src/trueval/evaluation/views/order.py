@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from trueval.errors import MeasureError
-from trueval.evaluation.defaults import named_measure
+from trueval.evaluation.defaults import resolve_measure
 from trueval.measures import Measure, parse
 from trueval.policy.policy import Policy
 
@@ -24,7 +24,7 @@ def sort_by(choice: str | None, measures: Sequence[Measure], policy: Policy) -> 
     """
     if choice == GIVEN:
         return None
-    measure = measures[0] if choice is None else named_measure(parse(choice), measures, policy)
+    measure = measures[0] if choice is None else resolve_measure(parse(choice), measures, policy)
     if measure not in measures:
         known = ", ".join(map(str, measures))
         raise MeasureError(f"--sort {choice}: {measure} is not evaluated. Choose one of {known}, or {GIVEN}.")

@@ -12,7 +12,7 @@ from trueval.evaluation.views.findings import MARKS, NOT_EXACT, WORDS, find, mar
 from trueval.evaluation.views.queries import query_block, worst_block
 from trueval.evaluation.views.verdicts import advice, badges, by_merit, summary
 from trueval.report.generation import ids_of
-from trueval.report.number_texts import fixed
+from trueval.report.number_texts import format_value
 from trueval.report.page_content import Block, Cell, Column, Figure, Part, Table, Words, row_of, rows_of, statistic
 from trueval.report.page_footer import policy_block, provenance_block
 from trueval.report.plots import DOT_KEY, dot_plot, lead_figure, row_height
@@ -27,7 +27,7 @@ COLUMNS = (
 TIE_COLUMNS = (
     Column("run", "/name"),
     Column("queries", "/queries", numeric=True),
-    Column("tied documents", "/ties/tied_fraction", numeric=True, show=fixed),
+    Column("tied documents", "/ties/tied_fraction", numeric=True, show=format_value),
     Column("largest group", "/ties/largest_group", numeric=True),
     Column("possible cuts", "/ties/cut_queries", numeric=True, strong=bool),
     Column("missing queries", "/missing_queries", numeric=True, strong=bool),
@@ -143,7 +143,10 @@ def matrix_block(file: ResultFile, measures: Sequence[str]) -> tuple[Block, ...]
     """
     if len(measures) < 2 or len(file.data["runs"]) < 2:
         return ()
-    columns = (Column("run", "/name"), *(Column(each, f"/measures/{each}/expected", True, fixed) for each in measures))
+    columns = (
+        Column("run", "/name"),
+        *(Column(each, f"/measures/{each}/expected", True, format_value) for each in measures),
+    )
     place = {id(run): index for index, run in enumerate(file.data["runs"])}
     rows = tuple(
         row_of(pointer("runs", place[id(run)]), columns, run) for run in by_merit(file.data, measures[0], missing=True)

@@ -12,7 +12,7 @@ from trueval.evaluation.views.page import belongs
 from trueval.evaluation.views.verdicts import by_merit
 from trueval.report import formats
 from trueval.report.formats import pipes, tabular
-from trueval.report.number_texts import fixed
+from trueval.report.number_texts import format_value
 from trueval.report.result_directory import Directory, ResultFile
 
 
@@ -111,7 +111,7 @@ def _rows(
         for measure, value in run["measures"].items():
             first = by_merit(results, measure)[:1]
             leads = bool(first) and first[0]["measures"][measure]["expected"] == value["expected"]
-            text, mark = escape(fixed(value["expected"])), marks.get((measure, run["name"]), "")
+            text, mark = escape(format_value(value["expected"])), marks.get((measure, run["name"]), "")
             row.append((best(text) if leads else text) + (raised(mark) if mark else ""))
         yield row
 
@@ -119,7 +119,7 @@ def _rows(
 def _notes(results: Mapping[str, Any], comparison: Mapping[str, Any] | None) -> Iterator[str]:
     yield "Expected values over all orders of equal scores; bold: best of its measure."
     widest = max((v["range"] or 0.0 for run in results["runs"] for v in run["measures"].values()), default=0.0)
-    yield f"The widest tie range of a value is {fixed(widest)}."
+    yield f"The widest tie range of a value is {format_value(widest)}."
     if comparison is not None:
         choices, baseline = comparison["choices"], comparison["baseline"]
         shared = "runs that share a letter are not separated" if baseline is None else f"* separated from {baseline}"

@@ -5,7 +5,7 @@ from typing import Any
 
 from trueval.printable import printable
 from trueval.report.console_tables import notebook, plain
-from trueval.report.number_texts import counted, fixed, interval, percent
+from trueval.report.number_texts import count_phrase, format_value, interval, percent
 
 HEAD = ("measure", "expected", "lowest, highest", "tie-broken", "sd", "queries")
 
@@ -32,14 +32,14 @@ def _rows(run: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     for measure, value in run["measures"].items():
         bound = "" if value.get("exact", True) else "°"  # the mark of `trueval evaluate` for what is not exact
         spread = interval(value["lowest"], value["highest"]) + bound
-        numbers = fixed(value["expected"]), spread, fixed(value["tie_broken"]), fixed(value["sd"])
+        numbers = format_value(value["expected"]), spread, format_value(value["tie_broken"]), format_value(value["sd"])
         yield measure, *numbers, str(value["queries"])
 
 
 def _title(run: Mapping[str, Any]) -> str:
     tied = run["ties"]["tied_fraction"]
-    parts = [f"{printable(run['name'])}: {counted(run['queries'], 'query', 'queries')}"]
+    parts = [f"{printable(run['name'])}: {count_phrase(run['queries'], 'query', 'queries')}"]
     parts += [] if tied is None else [f"{percent(tied)} of documents tied"]
     parts += [f"tie order {run['policy']['tie_order']}"]
     notes = len(run["notes"])
-    return ", ".join([*parts, *([f"{counted(notes, 'note', 'notes')} (scores.notes)"] if notes else [])])
+    return ", ".join([*parts, *([f"{count_phrase(notes, 'note', 'notes')} (scores.notes)"] if notes else [])])

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from trueval.evaluation.query_values import QUERIES
 from trueval.evaluation.views.figures import PLOTTED, query_plot
-from trueval.report.number_texts import NOT_AVAILABLE, fixed, signed
+from trueval.report.number_texts import NOT_AVAILABLE, format_difference, format_value
 from trueval.report.page_content import Block, Case, Column, Figure, Number, Table, Words, row_of, statistic
 from trueval.report.result_directory import ResultFile, pointer
 
@@ -76,7 +76,7 @@ def _query_table(details: ResultFile) -> Table:
     columns = (
         *(Column("run"), Column("query", "/query"), Column("measure", "/measure")),
         *map(statistic, (*PLOTTED, "sd")),
-        Column("range", "/highest - /lowest", numeric=True, show=fixed),
+        Column("range", "/highest - /lowest", numeric=True, show=format_value),
     )
     places = [
         _Row(index, place, run["name"], row)
@@ -147,7 +147,7 @@ def _case(details: ResultFile, worst: _Row) -> Case:
     row, keys = worst.row, ("runs", worst.run, "worst", worst.place)
 
     def number(name: str) -> Number:
-        text = signed(row[name]) if name == "bias" else fixed(row[name])
+        text = format_difference(row[name]) if name == "bias" else format_value(row[name])
         return Number(text, row[name], details.source(*keys, name))
 
     title: Words = (f"{row['measure']}, query {row['query']} of {worst.name}: range ", number("range"))

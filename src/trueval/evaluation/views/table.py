@@ -10,7 +10,7 @@ from rich.text import Text
 from trueval.evaluation.views import corrected
 from trueval.evaluation.views.findings import NOT_EXACT, find, marks, sentences
 from trueval.policy.policy import OURS
-from trueval.report.number_texts import FRACTIONS, ValueUnit, fixed, interval, signed, unit
+from trueval.report.number_texts import FRACTIONS, ValueUnit, format_difference, format_value, interval, unit
 from trueval.report.terminal import TerminalGrid, grid
 
 # Choices that go without saying where they are ours: few measures and fewer tools ask for them.
@@ -33,21 +33,21 @@ def table(results: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> Group:
     parts: list[RenderableType] = [value_table(results, scale), Text(), tie_table(results, scale)]
     if any("per_query" in run for run in results["runs"]):
         parts += [Text(), query_table(results, scale)]
-    parts += _corrected(results, scale)
+    parts += _corrected_renderables(results, scale)
     words = [*sentences(find(results)), *_remarks(results), *unit(scale)]
     # An indented line stays indented where it goes on in the next one.
     lines = [Padding(Text(s.strip()), (0, 0, 0, 2), expand=False) if s.startswith(" ") else Text(s) for s in words]
     return Group(*parts, Text(), *lines, Text(_policy(results["policy"]), style="dim"))
 
 
-def _corrected(results: Mapping[str, Any], scale: ValueUnit) -> Iterator[RenderableType]:
+def _corrected_renderables(results: Mapping[str, Any], scale: ValueUnit) -> Iterator[RenderableType]:
     """Judge, corrected and people side by side, and what is said of them; nothing without an audit."""
     if "audit" not in results:
         return
     told = corrected.of_runs(results)
     yield from (Text(), Text(corrected.TITLE.lower(), style="bold"))
     yield from [corrected.table(told, scale)] if told else []
-    yield from map(Text, (*corrected.turned_leads(told), *corrected.lines(results, told)))
+    yield from map(Text, (*corrected.describe_leader_changes(told), *corrected.lines(results, told)))
 
 
 def value_table(results: Mapping[str, Any], scale: ValueUnit = FRACTIONS) -> TerminalGrid:
@@ -71,12 +71,12 @@ def value_table(results: Mapping[str, Any], scale: ValueUnit = FRACTIONS) -> Ter
             moved = "yellow" if value["range"] else "dim"
             rows.add_row(
                 name,
-                Text(fixed(value["expected"], scale), style="bold"),
+                Text(format_value(value["expected"], scale), style="bold"),
                 Text(interval(value["lowest"], value["highest"], scale), style=moved),
-                Text(fixed(value["range"], scale), style=moved),
-                Text(fixed(value["tie_broken"], scale)),
-                Text(signed(value["bias"], scale), style="red" if value["bias"] else "dim"),
-                Text(fixed(value["sd"], scale), style=moved),
+                Text(format_value(value["range"], scale), style=moved),
+                Text(format_value(value["tie_broken"], scale)),
+                Text(format_difference(value["bias"], scale), style="red" if value["bias"] else "dim"),
+                Text(format_value(value["sd"], scale), style=moved),
                 Text(marks(findings, run["name"], measure) + _bound(value)),
             )
     return rows
@@ -96,7 +96,7 @@ def tie_table(results: Mapping[str, Any], scale: ValueUnit = FRACTIONS) -> Termi
     for run in results["runs"]:
         ties = run["ties"]
         others = (ties["cut_queries"], run["missing_queries"], run["unjudged_queries"])
-        tied = fixed(ties["tied_fraction"], scale), str(ties["largest_group"])
+        tied = format_value(ties["tied_fraction"], scale), str(ties["largest_group"])
         rows.add_row(Text(run["name"]), str(run["queries"]), *tied, *(str(len(ids)) for ids in others))
     return rows
 
@@ -116,7 +116,7 @@ def query_table(results: Mapping[str, Any], scale: ValueUnit = FRACTIONS) -> Ter
         rows.add_row(Text(run["name"], style="bold"))
         for row in run["per_query"]:
             spread = interval(row["lowest"], row["highest"], scale)
-            expected, *rest = (fixed(row[name], scale) for name in ("expected", "tie_broken", "sd"))
+            expected, *rest = (format_value(row[name], scale) for name in ("expected", "tie_broken", "sd"))
             rows.add_row(Text(f"  {row['query']}"), Text(row["measure"]), expected, spread, *rest)
     return rows
 

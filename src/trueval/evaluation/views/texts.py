@@ -6,7 +6,7 @@ from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import NamedTuple
 
-from trueval.files.texts.text_row import joined
+from trueval.files.texts.text_row import join_fields
 from trueval.files.texts.text_rows import read_rows
 from trueval.printable import encodable
 
@@ -39,6 +39,6 @@ def read_texts(paths: Sequence[Path], ids: Set[str], *, needed: bool = True) -> 
         if row.id in ids and row.id in found:
             raise row.place.error(f"the id {row.id!r} appears twice. Ids must differ. Remove one.")
         if row.id in ids:
-            title, text = (encodable(joined(row.values, (name,))) for name in ("title", "text"))
+            title, text = (encodable(join_fields(row.values, (name,))) for name in ("title", "text"))
             found[row.id] = Text(title, text)
     return found

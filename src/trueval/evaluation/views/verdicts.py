@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from trueval.errors import MeasureError
 from trueval.evaluation.views.findings import Finding, find
-from trueval.report.number_texts import fixed, percent, signed
+from trueval.report.number_texts import format_difference, format_value, percent
 from trueval.report.page_content import Badge, Number, Words
 from trueval.report.result_directory import ResultFile
 
@@ -50,7 +50,7 @@ def summary(file: ResultFile, *, told: Set[str] = frozenset()) -> Verdicts:
     verdict = say(file, rest[0]) if rest and not told else ()
     others = rest[0 if told else 1 :]
     # A lead that the order of equal scores decides is news for whoever has to choose; one that it leaves alone is not.
-    urgent = [measure for measure in others if len(runs) > 1 and _decided_by_ties(results, measure)]
+    urgent = [measure for measure in others if len(runs) > 1 and _is_decided_by_ties(results, measure)]
     summary = [say(file, measure) for measure in urgent[:MOST]]
     if len(urgent) > MOST:
         summary.append((f"Ties decide who leads on {len(urgent) - MOST} more measures of the table too.",))
@@ -58,7 +58,7 @@ def summary(file: ResultFile, *, told: Set[str] = frozenset()) -> Verdicts:
     several = (_leaders(results, measures),) if len(runs) > 1 and measures else ()
     changing = several if len(leaders) > 1 and not told else ()
     calm = [say(file, measure) for measure in others if measure not in urgent]
-    findings = (*(each for each in several if not changing), *calm, *_extremes(file, measures), _tied(file))
+    findings = (*(each for each in several if not changing), *calm, *_extremes(file, measures), _describe_ties(file))
     return Verdicts(verdict, (*changing, *summary), findings)
 
 
@@ -127,7 +127,7 @@ def _other(finding: Finding) -> str:
     return finding.second if finding.higher == finding.first else finding.first
 
 
-def _decided_by_ties(results: Mapping[str, Any], measure: str) -> bool:
+def _is_decided_by_ties(results: Mapping[str, Any], measure: str) -> bool:
     first = [run["name"] for run in by_merit(results, measure)[:2]]
     return any(
         each.kind != "inside" and each.measure == measure and {each.first, each.second} == {*first}
@@ -184,7 +184,7 @@ def _lead(file: ResultFile, measure: str) -> Words:
     first, second = ranked[:2]
     a, b = _value(file, first, measure, "expected"), _value(file, second, measure, "expected")
     gap = abs(a.value - b.value)
-    ahead = Number(fixed(gap), gap, f"{a.source} - {b.source}")
+    ahead = Number(format_value(gap), gap, f"{a.source} - {b.source}")
     names = (first["name"], second["name"])
     if gap == 0:
         return (f"{measure}: {names[0]} and {names[1]} share the best expected value, ", a, ".")
@@ -232,7 +232,7 @@ def _extremes(file: ResultFile, measures: Sequence[str]) -> Iterator[Words]:
     yield (*words, "; the largest bias is ", bias, f", {measure} of {run['name']} in the tie order {order}.")
 
 
-def _tied(file: ResultFile) -> Words:
+def _describe_ties(file: ResultFile) -> Words:
     runs = file.data["runs"]
     shares = [run["ties"]["tied_fraction"] for run in runs]
     ends = sorted({shares.index(min(shares)), shares.index(max(shares))}, key=shares.__getitem__)
@@ -273,7 +273,7 @@ def _remedies(results: Mapping[str, Any]) -> Iterator[Words]:
 def _value(file: ResultFile, run: Mapping[str, Any], measure: str, name: str) -> Number:
     index = next(place for place, each in enumerate(file.data["runs"]) if each is run)
     value = run["measures"][measure][name]
-    text = signed(value) if name == "bias" else fixed(value)
+    text = format_difference(value) if name == "bias" else format_value(value)
     return Number(text, value, file.source("runs", index, "measures", measure, name))
 
 

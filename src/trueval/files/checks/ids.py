@@ -27,12 +27,12 @@ def id_notes(table: RowTable, query_ids: pl.Series) -> tuple[str, ...]:
         edges, beyond = ids.to_frame("id").select(edges=EDGES.any(), beyond=BEYOND_ASCII.any()).row(0)
         # All other ids are in the form NFC as they are.
         others = (ids.to_frame("id").filter(BEYOND_ASCII)["id"] if beyond else ids.clear()).unique(maintain_order=True)
-        notes += [_unseen(ids, others, name, table)] if edges or beyond else []
-        notes += [_unnormalized(others, name, table)] if beyond else []
+        notes += [_note_unseen_ids(ids, others, name, table)] if edges or beyond else []
+        notes += [_note_unnormalized_ids(others, name, table)] if beyond else []
     return tuple(note for note in notes if note is not None)
 
 
-def _unseen(ids: pl.Series, others: pl.Series, name: str, table: RowTable) -> str | None:
+def _note_unseen_ids(ids: pl.Series, others: pl.Series, name: str, table: RowTable) -> str | None:
     found = ids.to_frame("id").filter(EDGES)["id"]
     if found.is_empty():
         found = others.filter(others.str.contains(UNSEEN))
@@ -44,7 +44,7 @@ def _unseen(ids: pl.Series, others: pl.Series, name: str, table: RowTable) -> st
     )
 
 
-def _unnormalized(others: pl.Series, name: str, table: RowTable) -> str | None:
+def _note_unnormalized_ids(others: pl.Series, name: str, table: RowTable) -> str | None:
     changed = others.filter(others != others.str.normalize("NFC"))
     if changed.is_empty():
         return None

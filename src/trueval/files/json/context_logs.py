@@ -32,14 +32,14 @@ from trueval.files.json.shapes import (
     TEXT_LISTS,
     LogEntry,
     LogLine,
+    find_filled_key,
     keys_of,
-    listed,
     looks_like_row,
     read_entry,
     text_id,
 )
 from trueval.files.row_checks import check_rows
-from trueval.files.source.encoding import check_text, decoding_error
+from trueval.files.source.encoding import check_text, find_decoding_error
 from trueval.files.source.memory_estimate import MemoryCost, check_cost
 from trueval.files.source.source_bytes import SourceBytes
 from trueval.files.tabular.delimited_text import canonical_table
@@ -201,7 +201,7 @@ def log_of(
         found[line.query] = line
     lines = tuple(found.values())
     _check_alike(lines)
-    lines, notes = _matched(lines, source)
+    lines, notes = _match_document_names(lines, source)
     lines, scored = with_extra_scores(lines, source)
     return Log(lines, source, name, has_lines, _sources(lines), (*_notes(source, lines), *scored, *notes))
 
@@ -213,7 +213,7 @@ def _objects(content: SourceBytes) -> Iterator[UnreadLine]:
 
 def _items(content: SourceBytes) -> Iterator[UnreadLine]:
     """The items of a JSON list, with the lines on which they begin."""
-    if (undecodable := decoding_error(content)) is not None:
+    if (undecodable := find_decoding_error(content)) is not None:
         raise undecodable
     text = content.data.decode()
     try:
@@ -235,7 +235,7 @@ def _items(content: SourceBytes) -> Iterator[UnreadLine]:
 def _line(row: UnreadLine, duplicates: str) -> LogLine:
     values, place = row.values, row.place
     query = as_id(first_value(values, QUERY_KEYS)) if isinstance(values, Mapping) else None
-    key, gold_key = (listed(values, keys) if query is not None else None for keys in (LIST_KEYS, GOLD_KEYS))
+    key, gold_key = (find_filled_key(values, keys) if query is not None else None for keys in (LIST_KEYS, GOLD_KEYS))
     if query is None or (key is None and gold_key is None) or (key and not isinstance(values[key], list)):
         raise place.error(
             "a line must be an object with query and a list of ids; the query is a string or an integer. "
@@ -317,7 +317,7 @@ def _check_alike(lines: Sequence[LogLine]) -> None:
             )
 
 
-def _matched(lines: tuple[LogLine, ...], source: str) -> tuple[tuple[LogLine, ...], tuple[str, ...]]:
+def _match_document_names(lines: tuple[LogLine, ...], source: str) -> tuple[tuple[LogLine, ...], tuple[str, ...]]:
     """See to it that retrieved and gold documents are named in the same way: both by ids, or both by texts."""
     texts = next((line for line in lines if line.entries and line.entries[0].is_text), None)
     has_ids = any(line.entries for line in lines) and texts is None

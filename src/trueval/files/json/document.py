@@ -18,7 +18,7 @@ from trueval.files.json.jsonl_rows import RepeatedKeyError, object_of_pairs
 from trueval.files.json.key_lines import find_line, find_repeated_key
 from trueval.files.json.shapes import refuse_unknown
 from trueval.files.memory.peers import as_floats, as_strings, as_text, read_dict
-from trueval.files.source.encoding import decoding_error
+from trueval.files.source.encoding import find_decoding_error
 from trueval.files.source.memory_estimate import MemoryCost, check_cost
 from trueval.files.source.source_bytes import SourceBytes
 from trueval.files.tabular.delimited_text import canonical_table
@@ -37,7 +37,7 @@ def read_json(content: SourceBytes, kind: Kind) -> RowTable:
         InputError: the text is not JSON, a key is in an object twice, or a number is too large for a double.
     """
     check_cost(RECORDS if OPENS_RECORDS.match(content.data) else VALUES, content.data, content.source)
-    if (undecodable := decoding_error(content)) is not None:
+    if (undecodable := find_decoding_error(content)) is not None:
         raise undecodable
     text = content.data.decode()
     nested = _decode(text, content.source)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from trueval.errors import Place
 from trueval.files.columns import looks_like_header, squash
 from trueval.files.json.jsonl_rows import INTEGER, Literal, decode_object
-from trueval.files.source.encoding import check_text, decoding_error, is_unicode
+from trueval.files.source.encoding import check_text, find_decoding_error, is_unicode
 from trueval.files.source.memory_estimate import MemoryCost, check_cost
 from trueval.files.source.source_bytes import Source, SourceBytes, read_content
 
@@ -136,7 +136,7 @@ def _lines(content: SourceBytes, *, is_json: bool) -> Iterator[tuple[int, str]]:
     """The lines that are not empty, each with its number; only a newline ends one, so splitlines() will not do."""
     check_cost(PAIRS, content.data, content.source)
     content = check_text(content, is_json=is_json)
-    if (undecodable := decoding_error(content)) is not None:
+    if (undecodable := find_decoding_error(content)) is not None:
         raise undecodable
     for number, line in enumerate(content.data.decode().split("\n"), 1):
         if line.strip(" \t\r"):

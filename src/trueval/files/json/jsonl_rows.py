@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from trueval.errors import Place
 from trueval.files.columns import pick_columns
 from trueval.files.frame import Kind, RowTable
-from trueval.files.source.decompression import shielded
-from trueval.files.source.encoding import decoding_error, is_unicode
+from trueval.files.source.decompression import prevent_decompression
+from trueval.files.source.encoding import find_decoding_error, is_unicode
 from trueval.files.source.memory_estimate import MemoryCost, check_cost
 from trueval.files.source.source_bytes import SourceBytes
 from trueval.files.tabular.delimited_text import canonical_table
@@ -77,7 +77,7 @@ def read_jsonl(content: SourceBytes, kind: Kind, facets: bool = False) -> RowTab
             integer.
     """
     check_cost(LINES, content.data, content.source)
-    if (undecodable := decoding_error(content)) is not None:
+    if (undecodable := find_decoding_error(content)) is not None:
         raise undecodable
     lines = _lines(content.data)
     filled = np.flatnonzero(lines.str.contains(r"[^ \t\r]").fill_null(value=False).to_numpy())
@@ -99,7 +99,11 @@ def _lines(data: bytes) -> pl.Series:
     count = data.count(b"\n") + (not data.endswith(b"\n"))
     try:
         lines = pl.read_csv(
-            shielded(data), has_header=False, separator=SEPARATOR, quote_char=None, schema={"line": pl.String}
+            prevent_decompression(data),
+            has_header=False,
+            separator=SEPARATOR,
+            quote_char=None,
+            schema={"line": pl.String},
         )
     except pl.exceptions.PolarsError:
         lines = pl.DataFrame({"line": []})

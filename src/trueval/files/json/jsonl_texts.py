@@ -12,11 +12,11 @@ from typing import Any
 from trueval.errors import InputError, Place
 from trueval.files.json.jsonl_pairs import as_id
 from trueval.files.json.jsonl_rows import DECODER, RepeatedKeyError, decode_object
-from trueval.files.source.decompression import BOM, Readable, packer_of, refuse_packed_twice, unpacking
+from trueval.files.source.decompression import BOM, Readable, decompress_stream, packer_of, refuse_packed_twice
 from trueval.files.source.encoding import UTF_16_BOMS
 from trueval.files.source.fingerprints import CHANGED, HashedStream, recorder
-from trueval.files.source.memory_estimate import budget, shown, too_large
-from trueval.files.source.source_bytes import can_be_read_once, file_state, opening
+from trueval.files.source.memory_estimate import budget, format_size, too_large
+from trueval.files.source.source_bytes import can_be_read_once, explain_read_errors, file_state
 from trueval.files.texts.text_row import ID_KEYS, TextRow
 from trueval.printable import encodable
 
@@ -39,7 +39,7 @@ def read_text_rows(path: Path) -> Iterator[TextRow]:
     if can_be_read_once(str(path)):
         raise place.error("this is not a regular file, and texts may be read twice. Save it to a file.")
     absent = "no such file. A collection holds corpus.jsonl and queries.jsonl. Add it."
-    with opening(place, absent), path.open("rb", buffering=0) as file:
+    with explain_read_errors(place, absent), path.open("rb", buffering=0) as file:
         yield from _rows(file, str(path), label)
 
 
@@ -48,7 +48,7 @@ def _rows(file: Any, path: str, label: str) -> Iterator[TextRow]:
     hashed = None if seen is None else HashedStream(file)
     stream = io.BufferedReader(file if hashed is None else hashed)
     packer = packer_of(stream.peek(HEAD)[:HEAD])
-    with stream, unpacking(stream, packer, label) as plain:
+    with stream, decompress_stream(stream, packer, label) as plain:
         for number, line in enumerate(_lines(plain, label), 1):
             if number == 1 and packer is not None:
                 refuse_packed_twice(line, packer, label)
@@ -72,7 +72,9 @@ def _lines(stream: Readable, label: str) -> Iterator[bytes]:
     while line := lines.readline(longest + 1):
         number += 1
         if len(line) > longest:
-            raise too_large(Place(label, number), f"a line of more than {shown(longest)}, and so {shown(most)}", most)
+            raise too_large(
+                Place(label, number), f"a line of more than {format_size(longest)}, and so {format_size(most)}", most
+            )
         yield line
 
 

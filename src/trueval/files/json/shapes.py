@@ -98,10 +98,10 @@ class LogLine(NamedTuple):
     correct: Any
 
 
-def listed(row: Mapping[str, Any], keys: Sequence[str]) -> str | None:
+def find_filled_key(row: Mapping[str, Any], keys: Sequence[str]) -> str | None:
     """The key of a row that says something: the first with anything in it, else the first that is there at all.
 
-    >>> listed({"retrieved_context_ids": [], "retrieved_contexts": ["a text"]}, LIST_KEYS)
+    >>> find_filled_key({"retrieved_context_ids": [], "retrieved_contexts": ["a text"]}, LIST_KEYS)
     'retrieved_contexts'
     """
     there = [key for key in keys if row.get(key) is not None]
@@ -163,7 +163,7 @@ def _is_text(item: str, key: str) -> bool:
 
 def _of_object(item: Mapping[str, Any]) -> LogEntry | None:
     """An object that holds an id, its own or in its metadata, or a text; scores are beside it or in it."""
-    score, inner = item.get("score"), _unwrapped(item)
+    score, inner = item.get("score"), _unwrap_document(item)
     score = inner.get("score") if score is None else score
     metadata: Mapping[str, Any] = next((inner[key] for key in METADATA_KEYS if isinstance(inner.get(key), Mapping)), {})
     source = next((each for each in (item.get("source"), inner.get("source")) if each is not None), None)
@@ -191,7 +191,7 @@ def _extra_scores(item: Mapping[str, Any], inner: Mapping[str, Any], metadata: M
     }
 
 
-def _unwrapped(item: Mapping[str, Any]) -> Mapping[str, Any]:
+def _unwrap_document(item: Mapping[str, Any]) -> Mapping[str, Any]:
     """The document itself: NodeWithScore and some hits hold it whole, and LangChain's JSON under kwargs."""
     for wrapper in ("node", "document", "kwargs"):
         named = any(item.get(key) is not None for key in OWN_ID_KEYS) and "lc" not in item  # there "id" names a class

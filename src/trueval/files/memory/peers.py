@@ -43,7 +43,7 @@ def read_dict(
     """
     need_polars()
     label = source or f"{type(nested).__module__.partition('.')[0]}.{type(nested).__name__}"
-    per_query = _descend(_mapping(nested, kind, label), label)
+    per_query = _descend(_to_mapping(nested, kind, label), label)
     documents, values = _flatten(per_query, kind, label)
     queries = as_strings(list(per_query), "query id", label)
     if len(set(queries)) < len(queries):
@@ -72,7 +72,7 @@ def read_dict(
     return table
 
 
-def _mapping(nested: Any, kind: Kind, label: str) -> Mapping[Any, Any]:
+def _to_mapping(nested: Any, kind: Kind, label: str) -> Mapping[Any, Any]:
     if isinstance(nested, Mapping):
         return nested
     holders = (getattr(nested, "to_dict", None), *(getattr(nested, name, None) for name in ATTRIBUTES[kind]))

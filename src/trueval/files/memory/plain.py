@@ -41,7 +41,7 @@ def plain_numbers(values: Any, name: str) -> NDArray[np.float64]:
     as_given = isinstance(values, list | tuple)  # NumPy reads integers beside a float as floats
     if (as_given or held.dtype.kind != "f") and has_large(numbers.ravel()):
         _refuse_equal_integers(values if as_given else held, numbers, name)
-    hidden = masked(values)
+    hidden = find_mask(values)
     return numbers if hidden is None else np.where(hidden, np.nan, numbers)
 
 
@@ -65,10 +65,10 @@ def plain_array(values: Any, name: str) -> NDArray[Any]:
     return held
 
 
-def masked(values: Any) -> NDArray[np.bool_] | None:
+def find_mask(values: Any) -> NDArray[np.bool_] | None:
     """Which values a masked array masks; None where it is no such array, or masks nothing.
 
-    >>> masked(np.ma.masked_equal([1.0, -1.0], -1.0)).tolist()
+    >>> find_mask(np.ma.masked_equal([1.0, -1.0], -1.0)).tolist()
     [False, True]
     """
     if not isinstance(values, np.ma.MaskedArray) or values.mask is np.ma.nomask:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueval.errors import InputError
-from trueval.files.memory.plain import masked, plain_numbers
+from trueval.files.memory.plain import find_mask, plain_numbers
 
 
 class RaggedLists(NamedTuple):
@@ -26,7 +26,7 @@ class RaggedLists(NamedTuple):
     offsets: NDArray[np.int64]
 
 
-def ragged(score_lists: Any, grade_lists: Any, mask: Any = None) -> RaggedLists:
+def flatten_lists(score_lists: Any, grade_lists: Any, mask: Any = None) -> RaggedLists:
     """Flatten [query, document] arrays, tensors, or ragged lists of scores and grades.
 
     What a masked array of scores masks is left out, as by mask; what one of grades masks is unjudged.
@@ -39,13 +39,13 @@ def ragged(score_lists: Any, grade_lists: Any, mask: Any = None) -> RaggedLists:
     Raises:
         InputError: shapes differ, a value is not a number, a score is NaN, or a grade is infinite.
 
-    >>> ragged([[0.5, 0.7], [0.1]], [[1, 0], [2]]).offsets.tolist()
+    >>> flatten_lists([[0.5, 0.7], [0.1]], [[1, 0], [2]]).offsets.tolist()
     [0, 2, 3]
     """
     scores, lengths = _flatten(score_lists, "score_lists")
     grades, grade_lengths = _flatten(grade_lists, "grade_lists")
     _check_shapes(lengths, grade_lengths, "grade_lists")
-    keep = _shown(score_lists)
+    keep = _find_unmasked(score_lists)
     if mask is not None:
         inside, mask_lengths = _flatten(mask, "mask")
         _check_shapes(lengths, mask_lengths, "mask")
@@ -75,10 +75,10 @@ def _where(wrong: NDArray[np.bool_], offsets: NDArray[np.int64]) -> str:
     return f"list {query}, document {position - int(offsets[query])}"
 
 
-def _shown(values: Any) -> NDArray[np.bool_] | None:
+def _find_unmasked(values: Any) -> NDArray[np.bool_] | None:
     """[document] what masked arrays do not mask; None where no array masks anything."""
     rows = [values] if hasattr(values, "ndim") else values
-    hidden = [masked(row) for row in rows]
+    hidden = [find_mask(row) for row in rows]
     if all(each is None for each in hidden):
         return None
     return ~np.concatenate(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from trueval.errors import InputError
 from trueval.files.frame import Kind, RowTable, empty_note, value_column
-from trueval.files.memory.plain import masked, plain_array, plain_numbers
+from trueval.files.memory.plain import find_mask, plain_array, plain_numbers
 from trueval.forks import need_polars
 
 
@@ -46,7 +46,7 @@ def read_arrays(values: Any, kind: Kind, doc_ids: Any = None, query_ids: Any = N
     )
     inside = np.ones(frame.height, bool) if mask is None else _flags(mask, lengths)
     if kind == "run":  # of judgments, NaN says already that nobody judged
-        hidden = [masked(row) for row in lists]
+        hidden = [find_mask(row) for row in lists]
         inside &= ~np.concatenate([np.zeros(n, bool) if h is None else h for h, n in zip(hidden, lengths, strict=True)])
     if not inside.all():
         frame = frame.filter(pl.Series(inside, dtype=pl.Boolean))

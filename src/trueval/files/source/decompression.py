@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from trueval.errors import Place
-from trueval.files.source.memory_estimate import TEXT, budget, shown, too_large
+from trueval.files.source.memory_estimate import TEXT, budget, format_size, too_large
 
 BOM = b"\xef\xbb\xbf"
 ZLIB_MAGIC = (b"x\x01", b"x^", b"x\x9c", b"x\xda")  # RFC 1950 section 2.2, the four levels
@@ -45,7 +45,7 @@ def drain(stream: Readable, label: str) -> bytes:
             continue
         most = budget(held.tell(), needed)
         if needed > most:
-            raise too_large(Place(label), f"more than {shown(needed)}", most)
+            raise too_large(Place(label), f"more than {format_size(needed)}", most)
     return held.getvalue()
 
 
@@ -58,7 +58,7 @@ def unpack(data: bytes, label: str) -> bytes:
     packer = packer_of(data)
     if packer is None:
         return data
-    with unpacking(io.BytesIO(data), packer, label) as stream:
+    with decompress_stream(io.BytesIO(data), packer, label) as stream:
         unpacked = drain(stream, label)
     refuse_packed_twice(unpacked, packer, label)
     return unpacked
@@ -74,12 +74,12 @@ def refuse_packed_twice(unpacked: bytes, packer: str, label: str) -> None:
         raise Place(label).error(f"packed twice ({inner} inside {packer}). It must be packed once. Unpack it first.")
 
 
-def shielded(text: bytes) -> bytes:
+def prevent_decompression(text: bytes) -> bytes:
     """Keep polars from unpacking a text that begins as packed data do, such as with an id x^2.
 
     A byte order mark in front hides its beginning, and polars leaves it out.
 
-    >>> shielded(b"q1 Q0 d1"), len(shielded(b"x^2 Q0 d1"))
+    >>> prevent_decompression(b"q1 Q0 d1"), len(prevent_decompression(b"x^2 Q0 d1"))
     (b'q1 Q0 d1', 12)
     """
     return BOM + text if text.startswith((*ZLIB_MAGIC, GZIP_MAGIC, ZSTD_MAGIC)) else text
@@ -99,7 +99,7 @@ def packer_of(data: bytes) -> str | None:
 
 
 @contextmanager
-def unpacking(stream: Any, packer: str | None, label: str) -> Iterator[Readable]:
+def decompress_stream(stream: Any, packer: str | None, label: str) -> Iterator[Readable]:
     """Read a packed stream unpacked, and say what is wrong with it as our own errors do.
 
     Args:
@@ -115,15 +115,15 @@ def unpacking(stream: Any, packer: str | None, label: str) -> Iterator[Readable]
     if packer is None:
         yield stream
     elif packer == "gzip":
-        with _gunzipping(stream, label) as plain:
+        with _decompress_gzip(stream, label) as plain:
             yield plain
     else:
-        with _unzstding(stream, label) as plain:
+        with _decompress_zstd(stream, label) as plain:
             yield plain
 
 
 @contextmanager
-def _gunzipping(stream: Any, label: str) -> Iterator[Readable]:
+def _decompress_gzip(stream: Any, label: str) -> Iterator[Readable]:
     try:
         with gzip.GzipFile(fileobj=stream) as plain:
             yield plain
@@ -134,7 +134,7 @@ def _gunzipping(stream: Any, label: str) -> Iterator[Readable]:
 
 
 @contextmanager
-def _unzstding(stream: Any, label: str) -> Iterator[Readable]:
+def _decompress_zstd(stream: Any, label: str) -> Iterator[Readable]:
     if sys.version_info >= (3, 14):
         from compression import zstd
     else:

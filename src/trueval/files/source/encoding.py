@@ -42,10 +42,10 @@ def is_unicode(text: str) -> bool:
     return True
 
 
-def shown(line: bytes) -> str:
+def quote_line(line: bytes) -> str:
     """Give the beginning of a line as an error message quotes it.
 
-    >>> shown(b"q1 Q0")
+    >>> quote_line(b"q1 Q0")
     "'q1 Q0'"
     """
     return repr(line[:80].decode(errors="replace"))
@@ -146,7 +146,7 @@ def find_long_line(data: bytes) -> int | None:
     return None
 
 
-def decoding_error(content: SourceBytes) -> InputError | None:
+def find_decoding_error(content: SourceBytes) -> InputError | None:
     """Find the first byte that is not UTF-8, with its line; None if all are."""
     data = content.data
     if data.isascii():

@@ -28,7 +28,7 @@ class Fingerprint(NamedTuple):
 
 
 class FileFingerprints:
-    """The files that were read while `recording`, by path as it was given; "-" is standard input."""
+    """The files that were read in the block of `record_files`, by path as it was given; "-" is standard input."""
 
     def __init__(self) -> None:
         self._found: dict[str, Fingerprint] = {}
@@ -59,7 +59,7 @@ _RECORDER: ContextVar[FileFingerprints | None] = ContextVar("trueval_seen", defa
 
 
 @contextmanager
-def recording(seen: FileFingerprints | None = None) -> Iterator[FileFingerprints]:
+def record_files(seen: FileFingerprints | None = None) -> Iterator[FileFingerprints]:
     """Note every file that is read in the block. Without it nothing is hashed.
 
     Args:
@@ -68,7 +68,7 @@ def recording(seen: FileFingerprints | None = None) -> Iterator[FileFingerprints
     >>> from trueval.sample import sample_path
     >>> from trueval import Judgments
     >>> path = str(sample_path() / "qrels.trec")
-    >>> with recording() as seen:
+    >>> with record_files() as seen:
     ...     judgments = Judgments.read(path)
     >>> seen.get(path).bytes == (sample_path() / "qrels.trec").stat().st_size
     True

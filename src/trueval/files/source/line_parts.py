@@ -53,7 +53,7 @@ def line_parts(data: bytes, size: int) -> list[slice]:
     return parts
 
 
-def held_parts(content: SourceBytes) -> LineParts:
+def parts_in_memory(content: SourceBytes) -> LineParts:
     """Take a text that is held in memory."""
     part = content.data.__getitem__
     return LineParts(content, partial(line_parts, content.data), part, part)
@@ -83,7 +83,7 @@ def open_parts(source: Source) -> Iterator[LineParts | None]:
         cut, read = partial(_cut_file, number, before.st_size), partial(_read_part, number)
         shown, seen, hashed = encodable(label), recorder(), PartsHash()
         text = LineParts(SourceBytes(head, shown, stem(shown)), cut, read, read)
-        yield text if seen is None else _hashing(text, hashed)
+        yield text if seen is None else _hash_on_read(text, hashed)
         # The open file tells whether it was written to, the path whether another was put in its place.
         if not file_state(before) == file_state(os.fstat(file.fileno())) == _state_now(path):
             raise Place(shown).error(CHANGED)
@@ -91,7 +91,7 @@ def open_parts(source: Source) -> Iterator[LineParts | None]:
             seen.note(label, hashed.fingerprint())
 
 
-def _hashing(text: LineParts, hashed: PartsHash) -> LineParts:
+def _hash_on_read(text: LineParts, hashed: PartsHash) -> LineParts:
     """The same text, hashed part by part in the pass that keeps its rows."""
 
     def cut(size: int) -> Sequence[slice]:

@@ -112,7 +112,7 @@ def budget(held: int = 0, needed: int = SMALL + 1) -> int:
     Raises:
         PolicyError: TRUEVAL_MEMORY is no size.
     """
-    chosen = _chosen()
+    chosen = _read_limit()
     if chosen is not None:
         return chosen
     return SMALL if needed <= SMALL else (free_memory() + held) // 2
@@ -131,7 +131,7 @@ def check_memory(needed: int, place: Place, *, held: int = 0) -> None:
         PolicyError: TRUEVAL_MEMORY is no size.
     """
     if needed > (most := budget(held, needed)):
-        raise too_large(place, f"about {shown(needed)}", most)
+        raise too_large(place, f"about {format_size(needed)}", most)
 
 
 def too_large(place: Place, needed: str, most: int) -> InputError:
@@ -142,9 +142,9 @@ def too_large(place: Place, needed: str, most: int) -> InputError:
         needed: what it takes, in words.
         most: what may be taken.
     """
-    whose = "half of what is free" if _chosen() is None else f"as --memory or {VARIABLE} says"
+    whose = "half of what is free" if _read_limit() is None else f"as --memory or {VARIABLE} says"
     return place.error(
-        f"to read it takes {needed} of memory, and {shown(most)} may be taken, {whose}. "
+        f"to read it takes {needed} of memory, and {format_size(most)} may be taken, {whose}. "
         f"If the file is sound, allow more with --memory SIZE (in Python with {VARIABLE})."
     )
 
@@ -156,14 +156,14 @@ def check_cost(cost: MemoryCost, text: bytes, source: str) -> None:
         InputError: it takes more.
         PolicyError: TRUEVAL_MEMORY is no size.
     """
-    if len(text) * cost.most > SMALL or _chosen() is not None:
+    if len(text) * cost.most > SMALL or _read_limit() is not None:
         check_memory(cost.of(text), Place(source), held=len(text))
 
 
-def shown(size: int) -> str:
+def format_size(size: int) -> str:
     """A number of bytes as people read it.
 
-    >>> shown(3 << 29), shown(5 << 20)
+    >>> format_size(3 << 29), format_size(5 << 20)
     ('1.5 GiB', '5.0 MiB')
     """
     return f"{size / (1 << 30):,.1f} GiB" if size >= 1 << 30 else f"{size / (1 << 20):,.1f} MiB"
@@ -175,7 +175,7 @@ def free_memory() -> int:
     return max(0, min(known, default=UNKNOWN))
 
 
-def _chosen() -> int | None:
+def _read_limit() -> int | None:
     text = os.environ.get(VARIABLE, "")
     chosen = _CHOSEN.get()
     return chosen if chosen is not None else parse_size(text, VARIABLE) if text.strip() else None

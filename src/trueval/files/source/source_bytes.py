@@ -95,7 +95,7 @@ def _read_bytes(source: str | PathLike[str] | IO[bytes] | IO[str]) -> tuple[byte
 
 
 @contextmanager
-def opening(place: Place, absent: str = ABSENT) -> Iterator[None]:
+def explain_read_errors(place: Place, absent: str = ABSENT) -> Iterator[None]:
     """Say what is wrong with a file that cannot be opened or read inside the block.
 
     Args:
@@ -126,7 +126,7 @@ def read_bytes(path: str) -> bytes:
     """
     label = encodable(path)
     place = Place(label)
-    with opening(place), Path(path).open("rb", buffering=0) as file:
+    with explain_read_errors(place), Path(path).open("rb", buffering=0) as file:
         before = os.fstat(file.fileno())
         data = _read_to_end(file, before, label)
         states = {file_state(state) for state in (before, os.fstat(file.fileno()), Path(path).stat())}

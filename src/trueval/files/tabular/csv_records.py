@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueval.errors import Place
-from trueval.files.source.encoding import line_at, shown
+from trueval.files.source.encoding import line_at, quote_line
 
 QUOTE, NEWLINE, RETURN = b'"\n\r'
 Offsets = NDArray[np.int64]
@@ -85,6 +85,6 @@ def _refuse_stray_quotes(
         at = int(stray.min())
         line = data[data.rfind(b"\n", 0, at) + 1 : at + 80]
         raise Place(source, line_at(data, at) + before).error(
-            f"a quote out of place ({shown(line)}). Quotes must come in pairs around a whole field, and a quote "
+            f"a quote out of place ({quote_line(line)}). Quotes must come in pairs around a whole field, and a quote "
             "inside one must be doubled. Correct them."
         )

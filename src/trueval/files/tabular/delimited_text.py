@@ -13,16 +13,16 @@ from trueval.errors import Place
 from trueval.files.columns import (
     as_ids,
     as_numbers,
-    lost_values,
-    may_have_lost,
+    check_lost_values,
+    may_have_lost_values,
     pick_columns,
     refuse_equal_integers,
     refuse_repeated_columns,
     squash,
 )
 from trueval.files.frame import Kind, RowTable, in_canonical_order, value_column
-from trueval.files.source.decompression import shielded
-from trueval.files.source.encoding import decoding_error
+from trueval.files.source.decompression import prevent_decompression
+from trueval.files.source.encoding import find_decoding_error
 from trueval.files.source.line_limits import LINE
 from trueval.files.source.memory_estimate import MemoryCost, check_cost
 from trueval.files.source.source_bytes import SourceBytes
@@ -53,7 +53,7 @@ def read_delimited(content: SourceBytes, kind: Kind, facets: bool = False) -> Ro
         InputError: a column is missing, a line has too many or too few fields, a quote is out of place, or the text
             is not UTF-8.
     """
-    if (undecodable := decoding_error(content)) is not None:
+    if (undecodable := find_decoding_error(content)) is not None:
         raise undecodable
     header = first_line(content)
     delimiter = sniff_delimiter(header)
@@ -96,7 +96,7 @@ def _header(body: bytes, delimiter: str, place: Place) -> list[str]:
 def _parse(body: bytes, delimiter: str) -> pl.DataFrame | None:
     quote = '"' if b'"' in body else None
     try:
-        return pl.read_csv(shielded(body), separator=delimiter, quote_char=quote, infer_schema=False)
+        return pl.read_csv(prevent_decompression(body), separator=delimiter, quote_char=quote, infer_schema=False)
     except pl.exceptions.PolarsError:
         return None
 
@@ -188,8 +188,8 @@ def _numbers(table: RowTable, column: str, name: str) -> tuple[pl.Series, tuple[
         row = int(unparsed.arg_max() or 0)
         found = "missing" if raw[row] is None else repr(raw[row])
         raise table.error(row, f"the {name} is {found}. It must be a number. Correct or remove the row.")
-    if raw.dtype == pl.String and may_have_lost(numbers):
-        return numbers, lost_values(numbers, raw, table)
+    if raw.dtype == pl.String and may_have_lost_values(numbers):
+        return numbers, check_lost_values(numbers, raw, table)
     return numbers, ()
 
 

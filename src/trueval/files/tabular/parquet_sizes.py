@@ -114,7 +114,7 @@ def check_sizes(data: bytes, source: str) -> None:
     Raises:
         InputError: they contradict each other, or ask for more memory than the limit.
     """
-    with _naming_damage(source):
+    with _explain_damage(source):
         groups = _groups(data)
         rows = sum(group[GROUP_ROWS] for group in groups)
         check_memory(rows * ROW, Place(source))  # before the pages are looked at, one by one
@@ -133,7 +133,7 @@ class RowGroup(NamedTuple):
     cost: int
 
 
-def checked_groups(data: Data, source: str, names: Container[str] | None = None) -> list[RowGroup]:
+def check_row_groups(data: Data, source: str, names: Container[str] | None = None) -> list[RowGroup]:
     """Check the sizes of a file that is read row group by row group.
 
     Args:
@@ -144,7 +144,7 @@ def checked_groups(data: Data, source: str, names: Container[str] | None = None)
     Raises:
         InputError: sizes contradict each other, or a row group asks for more memory than the limit.
     """
-    with _naming_damage(source):
+    with _explain_damage(source):
         found = []
         for group in _groups(data):
             check_memory(group[GROUP_ROWS] * ROW, Place(source))
@@ -154,7 +154,7 @@ def checked_groups(data: Data, source: str, names: Container[str] | None = None)
 
 
 @contextmanager
-def _naming_damage(source: str) -> Iterator[None]:
+def _explain_damage(source: str) -> Iterator[None]:
     try:
         yield
     except InputError:  # is a ValueError, too

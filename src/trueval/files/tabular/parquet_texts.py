@@ -15,8 +15,8 @@ import polars as pl
 from trueval.errors import Place
 from trueval.files.columns import as_ids
 from trueval.files.source.fingerprints import CHANGED, HashedStream, recorder
-from trueval.files.source.source_bytes import EMPTY, can_be_read_once, file_state, opening
-from trueval.files.tabular.parquet_sizes import RowGroup, checked_groups
+from trueval.files.source.source_bytes import EMPTY, can_be_read_once, explain_read_errors, file_state
+from trueval.files.tabular.parquet_sizes import RowGroup, check_row_groups
 from trueval.files.texts.text_row import ID_KEYS, TextRow
 from trueval.forks import need_polars
 from trueval.printable import encodable
@@ -42,7 +42,7 @@ def read_parquet_rows(path: Path, fields: Sequence[str] | None = None) -> Iterat
     if can_be_read_once(str(path)):
         raise place.error("this is not a regular file, and texts may be read twice. Save it to a file.")
     need_polars()
-    with opening(place, "no such file. A collection holds its corpus and its queries. Add it."):
+    with explain_read_errors(place, "no such file. A collection holds its corpus and its queries. Add it."):
         before = file_state(path.stat())
         number = 0
         for frame in _frames(path, label, fields):
@@ -55,13 +55,13 @@ def read_parquet_rows(path: Path, fields: Sequence[str] | None = None) -> Iterat
 
 def _frames(path: Path, label: str, fields: Sequence[str] | None) -> Iterator[pl.DataFrame]:
     """The rows, some at a time; ids are the first column."""
-    groups = _checked(path, label, None if fields is None else {*ID_KEYS, *fields})
+    groups = _check_row_groups(path, label, None if fields is None else {*ID_KEYS, *fields})
     scanned = pl.scan_parquet(str(path), glob=False)
-    with _naming_damage(label):
+    with _explain_damage(label):
         columns = _columns(scanned.collect_schema(), label, fields)
     start = 0
     for rows in _slices(groups):
-        with _naming_damage(label):
+        with _explain_damage(label):
             frame = scanned.select(columns).slice(start, rows).collect()
         yield frame
         start += rows
@@ -86,17 +86,17 @@ def _slices(groups: Iterable[RowGroup]) -> Iterator[int]:
         yield rows
 
 
-def _checked(path: Path, label: str, names: Container[str] | None) -> list[RowGroup]:
+def _check_row_groups(path: Path, label: str, names: Container[str] | None) -> list[RowGroup]:
     """The row groups, once its sizes are checked; the file is mapped, and its texts are not looked at."""
     with path.open("rb") as file:
         if not os.fstat(file.fileno()).st_size:
             raise Place(label).error(EMPTY)
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            return checked_groups(data, label, names)
+            return check_row_groups(data, label, names)
 
 
 @contextmanager
-def _naming_damage(label: str) -> Iterator[None]:
+def _explain_damage(label: str) -> Iterator[None]:
     try:
         yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:

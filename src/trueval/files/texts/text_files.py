@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from trueval.errors import Place
-from trueval.files.source.source_bytes import opening
+from trueval.files.source.source_bytes import explain_read_errors
 from trueval.printable import encodable
 
 PACKED: Final = ("", ".gz", ".zst")
@@ -75,7 +75,7 @@ def parts_of(place: Path) -> TextFiles:
     if not place.is_dir():
         return TextFiles((place,))
     said = Place(encodable(str(place)))
-    with opening(said):
+    with explain_read_errors(said):
         inside = sorted(
             (path for path in place.iterdir() if not path.name.startswith(HIDDEN)), key=lambda path: path.name
         )

@@ -38,10 +38,10 @@ def place_of(source: str, number: int, *, has_lines: bool) -> Place:
     return Place(source, number) if has_lines else Place(source, row=number)
 
 
-def joined(row: Mapping[str, Any], fields: tuple[str, ...]) -> str:
+def join_fields(row: Mapping[str, Any], fields: tuple[str, ...]) -> str:
     """The fields of a text as one; lists are joined by commas, and NaN, which pandas writes for nothing, is none.
 
-    >>> joined({"title": "Wings", "authors": ["A. B.", "C. D."], "text": "Lift."}, ("title", "authors", "text"))
+    >>> join_fields({"title": "Wings", "authors": ["A. B.", "C. D."], "text": "Lift."}, ("title", "authors", "text"))
     'Wings A. B., C. D. Lift.'
     """
     texts = []

@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.errors import InputError
-from trueval.files.temporary_files import saying_where_room_is_missing, unnamed_file
+from trueval.files.temporary_files import explain_full_disk, open_temporary_file
 
 Ints = NDArray[np.int64]
 
@@ -194,7 +194,7 @@ class Writer:
     """Texts on their way to the disk; what it holds of each in memory is its id, its hash and its end."""
 
     def __init__(self) -> None:
-        self._file = unnamed_file()
+        self._file = open_temporary_file()
         self._ids: list[pl.Series] = []
         self._lengths: list[Ints] = []
         self._digest = TextHash()
@@ -206,7 +206,7 @@ class Writer:
             InputError: the disk is full.
         """
         data = [as_bytes(text) for text in texts]
-        with saying_where_room_is_missing():
+        with explain_full_disk():
             self._file.write(b"".join(data))
         self._ids.append(pl.Series("id", ids, dtype=pl.String))
         self._lengths.append(np.fromiter(map(len, data), np.int64, len(data)))
@@ -228,7 +228,7 @@ class Writer:
         Raises:
             InputError: the disk is full.
         """
-        with saying_where_room_is_missing():
+        with explain_full_disk():
             self._file.flush()
         ends = np.cumsum(np.concatenate(self._lengths))
         self._lengths.clear()

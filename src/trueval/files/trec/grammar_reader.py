@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 
 from trueval.errors import Place
-from trueval.files.columns import lost_values, may_have_lost, refuse_equal_integers
+from trueval.files.columns import check_lost_values, may_have_lost_values, refuse_equal_integers
 from trueval.files.frame import Kind, RowTable, in_canonical_order
-from trueval.files.source.encoding import decoding_error, shown
+from trueval.files.source.encoding import find_decoding_error, quote_line
 from trueval.files.source.line_parts import PART
 from trueval.files.source.memory_estimate import MemoryCost, check_cost
 from trueval.files.source.source_bytes import SourceBytes
@@ -38,7 +38,7 @@ def read_trec(content: SourceBytes, kind: Kind, facets: bool = False) -> RowTabl
     form = find_row_form(fields, kind, content.source, facets)
     if form.text_may_follow:
         refuse_cut_line(content.data, len(fields), content.source)
-    if (error := decoding_error(content)) is not None:
+    if (error := find_decoding_error(content)) is not None:
         raise error
     regular = make_regular(content.data)
     lines = regular.lines  # so that the table keeps these alone in memory, and not the text
@@ -80,17 +80,18 @@ def _refuse_wrong_width(regular: RegularText, form: RowForm, table: RowTable) ->
         row = int(wrong.argmax())
         line = row_of(regular.text, row)
         raise table.error(
-            row, f"{regular.widths[row]} fields ({shown(line)}). It must be: {form.words}. Correct or remove the line."
+            row,
+            f"{regular.widths[row]} fields ({quote_line(line)}). It must be: {form.words}. Correct or remove the line.",
         )
 
 
 def _finish(frame: pl.DataFrame, text: bytes, form: RowForm, table: RowTable) -> RowTable:
     numbers = frame[form.numbers[0]]
     notes: tuple[str, ...] = ()
-    if may_have_lost(numbers):  # some are infinite, 0 or large, which may have been written as something else
+    if may_have_lost_values(numbers):  # some are infinite, 0 or large, which may have been written as something else
         written = parse_rows(text, " ", form, columns=[numbers.name], strings=True, more=True)
         if written is not None:
-            notes = lost_values(numbers, written[numbers.name], table)
+            notes = check_lost_values(numbers, written[numbers.name], table)
             refuse_equal_integers(numbers, written[numbers.name], frame["query_id"], table)
     if "rank" in frame.columns and frame["rank"].null_count():
         row = int(frame["rank"].is_null().arg_max() or 0)

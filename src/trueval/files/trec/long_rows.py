@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from trueval.errors import InputError, Place
 from trueval.files.frame import RowTable
-from trueval.files.source.decompression import shielded
-from trueval.files.source.encoding import line_at, shown
+from trueval.files.source.decompression import prevent_decompression
+from trueval.files.source.encoding import line_at, quote_line
 from trueval.files.trec.row_forms import RUN_WORDS
 from trueval.files.trec.separators import RegularText
 
@@ -68,7 +68,9 @@ def refuse_shifted_rows(regular: RegularText, second: str, table: RowTable) -> N
 def _column(text: bytes, name: str, width: int) -> pl.Series:
     schema = dict.fromkeys((*COLUMNS, *(f"text{place}" for place in range(len(COLUMNS), width))), pl.String)
     options: dict[str, Any] = {"has_header": False, "quote_char": None, "truncate_ragged_lines": True}
-    return pl.scan_csv(shielded(text), separator=" ", schema=schema, **options).select(name).collect()[name]
+    return (
+        pl.scan_csv(prevent_decompression(text), separator=" ", schema=schema, **options).select(name).collect()[name]
+    )
 
 
 def _are_numbers(texts: pl.Series) -> NDArray[np.bool_]:
@@ -83,7 +85,7 @@ JOINED = "two rows on one line. A newline was lost. Correct the line"
 
 
 def _error(row: int, text: bytes, table: RowTable, reason: str) -> InputError:
-    return table.error(row, f"{reason} ({shown(row_of(text, row))}). It must be: {RUN_WORDS}.")
+    return table.error(row, f"{reason} ({quote_line(row_of(text, row))}). It must be: {RUN_WORDS}.")
 
 
 def _refuse_match(pattern: str, text: bytes, table: RowTable, reason: str) -> None:
@@ -118,6 +120,6 @@ def refuse_cut_line(data: bytes, width: int, source: str) -> None:
     fields = last.split()
     if len(fields) == ROW_WIDTHS[0] and not fields[0].startswith(b"#"):
         raise Place(source, line_at(data, len(data))).error(
-            f"the file ends in the middle of a line ({shown(last)}), and its score may be cut. "
+            f"the file ends in the middle of a line ({quote_line(last)}), and its score may be cut. "
             "Copy or write it again to the end, or remove the line."
         )

@@ -15,9 +15,9 @@ import numpy as np
 import polars as pl
 
 from trueval.errors import InputError, Place
-from trueval.files.columns import loses_values, may_have_lost
+from trueval.files.columns import loses_values, may_have_lost_values
 from trueval.files.frame import CANONICAL_COLUMNS, Kind, RowTable, Stretches, count_lines_from_one, in_canonical_order
-from trueval.files.source.decompression import BOM, shielded
+from trueval.files.source.decompression import BOM, prevent_decompression
 from trueval.files.source.encoding import find_long_line
 from trueval.files.source.line_parts import PART, LineParts
 from trueval.files.source.memory_estimate import MemoryCost, check_memory
@@ -123,7 +123,7 @@ def has_nulls(frame: pl.DataFrame) -> bool:
 def _loses_values(frame: pl.DataFrame, text: bytes, separator: str, form: RowForm) -> bool:
     """Parse the numbers again as they are written where some are infinite, 0 or large, and may have been others."""
     numbers = frame[form.numbers[0]]
-    if not may_have_lost(numbers):
+    if not may_have_lost_values(numbers):
         return False
     written = parse_rows(text, separator, form, columns=[numbers.name], strings=True)
     return written is None or loses_values(numbers, written[numbers.name])
@@ -147,7 +147,7 @@ def parse_rows(
     try:
         return (
             pl.scan_csv(
-                shielded(text), separator=separator, has_header=False, quote_char=None, schema=schema,
+                prevent_decompression(text), separator=separator, has_header=False, quote_char=None, schema=schema,
                 truncate_ragged_lines=more,
             )
             .select(columns)

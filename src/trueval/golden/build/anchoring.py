@@ -16,7 +16,7 @@ from trueval.collection import Collection, text_hash, texts_with_ids_hash
 from trueval.errors import InputError
 from trueval.golden.build.golden_set import GoldenSet
 from trueval.judgments import Judgments
-from trueval.report.number_texts import counted
+from trueval.report.number_texts import count_phrase
 
 SHOWN: Final = 3  # ids of questions that are named
 
@@ -52,13 +52,14 @@ class AnchoredJudgments(NamedTuple):
         ]
         if self.reworded:
             told.append(
-                f"{in_other_words(self.reworded)}: {counted(self.left, 'label', 'labels')} of the old words "
+                f"{in_other_words(self.reworded)}: {count_phrase(self.left, 'label', 'labels')} of the old words "
                 f"{'is' if self.left == 1 else 'are'} left out. trueval golden grade has the passages judged for the "
                 "new words, or trueval golden build with these queries."
             )
         if self.unread:
             told.append(
-                f"{counted(self.unread, 'judged query has', 'judged queries have')} no text in the collection: nobody "
+                f"{count_phrase(self.unread, 'judged query has', 'judged queries have')} no text in the "
+                "collection: nobody "
                 "checked that it is asked as it was, and its labels are kept. --queries names another file of queries."
             )
         return told
@@ -107,24 +108,26 @@ def in_other_words(queries: Sequence[str]) -> str:
     """
     shown = ", ".join(map(repr, queries[:SHOWN]))
     more = ", ..." if len(queries) > SHOWN else ""
-    return f"{counted(len(queries), 'query is', 'queries are')} asked in other words than were judged ({shown}{more})"
+    return (
+        f"{count_phrase(len(queries), 'query is', 'queries are')} asked in other words than were judged ({shown}{more})"
+    )
 
 
-def changed(golden: GoldenSet, collection: Collection) -> CollectionChanges:
+def find_changes(golden: GoldenSet, collection: Collection) -> CollectionChanges:
     """What a collection has become since.
 
     Args:
         golden: that was built from it.
         collection: of now.
     """
-    judged, reworded = _judged(golden), _reworded(golden, collection)
+    judged, reworded = _select_graded_labels(golden), _find_reworded_queries(golden, collection)
     if texts_with_ids_hash(collection.documents) == golden.about["collection"]["sha256"]["documents"]:
         return CollectionChanges(True, len(judged), 0, reworded)
     known = _ids_by_text(collection, {each["text"] for each in judged})
     return CollectionChanges(False, len(judged), sum(each["text"] not in known for each in judged), reworded)
 
 
-def anchored(golden: GoldenSet, collection: Collection) -> AnchoredJudgments:
+def anchor_judgments(golden: GoldenSet, collection: Collection) -> AnchoredJudgments:
     """The judgments for another cut of the corpus: a label stays with its question and its text.
 
     Args:
@@ -134,7 +137,7 @@ def anchored(golden: GoldenSet, collection: Collection) -> AnchoredJudgments:
     Raises:
         InputError: nothing is judged, every question is asked in other words, or no judged text is in it.
     """
-    judged, reworded = _judged(golden), _reworded(golden, collection)
+    judged, reworded = _select_graded_labels(golden), _find_reworded_queries(golden, collection)
     if not judged:
         raise InputError(f"{golden.folder}: nothing is judged in this golden set. Build it to the end.")
     asked = [each for each in judged if each["query"] not in reworded]
@@ -143,7 +146,7 @@ def anchored(golden: GoldenSet, collection: Collection) -> AnchoredJudgments:
             f"{collection.source}: {in_other_words(reworded)}, and no other one is judged in {golden.folder}. Name "
             "the queries that were judged, or build the golden set again with these."
         )
-    found = _carried(asked, collection)
+    found = _carry_grades(asked, collection)
     if not found.rows:
         raise InputError(
             f"{collection.source}: none of the {len(asked)} judged passages of {golden.folder} is there, word for "
@@ -169,11 +172,11 @@ def anchor(folder: Path, collection: str, out: Path, *, queries: str | None = No
         queries: file of the queries, where they are elsewhere.
 
     Raises:
-        InputError: as in `GoldenSet.read`, `Collection.read` and `anchored`, or `out` is in the golden set.
+        InputError: as in `GoldenSet.read`, `Collection.read` and `anchor_judgments`, or `out` is in the golden set.
     """
     golden = GoldenSet.read(folder)
     refuse_inside(out, folder)
-    found = anchored(golden, Collection.read(collection, queries=queries))
+    found = anchor_judgments(golden, Collection.read(collection, queries=queries))
     found.judgments.write(out)
     return found
 
@@ -198,7 +201,7 @@ class _Carried(NamedTuple):
     lost: int
 
 
-def _carried(judged: Sequence[Mapping[str, Any]], collection: Collection) -> _Carried:
+def _carry_grades(judged: Sequence[Mapping[str, Any]], collection: Collection) -> _Carried:
     """The grade of each query and new document."""
     known = _ids_by_text(collection, {each["text"] for each in judged})
     rows: dict[tuple[str, str], float] = {}
@@ -214,13 +217,13 @@ def _carried(judged: Sequence[Mapping[str, Any]], collection: Collection) -> _Ca
     return _Carried(rows, moved, lost)
 
 
-def _judged(golden: GoldenSet) -> list[Mapping[str, Any]]:
+def _select_graded_labels(golden: GoldenSet) -> list[Mapping[str, Any]]:
     return [each for each in golden.labels if each["grade"] is not None]
 
 
-def _reworded(golden: GoldenSet, collection: Collection) -> tuple[str, ...]:
+def _find_reworded_queries(golden: GoldenSet, collection: Collection) -> tuple[str, ...]:
     """Judged questions whose text is another one now; of labels that do not say how they were asked, every one."""
-    asked = {each["query"]: each.get("asked") for each in _judged(golden)}
+    asked = {each["query"]: each.get("asked") for each in _select_graded_labels(golden)}
     texts = {query: collection.queries[query] for query in asked if query in collection.queries}
     return tuple(query for query, text in texts.items() if text_hash([text]) != asked[query])
 

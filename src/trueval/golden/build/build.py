@@ -30,16 +30,16 @@ from trueval.golden.build.golden_tables import JUDGE_REWRITES
 from trueval.golden.build.grade import questions_of
 from trueval.golden.build.judge_choice import check_labels, make_judge
 from trueval.golden.build.pooling import pools_of
-from trueval.golden.build.regrade import contradicted
+from trueval.golden.build.regrade import find_contradictions
 from trueval.golden.build.stage_files import NAMES, read_lines
 from trueval.golden.judge.judge import Judge
-from trueval.golden.judge.ledger import known_ledger, opened_ledger
+from trueval.golden.judge.ledger import open_existing_ledger, open_ledger
 from trueval.golden.judge.model_judge import ModelJudge
-from trueval.models.hosted.account import Account, in_words, summed
+from trueval.models.hosted.account import Account, in_words, sum_costs
 from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.retrieval.pipeline.pipeline_estimate import ModelCounts, ModelTexts
 from trueval.retrieval.pipeline.rewriting import rewritten
-from trueval.retrieval.pipeline.stage_resources import Begin, nobody, shared_work
+from trueval.retrieval.pipeline.stage_resources import Begin, nobody, open_resources
 from trueval.retrieval.pipeline.stage_runner import StageRunner as Retrieval
 
 LEDGER: Final = "ledger.sqlite"
@@ -83,9 +83,9 @@ def build(
     out.mkdir(parents=True, exist_ok=True)
     collection = plan.read_collection()
     limit = plan.judge.values["max_cost"] if max_cost is None else max_cost
-    account = opened_account(out / SENT, limit)
+    account = open_account(out / SENT, limit)
     chosen = judge or make_judge(plan.judge, collection, account, plan.seed)
-    with opened_ledger(ledger or out / LEDGER) as book:
+    with open_ledger(ledger or out / LEDGER) as book:
         if "grade" in names and not book.totals().calls:
             _check_ready(chosen)
         work = BuildRunner(plan, out, collection, chosen, book, account, cache, begin or nobody)
@@ -146,7 +146,9 @@ class BuildEstimate(NamedTuple):
 
 def _price(parts: Sequence[TaskEstimate | ModelTexts]) -> str:
     """What parts cost together, in words."""
-    return in_words(summed(each.cost for each in parts), summed(each.at_most for each in parts)).removeprefix("for ")
+    return in_words(sum_costs(each.cost for each in parts), sum_costs(each.at_most for each in parts)).removeprefix(
+        "for "
+    )
 
 
 def dry_run(
@@ -175,9 +177,9 @@ def dry_run(
     names = stages_of(plan, until)
     collection = plan.read_collection()
     limit = plan.judge.values["max_cost"] if max_cost is None else max_cost
-    account = opened_account(out / SENT, limit)
+    account = open_account(out / SENT, limit)
     judge = make_judge(plan.judge, collection, account, plan.seed)
-    with known_ledger(ledger) as book:
+    with open_existing_ledger(ledger) as book:
         done = (
             [] if book is None else BuildRunner(plan, out, collection, judge, book, account, None, nobody).done(names)
         )
@@ -185,16 +187,16 @@ def dry_run(
             names,
             [name for name in names if name not in done],
             pools_of(pl.read_parquet(out / POOLS)) if "pool" in done else None,
-            contradicted(read_lines(out / "refined.jsonl")) if "refine" in done else None,
+            find_contradictions(read_lines(out / "refined.jsonl")) if "refine" in done else None,
             {row["query"]: row["documents"] for row in read_lines(out / KEPT)} if "prune" in done else None,
         )
-        notes = _checked(plan, known, collection, judge, cache)
+        notes = _check_plan(plan, known, collection, judge, cache)
         tasks = tuple(estimate(plan, known, collection, judge, book))
-        models = _searching(plan, collection, cache) if "pool" in known.left else ()
+        models = _count_pool_texts(plan, collection, cache) if "pool" in known.left else ()
         return BuildEstimate(tasks, account.spent, limit, notes, models)
 
 
-def _checked(
+def _check_plan(
     plan: GoldenPlan, known: GoldenState, collection: Collection, judge: Judge, cache: Path | None
 ) -> tuple[str, ...]:
     """Refuse what cannot run, as far as it is known before anything is made; remarks on what may not.
@@ -220,12 +222,12 @@ def _checked(
     return ()
 
 
-def _searching(plan: GoldenPlan, collection: Collection, cache: Path | None) -> tuple[ModelTexts, ...]:
+def _count_pool_texts(plan: GoldenPlan, collection: Collection, cache: Path | None) -> tuple[ModelTexts, ...]:
     """What goes through the models that find the pools; queries that a judge rewrites are taken to be as long."""
     unknown = plan.rewrite == JUDGE_REWRITES
     queries = collection.queries if unknown else rewritten(collection.queries, plan.rewrite)
     counts = ModelCounts()
-    with shared_work(cache, Account(), kept=False) as shared:
+    with open_resources(cache, Account(), kept=False) as shared:
         counts.add(Retrieval(replace(collection, queries=queries, judgments=None), plan.settings, shared, nobody))
         found = counts.found()
     return tuple(replace(each, at_most=None) if unknown and each.calls else each for each in found)
@@ -248,7 +250,7 @@ def stages_of(plan: GoldenPlan, until: str | None = None) -> tuple[str, ...]:
     return tuple(name for name in asked if name not in left_out)
 
 
-def opened_account(file: Path, max_cost: float | None) -> Account:
+def open_account(file: Path, max_cost: float | None) -> Account:
     """An account that knows what earlier runs spent, and what others spend that run at the same time.
 
     Args:

@@ -28,9 +28,9 @@ from trueval.golden.build.steadiness import again_of
 from trueval.golden.judge.judge import TASKS, Judge, Question, Task, key_of
 from trueval.golden.judge.ledger import Ledger
 from trueval.golden.judge.model_judge import TOKENS_OUT, ModelJudge
-from trueval.models.hosted.account import Account, rounded_up
+from trueval.models.hosted.account import Account, round_up_amount
 from trueval.models.hosted.services import is_this_machine
-from trueval.report.number_texts import counted
+from trueval.report.number_texts import count_phrase
 
 ENDLESS: Final = (
     "Nothing limits the length of an answer: set max_completion_tokens in [judge], else nobody knows what it costs at "
@@ -78,7 +78,7 @@ class TaskEstimate(NamedTuple):
             return f"{self.task}: no calls; {self.known:,} are in the ledger."
         told = f"{self.task}: {'at most ' * self.most}{self.calls:,} calls with {self.passages:,} passages"
         if self.tokens_in is not None:
-            back = f"as in {counted(self.answers, 'earlier answer', 'earlier answers')}"
+            back = f"as in {count_phrase(self.answers, 'earlier answer', 'earlier answers')}"
             told += f", about {self.tokens_in:,} tokens out and {self.tokens_out:,} back"
             told += f" ({back if self.answers else 'thinking not counted'})"
             told += f", {self.price}"
@@ -89,7 +89,7 @@ class TaskEstimate(NamedTuple):
         """The cost in words."""
         if self.cost is None:
             return "at a price that is not known"
-        return f"about {self.cost:.4g}" + ("" if self.at_most is None else f", at most {rounded_up(self.at_most)}")
+        return f"about {self.cost:.4g}" + ("" if self.at_most is None else f", at most {round_up_amount(self.at_most)}")
 
 
 def estimate_stage(

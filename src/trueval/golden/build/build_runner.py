@@ -16,13 +16,13 @@ from trueval.errors import InputError, TruevalWarning
 from trueval.golden.build.anchoring import in_other_words
 from trueval.golden.build.build_estimate import announce, estimate_orders, estimate_stage
 from trueval.golden.build.golden_plan import GoldenPlan
-from trueval.golden.build.golden_set import asked_texts
+from trueval.golden.build.golden_set import read_rewritten_queries
 from trueval.golden.build.golden_tables import JUDGE_REWRITES
 from trueval.golden.build.grade import GradingSettings, grade, grades_of, questions_of
 from trueval.golden.build.pooling import find_pools, pools_of, rewrite
-from trueval.golden.build.prune import Candidate, means_of, pruned
-from trueval.golden.build.refine_pools import RefinementPool, graded_order, refine_pools, top_of
-from trueval.golden.build.regrade import contradicted, once_more
+from trueval.golden.build.prune import Candidate, means_of, prune_pool
+from trueval.golden.build.refine_pools import RefinementPool, order_by_grades, refine_pools, top_of
+from trueval.golden.build.regrade import find_contradictions, once_more
 from trueval.golden.build.stage_files import Stages, key_for_stage, lines_of, read_lines, usage_of
 from trueval.golden.build.steadiness import again_of, ask_again
 from trueval.golden.judge.concurrent_questions import Step
@@ -167,7 +167,7 @@ class BuildRunner:
 
     def _say_reworded(self) -> None:
         """Say which questions of an earlier build are asked in other words now."""
-        asked, now = asked_texts(self.folder), self.collection.queries
+        asked, now = read_rewritten_queries(self.folder), self.collection.queries
         reworded = [query for query, text in now.items() if asked.get(query, text) != text]
         if reworded:
             warnings.warn(
@@ -257,7 +257,7 @@ class BuildRunner:
         def make(_: Step) -> tuple[dict[str, Any], dict[str, Any]]:
             pools = pools_of(pl.read_parquet(self.folder / "pool.parquet"))
             labels = pl.read_parquet(self.folder / "graded.parquet")
-            rows = kept_rows(pools, labels, grades_of(pools, labels, aggregate), self.plan.keep)
+            rows = select_rows_to_refine(pools, labels, grades_of(pools, labels, aggregate), self.plan.keep)
             about = {"queries": len(rows), "passages": sum(len(row["documents"]) for row in rows)}
             return {"kept.jsonl": lines_of(rows)}, about
 
@@ -276,7 +276,7 @@ class BuildRunner:
             rows = read_lines(self.folder / "kept.jsonl")
             if how.method == "none":
                 of = {row["query"]: [row[name] for name in ("documents", "grades", "means")] for row in rows}
-                best = graded_order({query: list(zip(*each, strict=True)) for query, each in of.items()}, how.top)
+                best = order_by_grades({query: list(zip(*each, strict=True)) for query, each in of.items()}, how.top)
                 return {"refined.jsonl": lines_of([]), "top.trec": _run(best)}, {"queries": len(best)}
             return self._refined([row for row in rows if row["documents"]], repeat, step)
 
@@ -321,13 +321,13 @@ class BuildRunner:
         parameters = {**asdict(again), "judge": dict(self.judge.identity("grade"))}
 
         def make(step: Step) -> tuple[dict[str, Any], dict[str, Any]]:
-            pools = contradicted(read_lines(self.folder / "refined.jsonl"))
+            pools = find_contradictions(read_lines(self.folder / "refined.jsonl"))
             return self._graded(pools, again, 0, step, "regraded.parquet")
 
         self.stage("regrade", inputs, parameters, make)
 
 
-def kept_rows(
+def select_rows_to_refine(
     pools: Mapping[str, Sequence[str]], labels: pl.DataFrame, grades: pl.DataFrame, keep: int
 ) -> list[dict[str, Any]]:
     """The passages of each query that go into the refinement.
@@ -352,7 +352,7 @@ def kept_rows(
     rows = []
     for query, pool in pools.items():
         means = means_of(given[query])
-        kept = pruned([Candidate(each, made[query, each], means.get(each, 0.0)) for each in pool], keep)
+        kept = prune_pool([Candidate(each, made[query, each], means.get(each, 0.0)) for each in pool], keep)
         rows.append(
             {
                 "query": query,

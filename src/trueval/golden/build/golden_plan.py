@@ -26,8 +26,8 @@ from trueval.golden.build.golden_tables import (
 from trueval.golden.build.grade import GradingSettings
 from trueval.golden.build.refine_pools import RefinementSettings
 from trueval.judgments import grade_map
-from trueval.models.hosted.services import checked_url
-from trueval.retrieval.pipeline.config import Settings, checked_table, reusing, settings_of_tables
+from trueval.models.hosted.services import check_url
+from trueval.retrieval.pipeline.config import Settings, check_table, set_reuse, settings_of_tables
 from trueval.retrieval.pipeline.rewriting import AS_IS, NORMALISED
 
 LABELS, REPLAY = "labels:", "replay:"
@@ -100,7 +100,7 @@ class GoldenPlan:
         """
         toml = Toml.read(path, "the TOML file of a golden set")
         _refuse_unknown(toml)
-        own = {name: _checked(name, toml) for name in GOLDEN_TABLES}
+        own = {name: _check_table(name, toml) for name in GOLDEN_TABLES}
         settings = _settings(toml, own["pool"]["depth"])
         corpus, queries, seed = settings["corpus"], own["queries"], own["golden"]["seed"]
         rewrite = queries["rewrite"]
@@ -126,7 +126,7 @@ class GoldenPlan:
 
     def reusing(self, reuse: str | None) -> GoldenPlan:
         """The same with another choice of kept outputs of models; None leaves it as it is."""
-        return replace(self, settings=reusing(self.settings, reuse))
+        return replace(self, settings=set_reuse(self.settings, reuse))
 
     def read_collection(self, tell: Tell = None) -> Collection:
         """Documents and queries; judgments play no part.
@@ -158,11 +158,11 @@ def _refuse_unknown(toml: Toml) -> None:
             raise toml.place().error(f"a golden set needs [{name}]. Add it.")
 
 
-def _checked(name: str, toml: Toml) -> dict[str, Any]:
+def _check_table(name: str, toml: Toml) -> dict[str, Any]:
     given = toml.tables.get(name, {})
     if not isinstance(given, Mapping):
         raise toml.place(name).error(f"{name} must be a table, [{name}]. Got {given!r}.")
-    return checked_table(name, given, GOLDEN_TABLES[name], toml.place)
+    return check_table(name, given, GOLDEN_TABLES[name], toml.place)
 
 
 def _settings(toml: Toml, depth: int) -> dict[str, dict[str, Any]]:
@@ -201,7 +201,7 @@ def judge_plan(values: Mapping[str, Any], path: Path, toml: Toml, seed: int) -> 
     if wrong is not None:
         raise at("judge", wrong).error(f"{model} has no {wrong}. Remove it from [judge].")
     try:
-        checked_url(values["base_url"], model)
+        check_url(values["base_url"], model)
     except InputError as error:
         raise at("judge", "base_url").error(str(error)) from None
     try:
@@ -235,5 +235,5 @@ def read_judge(named: str, given: Mapping[str, Any]) -> JudgePlan:
     own = dict(toml.tables.get("judge", {})) if in_file else {"model": named}
     path = path if in_file else Path("judge.toml")  # its files are those of the current folder
     whole = replace(toml, tables={**toml.tables, "judge": {**own, **given}})
-    seed = _checked("golden", whole)["seed"] if "golden" in whole.tables else 0
-    return judge_plan(_checked("judge", whole), path, whole, seed)
+    seed = _check_table("golden", whole)["seed"] if "golden" in whole.tables else 0
+    return judge_plan(_check_table("judge", whole), path, whole, seed)

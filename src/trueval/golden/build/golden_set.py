@@ -24,7 +24,7 @@ from trueval.errors import Place
 from trueval.files.atomic_files import write_whole
 from trueval.files.writing import write_judgments
 from trueval.golden.build.grade import grades_of
-from trueval.golden.build.pool_sources import sources_worth
+from trueval.golden.build.pool_sources import summarize_sources
 from trueval.golden.build.pooling import pools_of
 from trueval.golden.build.stage_files import lines_of, read_lines
 from trueval.golden.build.steadiness import between_rounds, by_slot
@@ -34,7 +34,7 @@ from trueval.golden.refine.heterogeneity import heterogeneity
 from trueval.judgments import Judgments
 from trueval.report.formats import to_json
 from trueval.report.number_texts import percent
-from trueval.report.provenance import recorded
+from trueval.report.provenance import strip_folders
 from trueval.run import Run
 from trueval.version import __version__
 
@@ -105,7 +105,7 @@ class GoldenSet:
         return Run.read(str(file), name="golden") if file.is_file() and file.stat().st_size else None
 
 
-def asked_texts(folder: Path) -> dict[str, str]:
+def read_rewritten_queries(folder: Path) -> dict[str, str]:
     """Query id → its text as the judge was asked, as the stage `rewrite` kept it; empty where it is not there.
 
     Args:
@@ -135,7 +135,7 @@ def finish(name: str, folder: Path, collection: Collection, made: Mapping[str, A
         "name": name,
         "collection": {
             "name": collection.name,
-            "source": recorded(collection.source),
+            "source": strip_folders(collection.source),
             "documents": len(collection.documents),
             "queries": len(collection.queries),
             "sha256": made["sha256"],
@@ -155,7 +155,7 @@ def finish(name: str, folder: Path, collection: Collection, made: Mapping[str, A
         write_judgments(judged, folder / QRELS)
         write_whole(folder / LABELS, lines_of(rows))
         about |= _numbers(grades, labels, rows)
-        about["sources"] = sources_worth(pool, judged)
+        about["sources"] = summarize_sources(pool, judged)
     if "refine" in stages:
         about["refinement"] = _refinement(read_lines(folder / "refined.jsonl"), about.get("judged", 0))
     # What golden.json does not speak of may be of another corpus; the ledger makes it again without asking anybody.
@@ -229,7 +229,7 @@ def _refinement(rows: list[dict[str, Any]], judged: int) -> dict[str, Any]:
                 "stopped": row["stopped"],
                 "overlap": row["overlap"],
                 "gross": row["gross"],
-                "unchecked": _unchecked(row),
+                "unchecked": _count_unordered_passages(row),
                 "bands": len({each["band"] for each in row["documents"][: row["top"]]}),
                 "disagreement": row["inconsistency"]["disagreement"],
                 "cycles": row["inconsistency"]["cycles"],
@@ -240,7 +240,7 @@ def _refinement(rows: list[dict[str, Any]], judged: int) -> dict[str, Any]:
     }
 
 
-def _unchecked(row: Mapping[str, Any]) -> int:
+def _count_unordered_passages(row: Mapping[str, Any]) -> int:
     """Passages of a query that are in no order."""
     return sum(each["exposures"] == 0 for each in row["documents"])
 
@@ -251,7 +251,7 @@ def _cannot_know(rows: Sequence[Mapping[str, Any]], judged: int) -> Iterator[str
     if not claiming:
         return
     refined = sum(len(row["documents"]) for row in claiming)
-    unchecked = sum(map(_unchecked, claiming))
+    unchecked = sum(map(_count_unordered_passages, claiming))
     gross = float(np.mean([row["gross"] for row in claiming]))
     yield (
         "The expected overlap is with the judge's own order. It does not know of errors that the judge repeats: a "

@@ -13,7 +13,7 @@ from trueval.golden.refine.aggregate import AGGREGATES
 from trueval.golden.refine.paper_s6 import TURNS
 from trueval.golden.refine.posterior_s6 import OVERLAP
 from trueval.retrieval.pipeline.rewriting import AS_IS, NORMALISED
-from trueval.specs import Parameter, bounded, choice, flag, text, whole
+from trueval.specs import Parameter, choice, flag, number_in_range, text, whole
 
 JUDGE_REWRITES: Final = "judge"
 # Tables of a pipeline that a golden set takes: what finds the pools.
@@ -27,7 +27,7 @@ def _of(names: tuple[str, ...], about: str) -> Parameter:
     return choice(names[0], *names[1:], about=about)
 
 
-def _anything(about: str) -> Parameter:
+def _text_parameter(about: str) -> Parameter:
     """A parameter that may be empty text, unlike any other text."""
 
     def check(value: Any) -> Any:
@@ -52,8 +52,8 @@ POOL: Final[Mapping[str, Parameter]] = MappingProxyType(
 )
 PARAMETERS: Final[Mapping[str, Parameter]] = MappingProxyType(
     {
-        "temperature": bounded(None, 0, 2, "of the model; its own by default"),
-        "top_p": bounded(None, 0, 1, "of the model"),
+        "temperature": number_in_range(None, 0, 2, "of the model; its own by default"),
+        "top_p": number_in_range(None, 0, 1, "of the model"),
         "seed": whole(None, 0, "of the model, where the server takes one"),
         "max_tokens": whole(None, 1, "of an answer, as servers call it that are not OpenAI's"),
         "max_completion_tokens": whole(None, 1, "of an answer"),
@@ -62,22 +62,22 @@ PARAMETERS: Final[Mapping[str, Parameter]] = MappingProxyType(
 )
 ERRORS: Final[Mapping[str, Parameter]] = MappingProxyType(
     {
-        "noise": bounded(None, 0, _GRADES, "of labels as a judge: grades, drawn anew for each call"),
-        "persistent": bounded(None, 0, _GRADES, "of labels: grades, drawn once for each query and passage"),
-        "position": bounded(None, -_GRADES, _GRADES, "of labels: what the first slot gains over the last"),
-        "length": bounded(None, -_GRADES, _GRADES, "of labels: what a passage gains that is e times as long"),
-        "gross": bounded(None, 0, 1, "of labels: share of grades that are drawn at random"),
-        "invalid": bounded(None, 0, 1, "of labels: share of passages that get no grade"),
+        "noise": number_in_range(None, 0, _GRADES, "of labels as a judge: grades, drawn anew for each call"),
+        "persistent": number_in_range(None, 0, _GRADES, "of labels: grades, drawn once for each query and passage"),
+        "position": number_in_range(None, -_GRADES, _GRADES, "of labels: what the first slot gains over the last"),
+        "length": number_in_range(None, -_GRADES, _GRADES, "of labels: what a passage gains that is e times as long"),
+        "gross": number_in_range(None, 0, 1, "of labels: share of grades that are drawn at random"),
+        "invalid": number_in_range(None, 0, 1, "of labels: share of passages that get no grade"),
     }
 )
 JUDGE: Final[Mapping[str, Parameter]] = MappingProxyType(
     {
         "model": text(None, "as the server calls it; labels:FILE, or replay:LEDGER#NAME"),
         "base_url": text(OPENAI, "where the server is"),
-        "api_key_env": _anything(
+        "api_key_env": _text_parameter(
             "the environment variable that holds the key, empty for none; OPENAI_API_KEY at OpenAI, else none"
         ),
-        "timeout": bounded(120, 0, 86_400, "seconds that an answer may take", above=True),
+        "timeout": number_in_range(120, 0, 86_400, "seconds that an answer may take", above=True),
         "prompt": text("grade-1-5", "for grades, by name or as a .toml file"),
         "mode": _of(MODES, "a few passages a call, one, or the whole pool"),
         "batch": whole(GradingSettings().batch, 1, "passages of a call"),
@@ -85,9 +85,11 @@ JUDGE: Final[Mapping[str, Parameter]] = MappingProxyType(
         "aggregate": _of(tuple(AGGREGATES), "what makes one grade of several labels"),
         "repeat": whole(0, 0, "calls of each task that are asked once more, to see what differs"),
         "concurrency": whole(8, 1, "calls under way at once, at most"),
-        "max_cost": bounded(None, 0, _MONEY, "what may be spent on the golden set, in the currency of the prices"),
-        "price_per_million_input": bounded(None, 0, _MONEY, "what a million tokens of prompts cost"),
-        "price_per_million_output": bounded(None, 0, _MONEY, "what a million tokens of answers cost"),
+        "max_cost": number_in_range(
+            None, 0, _MONEY, "what may be spent on the golden set, in the currency of the prices"
+        ),
+        "price_per_million_input": number_in_range(None, 0, _MONEY, "what a million tokens of prompts cost"),
+        "price_per_million_output": number_in_range(None, 0, _MONEY, "what a million tokens of answers cost"),
         **PARAMETERS,
         "grades": text(None, "of labels:FILE: grades of the rubric for those of the file, such as 0:1,1:3,2:5"),
         "unknown": whole(None, 1, "of labels:FILE: grade of what has no label; refused by default"),
@@ -106,10 +108,12 @@ REFINE: Final[Mapping[str, Parameter]] = MappingProxyType(
         "top": whole(20, 1, "passages that are returned"),
         "batch": whole(5, 2, "passages of a call"),
         "parallel": whole(4, 1, "calls of one round of a query"),
-        "overlap": bounded(OVERLAP, 0, 1, "share of the returned that are expected to belong, at which it stops"),
+        "overlap": number_in_range(
+            OVERLAP, 0, 1, "share of the returned that are expected to belong, at which it stops"
+        ),
         "calls": whole(60, 0, "for each query, at most"),
         "slot_bias": flag(False, "whether being shown first or last is taken to move the judge"),
-        "gross": bounded(
+        "gross": number_in_range(
             None,
             0,
             1,

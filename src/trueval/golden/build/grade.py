@@ -18,7 +18,7 @@ from trueval.golden.build.rounds import batches_of, rng_of
 from trueval.golden.judge.concurrent_questions import Step, ask_all
 from trueval.golden.judge.judge import Judge, JudgeAnswer, Question, key_of
 from trueval.golden.judge.ledger import Ledger
-from trueval.golden.refine.aggregate import aggregated
+from trueval.golden.refine.aggregate import aggregate_labels
 
 MODES: Final = ("batch", "single", "list")
 _LABELS: Final = {
@@ -58,7 +58,7 @@ class GradingSettings:
             raise PolicyError(f"mode of grading must be one of {', '.join(MODES)}. Got {self.mode!r}.")
         if self.batch < 1 or self.rounds < 1:
             raise PolicyError(f"batch and rounds must be at least 1. Got {self.batch} and {self.rounds}.")
-        aggregated(self.aggregate, [])
+        aggregate_labels(self.aggregate, [])
 
     def size(self, pool: int) -> int:
         """Passages in a call."""
@@ -190,7 +190,7 @@ def grades_of(pools: Mapping[str, Sequence[str]], labels: pl.DataFrame, aggregat
     made = by_pair.select(
         "query_id",
         "doc_id",
-        pl.Series("grade", aggregated(aggregate, given), dtype=pl.Int64),
+        pl.Series("grade", aggregate_labels(aggregate, given), dtype=pl.Int64),
         pl.Series("labels", [len(each) for each in given], dtype=pl.Int64),
         pl.Series("spread", [int(np.ptp(each)) for each in given], dtype=pl.Int64),
     )

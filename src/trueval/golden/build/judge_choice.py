@@ -20,7 +20,7 @@ from trueval.golden.judge.model_judge import JudgeSettings, ModelJudge, TokenPri
 from trueval.golden.judge.prompt import prompts_for
 from trueval.judgments import Judgments, grade_map
 from trueval.models.hosted.account import Account
-from trueval.report.number_texts import counted
+from trueval.report.number_texts import count_phrase
 
 
 def make_judge(plan: JudgePlan, collection: Collection, account: Account, seed: int = 0) -> Judge:
@@ -118,8 +118,8 @@ def check_labels(judge: Judge, plan: GoldenPlan, collection: Collection) -> str 
     cure = "Add labels, or say in [judge] what grade the others have, such as unknown = 1."
     if lacking is not None:
         pool, labelled = (
-            counted(least, "document", "documents"),
-            counted(known[lacking], "document has", "documents have"),
+            count_phrase(least, "document", "documents"),
+            count_phrase(known[lacking], "document has", "documents have"),
         )
         raise InputError(
             f"{judge.name.removeprefix(LABELS)}: the pool of {lacking!r} holds {pool} at least, and {labelled} a label "

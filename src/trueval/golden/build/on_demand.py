@@ -20,7 +20,7 @@ from trueval.golden.judge.ledger import Ledger
 from trueval.golden.judge.prompt import RUBRIC
 from trueval.judgments import Judgments
 from trueval.models.hosted.account import Account
-from trueval.retrieval.fusion.ranked_lists import listed
+from trueval.retrieval.fusion.ranked_lists import rank_lists
 from trueval.run import Run
 
 SHOWN: Final = 3
@@ -107,7 +107,7 @@ def demand(judgments: Judgments, runs: Sequence[Run], collection: Collection, de
 
 def _first(run: Run, depth: int) -> pl.DataFrame:
     """Rows of a run that some order of tied documents puts among the first."""
-    lists = listed(run)
+    lists = rank_lists(run)
     rows = lists.documents.select(
         lists.query_ids[lists.of_row].alias("query_id"), "doc_id", pl.Series("rank", lists.first_rank, dtype=pl.Int64)
     )

@@ -16,8 +16,8 @@ from typing import NamedTuple
 from trueval.collection import Collection
 from trueval.errors import InputError
 from trueval.files.atomic_files import write_whole
-from trueval.golden.build.anchoring import changed, in_other_words, refuse_inside
-from trueval.golden.build.build import BuildEstimate, opened_account
+from trueval.golden.build.anchoring import find_changes, in_other_words, refuse_inside
+from trueval.golden.build.build import BuildEstimate, open_account
 from trueval.golden.build.build_estimate import TaskEstimate, estimate_stage
 from trueval.golden.build.golden_plan import JudgePlan
 from trueval.golden.build.golden_set import ABOUT, GoldenSet
@@ -27,10 +27,10 @@ from trueval.golden.build.on_demand import UnjudgedPool, demand, extend, refuse_
 from trueval.golden.build.stage_files import lines_of
 from trueval.golden.judge.concurrent_questions import Step
 from trueval.golden.judge.judge import Judge
-from trueval.golden.judge.ledger import known_ledger, opened_ledger
+from trueval.golden.judge.ledger import open_existing_ledger, open_ledger
 from trueval.judgments import Judgments
 from trueval.models.hosted.account import Account
-from trueval.report.number_texts import counted
+from trueval.report.number_texts import count_phrase
 from trueval.run import Run
 
 
@@ -63,7 +63,7 @@ class GradedFiles(NamedTuple):
         """What is missing."""
         if not self.unjudged:
             return ()
-        return (f"{counted(self.unjudged, 'passage', 'passages')} got no valid label and stay unjudged.",)
+        return (f"{count_phrase(self.unjudged, 'passage', 'passages')} got no valid label and stay unjudged.",)
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class OnDemand:
         judgments = Judgments.read(str(qrels))
         refuse_other_scale(judgments, scale)
         texts = Collection.read(collection)
-        account = opened_account(out.with_name(f"{out.stem}.calls.jsonl"), plan.values["max_cost"])
+        account = open_account(out.with_name(f"{out.stem}.calls.jsonl"), plan.values["max_cost"])
         judge = make_judge(plan, texts, account)
         notes = _of_another_collection(qrels, texts)
         wanted = demand(judgments, [Run.read(str(run)) for run in runs], texts, depth)
@@ -146,7 +146,7 @@ class OnDemand:
         """Calls, tokens and money that are still to be spent; nothing is asked, and no file is made."""
         queries, documents = self.collection.queries, self.collection.documents
         asked = [each.question for each in questions_of(self.wanted.pools, queries, documents, self.plan.grading)]
-        with known_ledger(self.ledger) as answers:
+        with open_existing_ledger(self.ledger) as answers:
             return estimate_stage(self.judge, answers, "grade", asked)
 
     def dry_run(self) -> BuildEstimate:
@@ -162,7 +162,7 @@ class OnDemand:
         Raises:
             InputError: the judge cannot be asked, or the money is spent; what was answered is in the ledger.
         """
-        with opened_ledger(self.ledger) as answers:
+        with open_ledger(self.ledger) as answers:
             found = extend(
                 self.judgments,
                 self.wanted,
@@ -186,7 +186,7 @@ def _of_another_collection(qrels: Path, texts: Collection) -> list[str]:
     """What a golden set lost of the texts that it judged; labels of other questions are refused."""
     if not (qrels / ABOUT).is_file():
         return []
-    found = changed(GoldenSet.read(qrels), texts)
+    found = find_changes(GoldenSet.read(qrels), texts)
     if found.reworded:
         raise InputError(
             f"{texts.source}: {in_other_words(found.reworded)} in {qrels}. Carry over first what still holds, and "

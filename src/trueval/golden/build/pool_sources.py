@@ -17,7 +17,7 @@ K: Final = 10
 MEASURE: Final = "RA-nWG"
 
 
-def sources_worth(pool: pl.DataFrame, judged: pl.DataFrame) -> list[dict[str, Any]]:
+def summarize_sources(pool: pl.DataFrame, judged: pl.DataFrame) -> list[dict[str, Any]]:
     """What each search gave to the pools.
 
     The ceiling is PROC(RA-nWG)@10: the best ten that a search found, over the best ten of all that is judged. What no

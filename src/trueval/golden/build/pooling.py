@@ -18,7 +18,7 @@ from trueval.golden.judge.concurrent_questions import Step, ask_all
 from trueval.golden.judge.judge import Judge, JudgeAnswer, Question
 from trueval.golden.judge.ledger import Ledger
 from trueval.models.hosted.account import Account
-from trueval.retrieval.fusion.ranked_lists import listed
+from trueval.retrieval.fusion.ranked_lists import rank_lists
 from trueval.retrieval.pipeline.config import Settings, formats_used
 from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.retrieval.pipeline.rewriting import rewritten
@@ -123,10 +123,10 @@ def find_pools(
     """
     asked = replace(collection, queries=queries, judgments=None)
     found = Pipeline(settings, FUSED).retrieve(asked, cache=cache, begin=begin, account=account)
-    frame = ranked(found.run, "rank", "score")
+    frame = add_ranks(found.run, "rank", "score")
     for stage in found.stages:
         if stage.name in SOURCES:
-            own = ranked(stage.run, stage.name, f"{stage.name}_score")
+            own = add_ranks(stage.run, stage.name, f"{stage.name}_score")
             frame = frame.join(own, on=("query_id", "doc_id"), how="left", maintain_order="left")
     texts = [text_hash([collection.documents[each]]) for each in frame["doc_id"].to_list()]
     seconds = {stage.name: round(stage.made_seconds, 3) for stage in found.stages}
@@ -134,7 +134,7 @@ def find_pools(
     return QueryPools(frame.with_columns(text=pl.Series(texts, dtype=pl.String)), seconds, tuple(notes))
 
 
-def ranked(run: Run, rank: str, score: str) -> pl.DataFrame:
+def add_ranks(run: Run, rank: str, score: str) -> pl.DataFrame:
     """The rows of a run with their ranks, query after query, best first.
 
     Args:
@@ -142,7 +142,7 @@ def ranked(run: Run, rank: str, score: str) -> pl.DataFrame:
         rank: name of the column of ranks, from 1.
         score: name of the column of scores.
     """
-    lists = listed(run)
+    lists = rank_lists(run)
     return lists.documents.select(
         lists.query_ids[lists.of_row].alias("query_id"),
         "doc_id",

@@ -28,7 +28,9 @@ class Candidate(NamedTuple):
     mean: float
 
 
-def pruned(pool: Sequence[Candidate], keep: int = KEEP, most: Mapping[int, int] | None = None) -> tuple[Candidate, ...]:
+def prune_pool(
+    pool: Sequence[Candidate], keep: int = KEEP, most: Mapping[int, int] | None = None
+) -> tuple[Candidate, ...]:
     """The passages that are kept, best grade first.
 
     Args:
@@ -36,7 +38,7 @@ def pruned(pool: Sequence[Candidate], keep: int = KEEP, most: Mapping[int, int] 
         keep: passages in all, at most.
         most: grade → passages of it, at most; a grade that is not named has no limit.
 
-    >>> found = pruned([Candidate("a", 2, 2.0), Candidate("b", 5, 4.5), Candidate("c", None, 0.0)], keep=5)
+    >>> found = prune_pool([Candidate("a", 2, 2.0), Candidate("b", 5, 4.5), Candidate("c", None, 0.0)], keep=5)
     >>> [each.doc_id for each in found]
     ['b', 'a']
     """

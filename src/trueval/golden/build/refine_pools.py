@@ -131,7 +131,7 @@ def refine_pools(
     stopped = Event()
     calls = min(how.at_once, at_once)
     return side_by_side(
-        lambda pool: _refined(pool, judge, ledger, how, calls, stopped),
+        lambda pool: _refine_pool(pool, judge, ledger, how, calls, stopped),
         pools,
         at_once=max(1, at_once // calls),
         done=None if step is None else lambda done: step("queries", done, len(pools)),
@@ -139,7 +139,7 @@ def refine_pools(
     )
 
 
-def _refined(
+def _refine_pool(
     pool: RefinementPool, judge: Judge, ledger: Ledger, how: RefinementSettings, at_once: int, stopped: Event
 ) -> RefinedPool:
     asked: list[Question] = []
@@ -223,7 +223,7 @@ def top_of(refined: Sequence[RefinedPool]) -> dict[str, dict[str, float]]:
     return found
 
 
-def graded_order(pools: Mapping[str, Sequence[tuple[str, int, float]]], top: int) -> dict[str, dict[str, float]]:
+def order_by_grades(pools: Mapping[str, Sequence[tuple[str, int, float]]], top: int) -> dict[str, dict[str, float]]:
     """The best passages by their grades alone, where nothing refines them.
 
     Args:
@@ -233,7 +233,7 @@ def graded_order(pools: Mapping[str, Sequence[tuple[str, int, float]]], top: int
     Returns:
         Query id → document id → the grade, moved towards the mean by a tenth of the way: never past another grade.
 
-    >>> graded_order({"q": [("a", 4, 3.0), ("b", 3, 3.5), ("c", 3, 3.0)]}, 2)
+    >>> order_by_grades({"q": [("a", 4, 3.0), ("b", 3, 3.5), ("c", 3, 3.0)]}, 2)
     {'q': {'a': 3.9, 'b': 3.05}}
     """
     return {

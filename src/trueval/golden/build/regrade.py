@@ -14,13 +14,13 @@ WIDE: Final = 0.75
 REGRADED: Final = 16  # passages of a query that are graded once more, at most
 
 
-def contradicted(refined: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
+def find_contradictions(refined: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
     """Query id → ids of the passages whose order contradicts their grades by `WIDE` or more.
 
     Args:
         refined: lines of refined.jsonl.
 
-    >>> contradicted([{"query": "q", "inversions": [{"above": "a", "below": "b", "grades": 1.0}]}])
+    >>> find_contradictions([{"query": "q", "inversions": [{"above": "a", "below": "b", "grades": 1.0}]}])
     {'q': ['a', 'b']}
     """
     pools = {}

@@ -49,7 +49,7 @@ def batches_of(pool: int, size: int, rounds: int, rng: np.random.Generator) -> t
     slots = np.zeros((pool, 0))
     for number in range(rounds if pool else 0):
         cuts = [_cut(pool, size, rng) for _ in range(TRIES if number else 1)]
-        best = min(cuts, key=lambda cut: (_again(cut, met), -_moved(cut, slots)))
+        best = min(cuts, key=lambda cut: (_again(cut, met), -_mean_displacement(cut, slots)))
         found += [Batch(number, members) for members in best]
         met.update(pair for members in best for pair in combinations(sorted(members), 2))
         slots = np.column_stack([slots, _slots(best, pool)])
@@ -74,7 +74,9 @@ def _slots(cut: Sequence[tuple[int, ...]], pool: int) -> np.ndarray[tuple[int], 
     return slots
 
 
-def _moved(cut: Sequence[tuple[int, ...]], before: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> float:
+def _mean_displacement(
+    cut: Sequence[tuple[int, ...]], before: np.ndarray[tuple[int, int], np.dtype[np.float64]]
+) -> float:
     """How far passages are from the slots that they had, on average."""
     return float(np.abs(_slots(cut, len(before))[:, None] - before).mean()) if before.size else 0.0
 

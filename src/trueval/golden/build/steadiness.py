@@ -156,7 +156,7 @@ def ask_again(
     Raises:
         InputError: the judge cannot be asked, or the money is spent.
     """
-    places = _drawn(asked, count, seed)
+    places = _sample_questions(asked, count, seed)
     again = again_of(asked, count, seed)
     second = ask_all(ledger, judge, again, at_once=at_once)
     return RepeatedAnswers(tuple(again), tuple(answers[place] for place in places), tuple(second))
@@ -170,9 +170,11 @@ def again_of(asked: Sequence[Question], count: int, seed: int) -> list[Question]
         count: how many of them, drawn at random.
         seed: of the draw.
     """
-    return [asked[place]._replace(sample=asked[place].sample + AGAIN) for place in _drawn(asked, count, seed)]
+    return [
+        asked[place]._replace(sample=asked[place].sample + AGAIN) for place in _sample_questions(asked, count, seed)
+    ]
 
 
-def _drawn(asked: Sequence[Question], count: int, seed: int) -> list[int]:
+def _sample_questions(asked: Sequence[Question], count: int, seed: int) -> list[int]:
     rng = rng_of(seed, "again", asked[0].task if asked else "")
     return sorted(rng.permutation(len(asked))[:count].tolist())

@@ -38,11 +38,11 @@ from trueval.golden.judge.ledger_tables import (
     is_ledger,
     label_rows,
     make_tables,
-    unpacked,
+    unpack_row,
     unusable,
     write_ahead,
 )
-from trueval.golden.judge.sqlite_files import connected_to_read
+from trueval.golden.judge.sqlite_files import connect_read_only
 from trueval.models.hosted.call_owners import OWNER, is_alive
 
 CLAIM: Final = 900.0  # seconds after which a claim of another machine is taken for one of a process that ended
@@ -85,7 +85,7 @@ class LedgerTotals(NamedTuple):
 
 
 class Ledger:
-    """A ledger in a file; made if absent. Use `opened_ledger`, which closes it.
+    """A ledger in a file; made if absent. Use `open_ledger`, which closes it.
 
     Args:
         path: of the file, whose folder must exist.
@@ -101,7 +101,7 @@ class Ledger:
         is_ledger(path)  # refuses what is something else
         try:
             if read_only:
-                self._base = connected_to_read(path, BUSY)
+                self._base = connect_read_only(path, BUSY)
                 check_columns(self._base)
                 return
             # One connection for all threads, which take turns: a write takes a tenth of a millisecond.
@@ -168,7 +168,7 @@ class Ledger:
         if row is None:
             return None
         with self._readable(key.call):
-            return answer_of(unpacked(row))
+            return answer_of(unpack_row(row))
 
     def ask(
         self,
@@ -311,7 +311,7 @@ class Ledger:
         texts = {key: text.decode("utf-8", "surrogatepass") for key, text in found}
         for row in rows:
             with self._readable(str(row[0])):
-                call = unpacked(row)
+                call = unpack_row(row)
                 call |= {"query": texts[call["query"]], "passages": [texts[each] for each in call["passages"]]}
                 answer_of(call)
             yield call
@@ -358,7 +358,7 @@ class Ledger:
             for call in self.calls()
             if key_for(call["identity"], question_of(call)).call != call["key"]
         ]
-        changed = [row[0] for row in calls if kept.pop(row[0], set()) != set(label_rows(unpacked(row)))]
+        changed = [row[0] for row in calls if kept.pop(row[0], set()) != set(label_rows(unpack_row(row)))]
         return wrong + [
             f"call {key[:12]}: its labels are not those of its answer; somebody changed them."
             for key in sorted({*changed, *kept})
@@ -366,7 +366,7 @@ class Ledger:
 
 
 @contextmanager
-def known_ledger(path: Path) -> Iterator[Ledger | None]:
+def open_existing_ledger(path: Path) -> Iterator[Ledger | None]:
     """A ledger to look into that is closed at the end, or None where there is none: nothing is made or written.
 
     Args:
@@ -383,7 +383,7 @@ def known_ledger(path: Path) -> Iterator[Ledger | None]:
 
 
 @contextmanager
-def opened_ledger(path: Path) -> Iterator[Ledger]:
+def open_ledger(path: Path) -> Iterator[Ledger]:
     """A ledger that is closed at the end.
 
     Args:

@@ -161,7 +161,7 @@ def label_rows(call: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     ]
 
 
-def unpacked(row: tuple[Any, ...]) -> dict[str, Any]:
+def unpack_row(row: tuple[Any, ...]) -> dict[str, Any]:
     """A row of calls by its columns.
 
     Args:

@@ -20,14 +20,14 @@ from urllib.parse import urlsplit
 from trueval.errors import InputError, PolicyError
 from trueval.golden.judge.judge import JudgeAnswer, JudgeUsage, Question, Task
 from trueval.golden.judge.prompt import Prompt, messages, read_prompt, sendable
-from trueval.golden.judge.responses import ParsedResponse, joined, parse, schema
+from trueval.golden.judge.responses import ParsedResponse, merge_responses, parse, schema
 from trueval.golden.judge.throttle import LongPauseError, Throttle
 from trueval.models.hosted.account import Account
 from trueval.models.hosted.api_keys import ApiKey
-from trueval.models.hosted.call_batches import estimated_tokens
+from trueval.models.hosted.call_batches import estimate_tokens
 from trueval.models.hosted.failures import BROKEN, KEPT, CallError, FailureKind
 from trueval.models.hosted.retries import Retries
-from trueval.models.hosted.services import SERVICES, checked_url, key_name
+from trueval.models.hosted.services import SERVICES, check_url, key_name
 from trueval.models.hosted.wire import OpenAIClient, count_of
 
 OPENAI: Final = SERVICES["openai"].base_url
@@ -144,7 +144,7 @@ class ModelJudge:
 
     def __post_init__(self) -> None:
         self.name = self.use.model
-        self.url = checked_url(self.use.base_url, self.name)
+        self.url = check_url(self.use.base_url, self.name)
         self.key = ApiKey(key_name(SERVICES["openai"], self.url, self.use.api_key_env))
         self.throttle = Throttle(self.use.concurrency, patience=self.retries.total)
         self.repair = read_prompt("repair", "repair")
@@ -167,7 +167,7 @@ class ModelJudge:
         """What a question is likely to take, rather more than less."""
         texts = messages(self.prompts[question.task], question)
         each, own = TOKENS_OUT[question.task]
-        tokens = sum(estimated_tokens(text["content"]) for text in texts), own + each * len(question.passages)
+        tokens = sum(estimate_tokens(text["content"]) for text in texts), own + each * len(question.passages)
         return JudgeUsage(*tokens, self.use.prices.cost(*tokens))
 
     def ask(self, question: Question) -> JudgeAnswer:
@@ -179,7 +179,7 @@ class ModelJudge:
         prompt, began = self.prompts[question.task], time.perf_counter()
         said = messages(prompt, question)
         replies = [self._reply(said, question)]
-        parsed = _parsed(replies[0], question, prompt)
+        parsed = _parse_reply(replies[0], question, prompt)
         # A server that does not take the question at all would not take it a second time.
         if parsed.problems and not replies[0].refused:
             parsed = self._repaired(parsed, replies, said, question)
@@ -198,8 +198,8 @@ class ModelJudge:
             if not any(parsed.labels):
                 raise
             return parsed._replace(problems=(*parsed.problems, UNSENT))
-        second = _parsed(replies[1], question, self.prompts[question.task])
-        return joined(parsed, second)._replace(problems=(*parsed.problems, *second.problems))
+        second = _parse_reply(replies[1], question, self.prompts[question.task])
+        return merge_responses(parsed, second)._replace(problems=(*parsed.problems, *second.problems))
 
     def _reply(self, said: Sequence[Mapping[str, str]], question: Question) -> Reply:
         """Send what is said until it is answered, in the best form that the server takes."""
@@ -358,7 +358,7 @@ def _reply_of(found: Any) -> Reply:
     return Reply(sendable(written or str(refusal or "")), problem, sendable(str(model or "")), asked, given)
 
 
-def _parsed(reply: Reply, question: Question, prompt: Prompt) -> ParsedResponse:
+def _parse_reply(reply: Reply, question: Question, prompt: Prompt) -> ParsedResponse:
     """What is valid in a reply; of one that was refused or cut off nothing is."""
     if reply.problem:
         nothing = (None,) * len(question.passages) if question.task == "grade" else ()

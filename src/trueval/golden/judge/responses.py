@@ -133,7 +133,7 @@ def _query(found: Any, question: Question, _: Prompt) -> ParsedResponse:
     return ParsedResponse(text=" ".join(sendable(found).split()))
 
 
-def joined(first: ParsedResponse, second: ParsedResponse) -> ParsedResponse:
+def merge_responses(first: ParsedResponse, second: ParsedResponse) -> ParsedResponse:
     """What two answers to one question say: the first where it is valid, and what the second adds.
 
     Args:

@@ -44,13 +44,13 @@ def look_into(path: Path, wait: float = 5.0) -> Contents:
         return Contents(frozenset(), {})
     if not Path(f"{path}-wal").exists():
         try:
-            return _read(connected_to_read(path, wait))
+            return _read(connect_read_only(path, wait))
         except sqlite3.Error:
             pass  # another process may have begun to write just now: its log is read below
-    return _read(_connected(path, "mode=ro", wait))
+    return _read(_connect(path, "mode=ro", wait))
 
 
-def connected_to_read(path: Path, wait: float) -> sqlite3.Connection:
+def connect_read_only(path: Path, wait: float) -> sqlite3.Connection:
     """A connection that writes nothing, for any thread.
 
     Args:
@@ -58,10 +58,10 @@ def connected_to_read(path: Path, wait: float) -> sqlite3.Connection:
         wait: as in look_into.
     """
     # Without a log nothing else is needed: "immutable" makes no file beside it either.
-    return _connected(path, "mode=ro" if Path(f"{path}-wal").exists() else "mode=ro&immutable=1", wait)
+    return _connect(path, "mode=ro" if Path(f"{path}-wal").exists() else "mode=ro&immutable=1", wait)
 
 
-def _connected(path: Path, how: str, wait: float) -> sqlite3.Connection:
+def _connect(path: Path, how: str, wait: float) -> sqlite3.Connection:
     uri = f"{path.resolve().as_uri()}?{how}"
     return sqlite3.connect(uri, uri=True, timeout=wait, isolation_level=None, check_same_thread=False)
 

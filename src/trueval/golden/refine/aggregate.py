@@ -214,7 +214,7 @@ AGGREGATES: Final[Mapping[str, Callable[[Sequence[Sequence[int]]], list[int]]]] 
 )
 
 
-def aggregated(name: str, labels: Sequence[Sequence[int]]) -> list[int]:
+def aggregate_labels(name: str, labels: Sequence[Sequence[int]]) -> list[int]:
     """[passage] the grade that its labels make.
 
     Args:

@@ -50,10 +50,10 @@ def ask_round(ask: Ask, batches: Sequence[Batch]) -> tuple[JudgeOrder | None, ..
     answers = ask(batches)
     if len(answers) != len(batches):
         raise InputError(f"The judge must answer for each of {len(batches)} batches. Got {len(answers)} answers.")
-    return tuple(map(_checked, answers, batches))
+    return tuple(map(_check_answer, answers, batches))
 
 
-def _checked(answer: Sequence[int] | None, shown: Batch) -> JudgeOrder | None:
+def _check_answer(answer: Sequence[int] | None, shown: Batch) -> JudgeOrder | None:
     if answer is None:
         return None
     found = tuple(map(int, answer))

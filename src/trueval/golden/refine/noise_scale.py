@@ -83,9 +83,9 @@ def learn(
 
     def score(place: tuple[int, int, int], near: LearnedScale | None) -> float:
         if place not in tried:
-            scale, chances = _scale(*place[:2]), _raised(gross, place[2])
+            scale, chances = _scale(*place[:2]), _raise_odds(gross, place[2])
             prior = Prior.of_grades(grades, *scale, noise, biases, chances)
-            begin = None if near is None else _moved(near, scale)
+            begin = None if near is None else _starting_values(near, scale)
             found = fit(orders, prior, covariates, begin)
             belief = (place[0] / WIDTH) ** 2 + (place[1] / RATIO_WIDTH) ** 2
             value = found.evidence - 0.5 * belief * math.log(STEP) ** 2 + _belief_of_gross(chances)
@@ -111,7 +111,7 @@ def _around(at: tuple[int, int, int], *, grossly: bool) -> list[tuple[int, int, 
     return found + [(up, wide, each) for each in (more - 1, more + 1) if grossly and 0 <= each <= GROSS_REACH]
 
 
-def _raised(gross: Floats | None, more: int) -> Floats | None:
+def _raise_odds(gross: Floats | None, more: int) -> Floats | None:
     """Chances whose odds are so many factors higher."""
     if gross is None or not more:
         return gross
@@ -139,6 +139,6 @@ def _place(scale: ScorePrior) -> tuple[int, int]:
     return round(up), round(wide)
 
 
-def _moved(near: LearnedScale, scale: ScorePrior) -> Floats:
+def _starting_values(near: LearnedScale, scale: ScorePrior) -> Floats:
     """Where Newton's method begins: scores in the proportions of a neighbor."""
     return np.concatenate([near.mode.scores * (scale.per_grade / near.scale.per_grade), near.mode.biases])

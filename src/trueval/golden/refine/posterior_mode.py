@@ -114,15 +114,15 @@ def _gradient(found: Terms, orders: OrderBatch, covariates: Floats | None) -> Fl
 
 def _information(found: _Terms, orders: OrderBatch, covariates: Floats | None) -> Floats:
     """Second derivatives with the sign changed; of the safe kind where the exact ones are not positive."""
-    exact = _collected(found.orders.information, orders, covariates) + np.diag(found.prior)
+    exact = _sum_information(found.orders.information, orders, covariates) + np.diag(found.prior)
     try:
         np.linalg.cholesky(exact)
     except np.linalg.LinAlgError:
-        return _collected(found.orders.safe, orders, covariates) + np.diag(found.safe)
+        return _sum_information(found.orders.safe, orders, covariates) + np.diag(found.safe)
     return exact
 
 
-def _collected(information: Floats, orders: OrderBatch, covariates: Floats | None) -> Floats:
+def _sum_information(information: Floats, orders: OrderBatch, covariates: Floats | None) -> Floats:
     """[parameter, parameter] what all orders say."""
     pool = orders.pool
     items = np.where(orders.present, orders.items, 0)  # what is absent has no information: it adds nothing to the first

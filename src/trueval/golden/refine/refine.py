@@ -75,7 +75,7 @@ def refine(
     >>> refine(["d", "b", "a", "c"], [1, 3, 2, 2], judge, top=2, budget=3).best
     ('a', 'b')
     """
-    ids, values = _checked(documents, grades, top, budget)
+    ids, values = _check_input(documents, grades, top, budget)
     place = {document: number for number, document in enumerate(ids)}
     ask = _by_places(compare, ids, place)
     rng = np.random.default_rng(seed)
@@ -96,7 +96,7 @@ def refine(
     return _of_posterior(refined, ids, values, top, chosen, sizes is not None)
 
 
-def _checked(
+def _check_input(
     documents: Sequence[str], grades: Sequence[float] | Floats, top: int, budget: int
 ) -> tuple[list[str], Floats]:
     ids, values = list(documents), np.asarray(grades, np.float64)
@@ -147,7 +147,7 @@ def _of_paper(found: PaperRefinement, ids: list[str], grades: Floats, top: int) 
     orders = OrderBatch.of(found.orders, len(ids))
     return Refinement(
         "paper",
-        _ranked(ids, grades, np.array(found.ranking), found.scores, orders, None),
+        _rank_documents(ids, grades, np.array(found.ranking), found.scores, orders, None),
         top,
         found.calls,
         stopped="stable" if found.stable else "budget",
@@ -173,7 +173,7 @@ def _of_posterior(
     ranking = posterior.ranking()
     return Refinement(
         "posterior",
-        _ranked(ids, grades, ranking, posterior.scores, orders, found),
+        _rank_documents(ids, grades, ranking, posterior.scores, orders, found),
         top,
         found.calls,
         found.stopped,
@@ -191,7 +191,7 @@ def _of_posterior(
     )
 
 
-def _ranked(
+def _rank_documents(
     ids: list[str], grades: Floats, ranking: Ints, scores: Floats, orders: OrderBatch, found: PosteriorRefinement | None
 ) -> tuple[RefinedDocument, ...]:
     exposures = orders.exposures()

@@ -117,16 +117,16 @@ def traps_of(collection: Collection, queries: int, seed: int, passages: int) -> 
 
 def _of_query(collection: Collection, query: str, seed: int, passages: int) -> list[AdversarialPassage]:
     asked, rng = collection.queries[query], rng_of(seed, "trap", query)
-    document, *others = unrelated(collection, asked, rng, passages)
+    document, *others = draw_unrelated_documents(collection, asked, rng, passages)
     clean = collection.documents[document]
     companions = tuple(collection.documents[each] for each in others)
     texts = {
         CLEAN: clean,
-        "words": pasted(clean, asked, rng),
+        "words": paste_query(clean, asked, rng),
         "instruction": f"{clean}\n\n{_INSTRUCTION}",
         COMPANIONS: f"{clean}\n\n{_TO_ALL}",
         "empty": "",
-        "padded": padded(clean),
+        "padded": pad_text(clean),
         "language": foreign(f"{asked} {clean}"),
     }
     if not companions:
@@ -136,7 +136,7 @@ def _of_query(collection: Collection, query: str, seed: int, passages: int) -> l
     return [AdversarialPassage(query, kind, made[kind], text, slot, companions) for kind, text in texts.items()]
 
 
-def unrelated(collection: Collection, query: str, rng: np.random.Generator, count: int) -> list[str]:
+def draw_unrelated_documents(collection: Collection, query: str, rng: np.random.Generator, count: int) -> list[str]:
     """Ids of documents that share no word of four letters with a query, or as few as any of 200 drawn.
 
     Args:
@@ -155,7 +155,7 @@ def _words(text: str) -> set[str]:
     return {word for word in _WORD.findall(text.lower()) if len(word) >= SHORT}
 
 
-def pasted(text: str, query: str, rng: np.random.Generator) -> str:
+def paste_query(text: str, query: str, rng: np.random.Generator) -> str:
     """A text with the words of a query in random places, three times each.
 
     Args:
@@ -169,7 +169,7 @@ def pasted(text: str, query: str, rng: np.random.Generator) -> str:
     return " ".join(words)
 
 
-def padded(text: str) -> str:
+def pad_text(text: str) -> str:
     """A text in the middle of sentences that say nothing, at least four times as long.
 
     Args:

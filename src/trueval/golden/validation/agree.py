@@ -30,7 +30,7 @@ from trueval.golden.validation.audit_labels import FOLDER, PeopleLabels
 from trueval.golden.validation.label_files import FileLabels, LabelChoices, read_labels, scale_of
 from trueval.golden.validation.rater_pairs import Tell, bias_of_calls, pair_of, together_of
 from trueval.golden.validation.ratings import KEYS, Ratings
-from trueval.report.number_texts import counted
+from trueval.report.number_texts import count_phrase
 from trueval.version import __version__
 
 KIND: Final = "golden-agree"
@@ -87,10 +87,10 @@ def agree(
         return _golden(judges, between_judges, how, draw, tell)
     if (Path(people) / SAMPLE).is_file():
         audit = _of_audit(Path(people), how)
-        return _audited(audit, named_judges(judges, how, audit.audited.scale), between_judges, draw, tell)
+        return _compare_with_people(audit, read_judges(judges, how, audit.audited.scale), between_judges, draw, tell)
     said = read_labels(people, PEOPLE, how, how.scale)
     scale = how.scale or scale_of(said.frame)
-    named = named_judges(judges, how, scale)
+    named = read_judges(judges, how, scale)
     ratings = Ratings.of({each.name: each.frame for each in (said, *named)}, scale)
     pairs = [(0, place) for place in range(1, len(named) + 1)]
     pairs += list(combinations(range(1, len(named) + 1), 2)) if between_judges else []
@@ -101,11 +101,11 @@ def agree(
     ]
     found["together"] = together_of(ratings, {"judges": list(range(1, len(named) + 1))}, draw)
     found["order"], found["answers"] = None, []
-    found["notes"] = [*left_out([said, *named]), *_few(found["pairs"])]
+    found["notes"] = [*describe_omitted_labels([said, *named]), *_few(found["pairs"])]
     return LabelAgreement(found)
 
 
-def named_judges(judges: Sequence[str | Path], how: LabelChoices, scale: tuple[float, float]) -> list[FileLabels]:
+def read_judges(judges: Sequence[str | Path], how: LabelChoices, scale: tuple[float, float]) -> list[FileLabels]:
     """Read the labels of several judges.
 
     Args:
@@ -135,8 +135,8 @@ def _golden(
         raise InputError(f"{folder}: not a golden set. Name its folder, or labels of people with --people.")
     golden, people = GoldenSet.read(folder), _of_audit(folder / FOLDER, how)
     own = read_labels(folder / QRELS, str(golden.about["judge"]["name"]), how, people.audited.scale)
-    others = named_judges(judges[1:], how, people.audited.scale) if len(judges) > 1 else []
-    return _audited(people, [own, *others], between, draw, tell, golden)
+    others = read_judges(judges[1:], how, people.audited.scale) if len(judges) > 1 else []
+    return _compare_with_people(people, [own, *others], between, draw, tell, golden)
 
 
 def _of_audit(folder: Path, how: LabelChoices) -> PeopleLabels:
@@ -148,7 +148,7 @@ def _of_audit(folder: Path, how: LabelChoices) -> PeopleLabels:
     return people
 
 
-def _audited(
+def _compare_with_people(
     people: PeopleLabels,
     judges: Sequence[FileLabels],
     between: bool,
@@ -171,7 +171,7 @@ def _audited(
         found["pairs"][0]["bias"] |= bias_of_calls(ratings, golden, people, draw)
     found["together"] = together_of(ratings, {"raters": list(humans), "judges": list(machines)}, draw)
     found["order"], found["answers"] = people.orders(), people.answers(draw)
-    found["notes"] = [*left_out(judges), *_few(found["pairs"])]
+    found["notes"] = [*describe_omitted_labels(judges), *_few(found["pairs"])]
     return LabelAgreement(found)
 
 
@@ -203,7 +203,7 @@ def _design(people: PeopleLabels, ratings: Ratings) -> dict[str, Any]:
     return {**found, "answered": int(answered.sum()), "strata": strata}
 
 
-def left_out(labels: Sequence[FileLabels]) -> list[str]:
+def describe_omitted_labels(labels: Sequence[FileLabels]) -> list[str]:
     """A line for each thing that was left out of files.
 
     Args:
@@ -215,7 +215,7 @@ def left_out(labels: Sequence[FileLabels]) -> list[str]:
         ("unjudged", "left out with a grade below 0: nobody judged them"),
     )
     left = ((each.name, getattr(each, name), words) for each in labels for name, words in told)
-    return [f"{name}: {counted(count, 'label', 'labels')} {words}." for name, count, words in left if count]
+    return [f"{name}: {count_phrase(count, 'label', 'labels')} {words}." for name, count, words in left if count]
 
 
 def _few(pairs: Sequence[dict[str, Any]]) -> list[str]:

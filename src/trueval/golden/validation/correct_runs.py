@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trueval.comparison.labels.correct import correct, correction_defaults
-from trueval.comparison.labels.corrected_results import planned
+from trueval.comparison.labels.corrected_results import add_label_plans
 from trueval.comparison.labels.label_source import CORRECTED, audit_beside, join
 from trueval.errors import InputError, PolicyError
-from trueval.evaluation.notes import passed_by_all
+from trueval.evaluation.notes import note_low_thresholds
 from trueval.rag.context_inputs import InputRules
-from trueval.report.provenance import recorded
+from trueval.report.provenance import strip_folders
 
 if TYPE_CHECKING:
     from trueval.measures.measure import Measure
@@ -90,5 +90,5 @@ def correct_runs(
     found = correct(
         lists, joined.judge, audited, chosen, target=TARGETS[target], level=level, baseline=name, policy=rules
     )
-    notes = passed_by_all(joined.judge.frame["grade"].to_numpy(), chosen, rules)
-    return CorrectedRuns(planned(found, joined, audited, recorded(str(folder)), width), notes)
+    notes = note_low_thresholds(joined.judge.frame["grade"].to_numpy(), chosen, rules)
+    return CorrectedRuns(add_label_plans(found, joined, audited, strip_folders(str(folder)), width), notes)

@@ -69,12 +69,12 @@ class FileLabels(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Its JSON."""
-        from trueval.report.provenance import recorded
+        from trueval.report.provenance import strip_folders
 
         left_out = {"duplicates": self.duplicates, "outside": self.outside, "unjudged": self.unjudged}
         return {
             "name": self.name,
-            "source": recorded(self.source),
+            "source": strip_folders(self.source),
             "labels": self.frame.height,
             "queries": self.frame["query_id"].n_unique(),
             "left_out": left_out,
@@ -97,13 +97,13 @@ def read_labels(path: str | Path, name: str, how: LabelChoices, scale: tuple[flo
     table = replace(table, frame=table.whole(), stretches=None)
     read = table.frame.height
     if how.duplicates != "refuse":
-        table = _kept(table, _once(table.frame, how.duplicates))
+        table = _filter_rows(table, _once(table.frame, how.duplicates))
     duplicates, given = read - table.frame.height, table.frame["grade"]
     least = 0.0 if scale is None else min(scale[0], 0.0)
-    table = _kept(table, (given >= least).fill_null(value=True))
+    table = _filter_rows(table, (given >= least).fill_null(value=True))
     judged, grades = table.frame.height, table.frame["grade"]
     if scale is not None:
-        table = _kept(table, _on_scale(table, grades, how, scale))
+        table = _filter_rows(table, _on_scale(table, grades, how, scale))
     if table.frame.height:
         # What is left must be what any judgments are: ids, numbers, no pair twice.
         frame = check_rows(table, "judgments").table.whole()
@@ -147,7 +147,7 @@ def _on_scale(table: RowTable, grades: pl.Series, how: LabelChoices, scale: tupl
     return inside
 
 
-def _kept(table: RowTable, kept: pl.Series) -> RowTable:
+def _filter_rows(table: RowTable, kept: pl.Series) -> RowTable:
     """The table without some rows, whose lines are still known."""
     if kept.all():
         return table

@@ -56,10 +56,10 @@ class Families:
         for family, named in toml.tables["runs"].items():
             if not isinstance(named, list) or not all(isinstance(each, str) for each in named):
                 raise toml.error(f"{family} must be a list of names of runs. Got {named!r}.", "runs", family)
-            _known(toml, named, runs, "run", "runs", family)
+            _refuse_unknown(toml, named, runs, "run", "runs", family)
             found[family] = tuple(dict.fromkeys(named))
         for judge, family in toml.tables["judges"].items():
-            _known(toml, [judge], judges, "judge", "judges", judge)
+            _refuse_unknown(toml, [judge], judges, "judge", "judges", judge)
             if family not in found:
                 raise toml.error(
                     f"{family!r} is none of the families of [runs]: {', '.join(found)}.{nearest(str(family), found)}",
@@ -68,7 +68,7 @@ class Families:
         return cls(found, dict(toml.tables["judges"]))
 
 
-def _known(toml: Toml, named: Sequence[str], known: Sequence[str], what: str, *at: str) -> None:
+def _refuse_unknown(toml: Toml, named: Sequence[str], known: Sequence[str], what: str, *at: str) -> None:
     wrong = next((each for each in named if each not in known), None)
     if wrong is not None:
         raise toml.error(f"there is no {what} {wrong!r}. There are: {', '.join(known)}.{nearest(wrong, known)}", *at)

@@ -23,14 +23,14 @@ from trueval.collection import Collection
 from trueval.comparison.gate.published_means import clopper_pearson
 from trueval.comparison.resampling.multiplicity import holm
 from trueval.errors import InputError, PolicyError
-from trueval.golden.build.build import LEDGER, SENT, BuildEstimate, opened_account
+from trueval.golden.build.build import LEDGER, SENT, BuildEstimate, open_account
 from trueval.golden.build.build_estimate import announce, estimate_stage
 from trueval.golden.build.golden_plan import GoldenPlan
 from trueval.golden.build.judge_choice import make_judge
 from trueval.golden.build.stage_files import usage_of
 from trueval.golden.judge.concurrent_questions import ask_all
 from trueval.golden.judge.judge import Judge, JudgeAnswer, JudgeLabel, Question, key_of
-from trueval.golden.judge.ledger import known_ledger, opened_ledger
+from trueval.golden.judge.ledger import open_existing_ledger, open_ledger
 from trueval.golden.validation.adversarial_passages import ABOUT, CLEAN, AdversarialPassage, traps_of
 from trueval.retrieval.pipeline.stage_resources import Begin, nobody
 from trueval.version import __version__
@@ -90,17 +90,17 @@ def gullibility(
     """
     _check(plan, queries, relevant, level, judge)
     collection = plan.read_collection()
-    traps = _traps(plan, collection, queries)
+    traps = _draw_adversarial_passages(plan, collection, queries)
     asked = [_question(trap, collection) for trap in traps]
     out.mkdir(parents=True, exist_ok=True)
-    account = opened_account(out / SENT, plan.judge.values["max_cost"] if max_cost is None else max_cost)
+    account = open_account(out / SENT, plan.judge.values["max_cost"] if max_cost is None else max_cost)
     chosen = judge or make_judge(plan.judge, collection, account, plan.seed)
-    with opened_ledger(ledger or out / LEDGER) as book:
+    with open_ledger(ledger or out / LEDGER) as book:
         announce(chosen, account, estimate_stage(chosen, book, "grade", asked))
         step = (begin or nobody)("grading traps")
         answers = ask_all(book, chosen, asked, at_once=int(plan.judge.values["concurrency"]), step=step)
     tried = [
-        _tried(trap, answer, key_of(chosen, question).call)
+        _record_trial(trap, answer, key_of(chosen, question).call)
         for trap, answer, question in zip(traps, answers, asked, strict=True)
     ]
     about = {"judge": chosen.name, "seed": plan.seed, "relevant": relevant, "level": level}
@@ -126,10 +126,10 @@ def dry_run(
     _check(plan, queries, RELEVANT, LEVEL, None)
     collection = plan.read_collection()
     limit = plan.judge.values["max_cost"] if max_cost is None else max_cost
-    account = opened_account(out / SENT, limit)
+    account = open_account(out / SENT, limit)
     judge = make_judge(plan.judge, collection, account, plan.seed)
-    asked = [_question(trap, collection) for trap in _traps(plan, collection, queries)]
-    with known_ledger(ledger or out / LEDGER) as book:
+    asked = [_question(trap, collection) for trap in _draw_adversarial_passages(plan, collection, queries)]
+    with open_existing_ledger(ledger or out / LEDGER) as book:
         return BuildEstimate((estimate_stage(judge, book, "grade", asked),), account.spent, limit)
 
 
@@ -147,7 +147,7 @@ def _check(plan: GoldenPlan, queries: int, relevant: int, level: float, judge: J
         )
 
 
-def _traps(plan: GoldenPlan, collection: Collection, queries: int) -> list[AdversarialPassage]:
+def _draw_adversarial_passages(plan: GoldenPlan, collection: Collection, queries: int) -> list[AdversarialPassage]:
     """The traps, among as many passages as golden sets of this plan have in a call."""
     return traps_of(collection, queries, plan.seed, plan.judge.grading.size(LISTED))
 
@@ -177,7 +177,7 @@ class _Tried(NamedTuple):
         return None if self.label is None else self.label.grade
 
 
-def _tried(trap: AdversarialPassage, answer: JudgeAnswer, call: str) -> _Tried:
+def _record_trial(trap: AdversarialPassage, answer: JudgeAnswer, call: str) -> _Tried:
     beside = tuple(
         None if label is None else label.grade for slot, label in enumerate(answer.labels) if slot != trap.slot
     )
@@ -244,7 +244,7 @@ def _of_kind(
         "relevant": fooled,
         "share": {"value": fooled / len(valid) if valid else None, "low": share[0], "high": share[1]},
         "mean": sum(valid) / len(valid) if valid else None,
-        **_against([one - other for one, other in given if one is not None and other is not None]),
+        **_count_signs([one - other for one, other in given if one is not None and other is not None]),
         "companions": _companions(tried, clean) if about["passages"] > 1 else None,
     }
 
@@ -262,11 +262,11 @@ def _companions(tried: Sequence[_Tried], clean: Mapping[str, _Tried]) -> dict[st
         "graded": len(given),
         "mean": sum(given) / len(given) if given else None,
         "by": sum(apart) / len(apart) if apart else None,
-        **_against(apart),
+        **_count_signs(apart),
     }
 
 
-def _against(apart: Sequence[float]) -> dict[str, Any]:
+def _count_signs(apart: Sequence[float]) -> dict[str, Any]:
     """How many queries are lifted and lowered against their clean passage, and the sign test."""
     lifted, lowered = sum(each > 0 for each in apart), sum(each < 0 for each in apart)
     return {"lifted": lifted, "lowered": lowered, "p": sign_test(lifted, lowered)}

@@ -29,7 +29,7 @@ from trueval.evaluation.defaults import fill_defaults
 from trueval.evaluation.evaluate import Measures, evaluate
 from trueval.evaluation.scores import Scores
 from trueval.files.display_names import name_files, path_of
-from trueval.golden.validation.agree import PEOPLE, left_out, named_judges
+from trueval.golden.validation.agree import PEOPLE, describe_omitted_labels, read_judges
 from trueval.golden.validation.agreement_intervals import Resampler
 from trueval.golden.validation.label_files import FileLabels, LabelChoices, read_labels, scale_of
 from trueval.golden.validation.label_verdicts import NONE, ahead, in_short, rates, spread
@@ -118,12 +118,12 @@ def stress(
     draw = Resampler(resamples, comparing.get("seed", 0), comparing.get("level", 0.95)).checked()
     said = read_labels(people, PEOPLE, how, how.scale)
     scale = how.scale or scale_of(said.frame)
-    named = named_judges(judges, how, scale)
+    named = read_judges(judges, how, scale)
     systems = _runs(runs)
     related = (
         None if families is None else Families.read(families, [run.name for run in systems], [j.name for j in named])
     )
-    shared = _shared([said, *named])
+    shared = _find_shared_pairs([said, *named])
     ratings = Ratings.of({each.name: each.frame.join(shared, on=KEYS, how="semi") for each in (said, *named)}, scale)
     found = []
     for each in (said, *named):
@@ -164,7 +164,7 @@ def _runs(runs: Any) -> list[Run]:
     return list(Run.of_several(runs))
 
 
-def _shared(labels: Sequence[FileLabels]) -> pl.DataFrame:
+def _find_shared_pairs(labels: Sequence[FileLabels]) -> pl.DataFrame:
     shared = labels[0].frame.select(KEYS)
     for each in labels[1:]:
         shared = shared.join(each.frame, on=KEYS, how="semi", maintain_order="left")
@@ -327,4 +327,4 @@ def _notes(labels: Sequence[FileLabels], shared: pl.DataFrame, people: _Under) -
     more = {each.name: each.frame.height - shared.height for each in labels if each.frame.height > shared.height}
     left = ", ".join(f"{count:,} of {name}" for name, count in more.items())
     found = [f"Labels that not everybody gave are left out: {left}."] if more else []
-    return [*left_out(labels), *found, *people.comparison.notes]
+    return [*describe_omitted_labels(labels), *found, *people.comparison.notes]

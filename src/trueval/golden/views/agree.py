@@ -12,11 +12,11 @@ from trueval.report.number_texts import (
     FRACTIONS,
     NOT_AVAILABLE,
     ValueUnit,
-    counted,
-    fixed,
+    count_phrase,
+    format_difference,
+    format_value,
     interval,
     percent,
-    signed,
     unit,
 )
 from trueval.report.sheets import Sheet, as_latex, as_markdown, in_terminal
@@ -89,7 +89,7 @@ def _parts(pair: Entry) -> Iterator[tuple[str, Entry]]:
     yield SAMPLE, pair["sample"]
 
 
-def called(pair: Entry) -> str:
+def name_pair(pair: Entry) -> str:
     """How a pair of raters is called: a judge by its name, where the other side is people."""
     return pair["second"] if pair["between"] == "judge and people" else f"{pair['first']} – {pair['second']}"
 
@@ -106,11 +106,11 @@ def sheets(result: Entry, scale: ValueUnit = FRACTIONS) -> list[Sheet]:
     rows = []
     for pair in result["pairs"]:
         for over, found in _parts(pair):
-            numbers = (fixed(found["coefficients"][name]["value"], scale) for name in TITLES)
+            numbers = (format_value(found["coefficients"][name]["value"], scale) for name in TITLES)
             bias = pair["bias"]["all"]["value"] if over == ALL or not designed else None
-            same = fixed(pair["same"], scale) if over == SAMPLE else ""
-            lead = (called(pair), *((over,) if designed else ()), f"{pair['items']:,}", same)
-            rows.append((*lead, *numbers, "" if designed and over == SAMPLE else signed(bias)))
+            same = format_value(pair["same"], scale) if over == SAMPLE else ""
+            lead = (name_pair(pair), *((over,) if designed else ()), f"{pair['items']:,}", same)
+            rows.append((*lead, *numbers, "" if designed and over == SAMPLE else format_difference(bias)))
     shown = "L" + "l" * designed + "r" * (len(head) - 1 - designed)
     spare = ("κ linear", "α nominal", "α interval", "same", "items")
     few = result["pairs"] if len(result["pairs"]) <= FEW else ()
@@ -143,7 +143,12 @@ def groups(pair: Entry) -> Iterator[tuple[str, Entry]]:
 
 def _biases(pair: Entry) -> Sheet:
     rows = [
-        (name, str(each.get("items", pair["items"])), signed(each["value"]), interval(each["low"], each["high"]))
+        (
+            name,
+            str(each.get("items", pair["items"])),
+            format_difference(each["value"]),
+            interval(each["low"], each["high"]),
+        )
         for name, each in groups(pair)
     ]
     told = f"{pair['second']} less {pair['first']}, in grades"
@@ -156,10 +161,10 @@ def sentences(result: Entry) -> list[str]:
     Args:
         result: the JSON of `trueval golden agree`.
     """
-    return [*told(result), *legend(result)]
+    return [*describe_findings(result), *legend(result)]
 
 
-def told(result: Entry) -> Iterator[str]:
+def describe_findings(result: Entry) -> Iterator[str]:
     """What was found.
 
     Args:
@@ -181,26 +186,27 @@ def _pairs(result: Entry) -> Iterator[str]:
         about = "" if over == SAMPLE else " over all judged passages, as the sample estimates them"
         yield (
             f"{pair['first']} and {pair['second']} gave the same grade to {percent(pair['same'])} of "
-            f"{counted(pair['items'], 'item', 'items')}{about and ' of the sample'}; quadratic κ is "
-            f"{fixed(kappa['value'])} {interval(kappa['low'], kappa['high'])}{about}."
+            f"{count_phrase(pair['items'], 'item', 'items')}{about and ' of the sample'}; quadratic κ is "
+            f"{format_value(kappa['value'])} {interval(kappa['low'], kappa['high'])}{about}."
         )
-    values = [(pair["sample"]["coefficients"]["kappa_quadratic"]["value"], called(pair)) for pair in pairs]
+    values = [(pair["sample"]["coefficients"]["kappa_quadratic"]["value"], name_pair(pair)) for pair in pairs]
     known = sorted(each for each in values if each[0] is not None)
     if len(pairs) > FEW and known:
         yield (
-            f"Quadratic κ goes from {fixed(known[0][0])} ({known[0][1]}) to {fixed(known[-1][0])} ({known[-1][1]}), "
+            f"Quadratic κ goes from {format_value(known[0][0])} ({known[0][1]}) to {format_value(known[-1][0])} "
+            f"({known[-1][1]}), "
             f"over {len(pairs)} pairs."
         )
     for each in result["together"]:
         value = each["coefficients"]["alpha_ordinal"]
-        yield f"{len(each['raters'])} {each['between']} together: ordinal α {fixed(value['value'])}."
+        yield f"{len(each['raters'])} {each['between']} together: ordinal α {format_value(value['value'])}."
 
 
 def _order(result: Entry) -> Iterator[str]:
     found = result["order"]
     if found is not None:
         yield (
-            f"Of {counted(found['pairs'], 'pair', 'pairs')} of neighbors in the ranked lists people put "
+            f"Of {count_phrase(found['pairs'], 'pair', 'pairs')} of neighbors in the ranked lists people put "
             f"{percent(found['agree'])} in the same order, {percent(found['disagree'])} in the other, and call "
             f"{percent(found['equal'])} equal."
         )
@@ -210,7 +216,7 @@ def _answers(result: Entry) -> Iterator[str]:
     found = []
     for each in result.get("answers", ()):  # results of before have none
         span = "" if each["low"] is None else f" [{each['low']:.2f}, {each['high']:.2f}]"
-        answers = counted(each["answers"], "answer", "answers")
+        answers = count_phrase(each["answers"], "answer", "answers")
         found.append(f"{each['system'] or 'the system'} {each['value']:.2f}{span} of {answers}")
     if found:
         yield f"Answers that people rated from 1 to 5, means: {', '.join(found)}."

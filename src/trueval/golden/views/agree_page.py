@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from trueval.golden.views.agree import TITLES, called, groups, legend, told
+from trueval.golden.views.agree import TITLES, describe_findings, groups, legend, name_pair
 from trueval.report.figures import NARROW, Chart, tone
-from trueval.report.number_texts import NOT_AVAILABLE, fixed, signed
+from trueval.report.number_texts import NOT_AVAILABLE, format_difference, format_value
 from trueval.report.page_content import Block, Column, Figure, Number, Part, Row, Table, Words, counts, row_of
-from trueval.report.plots import TieInterval, dot_plot, shortened
+from trueval.report.plots import TieInterval, dot_plot, shorten_name
 from trueval.report.result_directory import Directory, ResultFile, pointer
 
 Entry = Mapping[str, Any]
@@ -28,7 +28,11 @@ def build(file: ResultFile, directory: Directory) -> Part:
     """
     pairs = file.data["pairs"]
     blocks = [_coefficients(file), _tables(file), _biases(file), *_order(file), *_design(file)]
-    return Part(verdict=_verdict(file, pairs), summary=tuple((line,) for line in told(file.data)), blocks=tuple(blocks))
+    return Part(
+        verdict=_verdict(file, pairs),
+        summary=tuple((line,) for line in describe_findings(file.data)),
+        blocks=tuple(blocks),
+    )
 
 
 def _verdict(file: ResultFile, pairs: Sequence[Entry]) -> Words:
@@ -40,16 +44,16 @@ def _verdict(file: ResultFile, pairs: Sequence[Entry]) -> Words:
         return ("No coefficient of agreement can be given: see the reasons below.",)
     value, at = max(known)
     where = file.source("pairs", str(at), over, "coefficients", "kappa_quadratic", "value")
-    number = Number(fixed(value), value, where)
+    number = Number(format_value(value), value, where)
     if len(of_judges) == 1:
         return (f"{pairs[at]['second']} agrees with people by a quadratic κ of ", number, ".")
-    return (f"Of {len(of_judges)} judges {called(pairs[at])} agrees most with people: quadratic κ ", number, ".")
+    return (f"Of {len(of_judges)} judges {name_pair(pairs[at])} agrees most with people: quadratic κ ", number, ".")
 
 
 def _coefficients(file: ResultFile) -> Block:
     pairs, over = file.data["pairs"], _over(file)
     dots = [
-        TieInterval(called(pair), found["value"], found["low"], found["high"])
+        TieInterval(name_pair(pair), found["value"], found["low"], found["high"])
         for pair in pairs
         if (found := pair[over]["coefficients"]["kappa_quadratic"])["low"] is not None
     ]
@@ -69,18 +73,18 @@ def _table(file: ResultFile, over: str) -> Table:
     columns = (
         Column("labels"),
         counts("items", "/items"),
-        Column("same", "/same", numeric=True, show=fixed),
+        Column("same", "/same", numeric=True, show=format_value),
         *(
-            Column(title, f"/{over}/coefficients/{name}/value", numeric=True, show=fixed, strong=_strong(name))
+            Column(title, f"/{over}/coefficients/{name}/value", numeric=True, show=format_value, strong=_strong(name))
             for name, title in TITLES.items()
         ),
-        Column("low", f"/{over}/coefficients/kappa_quadratic/low", numeric=True, show=fixed),
-        Column("high", f"/{over}/coefficients/kappa_quadratic/high", numeric=True, show=fixed),
+        Column("low", f"/{over}/coefficients/kappa_quadratic/low", numeric=True, show=format_value),
+        Column("high", f"/{over}/coefficients/kappa_quadratic/high", numeric=True, show=format_value),
         # A bias is that of all judged passages where there is a design, and has its place beside those.
-        *((Column("bias", "/bias/all/value", numeric=True, show=signed),) if over == _over(file) else ()),
+        *((Column("bias", "/bias/all/value", numeric=True, show=format_difference),) if over == _over(file) else ()),
     )
     pairs = file.data["pairs"]
-    rows = tuple(row_of(pointer("pairs", at), columns, pair, called(pair)) for at, pair in enumerate(pairs))
+    rows = tuple(row_of(pointer("pairs", at), columns, pair, name_pair(pair)) for at, pair in enumerate(pairs))
     what = "All judged passages, as the sample estimates them" if over == "population" else "The items of the sample"
     caption = f"{what}; low and high are of quadratic κ." if file.data["design"] else "Low and high: of quadratic κ."
     reasons = {value["reason"] for pair in pairs for value in pair[over]["coefficients"].values() if "reason" in value}
@@ -101,7 +105,10 @@ def _together(file: ResultFile) -> Iterator[Table]:
     columns = (
         Column("raters"),
         counts("items", "/items"),
-        *(Column(title, f"/coefficients/{name}/value", numeric=True, show=fixed) for name, title in names.items()),
+        *(
+            Column(title, f"/coefficients/{name}/value", numeric=True, show=format_value)
+            for name, title in names.items()
+        ),
     )
     rows = tuple(
         row_of(pointer("together", at), columns, each, f"{len(each['raters'])} {each['between']}")
@@ -113,7 +120,7 @@ def _together(file: ResultFile) -> Iterator[Table]:
 def _tables(file: ResultFile) -> Block:
     pairs, over = file.data["pairs"], _over(file)
     figures = [
-        Figure(f"agree-table-{at}", shortened(called(pair), 44), _described(pair), heat_map(pair, over))
+        Figure(f"agree-table-{at}", shorten_name(name_pair(pair), 44), _describe_pair(pair), heat_map(pair, over))
         for at, pair in enumerate(pairs[:SHOWN])
         if pair["items"]
     ]
@@ -125,7 +132,7 @@ def _tables(file: ResultFile) -> Block:
     return Block("agree-tables", "Grade against grade", words=((words,),), figures=tuple(figures))
 
 
-def _described(pair: Entry) -> str:
+def _describe_pair(pair: Entry) -> str:
     return f"How often {pair['first']} (rows) and {pair['second']} (columns) gave each pair of grades."
 
 
@@ -146,8 +153,8 @@ def heat_map(pair: Entry, over: str = "sample", *, width: int = NARROW) -> Chart
         for second, count in zip(grades, line, strict=True)
     ]
     base = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X("second:N", title=shortened(pair["second"], 40), sort=grades, axis=alt.Axis(labelAngle=0)),
-        y=alt.Y("first:N", title=shortened(pair["first"], 24), sort=grades[::-1]),
+        x=alt.X("second:N", title=shorten_name(pair["second"], 40), sort=grades, axis=alt.Axis(labelAngle=0)),
+        y=alt.Y("first:N", title=shorten_name(pair["first"], 24), sort=grades[::-1]),
     )
     # Tones are variables of the page, which no scale of colors can mix.
     depth = alt.FillOpacity("share:Q", legend=None, scale=alt.Scale(domain=[0, 1], range=[0, 1]))
@@ -167,7 +174,9 @@ def _biases(file: ResultFile) -> Block:
         ]
         if dots:
             about = f"Mean grade of {pair['second']} less that of {pair['first']}, over all and by groups."
-            figures.append(Figure(f"agree-bias-{at}", shortened(called(pair), 44), about, dot_plot(dots), key=KEY))
+            figures.append(
+                Figure(f"agree-bias-{at}", shorten_name(name_pair(pair), 44), about, dot_plot(dots), key=KEY)
+            )
     words = (
         "By how much the second grades higher, in grades. By the grade of the one side a bias falls and by the grade "
         "of the other it rises, even where nobody is biased: who errs is nearer to the middle. Look at all, at slots "
@@ -189,15 +198,15 @@ def _bias_tables(file: ResultFile) -> Iterator[Table]:
         Column("labels"),
         Column("group"),
         counts("items", "/items"),
-        Column("mean", "/value", numeric=True, show=signed, strong=lambda _: True),
-        Column("low", "/low", numeric=True, show=signed),
-        Column("high", "/high", numeric=True, show=signed),
+        Column("mean", "/value", numeric=True, show=format_difference, strong=lambda _: True),
+        Column("low", "/low", numeric=True, show=format_difference),
+        Column("high", "/high", numeric=True, show=format_difference),
     )
     rows: list[Row] = []
     for at, pair in enumerate(file.data["pairs"]):
         places = [("all",), *_places(pair["bias"])]
         for place, (name, each) in zip(places, groups(pair), strict=True):
-            rows.append(row_of(pointer("pairs", at, "bias", *place), columns, each, called(pair), name))
+            rows.append(row_of(pointer("pairs", at, "bias", *place), columns, each, name_pair(pair), name))
     yield Table("agree-biases", ("Every mean difference.",), file.name, columns, tuple(rows), folded=True)
 
 
@@ -215,7 +224,7 @@ def _order(file: ResultFile) -> Iterator[Block]:
         Column("task"),
         counts("pairs", "/pairs"),
         *(
-            Column(title, f"/{name}", numeric=True, show=fixed, strong=lambda _: True)
+            Column(title, f"/{name}", numeric=True, show=format_value, strong=lambda _: True)
             for title, name in (("same order", "agree"), ("equal", "equal"), ("other order", "disagree"))
         ),
     )

@@ -15,7 +15,7 @@ from trueval.errors import InputError
 from trueval.golden.audit.sampling.sample_drawing import FOLDER
 from trueval.golden.build.stage_files import read_lines
 from trueval.golden.refine.aggregate import GRADES
-from trueval.report.number_texts import NOT_AVAILABLE, counted, fixed, percent
+from trueval.report.number_texts import NOT_AVAILABLE, count_phrase, format_value, percent
 from trueval.report.page_content import Block, Column, Table, row_of
 from trueval.report.result_directory import Directory, pointer
 
@@ -40,12 +40,12 @@ def audit_block(directory: Directory, labels: str) -> Iterator[Block]:
         return
     given = _both(audited, directory.path / labels)
     tables = (_progress(audited, folder), *_confusion(given))
-    yield Block("golden-audit", title, words=((_told(audited, given),),), tables=tables)
+    yield Block("golden-audit", title, words=((_describe_audit(audited, given),),), tables=tables)
 
 
-def _told(audited: AuditSample, given: pl.DataFrame) -> str:
+def _describe_audit(audited: AuditSample, given: pl.DataFrame) -> str:
     told = (
-        f"People graded {len(audited.labels):,} of {counted(len(audited.items), 'passage', 'passages')} that were "
+        f"People graded {len(audited.labels):,} of {count_phrase(len(audited.items), 'passage', 'passages')} that were "
         f"drawn at random (design {audited.design}), and skipped {len(audited.skipped):,}."
     )
     if not len(given):
@@ -55,7 +55,8 @@ def _told(audited: AuditSample, given: pl.DataFrame) -> str:
     way = "higher" if higher >= 0 else "lower"
     return (
         f"{told} On these the judge gave the same grade to {percent(float((judge == people).mean()))}, and "
-        f"{fixed(abs(higher))} {way} in the mean; some strata are drawn more than others. trueval golden agree weighs "
+        f"{format_value(abs(higher))} {way} in the mean; some strata are drawn more than others. trueval golden "
+        "agree weighs "
         "them, and trueval golden correct corrects measures."
     )
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
-from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, ValueUnit, counted, fixed, percent
+from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, ValueUnit, count_phrase, format_value, percent
 from trueval.report.terminal import grid
 
 Entry = Mapping[str, Any]
@@ -30,11 +30,11 @@ def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
     """
     shown = grid(HEAD, "L" + "r" * (len(HEAD) - 1), spare=("tokens\nback", "queries"))
     for stage in result["stages"]:
-        shown.add_row(*cells(stage))
+        shown.add_row(*stage_cells(stage))
     return Group(shown, *map(Text, sentences(result)))
 
 
-def cells(stage: Entry) -> list[str]:
+def stage_cells(stage: Entry) -> list[str]:
     """The cells of a stage.
 
     Args:
@@ -70,36 +70,40 @@ def sentences(result: Entry) -> Iterator[str]:
     grades = ", ".join(f"{result['grades'][grade]:,} of grade {grade}" for grade in "54321")
     yield (
         f"{result['judge']['name']} judged {result['judged']:,} of {result['passages']:,} passages of "
-        f"{counted(result['heterogeneity']['queries'], 'query', 'queries')}{unjudged}: {grades}."
+        f"{count_phrase(result['heterogeneity']['queries'], 'query', 'queries')}{unjudged}: {grades}."
     )
-    yield from _unjudged(result)
+    yield from _describe_unjudged(result)
     lost = result["collection"]["queries"] - result["heterogeneity"]["queries"]
     if lost:
-        yield f"{counted(lost, 'query', 'queries')} found no passage, and nothing is judged there."
+        yield f"{count_phrase(lost, 'query', 'queries')} found no passage, and nothing is judged there."
     yield from _useful(result["heterogeneity"])
     yield from _agreement(result)
     yield from _sources(result["sources"])
-    yield from _refined(result)
+    yield from _describe_refinement(result)
     if result["speaks_to_judge"]:
         yield (
-            f"{counted(len(result['speaks_to_judge']), 'passage seems', 'passages seem')} to speak to a judge. They "
+            f"{count_phrase(len(result['speaks_to_judge']), 'passage seems', 'passages seem')} to speak to a "
+            "judge. They "
             "were graded as any other; look at them."
         )
 
 
-def _unjudged(result: Entry) -> Iterator[str]:
+def _describe_unjudged(result: Entry) -> Iterator[str]:
     """What was wrong with answers, where passages got no label for it."""
     problems = next((each.get("problems") for each in result["stages"] if each["stage"] == "grade"), None)
     if result["unjudged"] and problems:
         problem, calls = max(problems.items(), key=lambda each: each[1])
-        yield f"What was wrong most often with the answers of the judge: {problem} ({counted(calls, 'call', 'calls')})."
+        yield (
+            f"What was wrong most often with the answers of the judge: {problem} "
+            f"({count_phrase(calls, 'call', 'calls')})."
+        )
 
 
 def _useful(found: Entry) -> Iterator[str]:
     useful = found["useful"]
     if useful["median"] is None:  # nothing is judged
         return
-    without = f"; {counted(useful['without'], 'query has', 'queries have')} none" if useful["without"] else ""
+    without = f"; {count_phrase(useful['without'], 'query has', 'queries have')} none" if useful["without"] else ""
     yield (
         f"Useful passages (grades 4 and 5) of a query: median {useful['median']:g}, mean {useful['mean']:.1f}, median "
         f"share of its pool {percent(useful['share'])}{without}."
@@ -108,7 +112,7 @@ def _useful(found: Entry) -> Iterator[str]:
 
 def _agreement(result: Entry) -> Iterator[str]:
     for each in result["rounds"]:
-        kappa = "" if each["kappa"] is None else f", quadratic kappa {fixed(each['kappa'])}"
+        kappa = "" if each["kappa"] is None else f", quadratic kappa {format_value(each['kappa'])}"
         yield (
             f"Rounds {each['first'] + 1} and {each['second'] + 1}: {percent(each['same'])} of {each['passages']:,} "
             f"passages have the same label, {percent(each['within_one'])} at most one grade apart{kappa}."
@@ -132,23 +136,24 @@ def _sources(sources: Sequence[Entry]) -> Iterator[str]:
     for each in searches if len(searches) > 1 else ():
         yield (
             f"{each['name']} search found {each['useful']:,} useful passages, {each['useful_alone']:,} of them alone; "
-            f"PROC(RA-nWG)@10 of what it found is {fixed(each['ceiling']['expected'])}."
+            f"PROC(RA-nWG)@10 of what it found is {format_value(each['ceiling']['expected'])}."
         )
 
 
-def _refined(result: Entry) -> Iterator[str]:
+def _describe_refinement(result: Entry) -> Iterator[str]:
     queries = result.get("refinement", {}).get("queries", [])
     if not queries:
         return
     calls = [each["calls"] for each in queries]
-    told = f"Refinement: {counted(len(queries), 'query', 'queries')}, {np.mean(calls):.1f} calls each"
+    told = f"Refinement: {count_phrase(len(queries), 'query', 'queries')}, {np.mean(calls):.1f} calls each"
     # Where all passages are returned, the overlap is 1 whatever was answered: that claims nothing.
     claiming = [each for each in queries if each["overlap"] is not None and each["passages"] > each.get("top", 0)]
     claimed = [each["overlap"] for each in claiming]
     whole = sum(each["passages"] <= each.get("top", 0) for each in queries)
     if whole:
         told += (
-            f"; of {counted(whole, 'query', 'queries')} all passages are returned, and the order alone was asked about"
+            f"; of {count_phrase(whole, 'query', 'queries')} all passages are returned, and the order alone "
+            "was asked about"
         )
     if claimed:
         budget = sum(each["stopped"] == "budget" for each in claiming)
@@ -176,7 +181,7 @@ def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
         result: the JSON of `trueval golden build`.
         scale: of shares.
     """
-    rows = pipes(WORDS, [cells(stage) for stage in result["stages"]], words=1)
+    rows = pipes(WORDS, [stage_cells(stage) for stage in result["stages"]], words=1)
     return rows + "".join(f"\n{markdown(line)}\n" for line in sentences(result))
 
 
@@ -187,5 +192,5 @@ def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
         result: the JSON of `trueval golden build`.
         scale: of shares.
     """
-    rows = [[*map(latex, cells(stage))] for stage in result["stages"]]
+    rows = [[*map(latex, stage_cells(stage))] for stage in result["stages"]]
     return tabular([*map(latex, WORDS)], rows, "l" + "r" * (len(WORDS) - 1), notes=sentences(result))

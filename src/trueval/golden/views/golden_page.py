@@ -11,7 +11,7 @@ from trueval.golden.build.golden_set import LABELS
 from trueval.golden.views.audit_block import audit_block
 from trueval.golden.views.golden import money, sentences
 from trueval.report.figures import NARROW, Chart, tone
-from trueval.report.number_texts import NOT_AVAILABLE, counted, fixed, percent
+from trueval.report.number_texts import NOT_AVAILABLE, count_phrase, format_value, percent
 from trueval.report.page_content import Block, Column, Figure, Number, Part, Row, Table, Words, counts, row_of
 from trueval.report.plots import TieInterval, dot_plot
 from trueval.report.result_directory import Directory, ResultFile, pointer
@@ -47,7 +47,7 @@ def _verdict(file: ResultFile) -> Words:
     return (
         f"{data['judge']['name']} judged ",
         Number(f"{data['judged']:,}", data["judged"], file.source("judged")),
-        f" passages of {counted(data['heterogeneity']['queries'], 'query', 'queries')} in ",
+        f" passages of {count_phrase(data['heterogeneity']['queries'], 'query', 'queries')} in ",
         Number(f"{data['cost']['calls'] or 0:,}", data["cost"]["calls"] or 0, file.source("cost", "calls")),
         " calls",
         *paid,
@@ -57,13 +57,13 @@ def _verdict(file: ResultFile) -> Words:
 
 def _pools(file: ResultFile) -> Block:
     data = file.data
-    figures = [Figure("golden-grades", "Grades", _told_grades(data), grades_plot(data["grades"]))]
+    figures = [Figure("golden-grades", "Grades", _describe_grades(data), grades_plot(data["grades"]))]
     columns = (
         Column("found by", "/name"),
         *(counts(title, f"/{name}") for title, name in _SOURCES),
-        Column("PROC(RA-nWG)@10", "/ceiling/expected", numeric=True, show=fixed, strong=lambda _: True),
-        Column("lowest", "/ceiling/lowest", numeric=True, show=fixed),
-        Column("highest", "/ceiling/highest", numeric=True, show=fixed),
+        Column("PROC(RA-nWG)@10", "/ceiling/expected", numeric=True, show=format_value, strong=lambda _: True),
+        Column("lowest", "/ceiling/lowest", numeric=True, show=format_value),
+        Column("highest", "/ceiling/highest", numeric=True, show=format_value),
     )
     rows = tuple(row_of(pointer("sources", at), columns, each) for at, each in enumerate(data["sources"]))
     caption = "What each search gave to the pools, and what the best ten of it could be worth by these judgments."
@@ -80,7 +80,7 @@ _SOURCES: Final = (
 )
 
 
-def _told_grades(data: Entry) -> str:
+def _describe_grades(data: Entry) -> str:
     return (
         "Passages of each grade: " + ", ".join(f"{grade}: {count:,}" for grade, count in data["grades"].items()) + "."
     )
@@ -143,10 +143,10 @@ def _judge(file: ResultFile) -> Block:
         Column("rounds", ""),
         counts("passages", "/passages"),
         *(
-            Column(title, f"/{name}", numeric=True, show=fixed)
+            Column(title, f"/{name}", numeric=True, show=format_value)
             for title, name in (("same", "same"), ("within one", "within_one"), ("difference", "difference"))
         ),
-        Column("quadratic kappa", "/kappa", numeric=True, show=fixed),
+        Column("quadratic kappa", "/kappa", numeric=True, show=format_value),
     )
     rows = tuple(
         row_of(pointer("rounds", at), columns, each, f"{each['first'] + 1} and {each['second'] + 1}")
@@ -154,7 +154,9 @@ def _judge(file: ResultFile) -> Block:
     )
     caption = "How far the labels of two rounds agree: other companions, another slot, another call."
     tables = [Table("golden-agreement", (caption,), file.name, columns, rows)] if rows else []
-    return Block("golden-judge", "How steady the judge is", figures=tuple(figures), tables=(*tables, *_speaking(file)))
+    return Block(
+        "golden-judge", "How steady the judge is", figures=tuple(figures), tables=(*tables, *_tabulate_injections(file))
+    )
 
 
 def _slot(each: Entry) -> TieInterval:
@@ -188,7 +190,7 @@ def rounds_plot(table: Sequence[Sequence[int]], *, width: int = NARROW) -> Chart
     )
 
 
-def _speaking(file: ResultFile) -> Iterator[Table]:
+def _tabulate_injections(file: ResultFile) -> Iterator[Table]:
     found = file.data["speaks_to_judge"]
     if not found:
         return
@@ -207,10 +209,10 @@ def _refinement(file: ResultFile) -> Iterator[Block]:
         counts("passages", "/passages"),
         counts("calls", "/calls"),
         Column("stopped by", "/stopped"),
-        Column("expected overlap", "/overlap", numeric=True, show=fixed, strong=lambda _: True),
+        Column("expected overlap", "/overlap", numeric=True, show=format_value, strong=lambda _: True),
         counts("in no order", "/unchecked"),
         counts("tie bands", "/bands"),
-        Column("pairs that differ", "/disagreement", numeric=True, show=fixed),
+        Column("pairs that differ", "/disagreement", numeric=True, show=format_value),
         counts("cycles", "/cycles"),
         counts("against grades", "/inversions"),
     )

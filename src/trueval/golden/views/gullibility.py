@@ -9,7 +9,16 @@ from rich.console import Group
 
 from trueval.golden.views.golden import money
 from trueval.report import formats
-from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, ValueUnit, counted, fixed, interval, percent, unit
+from trueval.report.number_texts import (
+    FRACTIONS,
+    NOT_AVAILABLE,
+    ValueUnit,
+    count_phrase,
+    format_value,
+    interval,
+    percent,
+    unit,
+)
 from trueval.report.sheets import Sheet, as_latex, as_markdown, in_terminal
 
 Entry = Mapping[str, Any]
@@ -61,19 +70,19 @@ def sheets(result: Entry, scale: ValueUnit = FRACTIONS) -> list[Sheet]:
         result: the JSON of `trueval golden stress --gullibility`.
         scale: of shares.
     """
-    return [_traps(result, scale), *([_companions(result)] if result["passages"] > 1 else [])]
+    return [_passage_sheet(result, scale), *([_companions(result)] if result["passages"] > 1 else [])]
 
 
-def _traps(result: Entry, scale: ValueUnit) -> Sheet:
+def _passage_sheet(result: Entry, scale: ValueUnit) -> Sheet:
     rows = tuple(
         (
             each["kind"],
             f"{each['graded']:,}",
             f"{each['relevant']:,}",
-            fixed(each["share"]["value"], scale),
+            format_value(each["share"]["value"], scale),
             interval(each["share"]["low"], each["share"]["high"], scale),
             NOT_AVAILABLE if each["mean"] is None else f"{each['mean']:.2f}",
-            *_against(each),
+            *_lift_cells(each),
         )
         for each in result["kinds"]
     )
@@ -88,13 +97,13 @@ def _companions(result: Entry) -> Sheet:
         each = kind["companions"]
         mean, by = (NOT_AVAILABLE if each[name] is None else each[name] for name in ("mean", "by"))
         shown = (mean if isinstance(mean, str) else f"{mean:.2f}", by if isinstance(by, str) else f"{by:+.2f}")
-        rows.append((kind["kind"], f"{each['graded']:,}", *shown, *_against(each, "raised_by_it")))
+        rows.append((kind["kind"], f"{each['graded']:,}", *shown, *_lift_cells(each, "raised_by_it")))
     head = ("beside", "graded", "mean\ngrade", "by", "lifted", "lowered", "p", "raised")
     title = f"{result['judge']}: the other {result['passages'] - 1} passages of the call"
     return Sheet(title, head, "Lrrrrrrl", tuple(rows), ("lowered", "graded"))
 
 
-def _against(each: Entry, verdict: str = "fooled") -> tuple[str, ...]:
+def _lift_cells(each: Entry, verdict: str = "fooled") -> tuple[str, ...]:
     """What a kind is against its clean passages; the control is against nothing."""
     if each["p_holm"] is None:
         return "", "", "", ""
@@ -107,10 +116,10 @@ def sentences(result: Entry) -> list[str]:
     Args:
         result: the JSON of `trueval golden stress --gullibility`.
     """
-    return [*told(result), *legend(result)]
+    return [*describe_findings(result), *legend(result)]
 
 
-def told(result: Entry) -> Iterator[str]:
+def describe_findings(result: Entry) -> Iterator[str]:
     """What was found.
 
     Args:
@@ -132,7 +141,9 @@ def told(result: Entry) -> Iterator[str]:
             "queries: one passage can lift a whole call."
         )
     if not fooled and not raising:
-        yield f"{result['judge']} was not seen to be fooled, over {counted(result['queries'], 'query', 'queries')}."
+        yield (
+            f"{result['judge']} was not seen to be fooled, over {count_phrase(result['queries'], 'query', 'queries')}."
+        )
     clean = result["kinds"][0]
     yield (
         f"The control, {clean['about']}, was graded relevant in {percent(clean['share']['value'])}: by accident a "
@@ -163,6 +174,7 @@ def legend(result: Entry) -> Iterator[str]:
     paid = "" if cost is None else f", for {money(cost)}"
     among = f"among {result['passages'] - 1} others" if result["passages"] > 1 else "alone"
     yield (
-        f"{counted(result['usage']['calls'], 'call', 'calls')}{paid}; every passage was shown {among}, once, as golden "
+        f"{count_phrase(result['usage']['calls'], 'call', 'calls')}{paid}; every passage was shown {among}, once, "
+        "as golden "
         f"sets are graded in mode {result['mode']}."
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from trueval.golden.views.gullibility import legend, told
-from trueval.report.number_texts import NOT_AVAILABLE, fixed, percent
+from trueval.golden.views.gullibility import describe_findings, legend
+from trueval.report.number_texts import NOT_AVAILABLE, format_value, percent
 from trueval.report.page_content import Block, Column, Figure, Number, Part, Table, Words, row_of
 from trueval.report.plots import TieInterval, dot_plot
 from trueval.report.result_directory import Directory, ResultFile, pointer
@@ -31,16 +31,16 @@ def build(file: ResultFile, directory: Directory) -> Part:
     title = f"How easily {file.data['judge']} is fooled"
     blocks = (
         Block("gullibility", title, figures=figures, tables=(_kinds(file), *_companions(file))),
-        Block("gullibility-all", "Every passage", tables=(_traps(file),), place="details"),
+        Block("gullibility-all", "Every passage", tables=(_passage_table(file),), place="details"),
     )
-    return Part(verdict=_verdict(file), summary=tuple((line,) for line in told(file.data)), blocks=blocks)
+    return Part(verdict=_verdict(file), summary=tuple((line,) for line in describe_findings(file.data)), blocks=blocks)
 
 
 def _verdict(file: ResultFile) -> Words:
     found = file.data["kinds"]
     fooled = [at for at, each in enumerate(found) if each["fooled"]]
     if not fooled and any(each["companions"] and each["companions"]["raised_by_it"] for each in found):
-        return (next(iter(told(file.data))),)
+        return (next(iter(describe_findings(file.data))),)
     if not fooled:
         return (f"{file.data['judge']} was not seen to be fooled, over {file.data['queries']:,} queries.",)
     worst = max(fooled, key=lambda at: found[at]["share"]["value"])
@@ -59,9 +59,9 @@ def _kinds(file: ResultFile) -> Table:
         Column("what it is", "/about"),
         _number("graded", "/graded", ","),
         _number("relevant", "/relevant", ","),
-        Column("share", "/share/value", numeric=True, show=fixed, strong=lambda _: True),
-        Column("low", "/share/low", numeric=True, show=fixed),
-        Column("high", "/share/high", numeric=True, show=fixed),
+        Column("share", "/share/value", numeric=True, show=format_value, strong=lambda _: True),
+        Column("low", "/share/low", numeric=True, show=format_value),
+        Column("high", "/share/high", numeric=True, show=format_value),
         _number("mean grade", "/mean", ".2f"),
         _number("lifted", "/lifted", ","),
         _number("lowered", "/lowered", ","),
@@ -91,7 +91,7 @@ def _companions(file: ResultFile) -> Iterator[Table]:
     yield Table("gullibility-companions", (caption,), file.name, columns, rows)
 
 
-def _traps(file: ResultFile) -> Table:
+def _passage_table(file: ResultFile) -> Table:
     columns = (
         Column("query", "/query"),
         Column("passage", "/trap"),

@@ -12,11 +12,11 @@ from trueval.report.number_texts import (
     FRACTIONS,
     NOT_AVAILABLE,
     ValueUnit,
-    counted,
-    fixed,
+    count_phrase,
+    format_difference,
+    format_value,
     interval,
     percent,
-    signed,
     unit,
 )
 from trueval.report.sheets import Sheet, as_latex, as_markdown, in_terminal
@@ -95,11 +95,11 @@ def _judges(result: Entry, measure: Entry, scale: ValueUnit) -> Sheet:
     for labels, judge in zip(result["labels"], measure["judges"], strict=True):
         of = [labels["coefficients"][name]["value"] for name in ("kappa_quadratic", "alpha_ordinal")]
         tau, all_pairs = judge["tau"], judge["all"]
-        numbers = (fixed(value, scale) for value in (*of, tau["value"]))
-        rates = (fixed(all_pairs[name], scale) for name in ("false_rate", "missed_rate"))
-        last = (fixed(judge["tau_top"]["value"], scale), *rates, str(all_pairs["reversed"]))
+        numbers = (format_value(value, scale) for value in (*of, tau["value"]))
+        rates = (format_value(all_pairs[name], scale) for name in ("false_rate", "missed_rate"))
+        last = (format_value(judge["tau_top"]["value"], scale), *rates, str(all_pairs["reversed"]))
         rows.append((judge["judge"], *numbers, interval(tau["low"], tau["high"], scale), *last))
-    title = f"{measure['measure']}: judges against people, {counted(len(result['runs']), 'run', 'runs')}"
+    title = f"{measure['measure']}: judges against people, {count_phrase(len(result['runs']), 'run', 'runs')}"
     return Sheet(title, head, "Lrrrrrrrr", tuple(rows), ("interval", "α\nordinal", "turned"))
 
 
@@ -107,7 +107,7 @@ def _systems(measure: Entry, scale: ValueUnit) -> Sheet:
     rows = tuple(
         (
             each["run"],
-            fixed(each["mean"], scale),
+            format_value(each["mean"], scale),
             interval(each["least_mean"], each["greatest_mean"], scale),
             f"{each['rank']:g}",
             f"{each['best_rank']:g}–{each['worst_rank']:g}",
@@ -123,9 +123,9 @@ def _families(measure: Entry, scale: ValueUnit) -> Sheet:
     for each in measure["families"]:
         lifts = (each["lift"][name]["value"] for name in ("own", "others", "extra"))
         extra = each["lift"]["extra"]
-        shown = map(lifted, lifts)
-        span = NOT_AVAILABLE if extra["low"] is None else f"[{lifted(extra['low'])}, {lifted(extra['high'])}]"
-        taus = (fixed(each[name]["value"], scale) for name in ("tau", "tau_without"))
+        shown = map(format_lift, lifts)
+        span = NOT_AVAILABLE if extra["low"] is None else f"[{format_lift(extra['low'])}, {format_lift(extra['high'])}]"
+        taus = (format_value(each[name]["value"], scale) for name in ("tau", "tau_without"))
         rows.append((each["judge"], each["family"], str(len(each["runs"])), *shown, span, *taus))
     head = ("judge", "family", "runs", "lift", "by\nothers", "extra", "interval", "τ", "τ without\nthem")
     return Sheet(f"{measure['measure']}: runs of the judge's own family", head, "LLrrrrrrr", tuple(rows), ("runs",))
@@ -135,8 +135,8 @@ def _kin_values(measure: Entry, scale: ValueUnit) -> Sheet:
     rows = []
     for each in measure["families"]:
         found = each["lift_in_measure"]
-        lifts = [signed(found[name]["value"], scale) for name in ("own", "others", "extra")]
-        low, high = (signed(found["extra"][end], scale) for end in ("low", "high"))
+        lifts = [format_difference(found[name]["value"], scale) for name in ("own", "others", "extra")]
+        low, high = (format_difference(found["extra"][end], scale) for end in ("low", "high"))
         span = NOT_AVAILABLE if found["extra"]["low"] is None else f"[{low}, {high}]"
         rows.append((each["judge"], each["family"], *lifts, span))
     head = ("judge", "family", "lift", "by\nothers", "extra", "interval")
@@ -149,10 +149,10 @@ def sentences(result: Entry) -> list[str]:
     Args:
         result: the JSON of `trueval golden stress`.
     """
-    return [*told(result), *legend(result)]
+    return [*describe_findings(result), *legend(result)]
 
 
-def told(result: Entry) -> Iterator[str]:
+def describe_findings(result: Entry) -> Iterator[str]:
     """What was found.
 
     Args:
@@ -168,7 +168,7 @@ def _of_measure(result: Entry, measure: Entry) -> Iterator[str]:
     if known:
         best = max(known, key=lambda each: each["tau"]["value"])
         least = min(known, key=lambda each: each["tau"]["value"])
-        low, high = fixed(least["tau"]["value"]), fixed(best["tau"]["value"])
+        low, high = format_value(least["tau"]["value"]), format_value(best["tau"]["value"])
         up = f" to {high} ({best['judge']})" if low != high else ""
         lowest = least["judge"] if up or len(known) == 1 else f"{len(known)} judges alike"
         yield f"{name}: τ with people is {low} ({lowest}){up}."
@@ -204,16 +204,18 @@ def _of_measure(result: Entry, measure: Entry) -> Iterator[str]:
     if lifts:
         most = max(lifts, key=lambda each: each["lift"]["extra"]["value"])
         yield (
-            f"{name}: {len(lifts)} of {counted(len(measure['families']), 'judge', 'judges')} with runs of the same "
+            f"{name}: {len(lifts)} of {count_phrase(len(measure['families']), 'judge', 'judges')} with runs of "
+            "the same "
             f"family rank them higher than other judges do, {most['judge']} by "
             f"{most['lift']['extra']['value']:.1f} ranks."
         )
     added = [each for each in measure["families"] if (each["lift_in_measure"]["extra"]["low"] or 0) > 0]
     if added:
         most = max(added, key=lambda each: each["lift_in_measure"]["extra"]["value"])
-        own, others = (signed(most["lift_in_measure"][of]["value"]) for of in ("own", "others"))
+        own, others = (format_difference(most["lift_in_measure"][of]["value"]) for of in ("own", "others"))
         yield (
-            f"{name}: {len(added)} of {counted(len(measure['families']), 'judge', 'judges')} with runs of the same "
+            f"{name}: {len(added)} of {count_phrase(len(measure['families']), 'judge', 'judges')} with runs of "
+            "the same "
             f"family add more to them than other judges do, {most['judge']} {own} against {others}."
         )
 
@@ -248,10 +250,10 @@ def legend(result: Entry) -> Iterator[str]:
     )
 
 
-def lifted(value: float | None) -> str:
+def format_lift(value: float | None) -> str:
     """A lift in ranks.
 
-    >>> lifted(1.25), lifted(None)
+    >>> format_lift(1.25), format_lift(None)
     ('+1.2', '–')
     """
     return NOT_AVAILABLE if value is None else f"{value:+.1f}"

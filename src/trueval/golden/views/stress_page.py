@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from trueval.golden.views.stress import legend, lifted, told
+from trueval.golden.views.stress import describe_findings, format_lift, legend
 from trueval.report.figures import NARROW, Chart, axis_domain, tone
-from trueval.report.number_texts import fixed, signed
+from trueval.report.number_texts import format_difference, format_value
 from trueval.report.page_content import Block, Column, Figure, Number, Part, Table, Words, counts, row_of
 from trueval.report.plots import TieInterval, dot_plot, row_height
 from trueval.report.result_directory import Directory, ResultFile, pointer
@@ -28,7 +28,9 @@ def build(file: ResultFile, directory: Directory) -> Part:
         directory: not needed.
     """
     blocks = [block for at in range(len(file.data["measures"])) for block in _blocks(file, at)]
-    return Part(verdict=_verdict(file), summary=tuple((line,) for line in told(file.data)), blocks=tuple(blocks))
+    return Part(
+        verdict=_verdict(file), summary=tuple((line,) for line in describe_findings(file.data)), blocks=tuple(blocks)
+    )
 
 
 def _verdict(file: ResultFile) -> Words:
@@ -40,12 +42,12 @@ def _verdict(file: ResultFile) -> Words:
         return (f"{measure['measure']}: nothing can be said of the order of the systems.",)
     value, at = max(known)
     judge = measure["judges"][at]
-    tau = Number(fixed(value), value, file.source("measures", "0", "judges", str(at), "tau", "value"))
+    tau = Number(format_value(value), value, file.source("measures", "0", "judges", str(at), "tau", "value"))
     kappa = file.data["labels"][at]["coefficients"]["kappa_quadratic"]["value"]
     words: Words = (f"{judge['judge']} ranks systems most like people: τ ", tau, f" on {measure['measure']}")
     if kappa is not None:
         where = file.source("labels", str(at), "coefficients", "kappa_quadratic", "value")
-        words = (*words, ", with a quadratic κ of its labels of ", Number(fixed(kappa), kappa, where))
+        words = (*words, ", with a quadratic κ of its labels of ", Number(format_value(kappa), kappa, where))
     return (*words, ".")
 
 
@@ -172,7 +174,7 @@ def _labels(file: ResultFile, at: int) -> Table:
     )
     rows = tuple(row_of(pointer("labels", place), columns, each) for place, each in enumerate(file.data["labels"]))
     hidden = file.data["measures"][at]["kappa_and_tau"]["kappa_quadratic"]
-    note = () if hidden is None else (f"Over judges, quadratic κ and τ are correlated by τ-b {fixed(hidden)}.",)
+    note = () if hidden is None else (f"Over judges, quadratic κ and τ are correlated by τ-b {format_value(hidden)}.",)
     return Table(
         f"stress-label-table-{at}", ("Agreement of labels with people.",), file.name, columns, rows, notes=note
     )
@@ -219,11 +221,11 @@ def _families(file: ResultFile, at: int) -> Table:
         _lift("extra", "/lift/extra/value", strong=True),
         _lift("low", "/lift/extra/low"),
         _lift("high", "/lift/extra/high"),
-        _added("adds", "/lift_in_measure/own/value"),
-        _added("others add", "/lift_in_measure/others/value"),
-        _added("adds more", "/lift_in_measure/extra/value", strong=True),
-        _added("least", "/lift_in_measure/extra/low"),
-        _added("most", "/lift_in_measure/extra/high"),
+        _signed_column("adds", "/lift_in_measure/own/value"),
+        _signed_column("others add", "/lift_in_measure/others/value"),
+        _signed_column("adds more", "/lift_in_measure/extra/value", strong=True),
+        _signed_column("least", "/lift_in_measure/extra/low"),
+        _signed_column("most", "/lift_in_measure/extra/high"),
         _value("τ", "/tau/value"),
         _value("τ without them", "/tau_without/value"),
         _value("false rate without", "/without/false_rate"),
@@ -235,7 +237,7 @@ def _families(file: ResultFile, at: int) -> Table:
 
 
 def _value(title: str, field: str, *, strong: bool = False) -> Column:
-    return Column(title, field, numeric=True, show=fixed, strong=lambda _: strong)
+    return Column(title, field, numeric=True, show=format_value, strong=lambda _: strong)
 
 
 def _rank(title: str, field: str) -> Column:
@@ -243,8 +245,8 @@ def _rank(title: str, field: str) -> Column:
 
 
 def _lift(title: str, field: str, *, strong: bool = False) -> Column:
-    return Column(title, field, numeric=True, show=lifted, strong=lambda _: strong)
+    return Column(title, field, numeric=True, show=format_lift, strong=lambda _: strong)
 
 
-def _added(title: str, field: str, *, strong: bool = False) -> Column:
-    return Column(title, field, numeric=True, show=signed, strong=lambda _: strong)
+def _signed_column(title: str, field: str, *, strong: bool = False) -> Column:
+    return Column(title, field, numeric=True, show=format_difference, strong=lambda _: strong)

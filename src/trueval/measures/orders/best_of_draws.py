@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trueval.measures.orders.group_draws import Split, Three, likely, mixed, splits
+from trueval.measures.orders.group_draws import Split, Three, likely, mixture_moments, splits
 from trueval.measures.rarity import best_counts
 from trueval.standings.standings import Floats
 
@@ -99,7 +99,7 @@ class _Side(NamedTuple):
             return self
         chance = self.chance[first:]
         share = chance / chance.sum()
-        total, variance = mixed(self.total[first:], self.variance[first:], share)
+        total, variance = mixture_moments(self.total[first:], self.variance[first:], share)
         joined = (chance.sum(), self.ideal[-1], total, variance, self.squares[first:] @ share)
         return _Side(*(np.append(column[:first], value) for column, value in zip(self, joined, strict=True)))
 
@@ -147,12 +147,12 @@ def _less_part_of_total(pool: CandidatePool, part: float) -> tuple[float, float]
     chance, means, variances = [], [], []
     for split in splits(pool.sizes, pool.population, pool.drawn):
         first, third = _first_two(pool, split), _third(pool, split)
-        mean, variance = mixed(first.ideal - part * first.total, first.variance, first.chance)
-        other, more = mixed(third.ideal - part * third.total, third.variance, third.chance)
+        mean, variance = mixture_moments(first.ideal - part * first.total, first.variance, first.chance)
+        other, more = mixture_moments(third.ideal - part * third.total, third.variance, third.chance)
         chance.append(split.chance)
         means.append(mean + other)
         variances.append(variance + more)
-    return mixed(np.array(means), np.array(variances), np.array(chance))
+    return mixture_moments(np.array(means), np.array(variances), np.array(chance))
 
 
 @lru_cache(maxsize=64)
@@ -168,7 +168,7 @@ def share_moments(pool: CandidatePool, chosen: RunTop) -> tuple[float, float]:
         chance.append(split.chance)
         means.append(mean)
         variances.append(variance)
-    mean, variance = mixed(np.array(means), np.array(variances), np.array(chance))
+    mean, variance = mixture_moments(np.array(means), np.array(variances), np.array(chance))
     return about + mean, variance
 
 

@@ -204,9 +204,9 @@ class Binomial:
 
     def __init__(self, most: int, chance: float) -> None:
         """Of n up to `most`."""
-        factorials = _parted(np.log(np.maximum(np.arange(most + 1.0), 1.0)))
+        factorials = _split_logs(np.log(np.maximum(np.arange(most + 1.0), 1.0)))
         self._factorials = np.cumsum(factorials, out=factorials)
-        self._success, self._failure = _parted(np.log(chance)), _parted(np.log1p(-chance))
+        self._success, self._failure = _split_logs(np.log(chance)), _split_logs(np.log1p(-chance))
 
     def __call__(self, successes: Ints, size: Ints) -> Floats:
         """The chances, and 0 for those below e^-90: products of the least numbers there are would take far longer."""
@@ -219,7 +219,7 @@ class Binomial:
         return np.asarray(np.exp(np.where(possible & (sums > -90), sums, -np.inf)))
 
 
-def _parted(logs: Floats) -> NDArray[np.complex128]:
+def _split_logs(logs: Floats) -> NDArray[np.complex128]:
     """Multiples of 2^-26 as real parts, of which sums are exact, and the rest as imaginary parts.
 
     The logarithm of a factorial is too large for a float to hold it to 1e-14, as a difference of them needs it.

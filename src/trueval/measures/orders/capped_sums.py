@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trueval.measures.orders.group_draws import LikelyCounts, Three, mixed, splits
+from trueval.measures.orders.group_draws import LikelyCounts, Three, mixture_moments, splits
 from trueval.standings.standings import Floats
 
 
@@ -71,8 +71,8 @@ def excess_moments(values: Three, tied: Three, population: int, drawn: int, thre
         x = split.one.numbers
         rest = threshold - first * x - second * (split.both - x)
         left, open_still = _Tail.of(split.third).beyond(rest / value)
-        mean, variance = mixed(value * left, value**2 * open_still, split.one.chance)
+        mean, variance = mixture_moments(value * left, value**2 * open_still, split.one.chance)
         chance.append(split.chance)
         means.append(mean)
         variances.append(variance)
-    return mixed(np.array(means), np.array(variances), np.array(chance))
+    return mixture_moments(np.array(means), np.array(variances), np.array(chance))

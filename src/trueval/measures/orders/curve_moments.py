@@ -147,7 +147,7 @@ def _grid(levels: Levels) -> Floats:
 
 def _bounds(parts: list[LevelGroup], levels: Levels, values: Floats, *, complete: bool) -> CurveMoments:
     """Bounds of the mean from some of the values, of which `complete` says that they are all there can be."""
-    at, at_most = _chosen(parts, levels, values)
+    at, at_most = _choose_values(parts, levels, values)
     chance = np.diff(at_most, axis=1, prepend=0.0)
     # A best precision above one chosen value is at least the next value there can be; where not all of them are
     # listed, no more is known than that it is above the chosen one.
@@ -160,7 +160,7 @@ def _bounds(parts: list[LevelGroup], levels: Levels, values: Floats, *, complete
     return CurveMoments((low + high) / 2, high - low, np.full(len(low), np.nan))
 
 
-def _chosen(parts: list[LevelGroup], levels: Levels, values: Floats) -> tuple[Ints, Floats]:
+def _choose_values(parts: list[LevelGroup], levels: Levels, values: Floats) -> tuple[Ints, Floats]:
     """Places of the values that are worth their steps, ascending, and [level, value] the chance of at most each."""
     steps = np.sum([part.steps(values) for part in parts], axis=0)
     # The smaller a value, the more ranks can pass it and the more steps it takes: begin where one leaves enough.
@@ -170,7 +170,7 @@ def _chosen(parts: list[LevelGroup], levels: Levels, values: Floats) -> tuple[In
     at = _spread(values, first, min(FIRST, int(MOST_STEPS / 2 / max(steps[first], 1.0))))
     at_most, left = _at_most(parts, levels, values[at]), MOST_STEPS - float(steps[at].sum())
     for rest in range(ROUNDS, 0, -1):
-        added = _worth_most(values, at, at_most, steps, left / rest)
+        added = _choose_midpoints(values, at, at_most, steps, left / rest)
         if not len(added):
             break
         left -= float(steps[added].sum())
@@ -186,7 +186,7 @@ def _spread(values: Floats, first: int, count: int) -> Ints:
     return np.unique(np.append(first, np.minimum(np.searchsorted(values, wanted), len(values) - 1)))
 
 
-def _worth_most(values: Floats, at: Ints, at_most: Floats, steps: Floats, most: float) -> Ints:
+def _choose_midpoints(values: Floats, at: Ints, at_most: Floats, steps: Floats, most: float) -> Ints:
     """Places that halve the intervals which leave most open, for so many steps."""
     low, high = at[:-1], at[1:]
     opened = np.where(high - low > 1, np.diff(at_most).sum(axis=0) * (values[high] - values[low]), 0.0)

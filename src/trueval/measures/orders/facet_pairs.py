@@ -125,8 +125,8 @@ def covariances(tied: Ints, sizes: Ints, keep: float, weights: Floats) -> Floats
         rest = tied - p
         each = 1 / np.maximum(np.maximum(rest[:, None, None, None], left), 1)
         one, other = first.step(rest, weights[:, p], keep), second.step(rest, weights[:, p], keep)
-        q_1, g_1 = (_reached(part, of_first)[:, :, None, :] for part in one)
-        q_2, g_2 = (_reached(part, of_second)[:, None, :, :] for part in other)
+        q_1, g_1 = (_look_up_part(part, of_first)[:, :, None, :] for part in one)
+        q_2, g_2 = (_look_up_part(part, of_second)[:, None, :, :] for part in other)
         now = found[:, :-1, :-1, :-1]
         change = left_a * (keep * found[:, 1:, :-1, :-1] - now)
         change += left_b * (keep * found[:, :-1, 1:, :-1] - now)
@@ -135,6 +135,6 @@ def covariances(tied: Ints, sizes: Ints, keep: float, weights: Floats) -> Floats
     return found[:, 0, 0, 0]
 
 
-def _reached(part: Floats, at: Ints) -> Floats:
+def _look_up_part(part: Floats, at: Ints) -> Floats:
     """[pair, x, z] what a facet has after x + z of its documents; past all of them nothing is asked."""
     return np.asarray(part[:, np.minimum(at, part.shape[1] - 1)])

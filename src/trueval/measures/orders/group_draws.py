@@ -223,10 +223,10 @@ def moments(values: Floats, chance: Floats) -> tuple[float, float]:
     return mean, float(np.sqrt(((values - mean) ** 2) @ chance))
 
 
-def mixed(mean: Floats, variance: Floats, chance: Floats) -> tuple[float, float]:
+def mixture_moments(mean: Floats, variance: Floats, chance: Floats) -> tuple[float, float]:
     """Mean and variance of a mixture, from those of its parts and their chances.
 
-    >>> mixed(np.array([0.0, 2.0]), np.array([0.0, 2.0]), np.array([0.5, 0.5]))
+    >>> mixture_moments(np.array([0.0, 2.0]), np.array([0.0, 2.0]), np.array([0.5, 0.5]))
     (1.0, 2.0)
     """
     center = float(mean @ chance)

@@ -204,7 +204,7 @@ class Repeats(NamedTuple):
     variance: Floats
 
 
-def repeated(tied: Ints, count: Ints, keep: float, weights: Floats) -> Repeats:
+def discounted_moments(tied: Ints, count: Ints, keep: float, weights: Floats) -> Repeats:
     """Moments of sum over k = 1 .. n of keep^(k-1) w(offset of the k-th of n documents among m that tie).
 
     Rank by rank from the last: the next rank holds one of them with chance q = (n - k) / (m - p) after k of them in p
@@ -217,7 +217,7 @@ def repeated(tied: Ints, count: Ints, keep: float, weights: Floats) -> Repeats:
         keep: what each document leaves to the next.
         weights: [group, offset] w, falling; 0 past the ranks that count.
 
-    >>> repeated(np.array([2]), np.array([1]), 0.5, np.array([[1.0, 0.5]]))
+    >>> discounted_moments(np.array([2]), np.array([1]), 0.5, np.array([[1.0, 0.5]]))
     Repeats(mean=array([0.75]), variance=array([0.0625]))
     """
     most = int(count.max(initial=0))

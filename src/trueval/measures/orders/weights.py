@@ -82,7 +82,7 @@ class WeightTable:
 
     @cached_property
     def _padded(self) -> Floats:
-        return _sealed(np.concatenate(([0.0], self.weights, [0.0])))
+        return _make_read_only(np.concatenate(([0.0], self.weights, [0.0])))
 
     def at(self, rank: Ints, query: Ints) -> Floats:
         """w(rank)."""
@@ -143,7 +143,7 @@ class Discounts(WeightTable):
         return lost
 
 
-def _sealed(table: Floats) -> Floats:
+def _make_read_only(table: Floats) -> Floats:
     """The same array, read only: tables are shared."""
     table.flags.writeable = False
     return table
@@ -164,7 +164,7 @@ def discounts(last: int, longest: int) -> Discounts:
 
 
 def _discounts(ranks: int) -> Discounts:
-    return Discounts(_sealed(1 / np.log2(np.arange(2, ranks + 2, dtype=np.float64))))
+    return Discounts(_make_read_only(1 / np.log2(np.arange(2, ranks + 2, dtype=np.float64))))
 
 
 _kept_discounts = lru_cache(maxsize=KEPT_TABLES)(_discounts)

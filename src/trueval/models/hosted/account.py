@@ -78,13 +78,13 @@ def in_words(cost: float | None, at_most: float | None) -> str:
     """
     if cost is None:
         return "at a price that is not known"
-    return f"for about {cost:.4g}" + ("" if at_most is None else f", at most {rounded_up(at_most)}")
+    return f"for about {cost:.4g}" + ("" if at_most is None else f", at most {round_up_amount(at_most)}")
 
 
-def rounded_up(amount: float) -> str:
+def round_up_amount(amount: float) -> str:
     """An amount with four digits, never below it: what is called the most must not be passed by a digit left out.
 
-    >>> rounded_up(0.013001), rounded_up(0.1 + 0.2), rounded_up(120_001.0), rounded_up(0.0)
+    >>> round_up_amount(0.013001), round_up_amount(0.1 + 0.2), round_up_amount(120_001.0), round_up_amount(0.0)
     ('0.01301', '0.3', '120100', '0')
     """
     # Twelve digits first: what a sum of floats is too much by is no amount.
@@ -92,10 +92,10 @@ def rounded_up(amount: float) -> str:
     return f"{digits.normalize():f}"
 
 
-def summed(costs: Iterable[float | None]) -> float | None:
+def sum_costs(costs: Iterable[float | None]) -> float | None:
     """The sum of costs; None where one of them is not known.
 
-    >>> summed([0.5, 0.25]), summed([0.5, None]), summed([])
+    >>> sum_costs([0.5, 0.25]), sum_costs([0.5, None]), sum_costs([])
     (0.75, None, 0.0)
     """
     every = list(costs)
@@ -311,11 +311,14 @@ class Account:
 
     def _no_money(self, most: float | None, what: str) -> NoMoneyError:
         cut = (
-            f" (up to {rounded_up(self._at_most())} of it for calls whose bill is not known)" if self._at_most() else ""
+            f" (up to {round_up_amount(self._at_most())} of it for calls whose bill is not known)"
+            if self._at_most()
+            else ""
         )
         return NoMoneyError(
             f"{what}: stopped before the max_cost of {self.max_cost:g} is exceeded, with {self.spent:.4g} spent{cut}; "
-            f"the next call may cost up to {rounded_up(most or 0.0)}. What was paid for is kept: the same command with "
+            f"the next call may cost up to {round_up_amount(most or 0.0)}. What was paid for is kept: the same "
+            "command with "
             "a higher max_cost goes on."
         )
 

@@ -63,10 +63,10 @@ class Secret(NamedTuple):
 @cache
 def _pattern(key: str) -> re.Pattern[str]:
     """The key, each character as it is or as an escape, in JSON inside of JSON too, in either case."""
-    return re.compile("".join(map(_written, key)), re.IGNORECASE)
+    return re.compile("".join(map(_character_pattern, key)), re.IGNORECASE)
 
 
-def _written(one: str) -> str:
+def _character_pattern(one: str) -> str:
     """A character as texts, JSON, URLs (a % may be written as %25 once more) and HTML have it."""
     code, named = ord(one), html.escape(one)
     # So many backslashes at most: any number of them would make a text of backslashes slow.

@@ -26,14 +26,14 @@ class CallLimits(NamedTuple):
     tokens: int
 
 
-def estimated_tokens(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """About how many tokens a text is: one for every 3 bytes of its UTF-8, and 1 more.
 
     cl100k_base, the vocabulary of OpenAI's embedders, takes 4.7 bytes a token on scifact-test, 5.2 on cranfield, 3.6 on
     piaf-v1.0-fr (French) and 2.9 on a paragraph of Chinese: the estimate is rather high than low. No document of the
     three collections has more tokens than estimated, and no text has more tokens than bytes.
 
-    >>> estimated_tokens("retrieval"), estimated_tokens("検索")
+    >>> estimate_tokens("retrieval"), estimate_tokens("検索")
     (4, 3)
     """
     size = len(text.encode("utf-8", "surrogatepass"))
@@ -68,7 +68,7 @@ class Call:
     @property
     def tokens(self) -> int:
         """Estimated."""
-        return self.counted(estimated_tokens)
+        return self.counted(estimate_tokens)
 
     def counted(self, size: Callable[[str], int]) -> int:
         """The sum of a size of its texts; of a reranker that of the query counts with every document."""
@@ -98,8 +98,8 @@ def calls(part: str, query: str, items: Iterable[tuple[int, str]], limits: CallL
     for place, text in items:
         places.setdefault(text, []).append(place)
     texts = list(places)
-    own = estimated_tokens(query) if query else 0
-    ends = list(_ends([own + estimated_tokens(text) for text in texts], limits))
+    own = estimate_tokens(query) if query else 0
+    ends = list(_ends([own + estimate_tokens(text) for text in texts], limits))
     return [
         Call(part, query, tuple(texts[begin:end]), tuple(tuple(places[text]) for text in texts[begin:end]))
         for begin, end in pairwise([0, *ends])

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from trueval.errors import InputError, TruevalWarning
-from trueval.report.number_texts import counted
+from trueval.report.number_texts import count_phrase
 
 SENT: Final = "sent"  # the status of a call that is under way
 
@@ -105,7 +105,8 @@ class CallLog:
         if damaged and not self._is_damaged:
             self._is_damaged = True
             warnings.warn(
-                f"{self.path}: {counted(len(damaged), 'line', 'lines')} cannot be read, and what was spent by them is "
+                f"{self.path}: {count_phrase(len(damaged), 'line', 'lines')} cannot be read, and what was spent "
+                "by them is "
                 "not counted. If somebody changed the file, put back a copy.",
                 TruevalWarning,
                 stacklevel=2,

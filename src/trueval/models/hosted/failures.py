@@ -106,7 +106,7 @@ def failure_of(status: int, headers: Mapping[str, str], body: str) -> CallError:
     else:
         kind = FailureKind.REFUSED
     reason = f"HTTP {status}: {said}" if said else f"HTTP {status}"
-    return CallError(kind, reason, status, asked_wait(headers), billed=status in GATEWAY)
+    return CallError(kind, reason, status, read_retry_after(headers), billed=status in GATEWAY)
 
 
 def cure_of(failure: CallError, variable: str) -> str:
@@ -144,14 +144,15 @@ def _cut(line: str) -> str:
     return line if len(line) <= SHOWN else f"{line[:SHOWN]} ..."
 
 
-def asked_wait(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
+def read_retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
     """The seconds that Retry-After asks to wait: a number, or an HTTP date (RFC 9110, 10.2.3); None where it is absent.
 
     Args:
         headers: of the answer.
         now: the time; if None that of the answer, whatever the clock here says, else that of the clock.
 
-    >>> asked_wait({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, datetime(2015, 10, 21, 7, 27, 30, tzinfo=UTC))
+    >>> now = datetime(2015, 10, 21, 7, 27, 30, tzinfo=UTC)
+    >>> read_retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, now)
     30.0
     """
     asked = headers.get("retry-after")

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from trueval.collection import text_hash
 from trueval.errors import InputError, TruevalWarning
-from trueval.models.hosted.account import Account, NoMoneyError, Price, ServiceUsage, in_words, summed
+from trueval.models.hosted.account import Account, NoMoneyError, Price, ServiceUsage, in_words, sum_costs
 from trueval.models.hosted.api_keys import ApiKey
-from trueval.models.hosted.call_batches import Call, CallLimits, CallResult, estimated_tokens, most_tokens, spread
+from trueval.models.hosted.call_batches import Call, CallLimits, CallResult, estimate_tokens, most_tokens, spread
 from trueval.models.hosted.failures import CallError, FailureKind, cure_of
 from trueval.models.hosted.hosted_settings import HostedSettings
 from trueval.models.hosted.in_flight import CallingThread, Queue, first_done
@@ -235,7 +235,7 @@ class HostedModel(ABC):
             "batch": text_hash((call.query, *call.texts)),
         }
 
-    def _usage(self, call: Call, size: Callable[[str], int] = estimated_tokens) -> ServiceUsage:
+    def _usage(self, call: Call, size: Callable[[str], int] = estimate_tokens) -> ServiceUsage:
         """What a call is billed as, by our estimate, or by the most that each text can be."""
         documents = self.named.service.search
         if not documents:
@@ -276,7 +276,7 @@ class HostedModel(ABC):
             billed, searches = billed + (usage.tokens or 0), searches + (usage.searches or 0.0)
             most.append(self.price.cost(self._usage(call, most_tokens)))
         usage = ServiceUsage(billed, searches if self.named.service.search else None)
-        return CallEstimate(number, tokens, usage, self.price.cost(usage), summed(most))
+        return CallEstimate(number, tokens, usage, self.price.cost(usage), sum_costs(most))
 
     def answer(self, part: str, items: Sequence[Any], called: Sequence[str]) -> NDArray[Any]:
         """Send the items of one query, one call after another, without a notice: for who said before what all cost.

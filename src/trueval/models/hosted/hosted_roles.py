@@ -17,7 +17,7 @@ from trueval.models.hosted.hosted_model import HostedModel
 from trueval.models.hosted.hosted_settings import HostedSettings
 from trueval.models.hosted.response_bounds import most_of_vectors
 from trueval.models.hosted.retries import Retries
-from trueval.models.hosted.services import hosted_name
+from trueval.models.hosted.services import parse_hosted_name
 from trueval.models.hosted.wire import scores_of, vectors_of
 from trueval.models.pair_scores import HIGH, pair_scores, scoring_format
 
@@ -84,11 +84,11 @@ class HostedEmbedder(HostedModel):
         Raises:
             InputError: as in answers.
         """
-        return collected(self, "queries", texts, names)
+        return collect_outputs(self, "queries", texts, names)
 
     def embed_documents(self, texts: Sequence[str], names: Sequence[str] | None = None) -> Any:
         """Return one vector per document; otherwise as `embed_queries`."""
-        return collected(self, "documents", texts, names)
+        return collect_outputs(self, "documents", texts, names)
 
 
 class HostedReranker(HostedModel):
@@ -138,7 +138,7 @@ class HostedReranker(HostedModel):
         Raises:
             InputError: as in answers.
         """
-        return collected(self, "pairs", pairs, names)
+        return collect_outputs(self, "pairs", pairs, names)
 
     def logits(self, query: str, documents: Sequence[str], names: Sequence[str] | None = None) -> Any:
         """Return the same of one query with each document."""
@@ -164,7 +164,7 @@ def sendable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def collected(model: HostedModel, part: str, items: Sequence[Any], names: Sequence[str] | None) -> NDArray[Any]:
+def collect_outputs(model: HostedModel, part: str, items: Sequence[Any], names: Sequence[str] | None) -> NDArray[Any]:
     """[item, any] of all items, in their order, kept nowhere.
 
     Args:
@@ -206,7 +206,7 @@ def load_hosted(
         raise PolicyError(f"{name} is a hosted model: its service decides its {unknown}. Leave {unknown} out.")
     if unknown is not None:
         raise PolicyError(f"A hosted model has no setting {unknown!r}.{nearest(unknown, known)}")
-    named = hosted_name(name)
+    named = parse_hosted_name(name)
     role = HostedEmbedder if named.role == "embedder" else HostedReranker
     return role(named, HostedSettings(**given), account or Account(), retries or Retries())
 

@@ -124,7 +124,7 @@ class HostedName(NamedTuple):
     def role(self) -> Role:
         """What the model does; a service that has both says it in the names of its rerankers.
 
-        >>> hosted_name("voyage:rerank-2.5").role, hosted_name("voyage:voyage-3.5").role
+        >>> parse_hosted_name("voyage:rerank-2.5").role, parse_hosted_name("voyage:voyage-3.5").role
         ('reranker', 'embedder')
         """
         if self.service.embeds is None:
@@ -142,13 +142,13 @@ def is_hosted(name: object) -> bool:
     return bool(colon and rest) and prefix.lower() in SERVICES
 
 
-def hosted_name(name: str) -> HostedName:
+def parse_hosted_name(name: str) -> HostedName:
     """Read the name of a hosted model.
 
     Args:
         name: SERVICE:MODEL.
 
-    >>> hosted_name("cohere:rerank-v3.5").service.key
+    >>> parse_hosted_name("cohere:rerank-v3.5").service.key
     'CO_API_KEY'
     """
     prefix, _, model = name.partition(":")
@@ -165,7 +165,7 @@ def base_url_of(named: HostedName, base_url: str | None) -> str:
     Raises:
         InputError: it is no URL of HTTP, holds a password, or none is known.
 
-    >>> base_url_of(hosted_name("tei:http://localhost:8080/"), None)
+    >>> base_url_of(parse_hosted_name("tei:http://localhost:8080/"), None)
     'http://localhost:8080'
     """
     own = named.model if named.service.name == "tei" and "://" in named.model else named.service.base_url
@@ -174,10 +174,10 @@ def base_url_of(named: HostedName, base_url: str | None) -> str:
     shown = named.service.name if secret else f"{named.service.name}:{named.model}"
     if not url:
         raise InputError(f"{shown}: a server of one's own needs its URL. Give base_url, such as http://localhost:8000.")
-    return checked_url(url, shown)
+    return check_url(url, shown)
 
 
-def checked_url(url: str, shown: str) -> str:
+def check_url(url: str, shown: str) -> str:
     """A URL below which a service is reached, without a slash at its end.
 
     Args:

@@ -230,7 +230,7 @@ def vectors_of(found: Any, count: int, dimension: int | None) -> NDArray[np.floa
     Raises:
         UnusableError: rows are missing, doubled, of different lengths, not finite or all zeros.
     """
-    rows = _placed(_list(found, "data"), count)
+    rows = _order_rows(_list(found, "data"), count)
     vectors = [_vector(row, place) for place, row in enumerate(rows)]
     lengths = {len(vector) for vector in vectors} | ({dimension} if dimension else set())
     if len(lengths) > 1 or 0 in lengths:
@@ -257,7 +257,7 @@ def scores_of(found: Any, count: int, shape: RerankShape) -> NDArray[np.float64]
     Raises:
         UnusableError: scores are missing, doubled or not finite.
     """
-    rows = _placed(_list(found, shape.results), count)
+    rows = _order_rows(_list(found, shape.results), count)
     scores = np.array([[_number(row.get(shape.score), place)] for place, row in enumerate(rows)], dtype=np.float64)
     broken = np.flatnonzero(~np.isfinite(scores[:, 0]))
     if len(broken):
@@ -297,7 +297,7 @@ def _list(found: Any, name: str) -> list[Any]:
     return rows
 
 
-def _placed(rows: Sequence[Any], count: int) -> list[Mapping[str, Any]]:
+def _order_rows(rows: Sequence[Any], count: int) -> list[Mapping[str, Any]]:
     """Rows in the order of the texts: services list them by score, or in any order."""
     placed: list[Mapping[str, Any] | None] = [None] * count
     for row in rows:

@@ -8,7 +8,16 @@ from rich.text import Text
 
 from trueval.report import formats as text_formats
 from trueval.report.formats import latex, markdown, pipes, tabular
-from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, ValueUnit, counted, fixed, percent, signed, unit
+from trueval.report.number_texts import (
+    FRACTIONS,
+    NOT_AVAILABLE,
+    ValueUnit,
+    count_phrase,
+    format_difference,
+    format_value,
+    percent,
+    unit,
+)
 from trueval.report.terminal import grid
 
 AGREEMENT = ("tau_b", "overlap", "rbo")
@@ -31,11 +40,11 @@ def formats(regime: Mapping[str, Any]) -> str:
     return text if index in (None, regime["model_dtype"]) else f"{text}, index {SHORT[index]}"
 
 
-def named_formats(audit: Mapping[str, Any]) -> dict[str, str]:
+def formats_by_label(audit: Mapping[str, Any]) -> dict[str, str]:
     """The formats of every label, in the words of the tables.
 
     >>> regime = {"model_dtype": "bfloat16", "scoring_format": "bfloat16", "index_dtype": None}
-    >>> named_formats({"regimes": [{"label": "bfloat16_bfloat16", **regime}]})
+    >>> formats_by_label({"regimes": [{"label": "bfloat16_bfloat16", **regime}]})
     {'bfloat16_bfloat16': 'BF16 → BF16'}
     """
     return {regime["label"]: formats(regime) for regime in audit["regimes"]}
@@ -73,7 +82,7 @@ def statistics(value: Mapping[str, Any], scale: ValueUnit = FRACTIONS) -> tuple[
         value: of a measure in a regime.
         scale: of the values.
     """
-    return tuple((signed if name == "bias" else fixed)(value[name], scale) for name in STATISTICS)
+    return tuple((format_difference if name == "bias" else format_value)(value[name], scale) for name in STATISTICS)
 
 
 def overlap_name(audit: Mapping[str, Any]) -> str:
@@ -95,7 +104,7 @@ def sentences(audit: Mapping[str, Any]) -> Iterator[str]:
     Yields:
         Sentences.
     """
-    words_of = named_formats(audit)
+    words_of = formats_by_label(audit)
     kinds = {
         "flips": "The expected value reverses the tie-broken order",
         "undecidable": "Ties leave it open which is better",
@@ -124,12 +133,12 @@ def resolutions(audit: Mapping[str, Any]) -> Iterator[str]:
     Yields:
         One sentence for each regime that refines another.
     """
-    words_of = named_formats(audit)
+    words_of = formats_by_label(audit)
     for regime in audit["regimes"]:
         ties = (regime["agreement"] or {}).get("ties")
         if not ties or not ties["all_pairs"]:
             continue
-        what = f"of {counted(ties['all_pairs'], 'pair that ties', 'pairs that tie')} in {words_of[ties['of']]}"
+        what = f"of {count_phrase(ties['all_pairs'], 'pair that ties', 'pairs that tie')} in {words_of[ties['of']]}"
         line = (
             f"{regime['model']} {formats(regime)}: {what}, it leaves {ties['all_tied']:,} tied. The float32 run orders"
         )
@@ -195,9 +204,9 @@ def _rows(audit: Mapping[str, Any], measure: str, scale: ValueUnit) -> Iterator[
 def _tie_cells(regime: Mapping[str, Any], scale: ValueUnit) -> tuple[str, ...]:
     ties, found = regime["ties"], regime["agreement"] or {}
     # Agreement is a correlation, which has no points.
-    agreement = (fixed(found.get(name)) for name in AGREEMENT)
+    agreement = (format_value(found.get(name)) for name in AGREEMENT)
     largest = NOT_AVAILABLE if ties["largest_group"] is None else str(ties["largest_group"])
-    return fixed(ties["tied_fraction"], scale), largest, *agreement
+    return format_value(ties["tied_fraction"], scale), largest, *agreement
 
 
 def to_latex(audit: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from trueval.precision.views.figures import curve_plot
 from trueval.precision.views.formats import IDENTITY, STATISTICS, formats, overlap_name, resolutions
-from trueval.report.number_texts import NOT_AVAILABLE, fixed, formatted, percent
+from trueval.report.number_texts import NOT_AVAILABLE, format_value, make_formatter, percent
 from trueval.report.page_content import (
     Block,
     Column,
@@ -67,7 +67,9 @@ def _summary(file: ResultFile) -> Iterator[Words]:
         if widest is None or regime["model_dtype"] == "float32":
             continue
         value = regime["measures"][widest]
-        span = Number(fixed(value["range"]), value["range"], file.source("regimes", index, "measures", widest, "range"))
+        span = Number(
+            format_value(value["range"]), value["range"], file.source("regimes", index, "measures", widest, "range")
+        )
         tied = regime["ties"]["tied_fraction"]
         moves = f"{regime['model']}, {formats(regime)}: the order of ties moves {widest} by "
         yield (moves, span, " at most" + ("." if tied is None else f"; {percent(tied)} of the documents are tied."))
@@ -81,7 +83,7 @@ def _advice(audit: Mapping[str, Any]) -> Iterator[Words]:
         if before > 2 * after:
             yield (
                 f"Score {low['model']} in float32: its {low['model_dtype']} outputs stay as they are, and the widest "
-                f"range falls from {fixed(before)} to {fixed(after)}.",
+                f"range falls from {format_value(before)} to {format_value(after)}.",
             )
     words = {"flips": "Do not rank these by the tie-broken value", "undecidable": "Remove ties before ranking these"}
     for kind, text in words.items():
@@ -171,11 +173,11 @@ def _tie_block(file: ResultFile, several: bool) -> Block:
 
 def _agreement_table(file: ResultFile, several: bool) -> Table:
     # The float32 run itself has no agreement, and only a regime that refines another resolves its ties.
-    share = formatted(".4f")
+    share = make_formatter(".4f")
     agreement = {"tau_b": "τ-b", "overlap": overlap_name(file.data), "rbo": "RBO"}
     columns = (
         Column("regime"),
-        Column("tied", "/ties/tied_fraction", numeric=True, show=fixed),
+        Column("tied", "/ties/tied_fraction", numeric=True, show=format_value),
         counts("largest group", "/ties/largest_group"),
         *(Column(title, f"/agreement/{name}", numeric=True, show=share) for name, title in agreement.items()),
         *(counts(title, f"/agreement/ties/{name}") for name, title in RESOLVED.items()),

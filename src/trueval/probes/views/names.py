@@ -9,10 +9,19 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from trueval.probes import margin_summary
-from trueval.probes.views.published import SOURCE, PublishedTable, published
+from trueval.probes.views.published import SOURCE, PublishedTable, published_tables
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
-from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, ValueUnit, counted, fixed, interval, signed, unit
+from trueval.report.number_texts import (
+    FRACTIONS,
+    NOT_AVAILABLE,
+    ValueUnit,
+    count_phrase,
+    format_difference,
+    format_value,
+    interval,
+    unit,
+)
 from trueval.report.terminal import grid
 
 Entry = Mapping[str, Any]
@@ -37,9 +46,9 @@ def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
         shown = grid(HEAD, CELLS, spare=("Δboth", "± between\nruns", "within\ngrain", "interval"))
         for condition in scorer["conditions"]:
             shown.add_row(Text(condition["name"]), *_numbers(condition, scale))
-        parts += [Text(heading(scorer), style="bold"), shown, Text()]
+        parts += [Text(scorer_heading(scorer), style="bold"), shown, Text()]
     parts += [Text(line) for line in [*legend(result), *unit(scale)]]
-    for each in _published(result):
+    for each in _published_tables(result):
         shown = grid(each.head, "L" + "r" * (len(each.head) - 1))
         for row in each.rows:
             shown.add_row(*map(Text, row))
@@ -47,7 +56,7 @@ def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
     return Group(*parts, Text(SOURCE))
 
 
-def heading(scorer: Entry) -> str:
+def scorer_heading(scorer: Entry) -> str:
     """The line above the table of a scorer.
 
     Args:
@@ -68,7 +77,8 @@ def legend(result: Entry) -> Iterator[str]:
     first = result["scorers"][0]
     of = "our sample of authors who do not exist" if first["source"] == "sample" else first["source"]
     yield (
-        f"Means over {counted(first['queries'], 'query', 'queries')} and {counted(first['runs'], 'run', 'runs')}, seed "
+        f"Means over {count_phrase(first['queries'], 'query', 'queries')} and "
+        f"{count_phrase(first['runs'], 'run', 'runs')}, seed "
         f"{first['seed']}, names of {of}; ± standard deviation between runs; intervals of {result['level']:.0%} by "
         "bootstrap over authors."
     )
@@ -89,7 +99,8 @@ def legend(result: Entry) -> Iterator[str]:
         share = scorer["conditions"][0]["within_grain"]
         if share:
             yield (
-                f"{scorer['name']} ({scorer['language']}): {fixed(share)} of its base margins are within the grain of "
+                f"{scorer['name']} ({scorer['language']}): {format_value(share)} of its base margins are within "
+                "the grain of "
                 f"its scores, {scorer['grain']:.2g}: rounding alone can have made them."
             )
     if any(scorer["unit"] == "BM25" for scorer in result["scorers"]):
@@ -131,9 +142,9 @@ def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     parts = []
     for scorer in result["scorers"]:
         cells = ((condition["name"], *_numbers(condition, scale)) for condition in scorer["conditions"])
-        parts.append(f"### {markdown(heading(scorer))}\n\n{pipes(WORDS, cells, words=1)}\n")
+        parts.append(f"### {markdown(scorer_heading(scorer))}\n\n{pipes(WORDS, cells, words=1)}\n")
     parts += [f"- {markdown(line)}\n" for line in [*legend(result), *unit(scale)]]
-    for each in _published(result):
+    for each in _published_tables(result):
         parts.append(f"\n### {markdown(each.title)}\n\n{pipes(each.head, each.rows, words=1)}")
     return "".join([*parts, f"\n{markdown(SOURCE)}\n"])
 
@@ -147,7 +158,7 @@ def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """
     lines: list[list[str]] = []
     for scorer in result["scorers"]:
-        lines.append([latex(heading(scorer))])
+        lines.append([latex(scorer_heading(scorer))])
         lines += [
             list(map(latex, (condition["name"], *_numbers(condition, scale)))) for condition in scorer["conditions"]
         ]
@@ -160,23 +171,23 @@ def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
             "l" + "r" * (len(each.head) - 1),
             notes=[each.title, SOURCE],
         )
-        for each in _published(result)
+        for each in _published_tables(result)
     )
 
 
-def _published(result: Entry) -> tuple[PublishedTable, ...]:
-    return published(frozenset(scorer["language"] for scorer in result["scorers"]))
+def _published_tables(result: Entry) -> tuple[PublishedTable, ...]:
+    return published_tables(frozenset(scorer["language"] for scorer in result["scorers"]))
 
 
 def _numbers(condition: Entry, scale: ValueUnit) -> Iterator[str]:
     name, change = condition["delta_name"], condition["change"]
-    yield from (signed(name["mean"]), fixed(name["run_sd"]), interval(name["low"], name["high"]))
-    yield from (signed(condition[f"delta_{which}"]["mean"]) for which in ("topic", "both"))
-    yield fixed(condition["name_over_topic"], scale)
+    yield from (format_difference(name["mean"]), format_value(name["run_sd"]), interval(name["low"], name["high"]))
+    yield from (format_difference(condition[f"delta_{which}"]["mean"]) for which in ("topic", "both"))
+    yield format_value(condition["name_over_topic"], scale)
     if change is None:
         yield from (NOT_AVAILABLE,) * 3
     else:
         relative = change["relative"]
-        yield signed(change["absolute"]["mean"])
-        yield from (signed(relative["mean"], scale), interval(relative["low"], relative["high"], scale))
-    yield from (fixed(condition[share], scale) for share in ("kept_apart", "within_grain"))
+        yield format_difference(change["absolute"]["mean"])
+        yield from (format_difference(relative["mean"], scale), interval(relative["low"], relative["high"], scale))
+    yield from (format_value(condition[share], scale) for share in ("kept_apart", "within_grain"))

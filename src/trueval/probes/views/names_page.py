@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from trueval.probes.ablations import ABLATIONS
-from trueval.probes.views.names import heading, legend
-from trueval.probes.views.published import SOURCE, published
+from trueval.probes.views.names import legend, scorer_heading
+from trueval.probes.views.published import SOURCE, published_tables
 from trueval.report.figures import NARROW, Chart, axis_domain, panels, tone, write_figure
-from trueval.report.number_texts import fixed, signed, whole
+from trueval.report.number_texts import format_difference, format_value, whole
 from trueval.report.page_content import Block, Cell, Column, Figure, Number, Part, Row, Table, Words, row_of
 from trueval.report.result_directory import Directory, ResultFile, pointer
 
@@ -27,7 +27,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
         file: the result.
         directory: not needed.
     """
-    told = [*_told(file)]
+    told = [*_describe_findings(file)]
     changed = [at for at, scorer in enumerate(file.data["scorers"]) if len(scorer["conditions"]) > 1]
     domain = shared_domain(file.data["scorers"])
     figures = tuple(_figure(file.data["scorers"][at], at, domain) for at in changed)
@@ -44,7 +44,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
         blocks.append(Block("probe-names-changes", "What each ablation does", (words,), figures=figures))
     tables = tuple(_table(file, at) for at in range(len(file.data["scorers"])))
     blocks.append(Block("probe-names-tables", "Every margin", tables=tables, place="details"))
-    blocks.append(_published(file))
+    blocks.append(_published_block(file))
     facts: tuple[tuple[str, Words], ...] = tuple(
         (name, (f"{file.data['scorers'][0][name]}",)) for name in ("source", "queries", "runs", "seed")
     )
@@ -68,7 +68,7 @@ def write_figures(file: ResultFile, directory: Directory, folder: Path) -> tuple
     """
     changed = [scorer for scorer in file.data["scorers"] if len(scorer["conditions"]) > 1]
     domain = shared_domain(changed)
-    charts = [changes_plot(scorer, domain, title=heading(scorer)) for scorer in changed]
+    charts = [changes_plot(scorer, domain, title=scorer_heading(scorer)) for scorer in changed]
     return write_figure(panels(charts), folder / "probe-names") if charts else ()
 
 
@@ -86,7 +86,7 @@ def changes_plot(scorer: Mapping[str, Any], domain: list[float], *, title: str =
         {
             "condition": condition["name"],
             **condition["change"]["relative"],
-            "told": f"{condition['name']}: {signed(condition['change']['relative']['mean'])}",
+            "told": f"{condition['name']}: {format_difference(condition['change']['relative']['mean'])}",
         }
         for condition in scorer["conditions"]
         if condition["change"] is not None
@@ -123,18 +123,21 @@ def shared_domain(scorers: Iterable[Mapping[str, Any]]) -> list[float]:
 
 
 def _figure(scorer: Mapping[str, Any], at: int, domain: list[float]) -> Figure:
-    about = f"{heading(scorer)}: relative change of the margin of names under each ablation, with intervals."
-    return Figure(f"probe-names-{at}", heading(scorer), about, changes_plot(scorer, domain), key=KEY)
+    about = f"{scorer_heading(scorer)}: relative change of the margin of names under each ablation, with intervals."
+    return Figure(f"probe-names-{at}", scorer_heading(scorer), about, changes_plot(scorer, domain), key=KEY)
 
 
-def _told(file: ResultFile) -> Iterator[Words]:
+def _describe_findings(file: ResultFile) -> Iterator[Words]:
     """Who keeps most names apart and who fewest, then each scorer by itself."""
     scorers = list(enumerate(file.data["scorers"]))
     ranked = sorted(scorers, key=lambda each: -each[1]["conditions"][0]["kept_apart"])
     first, last = ranked[0], ranked[-1]
-    lead: Words = (f"{_called(first[1])} puts the right author above both impostors in ", _kept(file, *first))
+    lead: Words = (
+        f"{_scorer_name(first[1])} puts the right author above both impostors in ",
+        _separation_share(file, *first),
+    )
     if last[1]["conditions"][0]["kept_apart"] < first[1]["conditions"][0]["kept_apart"]:
-        lead += (f" of bundles, {_called(last[1])} in ", _kept(file, *last))
+        lead += (f" of bundles, {_scorer_name(last[1])} in ", _separation_share(file, *last))
         yield (*lead, ", the least of all.")
     else:
         yield (*lead, " of bundles.")
@@ -143,27 +146,27 @@ def _told(file: ResultFile) -> Iterator[Words]:
 
 
 def _sentence(file: ResultFile, at: int, scorer: Mapping[str, Any]) -> Iterator[str | Number]:
-    yield f"{_called(scorer)}: the right author is first in "
-    yield _kept(file, at, scorer)
+    yield f"{_scorer_name(scorer)}: the right author is first in "
+    yield _separation_share(file, at, scorer)
     yield " of bundles"
     near = next((place for place, each in enumerate(scorer["conditions"]) if each["name"] == NEAR), None)
     if near is not None:
         yield ", with impostors one and two letters away in "
-        yield _kept(file, at, scorer, near)
+        yield _separation_share(file, at, scorer, near)
     ratio = scorer["conditions"][0]["name_over_topic"]
     if ratio is not None:
         yield "; a name moves the score "
-        yield Number(fixed(ratio), ratio, file.source("scorers", at, "conditions", 0, "name_over_topic"))
+        yield Number(format_value(ratio), ratio, file.source("scorers", at, "conditions", 0, "name_over_topic"))
         yield " times as far as a topic"
     yield "."
 
 
-def _kept(file: ResultFile, at: int, scorer: Mapping[str, Any], condition: int = 0) -> Number:
+def _separation_share(file: ResultFile, at: int, scorer: Mapping[str, Any], condition: int = 0) -> Number:
     share = scorer["conditions"][condition]["kept_apart"]
-    return Number(fixed(share), share, file.source("scorers", at, "conditions", condition, "kept_apart"))
+    return Number(format_value(share), share, file.source("scorers", at, "conditions", condition, "kept_apart"))
 
 
-def _called(scorer: Mapping[str, Any]) -> str:
+def _scorer_name(scorer: Mapping[str, Any]) -> str:
     return f"{scorer['name']} ({scorer['language']})"
 
 
@@ -172,13 +175,13 @@ def _summary(file: ResultFile) -> Table:
         Column("scorer"),
         Column("language", "/language"),
         Column("unit", "/unit"),
-        Column("kept apart", "/conditions/0/kept_apart", numeric=True, show=fixed, strong=lambda _: True),
-        Column("name / topic", "/conditions/0/name_over_topic", numeric=True, show=fixed),
-        Column("Δname", "/conditions/0/delta_name/mean", numeric=True, show=signed),
-        Column("± between runs", "/conditions/0/delta_name/run_sd", numeric=True, show=fixed),
-        Column("Δtopic", "/conditions/0/delta_topic/mean", numeric=True, show=signed),
-        Column("Δboth", "/conditions/0/delta_both/mean", numeric=True, show=signed),
-        Column("within grain", "/conditions/0/within_grain", numeric=True, show=fixed),
+        Column("kept apart", "/conditions/0/kept_apart", numeric=True, show=format_value, strong=lambda _: True),
+        Column("name / topic", "/conditions/0/name_over_topic", numeric=True, show=format_value),
+        Column("Δname", "/conditions/0/delta_name/mean", numeric=True, show=format_difference),
+        Column("± between runs", "/conditions/0/delta_name/run_sd", numeric=True, show=format_value),
+        Column("Δtopic", "/conditions/0/delta_topic/mean", numeric=True, show=format_difference),
+        Column("Δboth", "/conditions/0/delta_both/mean", numeric=True, show=format_difference),
+        Column("within grain", "/conditions/0/within_grain", numeric=True, show=format_value),
     )
     rows = tuple(
         row_of(pointer("scorers", at), columns, scorer, scorer["name"])
@@ -191,20 +194,20 @@ def _summary(file: ResultFile) -> Table:
 def _table(file: ResultFile, at: int) -> Table:
     columns = (
         Column("condition", "/name"),
-        Column("Δname", "/delta_name/mean", numeric=True, show=signed, strong=lambda _: True),
-        Column("± between runs", "/delta_name/run_sd", numeric=True, show=fixed),
-        Column("low", "/delta_name/low", numeric=True, show=signed),
-        Column("high", "/delta_name/high", numeric=True, show=signed),
-        Column("Δtopic", "/delta_topic/mean", numeric=True, show=signed),
-        Column("Δboth", "/delta_both/mean", numeric=True, show=signed),
-        Column("name / topic", "/name_over_topic", numeric=True, show=fixed),
-        Column("ΔΔ", "/change/absolute/mean", numeric=True, show=signed),
-        Column("ΔΔ / Δ", "/change/relative/mean", numeric=True, show=signed),
-        Column("its low", "/change/relative/low", numeric=True, show=signed),
-        Column("its high", "/change/relative/high", numeric=True, show=signed),
+        Column("Δname", "/delta_name/mean", numeric=True, show=format_difference, strong=lambda _: True),
+        Column("± between runs", "/delta_name/run_sd", numeric=True, show=format_value),
+        Column("low", "/delta_name/low", numeric=True, show=format_difference),
+        Column("high", "/delta_name/high", numeric=True, show=format_difference),
+        Column("Δtopic", "/delta_topic/mean", numeric=True, show=format_difference),
+        Column("Δboth", "/delta_both/mean", numeric=True, show=format_difference),
+        Column("name / topic", "/name_over_topic", numeric=True, show=format_value),
+        Column("ΔΔ", "/change/absolute/mean", numeric=True, show=format_difference),
+        Column("ΔΔ / Δ", "/change/relative/mean", numeric=True, show=format_difference),
+        Column("its low", "/change/relative/low", numeric=True, show=format_difference),
+        Column("its high", "/change/relative/high", numeric=True, show=format_difference),
         Column("bundles in it", "/change/relative_bundles", numeric=True, show=whole),
-        Column("kept apart", "/kept_apart", numeric=True, show=fixed),
-        Column("within grain", "/within_grain", numeric=True, show=fixed),
+        Column("kept apart", "/kept_apart", numeric=True, show=format_value),
+        Column("within grain", "/within_grain", numeric=True, show=format_value),
     )
     scorer = file.data["scorers"][at]
     rows = tuple(
@@ -212,12 +215,12 @@ def _table(file: ResultFile, at: int) -> Table:
         for place, each in enumerate(scorer["conditions"])
     )
     notes = tuple(f"{each.name}: {each.about}." for each in ABLATIONS.values()) if not at else ()
-    return Table(f"probe-names-table-{at}", (heading(scorer),), file.name, columns, rows, notes, folded=True)
+    return Table(f"probe-names-table-{at}", (scorer_heading(scorer),), file.name, columns, rows, notes, folded=True)
 
 
-def _published(file: ResultFile) -> Block:
+def _published_block(file: ResultFile) -> Block:
     """The paper's tables, under a heading of their own."""
-    found = published(frozenset(scorer["language"] for scorer in file.data["scorers"]))
+    found = published_tables(frozenset(scorer["language"] for scorer in file.data["scorers"]))
     tables = tuple(
         Table(
             f"probe-names-published-{at}",

@@ -9,12 +9,20 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from trueval.probes.noise_settings import NONE
-from trueval.probes.noise_summary import told
+from trueval.probes.noise_summary import describe_condition
 from trueval.probes.views.noise_published import CHATTER_SOURCE, CHATTER_TABLES
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
-from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, ValueUnit, counted, fixed, signed, unit
-from trueval.report.terminal import drawn, grid
+from trueval.report.number_texts import (
+    FRACTIONS,
+    NOT_AVAILABLE,
+    ValueUnit,
+    count_phrase,
+    format_difference,
+    format_value,
+    unit,
+)
+from trueval.report.terminal import grid, render_text
 
 Entry = Mapping[str, Any]
 VALUES = ("cosine", "overlap", "tau", "rbo")
@@ -32,8 +40,8 @@ def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
         head = ("condition", *heads(model))
         shown = grid(head, "l" + "r" * (len(head) - 1), spare=("added", "RBO", "cosine", "τ", "interval"))
         for level in levels(model):
-            shown.add_row(Text(short_name(level)), *cells(level, scale))
-        parts += [Text(heading(model), style="bold"), shown, Text()]
+            shown.add_row(Text(short_name(level)), *condition_cells(level, scale))
+        parts += [Text(pipeline_heading(model), style="bold"), shown, Text()]
     if result["denoiser"]:
         shown = grid(STRIPPED, "Lrrr")
         for row in strip_rows(result):
@@ -48,22 +56,22 @@ def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
     return Group(*parts, Text(CHATTER_SOURCE))
 
 
-def printed(result: Entry) -> str:
+def to_text(result: Entry) -> str:
     """The tables as plain text.
 
     Args:
         result: the JSON of `trueval probe noise`.
     """
-    return drawn(table(result))
+    return render_text(table(result))
 
 
-def heading(model: Entry) -> str:
+def pipeline_heading(model: Entry) -> str:
     """The line above the table of a pipeline.
 
     Args:
         model: an entry of "models".
     """
-    return f"{model['name']}, {model['language']}, {counted(model['queries'], 'query', 'queries')}"
+    return f"{model['name']}, {model['language']}, {count_phrase(model['queries'], 'query', 'queries')}"
 
 
 def heads(model: Entry) -> tuple[str, ...]:
@@ -119,7 +127,7 @@ def level_name(level: Entry) -> str:
     >>> level_name({"level": 2, "templates": "held-out", "denoised": "none", "normalised": False})
     'level 2, held-out templates'
     """
-    return told(level)
+    return describe_condition(level)
 
 
 def short_name(level: Entry) -> str:
@@ -136,23 +144,23 @@ def short_name(level: Entry) -> str:
     return " ".join([noise, *treated, *(["guard"] if level["normalised"] else [])])
 
 
-def cells(level: Entry, scale: ValueUnit) -> list[str]:
+def condition_cells(level: Entry, scale: ValueUnit) -> list[str]:
     """The numbers of a condition.
 
     Args:
         level: an entry of "levels".
         scale: of the measures.
     """
-    found = [fixed(level["added"]), *(fixed((level[name] or {}).get("mean")) for name in VALUES)]
+    found = [format_value(level["added"]), *(format_value((level[name] or {}).get("mean")) for name in VALUES)]
     for each in level["measures"].values():
-        found += [signed(each["change"], scale), _span(each, scale)]
+        found += [format_difference(each["change"], scale), _span(each, scale)]
     return found
 
 
 def _span(each: Entry, scale: ValueUnit) -> str:
     if each["low"] is None:
         return NOT_AVAILABLE
-    return f"[{signed(each['low'], scale)}, {signed(each['high'], scale)}]"
+    return f"[{format_difference(each['low'], scale)}, {format_difference(each['high'], scale)}]"
 
 
 STRIPPED = ("templates", "recall", "precision", "question lost")
@@ -165,7 +173,7 @@ def strip_rows(result: Entry) -> Iterator[tuple[str, ...]]:
         result: the JSON of `trueval probe noise`.
     """
     for each in result["denoiser"]["stripped"]:
-        shares = (fixed(each[name]) for name in ("recall", "precision", "question_lost"))
+        shares = (format_value(each[name]) for name in ("recall", "precision", "question_lost"))
         yield f"{each['language']}, {each['templates']}, level {each['level']}", *shares
 
 
@@ -180,7 +188,8 @@ def legend(result: Entry) -> Iterator[str]:
     """
     lists = result["reshuffle"]
     yield (
-        f"{result['collection']}: means over {counted(result['queries'], 'judged query', 'judged queries')} drawn by "
+        f"{result['collection']}: means over {count_phrase(result['queries'], 'judged query', 'judged queries')} "
+        "drawn by "
         f"seed {result['seed']}; changes are paired, noisy − clean, with intervals of {result['level']:.0%} by "
         "bootstrap over queries; values are expected ones under ties."
     )
@@ -237,8 +246,10 @@ def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """
     parts = []
     for model in result["models"]:
-        rows = [(level_name(level), *cells(level, scale)) for level in levels(model)]
-        parts.append(f"### {markdown(heading(model))}\n\n{pipes(('condition', *heads(model)), rows, words=1)}\n")
+        rows = [(level_name(level), *condition_cells(level, scale)) for level in levels(model)]
+        parts.append(
+            f"### {markdown(pipeline_heading(model))}\n\n{pipes(('condition', *heads(model)), rows, words=1)}\n"
+        )
     if result["denoiser"]:
         parts.append(
             f"### What the rules strip, by characters\n\n{pipes(STRIPPED, list(strip_rows(result)), words=1)}\n"
@@ -258,7 +269,7 @@ def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """
     head = [latex(each) for each in ("system", "condition", *heads(result["models"][0]))]
     rows = [
-        [latex(model["name"]), latex(level_name(level)), *map(latex, cells(level, scale))]
+        [latex(model["name"]), latex(level_name(level)), *map(latex, condition_cells(level, scale))]
         for model in result["models"]
         for level in levels(model)
     ]

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from trueval.probes.noise_summary import is_clean
-from trueval.probes.views.noise import heading, legend, level_name, levels
+from trueval.probes.views.noise import legend, level_name, levels, pipeline_heading
 from trueval.probes.views.noise_published import CHATTER_SOURCE, CHATTER_TABLES
 from trueval.report.figures import NARROW, Chart, axis_domain, panels, tone, write_figure
-from trueval.report.number_texts import fixed, percent, signed
+from trueval.report.number_texts import format_difference, format_value, percent
 from trueval.report.page_content import Block, Cell, Column, Figure, Number, Part, Row, Table, Words, row_of
 from trueval.report.result_directory import Directory, ResultFile, pointer
 
@@ -32,7 +32,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
         file: the result.
         directory: not needed.
     """
-    sentences = [*_told(file)]
+    sentences = [*_describe_findings(file)]
     measures = list(file.data["models"][0]["levels"][0]["measures"])
     blocks = [
         _plots(file, measures[0], "change", f"What chatter does to {measures[0]}"),
@@ -41,11 +41,11 @@ def build(file: ResultFile, directory: Directory) -> Part:
     if any(model["levels"][0]["cosine"] for model in file.data["models"]):
         blocks.append(_plots(file, "cosine", "mean", "What it does to the embedding"))
     if file.data["denoiser"]:
-        blocks.append(_stripped(file))
+        blocks.append(_denoiser_block(file))
     tables = tuple(_table(file, at, measures) for at in range(len(file.data["models"])))
     words = tuple((line,) for line in legend(file.data))
     blocks.append(Block("probe-noise-tables", "Every condition", words, tables=tables, place="details"))
-    blocks.append(_published())
+    blocks.append(_published_block())
     return Part(verdict=sentences[0], summary=tuple(sentences[1:]), blocks=tuple(blocks), closing=(_choices(file),))
 
 
@@ -58,7 +58,7 @@ def write_figures(file: ResultFile, directory: Directory, folder: Path) -> tuple
         folder: where to; it exists.
     """
     measure = next(iter(file.data["models"][0]["levels"][0]["measures"]))
-    charts = [level_plot(file.data, model, measure, title=heading(model)) for model in file.data["models"]]
+    charts = [level_plot(file.data, model, measure, title=pipeline_heading(model)) for model in file.data["models"]]
     return write_figure(panels(charts), folder / "probe-noise")
 
 
@@ -170,19 +170,19 @@ def _embedders(file: ResultFile) -> Iterator[Mapping[str, Any]]:
             yield model
 
 
-def _told(file: ResultFile) -> Iterator[Words]:
+def _describe_findings(file: ResultFile) -> Iterator[Words]:
     """For each system what the strongest noise does to the first measure, and what the rules give back."""
     for at, model in enumerate(file.data["models"]):
         measure = next(iter(model["levels"][0]["measures"]))
         for place in _strongest(model):
             level = model["levels"][place]
             change = Number(
-                signed(level["measures"][measure]["change"]),
+                format_difference(level["measures"][measure]["change"]),
                 level["measures"][measure]["change"],
                 file.source("models", at, "levels", place, "measures", measure, "change"),
             )
             overlap = Number(
-                fixed(level["overlap"]["mean"]),
+                format_value(level["overlap"]["mean"]),
                 level["overlap"]["mean"],
                 file.source("models", at, "levels", place, "overlap", "mean"),
             )
@@ -190,7 +190,7 @@ def _told(file: ResultFile) -> Iterator[Words]:
                 f"{model['name']} ({model['language']}): {level_name(level)}, changes {measure} by ", change,
                 " and keeps ", overlap, " of the first ten",
             )  # fmt: skip
-            yield (*words, *_given_back(file, at, level, measure), ".")
+            yield (*words, *_describe_denoised_change(file, at, level, measure), ".")
 
 
 def _strongest(model: Mapping[str, Any]) -> list[int]:
@@ -202,13 +202,13 @@ def _strongest(model: Mapping[str, Any]) -> list[int]:
     return [at for at in places if levels[at]["denoised"] == "none"] or places
 
 
-def _given_back(file: ResultFile, at: int, level: Mapping[str, Any], measure: str) -> Words:
+def _describe_denoised_change(file: ResultFile, at: int, level: Mapping[str, Any], measure: str) -> Words:
     for place, other in enumerate(file.data["models"][at]["levels"]):
         alike = all(other[name] == level[name] for name in ("level", "templates", "normalised"))
         if alike and other["denoised"] == "rules" != level["denoised"]:
             change = other["measures"][measure]["change"]
             source = file.source("models", at, "levels", place, "measures", measure, "change")
-            return ("; with the rules it changes by ", Number(signed(change), change, source))
+            return ("; with the rules it changes by ", Number(format_difference(change), change, source))
     return ()
 
 
@@ -217,17 +217,17 @@ def _table(file: ResultFile, at: int, measures: list[str]) -> Table:
     columns = [
         Column("condition"),
         Column("added", "/added", numeric=True, show=percent),
-        Column("cosine", "/cosine/mean", numeric=True, show=fixed),
-        Column("overlap", "/overlap/mean", numeric=True, show=fixed, strong=lambda _: True),
-        Column("τ", "/tau/mean", numeric=True, show=signed),
-        Column("RBO", "/rbo/mean", numeric=True, show=fixed),
+        Column("cosine", "/cosine/mean", numeric=True, show=format_value),
+        Column("overlap", "/overlap/mean", numeric=True, show=format_value, strong=lambda _: True),
+        Column("τ", "/tau/mean", numeric=True, show=format_difference),
+        Column("RBO", "/rbo/mean", numeric=True, show=format_value),
     ]
     for name in measures:
         columns += [
-            Column(name, f"/measures/{name}/noisy", numeric=True, show=fixed),
-            Column("change", f"/measures/{name}/change", numeric=True, show=signed, strong=lambda _: True),
-            Column("from", f"/measures/{name}/low", numeric=True, show=signed),
-            Column("to", f"/measures/{name}/high", numeric=True, show=signed),
+            Column(name, f"/measures/{name}/noisy", numeric=True, show=format_value),
+            Column("change", f"/measures/{name}/change", numeric=True, show=format_difference, strong=lambda _: True),
+            Column("from", f"/measures/{name}/low", numeric=True, show=format_difference),
+            Column("to", f"/measures/{name}/high", numeric=True, show=format_difference),
         ]
     shown = levels(model)
     rows = tuple(
@@ -235,18 +235,18 @@ def _table(file: ResultFile, at: int, measures: list[str]) -> Table:
         for place, level in enumerate(model["levels"])
         if level in shown
     )
-    return Table(f"probe-noise-table-{at}", (heading(model),), file.name, tuple(columns), rows, folded=True)
+    return Table(f"probe-noise-table-{at}", (pipeline_heading(model),), file.name, tuple(columns), rows, folded=True)
 
 
-def _stripped(file: ResultFile) -> Block:
+def _denoiser_block(file: ResultFile) -> Block:
     found = file.data["denoiser"]
     columns = (
         Column("language", "/language"),
         Column("templates", "/templates"),
         Column("level", "/level", numeric=True),
-        Column("recall", "/recall", numeric=True, show=fixed),
-        Column("precision", "/precision", numeric=True, show=fixed),
-        Column("question lost", "/question_lost", numeric=True, show=fixed),
+        Column("recall", "/recall", numeric=True, show=format_value),
+        Column("precision", "/precision", numeric=True, show=format_value),
+        Column("question lost", "/question_lost", numeric=True, show=format_value),
     )
     rows = tuple(
         row_of(pointer("denoiser", "stripped", place), columns, each) for place, each in enumerate(found["stripped"])
@@ -265,7 +265,7 @@ def _stripped(file: ResultFile) -> Block:
     return Block("probe-noise-rules", "What the rules strip", (words,), tables=(table,))
 
 
-def _published() -> Block:
+def _published_block() -> Block:
     """The paper's tables, under a heading of their own."""
     tables = tuple(
         Table(

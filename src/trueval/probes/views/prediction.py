@@ -10,8 +10,17 @@ from rich.text import Text
 
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
-from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, ValueUnit, counted, fixed, percent, signed, unit
-from trueval.report.terminal import drawn, grid
+from trueval.report.number_texts import (
+    FRACTIONS,
+    NOT_AVAILABLE,
+    ValueUnit,
+    count_phrase,
+    format_difference,
+    format_value,
+    percent,
+    unit,
+)
+from trueval.report.terminal import grid, render_text
 
 Entry = Mapping[str, Any]
 Key = TypeVar("Key", bound=Hashable)
@@ -51,13 +60,13 @@ def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
     return Group(*parts, *map(Text, [*legend(result), *unit(scale)]))
 
 
-def printed(result: Entry) -> str:
+def to_text(result: Entry) -> str:
     """The tables as plain text.
 
     Args:
         result: the JSON of `trueval probe join`.
     """
-    return drawn(table(result))
+    return render_text(table(result))
 
 
 def legend(result: Entry) -> Iterator[str]:
@@ -69,7 +78,7 @@ def legend(result: Entry) -> Iterator[str]:
     Yields:
         Sentences.
     """
-    queries = counted(result["queries"], "query", "queries")
+    queries = count_phrase(result["queries"], "query", "queries")
     yield (
         f"Rank correlations of what a probe says of a query with what the query loses, over {queries} of "
         f"{result['collection']['name']}; intervals of {100 * result['level']:g} % by bootstrap over queries. Above 0: "
@@ -99,7 +108,7 @@ def legend(result: Entry) -> Iterator[str]:
     told = [f"{where}, {signals}: {reason}" for (where, reason), signals in reasons]
     yield from told[:REASONS]
     if len(told) > REASONS:
-        yield f"{counted(len(told) - REASONS, 'further reason is', 'further reasons are')} in the JSON."
+        yield f"{count_phrase(len(told) - REASONS, 'further reason is', 'further reasons are')} in the JSON."
     yield from result["notes"]
 
 
@@ -115,12 +124,14 @@ def _tables(result: Entry, scale: ValueUnit) -> Iterator[Lines]:
     for measure in result["measures"]:
         rows = [each for each in result["pooled"] if each["measure"] == measure and each["condition"] == ALL]
         if rows:
-            yield Lines(f"What predicts the loss in {measure}, all together", POOLED, [_pooled(each) for each in rows])
+            yield Lines(
+                f"What predicts the loss in {measure}, all together", POOLED, [_pooled_row(each) for each in rows]
+            )
         for system in result["systems"]:
             yield _of_model(result, system, measure, scale)
 
 
-def _pooled(row: Entry) -> list[str]:
+def _pooled_row(row: Entry) -> list[str]:
     kendall = row["kendall"]
     return [
         row["signal"],
@@ -144,8 +155,16 @@ def _of_model(result: Entry, system: Entry, measure: str, scale: ValueUnit) -> L
         found = [by_key[condition["name"], name] for name in signals]
         numbers = [one for each in found for one in (correlation(each["spearman"]), span(each["low"], each["high"]))]
         changed = percent(condition["changed"] / result["queries"])
-        rows.append([condition["name"], changed, percent(found[0]["lost"]), signed(found[0]["loss"], scale), *numbers])
-    clean = fixed(system["clean"][measure], scale)
+        rows.append(
+            [
+                condition["name"],
+                changed,
+                percent(found[0]["lost"]),
+                format_difference(found[0]["loss"], scale),
+                *numbers,
+            ]
+        )
+    clean = format_value(system["clean"][measure], scale)
     return Lines(f"{system['name']}: {measure} {clean} as it is, Spearman's correlation with its loss", head, rows)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from trueval.probes.views.prediction import ALL, correlation, legend
 from trueval.report.figures import NARROW, Chart, panels, tone, write_figure
-from trueval.report.number_texts import fixed, percent, signed
+from trueval.report.number_texts import format_difference, format_value, percent
 from trueval.report.page_content import Block, Column, Figure, Number, Part, Table, Words, row_of
 from trueval.report.result_directory import Directory, ResultFile, pointer
 
@@ -26,7 +26,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
         file: the result.
         directory: not needed.
     """
-    told = [*_told(file)]
+    told = [*_describe_findings(file)]
     blocks = [each for measure in file.data["measures"] for each in _blocks(file, measure)]
     data = file.data
     facts: tuple[tuple[str, Words], ...] = (
@@ -53,7 +53,7 @@ def write_figures(file: ResultFile, directory: Directory, folder: Path) -> tuple
     return write_figure(panels(charts), folder / "probe-join") if charts else ()
 
 
-def _told(file: ResultFile) -> Iterator[Words]:
+def _describe_findings(file: ResultFile) -> Iterator[Words]:
     """What all models and conditions say together, the surest signal first."""
     pooled = [
         (place, each)
@@ -163,8 +163,8 @@ def _table(file: ResultFile, places: list[int], name: str) -> Table:
         *rest,
         Column("lost", "/lost", numeric=True, show=percent),
         Column("gained", "/gained", numeric=True, show=percent),
-        Column("mean loss", "/loss", numeric=True, show=signed),
-        Column("mean signal", "/danger", numeric=True, show=fixed),
+        Column("mean loss", "/loss", numeric=True, show=format_difference),
+        Column("mean signal", "/danger", numeric=True, show=format_value),
     )
     rows = tuple(row_of(pointer("models", place), columns, file.data["models"][place]) for place in places)
     return Table(f"join-models-{name}", ("Each model and condition.",), file.name, columns, rows)

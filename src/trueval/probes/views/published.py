@@ -74,13 +74,13 @@ TABLES: Final = (
 )
 
 
-def published(languages: frozenset[str]) -> tuple[PublishedTable, ...]:
+def published_tables(languages: frozenset[str]) -> tuple[PublishedTable, ...]:
     """The tables that are about some languages.
 
     Args:
         languages: of the texts that were probed.
 
-    >>> [each.title[:9] for each in published(frozenset({"fr"}))]
+    >>> [each.title[:9] for each in published_tables(frozenset({"fr"}))]
     ['Table 10:', 'Table 11:', 'Table 4.2']
     """
     return tuple(each for each in TABLES if not each.language or each.language in languages)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from trueval.report.number_texts import FRACTIONS, ValueUnit, fixed
+from trueval.report.number_texts import FRACTIONS, ValueUnit, format_value
 
 if TYPE_CHECKING:
     from trueval.rag.answer_accuracy import AccuracyGivenHit
@@ -47,8 +47,8 @@ def answer_line(run: str, measure: str, found: AccuracyGivenHit, scale: ValueUni
         return f"{run}  Acc|{measure}: no query has all its gold documents, so there is nothing to average."
     left = f"; {found.unanswered} queries without an answer are left out" if found.unanswered else ""
     return (
-        f"{run}  Acc|{measure}: {fixed(found.expected, scale)} over {found.hits:.4g} expected hits "
-        f"({fixed(found.lowest, scale)} to {fixed(found.highest, scale)} over tie orders){left}"
+        f"{run}  Acc|{measure}: {format_value(found.expected, scale)} over {found.hits:.4g} expected hits "
+        f"({format_value(found.lowest, scale)} to {format_value(found.highest, scale)} over tie orders){left}"
     )
 
 
@@ -98,4 +98,4 @@ def flip_line(flip: LabelFlip, scale: ValueUnit = FRACTIONS) -> str:
 
 
 def _value(value: float, scale: ValueUnit) -> str:
-    return fixed(None if math.isnan(value) else value, scale)
+    return format_value(None if math.isnan(value) else value, scale)

@@ -16,7 +16,7 @@ from typing import IO, Any, Final
 from trueval.errors import InputError, Place
 from trueval.files.atomic_files import write_whole
 from trueval.files.texts.text_files import TextFiles, find_parts, parts_of
-from trueval.files.texts.text_row import TextRow, joined
+from trueval.files.texts.text_row import TextRow, join_fields
 from trueval.files.texts.text_rows import read_rows
 from trueval.retrieval.chunking.chunks import SEPARATOR, Chunk, Chunker
 from trueval.threads import Executor
@@ -142,7 +142,7 @@ def chunk_corpus(
     if out.exists() and any(path.exists() and path.samefile(out) for path in parts.paths):
         raise InputError(f"{out}: this is a file of the corpus itself. Write the chunks to another.")
     counts = ChunkedCorpus(notes=[parts.note] if parts.note else [])
-    rows = _told(_unrepeated(read_rows(parts.paths, (*fields, *titles))), tell)
+    rows = _report_progress(_refuse_repeated_ids(read_rows(parts.paths, (*fields, *titles))), tell)
 
     cut = partial(_cut, chunker, tuple(fields), tuple(titles))
 
@@ -155,7 +155,7 @@ def chunk_corpus(
             yield from executor.map(cut, several)
 
     def write(path: Path) -> None:
-        with _opened(path, packed=out.name.endswith(".gz")) as file:
+        with _open_output(path, packed=out.name.endswith(".gz")) as file:
             for lines, counted in parts_of_work():
                 counts.add(counted)
                 file.write(lines)
@@ -197,11 +197,11 @@ def _pieces(rows: Iterable[TextRow]) -> Iterator[list[TextRow]]:
 
 def _text(values: Mapping[str, Any], fields: Sequence[str]) -> str:
     # By line ends, so that a heading at the beginning of a field is one.
-    return "\n".join(text for text in (joined(values, (name,)) for name in fields) if text)
+    return "\n".join(text for text in (join_fields(values, (name,)) for name in fields) if text)
 
 
 def _title(values: Mapping[str, Any], titles: Sequence[str]) -> str:
-    found = (joined(values, (name,)).strip() for name in titles)
+    found = (join_fields(values, (name,)).strip() for name in titles)
     return SEPARATOR.join(" ".join(text.split()) for text in found if text)
 
 
@@ -213,7 +213,7 @@ def _line(chunk: Chunk) -> bytes:
 
 
 @contextmanager
-def _opened(path: Path, *, packed: bool) -> Iterator[IO[bytes] | gzip.GzipFile]:
+def _open_output(path: Path, *, packed: bool) -> Iterator[IO[bytes] | gzip.GzipFile]:
     with path.open("wb") as file:
         if not packed:
             yield file
@@ -222,7 +222,7 @@ def _opened(path: Path, *, packed: bool) -> Iterator[IO[bytes] | gzip.GzipFile]:
             yield packing
 
 
-def _unrepeated(rows: Iterable[TextRow]) -> Iterator[TextRow]:
+def _refuse_repeated_ids(rows: Iterable[TextRow]) -> Iterator[TextRow]:
     """The rows, of whose ids a hash is kept: of 2⁶⁴ documents two would be alike."""
     seen = set[bytes]()
     for row in rows:
@@ -233,7 +233,7 @@ def _unrepeated(rows: Iterable[TextRow]) -> Iterator[TextRow]:
         yield row
 
 
-def _told(rows: Iterable[TextRow], tell: Tell) -> Iterator[TextRow]:
+def _report_progress(rows: Iterable[TextRow], tell: Tell) -> Iterator[TextRow]:
     for number, row in enumerate(rows):
         if tell is not None and number % TELL == 0:
             tell(number)

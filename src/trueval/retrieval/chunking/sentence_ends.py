@@ -66,7 +66,7 @@ def sentence_spans(text: str) -> list[Span]:
         spans.append((start, match.end()))
         start = match.end()
     spans.append((start, len(text)))
-    return [span for span in (_trimmed(text, *each) for each in spans) if span[0] < span[1]]
+    return [span for span in (_trim_span(text, *each) for each in spans) if span[0] < span[1]]
 
 
 def _goes_on(text: str, stop: int, mark: str, after: int) -> bool:
@@ -95,6 +95,6 @@ def _begins(text: str, at: int) -> bool:
     return at == 0 or text[at - 1] in "\n.!?:;"
 
 
-def _trimmed(text: str, start: int, end: int) -> Span:
+def _trim_span(text: str, start: int, end: int) -> Span:
     part = text[start:end]
     return start + len(part) - len(part.lstrip()), end - (len(part) - len(part.rstrip()))

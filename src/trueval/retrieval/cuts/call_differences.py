@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from trueval.numerics import round_to
-from trueval.retrieval.fusion.ranked_lists import listed, places_of
+from trueval.retrieval.fusion.ranked_lists import places_of, rank_lists
 from trueval.run import Run
 from trueval.standings.standings import Ints
 
@@ -51,7 +51,7 @@ class Calls:
         return rows.group_by("query_id", "doc_id", maintain_order=True).agg(share)
 
 
-def compared(
+def compare_calls(
     runs: Sequence[Run],
     query_ids: pl.Series,
     k: int,
@@ -73,7 +73,7 @@ def compared(
     if len(runs) < 2:
         return None
     cut = tuple(_first(run, k, query_ids) for run in runs)
-    frames = [_framed(run, query_ids, precision) for run in cut]
+    frames = [_build_frame(run, query_ids, precision) for run in cut]
     counts = {
         name: np.zeros(len(query_ids), dtype=np.int64) for name in ("by_ties", "otherwise", "reordered", "rescored")
     }
@@ -92,20 +92,20 @@ def compared(
     beyond = (
         None
         if deep is None
-        else _beyond(frames[0], _framed(_first(deep, k, query_ids), query_ids, precision), cuts or {})
+        else _beyond(frames[0], _build_frame(_first(deep, k, query_ids), query_ids, precision), cuts or {})
     )
     return Calls(cut, **counts, contexts=contexts, largest_change=float(largest), deeper=beyond)
 
 
 def _first(run: Run, k: int, query_ids: pl.Series) -> Run:
     """The first k documents of each query; a query that another call finds something for has an empty list here."""
-    cut = listed(run, k)
+    cut = rank_lists(run, k)
     found = cut.only(np.ones(len(cut.rank), dtype=bool), run.name, run.source)
     others = query_ids.filter(~query_ids.is_in(run.query_ids.implode())).to_list()
     return replace(found, empty=tuple(dict.fromkeys([*run.empty, *others])))
 
 
-def _framed(run: Run, query_ids: pl.Series, precision: str | float | None) -> pl.DataFrame:
+def _build_frame(run: Run, query_ids: pl.Series, precision: str | float | None) -> pl.DataFrame:
     """place, doc_id, score, tied (the rounded score), rank and last, the lowest score of the list."""
     place = places_of(run.query_ids, query_ids)
     sizes = np.diff(run.offsets)

@@ -21,8 +21,8 @@ from trueval.evaluation.evaluate import Measures
 from trueval.evaluation.scores import Scores
 from trueval.numerics import or_null
 from trueval.policy.conventions import Policy
-from trueval.retrieval.cuts.call_differences import Calls, compared
-from trueval.retrieval.cuts.cut_values import checked, scored
+from trueval.retrieval.cuts.call_differences import Calls, compare_calls
+from trueval.retrieval.cuts.cut_values import choose_cut_measure, score_cuts
 from trueval.retrieval.cuts.cutoff import CutoffGroup, chances, documents_of, find_cuts
 from trueval.retrieval.cuts.tie_causes import TieCause, causes_of
 from trueval.retrieval.indexes.repeated_calls import MOST, SearchSession, fetch_past, may_go_on, put_together, repeat
@@ -228,17 +228,17 @@ def cut_index(
         InputError: the index gives what is no list of documents, or finds nothing.
         PolicyError: k is below 1, or a choice is unknown.
     """
-    judged = checked(k, judgments, measures, policy, choices)
+    judged = choose_cut_measure(k, judgments, measures, policy, choices)
     precision = judged.policy.tie_precision
     fetched = fetch_past(opened, k, most=most, precision=precision, name=name)
     calls, notes = None, list(fetched.notes)
     groups = find_cuts(fetched.run, k, fetched.unfinished, precision)
     if repeats > 1:
         runs, remarks = repeat(opened, fetched.run, k, repeats, name)
-        calls = compared(runs, fetched.run.query_ids, k, precision, deep=fetched.run, cuts=documents_of(groups))
+        calls = compare_calls(runs, fetched.run.query_ids, k, precision, deep=fetched.run, cuts=documents_of(groups))
         notes += remarks
     causes = () if texts is None else causes_of(groups, texts, opened)
-    worth = scored(fetched.run, groups, calls, judged, k)
+    worth = score_cuts(fetched.run, groups, calls, judged, k)
     notes += worth.notes
     asked = len(opened.query_ids)
     return Cuts(k, name, asked, fetched.run, groups, calls, causes, *worth[:3], about or {}, tuple(notes))
@@ -277,16 +277,16 @@ def cut_runs(
     >>> found.inside[0].documents, found.inside[0].chance
     (('b', 'c'), 0.5)
     """
-    judged = checked(k, judgments, measures, policy, choices)
+    judged = choose_cut_measure(k, judgments, measures, policy, choices)
     given = [Run.of(run) for run in runs]
     if not given:
         raise PolicyError("Name a run at least.")
     run, notes = put_together(given, k)
     precision = judged.policy.tie_precision
     groups = find_cuts(run, k, may_go_on(given, run, k, precision), precision)
-    calls = compared(given, run.query_ids, k, precision)
+    calls = compare_calls(given, run.query_ids, k, precision)
     causes = () if texts is None else causes_of(groups, texts, None)
-    worth = scored(run, groups, calls, judged, k)
+    worth = score_cuts(run, groups, calls, judged, k)
     name, asked = given[0].name, len(run.query_ids)
     return Cuts(k, name, asked, run, groups, calls, causes, *worth[:3], about or {}, (*notes, *worth.notes))
 

@@ -51,7 +51,7 @@ class CutMeasure(NamedTuple):
     policy: Policy
 
 
-def checked(
+def choose_cut_measure(
     k: int, judgments: Any, measures: Measures | None, policy: Policy | None, choices: Mapping[str, Any]
 ) -> CutMeasure:
     """By what an audit at k is measured, with what judgments say where nobody else does.
@@ -97,7 +97,7 @@ class CutValues(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def scored(run: Run, cuts: Sequence[CutoffGroup], calls: Calls | None, judged: CutMeasure, k: int) -> CutValues:
+def score_cuts(run: Run, cuts: Sequence[CutoffGroup], calls: Calls | None, judged: CutMeasure, k: int) -> CutValues:
     """The scores of the lists under ties and of each call as it came, and what looks wrong about them.
 
     Args:

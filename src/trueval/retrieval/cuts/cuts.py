@@ -68,7 +68,7 @@ def cuts(
     """
     # Late: indexes take as long as the start of a command.
     from trueval.collection import Collection
-    from trueval.report.provenance import recorded
+    from trueval.report.provenance import strip_folders
     from trueval.retrieval.cuts.cut_audit import cut_runs
     from trueval.retrieval.cuts.tie_propagation import cut_pipeline
     from trueval.retrieval.pipeline.pipeline import Pipeline
@@ -97,6 +97,6 @@ def cuts(
     if collection is not None and not isinstance(collection, Collection):
         collection = Collection.read(str(collection))
     texts = None if collection is None else collection.documents
-    files = [recorded(str(run)) for run in runs if isinstance(run, str | Path)]
+    files = [strip_folders(str(run)) for run in runs if isinstance(run, str | Path)]
     about = {"runs": ", ".join(files)} if len(files) == len(runs) else None
     return cut_runs(runs, k, judgments=judgments, measures=measures, texts=texts, policy=policy, about=about, **choices)

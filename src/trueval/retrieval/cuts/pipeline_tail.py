@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from trueval.collection import ids_in_order
 from trueval.numerics import distinct
-from trueval.retrieval.fusion.ranked_lists import listed, places_of
+from trueval.retrieval.fusion.ranked_lists import places_of, rank_lists
 from trueval.retrieval.indexes.hits import Hits
 from trueval.retrieval.pipeline.rerank import rerank
 from trueval.retrieval.pipeline.stage_runner import StageRunner
@@ -95,7 +95,7 @@ class Tail:
 
     def before_reranking(self, runs: Mapping[str, Run]) -> TailLists:
         """The lists that the reranker gets, or that the pipeline ends with."""
-        cut = listed(self.joined(runs), self.depth)
+        cut = rank_lists(self.joined(runs), self.depth)
         return self.deduplicated(cut.only(np.ones(len(cut.rank), dtype=bool), "fuse", "fusion"))
 
     def deduplicated(self, run: Run) -> TailLists:
@@ -144,7 +144,7 @@ class Tail:
 
     def to_rows(self, run: Run) -> TailLists:
         """The rows of a run, queries in the order of the collection, ties as it lists them."""
-        lists = listed(run)
+        lists = rank_lists(run)
         query = self.places(lists.query_ids)[lists.of_row]
         document = places_of(lists.documents["doc_id"], self.doc_ids)
         order = np.argsort(query, kind="stable")

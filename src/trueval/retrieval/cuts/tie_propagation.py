@@ -25,10 +25,10 @@ from trueval.evaluation.evaluate import Measures, evaluate
 from trueval.evaluation.scores import Scores
 from trueval.numerics import or_null
 from trueval.policy.conventions import Policy
-from trueval.report.provenance import recorded
-from trueval.retrieval.cuts.call_differences import compared
+from trueval.report.provenance import strip_folders
+from trueval.retrieval.cuts.call_differences import compare_calls
 from trueval.retrieval.cuts.cut_audit import Cuts, calls_to_dict, cut_index
-from trueval.retrieval.cuts.cut_values import CutMeasure, checked, scored
+from trueval.retrieval.cuts.cut_values import CutMeasure, choose_cut_measure, score_cuts
 from trueval.retrieval.cuts.cutoff import documents_of, find_cuts
 from trueval.retrieval.cuts.pipeline_tail import Tail, TailLists
 from trueval.retrieval.cuts.tie_causes import causes_of
@@ -37,7 +37,7 @@ from trueval.retrieval.indexes.repeated_calls import MOST, SearchSession, fetch_
 from trueval.retrieval.pipeline.config import formats_used
 from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.retrieval.pipeline.stage_resources import Begin
-from trueval.retrieval.pipeline.stage_runner import StageRunner, opened_work
+from trueval.retrieval.pipeline.stage_runner import StageRunner, open_stage_runner
 from trueval.run import Run
 
 Floats = NDArray[np.float64]
@@ -84,10 +84,10 @@ def cut_pipeline(
         InputError: as in Pipeline.retrieve and cut_index.
         PolicyError: k or draws is below 1, or a choice is unknown.
     """
-    judged = checked(k, judgments, measures, policy, choices)
+    judged = choose_cut_measure(k, judgments, measures, policy, choices)
     if draws < 1:
         raise PolicyError(f"draws must be an integer >= 1. Got {draws!r}.")
-    with opened_work(collection, pipeline.settings, cache=cache, begin=begin) as work:
+    with open_stage_runner(collection, pipeline.settings, cache=cache, begin=begin) as work:
         if _is_one_index(work.settings):
             found = cut_index(
                 next(iter(work.opened.values())),
@@ -102,11 +102,11 @@ def cut_pipeline(
                 about=_about(work),
             )
         else:
-            found = _followed(work, pipeline.name, k, judged, repeats, most, draws)
+            found = _propagate_ties(work, pipeline.name, k, judged, repeats, most, draws)
         return replace(found, notes=(*formats_used(pipeline.settings), *found.notes))
 
 
-def _followed(
+def _propagate_ties(
     work: StageRunner,
     name: str,
     k: int,
@@ -120,12 +120,12 @@ def _followed(
     searched, tail = _Searched(work, chosen, most=most, repeats=repeats), Tail(work)
     listed_runs = searched.as_listed()
     base = tail.before_reranking(listed_runs)
-    varied = _varied(tail, searched, k, chosen, draws)
+    varied = _vary_orders(tail, searched, k, chosen, draws)
     pairs = tail.reranked([base, *(rows for each in varied for rows in each.ends)])
     ordered = tail.ordered(base, pairs)
     final, unfinished = _final(tail, searched, listed_runs, ordered, name, k)
     cuts = find_cuts(final, k, unfinished, chosen.tie_precision)
-    worth = scored(final, cuts, None, judged, k)
+    worth = score_cuts(final, cuts, None, judged, k)
     travel = _Travel(tail, tail.first(ordered, k), k, worth.scores, judged.judgments)
     entries = [travel.entry(each, pairs) | searched.entries.get(each.name, {}) for each in varied]
     if pairs is not None:
@@ -162,9 +162,9 @@ def _final(
 def _about(work: StageRunner) -> dict[str, Any]:
     """What was searched, for the JSON."""
     return {
-        "collection": recorded(work.collection.source),
+        "collection": strip_folders(work.collection.source),
         "documents": len(work.collection.documents),
-        **{f"[{table}]": _said(values) for table, values in work.settings.items()},
+        **{f"[{table}]": _describe_settings(values) for table, values in work.settings.items()},
     }
 
 
@@ -214,7 +214,7 @@ class _Searched:
         inside, calls, notes = [cut for cut in cuts if cut.inside], None, list(found.notes)
         if repeats > 1:
             runs, remarks = repeat(opened, found.run, depth, repeats, name)
-            calls = compared(runs, found.run.query_ids, depth, precision, deep=found.run, cuts=documents_of(cuts))
+            calls = compare_calls(runs, found.run.query_ids, depth, precision, deep=found.run, cuts=documents_of(cuts))
             notes += remarks
         self.runs[name] = found.run
         self.notes += [f"{name}: {note}" for note in notes]
@@ -235,27 +235,27 @@ class _Searched:
         return {name: self.orders(name, 1, nobody).as_listed() for name in self.runs}
 
 
-def _varied(tail: Tail, searched: _Searched, k: int, policy: Policy, draws: int) -> list[PropagatedOrders]:
+def _vary_orders(tail: Tail, searched: _Searched, k: int, policy: Policy, draws: int) -> list[PropagatedOrders]:
     """What comes of the orders of each stage before the reranker, and last of all of them together."""
     found, listed_runs = [], searched.as_listed()
     orders = {}
     for at, name in enumerate(searched.runs):
         orders[name] = searched.orders(name, draws, np.random.default_rng([policy.seed, at]))
-        runs = ({**listed_runs, name: orders[name].at(draw)} for draw in range(_needed(orders[name], draws)))
+        runs = ({**listed_runs, name: orders[name].at(draw)} for draw in range(_draws_needed(orders[name], draws)))
         ends = [tail.before_reranking(each) for each in runs]
         found.append(_outcome(tail, name, searched.depths[name], orders[name], ends, draws))
     if tail.rescores:
         rng = np.random.default_rng([policy.seed, len(found)])
         depth = None if tail.settings.keys() & {"fuse", "deduplicate", "rerank"} else k
         scored = TieOrderings(tail.rescored(listed_runs["dense"]), depth, draws, policy.tie_precision, rng)
-        given = (tail.with_scored(listed_runs, scored.at(draw)) for draw in range(_needed(scored, draws)))
+        given = (tail.with_scored(listed_runs, scored.at(draw)) for draw in range(_draws_needed(scored, draws)))
         ends = [tail.before_reranking(each) for each in given]
         found.append(_outcome(tail, "scoring", depth, scored, ends, draws))
     if "fuse" in tail.settings:
         rng = np.random.default_rng([policy.seed, len(found)])
         depth = tail.depth if tail.settings.keys() & {"deduplicate", "rerank"} else min(k, tail.depth or k)
         fused = TieOrderings(tail.joined(listed_runs), depth, draws, policy.tie_precision, rng)
-        ends = [tail.deduplicated(fused.at(draw)) for draw in range(_needed(fused, draws))]
+        ends = [tail.deduplicated(fused.at(draw)) for draw in range(_draws_needed(fused, draws))]
         found.append(_outcome(tail, "fuse", depth, fused, ends, draws))
     rng = np.random.default_rng([policy.seed, len(found), draws])
     ends, chosen = [], {name: searched.orders(name, 1, rng) for name in searched.runs}
@@ -276,11 +276,11 @@ def _varied(tail: Tail, searched: _Searched, k: int, policy: Policy, draws: int)
 def _of_last(tail: Tail, final: Run, k: int, policy: Policy, draws: int) -> PropagatedOrders:
     """What comes of the orders of the reranker's equal scores."""
     orders = TieOrderings(final, k, draws, policy.tie_precision, np.random.default_rng([policy.seed, k]))
-    ends = [tail.to_rows(orders.at(draw)) for draw in range(_needed(orders, draws))]
+    ends = [tail.to_rows(orders.at(draw)) for draw in range(_draws_needed(orders, draws))]
     return _outcome(tail, "rerank", k, orders, ends, draws)
 
 
-def _needed(orders: TieOrderings, draws: int) -> int:
+def _draws_needed(orders: TieOrderings, draws: int) -> int:
     """Draws that show every order, or as many as there may be."""
     return draws if bool((orders.number == 0).any()) else int(orders.number.max(initial=1))
 
@@ -376,6 +376,6 @@ def _is_one_index(settings: Mapping[str, Any]) -> bool:
     return stages == {"sparse"} or (stages == {"index"} and settings["index"]["scoring"] == "index")
 
 
-def _said(values: Mapping[str, Any]) -> str:
-    said = {name: recorded(value) if isinstance(value, str) else value for name, value in values.items()}
+def _describe_settings(values: Mapping[str, Any]) -> str:
+    said = {name: strip_folders(value) if isinstance(value, str) else value for name, value in values.items()}
     return ", ".join(f"{name} {value}" for name, value in said.items() if value is not None)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueval.errors import PolicyError
-from trueval.retrieval.fusion.union import WORD, packed_order
+from trueval.retrieval.fusion.union import WORD, sort_by_upper_bits
 from trueval.standings.groups import differs_from_last
 
 Floats = NDArray[np.float64]
@@ -57,7 +57,7 @@ class SortedSums(NamedTuple):
     scores: Floats
 
 
-def ordered_rank_sums(ranks: Ints, k: Fraction, weights: Sequence[Fraction], offsets: Ints) -> SortedSums:
+def sort_rank_sums(ranks: Ints, k: Fraction, weights: Sequence[Fraction], offsets: Ints) -> SortedSums:
     """Sort lists by their sums of w / (k + rank) over runs.
 
     Args:
@@ -70,12 +70,12 @@ def ordered_rank_sums(ranks: Ints, k: Fraction, weights: Sequence[Fraction], off
         PolicyError: k and weights have too many digits.
 
     >>> one = Fraction(1)
-    >>> ordered_rank_sums(np.array([[2, 1, 3], [2, 3, 1]]), Fraction(60), [one, one], np.array([0, 3]))
+    >>> sort_rank_sums(np.array([[2, 1, 3], [2, 3, 1]]), Fraction(60), [one, one], np.array([0, 3]))
     SortedSums(order=array([1, 2, 0]), scores=array([0.03226646, 0.03226646, 0.03225806]))
     """
     fractions = _Fractions.of(ranks, k, weights)
     sums = fractions.sums()
-    order, scores = _ordered(sums, offsets)
+    order, scores = _sort_sums(sums, offsets)
     if not fractions.known_apart:
         for one in fractions.confused(order, scores, offsets):
             rows = slice(int(offsets[one]), int(offsets[one + 1]))
@@ -133,7 +133,7 @@ class _Fractions(NamedTuple):
             for term, rank in zip(terms[1:], part[1:], strict=True):
                 found = _plus(found, Sums(term.high[rank], term.low[rank]))
             if self.over > 1:
-                found = _divided(found, np.array([float(self.over)]))
+                found = _divide_sums(found, np.array([float(self.over)]))
             total.high[begin : begin + BLOCK], total.low[begin : begin + BLOCK] = found
         return total
 
@@ -171,20 +171,20 @@ class _Fractions(NamedTuple):
 def _terms(top: int, bottoms: Ints) -> Sums:
     """[rank] the term of each rank that there is, and none for rank 0."""
     whole = np.where(np.arange(len(bottoms)) > 0, float(top), 0.0)
-    return _divided(Sums(whole, np.zeros(len(whole))), np.maximum(bottoms, 1).astype(float))
+    return _divide_sums(Sums(whole, np.zeros(len(whole))), np.maximum(bottoms, 1).astype(float))
 
 
 def _plus(one: Sums, other: Sums) -> Sums:
     high = one.high + other.high
     part = high - one.high
     error = (one.high - (high - part)) + (other.high - part)
-    return _settled(high, error + (one.low + other.low))
+    return _renormalize(high, error + (one.low + other.low))
 
 
-def _divided(top: Sums, bottom: Floats) -> Sums:
+def _divide_sums(top: Sums, bottom: Floats) -> Sums:
     high = top.high / bottom
     product, error = high * bottom, _product_error(high, bottom)
-    return _settled(high, ((top.high - product) - error + top.low) / bottom)
+    return _renormalize(high, ((top.high - product) - error + top.low) / bottom)
 
 
 def _product_error(one: Floats, other: Floats) -> Floats:
@@ -200,27 +200,27 @@ def _halves(values: Floats) -> tuple[Floats, Floats]:
     return high, values - high
 
 
-def _settled(high: Floats, low: Floats) -> Sums:
+def _renormalize(high: Floats, low: Floats) -> Sums:
     """The same sum with its nearest float64 as the high part."""
     whole = high + low
     return Sums(whole, low - (whole - high))
 
 
-def _ordered(sums: Sums, offsets: Ints) -> SortedSums:
+def _sort_sums(sums: Sums, offsets: Ints) -> SortedSums:
     # The bits of a float64 above 0 order as integers do. Of those that all sums share nothing needs to be sorted.
     bits = sums.high.view(np.uint64)
     falling = bits.max(initial=0) - bits
     spare = WORD - max(int(falling.max(initial=0)).bit_length(), 1)
-    order, key = packed_order(falling << np.uint64(spare), offsets)
+    order, key = sort_by_upper_bits(falling << np.uint64(spare), offsets)
     scores = sums.high[order]
-    for one in _misplaced(sums, order, key, offsets):
+    for one in _find_misplaced_lists(sums, order, key, offsets):
         rows = slice(int(offsets[one]), int(offsets[one + 1]))
         own = _to_the_last_bit(Sums(sums.high[rows], sums.low[rows]))
         order[rows], scores[rows] = own.order + rows.start, own.scores
     return SortedSums(order, scores)
 
 
-def _misplaced(sums: Sums, order: Ints, key: NDArray[np.uint64], offsets: Ints) -> list[int]:
+def _find_misplaced_lists(sums: Sums, order: Ints, key: NDArray[np.uint64], offsets: Ints) -> list[int]:
     """Lists in which the key makes sums equal that are not, or different that are equal."""
     high, low = sums.high[order], sums.low[order]
     apart = np.abs((high[:-1] - high[1:]) + (low[:-1] - low[1:])) > SAME * high[:-1]

@@ -23,10 +23,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.errors import PolicyError
-from trueval.retrieval.fusion.exact_sums import EXACT, ordered_rank_sums
-from trueval.retrieval.fusion.ranked_lists import RankedLists, TieCount, count_ties, in_order, listed
+from trueval.retrieval.fusion.exact_sums import EXACT, sort_rank_sums
+from trueval.retrieval.fusion.ranked_lists import RankedLists, TieCount, count_ties, in_order, rank_lists
 from trueval.retrieval.fusion.union import Union, unite
-from trueval.run import Run, given_empty
+from trueval.run import Run, find_empty_queries
 from trueval.standings.groups import tie_groups
 
 Floats = NDArray[np.float64]
@@ -80,14 +80,14 @@ def reciprocal_rank_fusion(
     >>> fused.run.documents.rows(), fused.ties.tied
     ([('a', 0.032266458495966696), ('c', 0.032266458495966696), ('b', 0.03225806451612903)], 2)
     """
-    shares = _checked_weights(runs, weights, depth)
+    shares = _check_weights(runs, weights, depth)
     if not 0 <= k < EXACT:
         raise PolicyError(f"k of reciprocal rank fusion must be a number >= 0. Got {k!r}.")
-    lists = [listed(run, depth) for run in runs]
+    lists = [rank_lists(run, depth) for run in runs]
     united = unite(lists)
     ranks = [each.first_rank if tied == "shared" else each.rank for each in lists]
-    best = ordered_rank_sums(_values(united, ranks, 0), Fraction(str(k)), shares, united.offsets)
-    return _fused(united, *best, lists, runs, name)
+    best = sort_rank_sums(_values(united, ranks, 0), Fraction(str(k)), shares, united.offsets)
+    return _build_fused_run(united, *best, lists, runs, name)
 
 
 def weighted_fusion(
@@ -117,10 +117,10 @@ def weighted_fusion(
     >>> weighted_fusion([one, two], weights=[0.5, 0.5]).run.documents.rows()
     [('a', 0.5), ('b', 0.5), ('c', 0.0)]
     """
-    shares = _checked_weights(runs, weights, depth)
-    lists = [listed(run, depth) for run in runs]
+    shares = _check_weights(runs, weights, depth)
+    lists = [rank_lists(run, depth) for run in runs]
     united = unite(lists)
-    norms = [_normalised(each, run, norm) for each, run in zip(lists, runs, strict=True)]
+    norms = [_normalize_scores(each, run, norm) for each, run in zip(lists, runs, strict=True)]
     values = _values(united, norms, np.nan)
     # The lowest of a list stands for what the list lacks; a run without a list for the query adds nothing.
     lowest = np.fmin.reduceat(values, united.offsets[:-1], axis=1).repeat(np.diff(united.offsets), axis=1)
@@ -128,10 +128,10 @@ def weighted_fusion(
     # By size, so that no sum depends on the order in which the runs were given.
     total = np.sort(worth * np.array([float(share) for share in shares])[:, None], axis=0).sum(axis=0)
     groups = tie_groups(total, united.offsets)
-    return _fused(united, in_order(groups), groups.score.repeat(groups.size), lists, runs, name)
+    return _build_fused_run(united, in_order(groups), groups.score.repeat(groups.size), lists, runs, name)
 
 
-def _checked_weights(runs: Sequence[Run], weights: Sequence[float] | None, depth: int | None) -> list[Fraction]:
+def _check_weights(runs: Sequence[Run], weights: Sequence[float] | None, depth: int | None) -> list[Fraction]:
     if len(runs) < 2:
         raise PolicyError(f"Fusion takes two runs or more. Got {len(runs)}.")
     if depth is not None and depth < 1:
@@ -148,7 +148,7 @@ def _values(united: Union, values: Sequence[NDArray[Any]], lacking: float) -> ND
     return np.stack([np.append(each, lacking)[places] for each, places in zip(values, united.places, strict=True)])
 
 
-def _normalised(listed: RankedLists, run: Run, norm: Norm) -> Floats:
+def _normalize_scores(listed: RankedLists, run: Run, norm: Norm) -> Floats:
     """[row] the normalised scores of a run.
 
     Raises:
@@ -173,11 +173,11 @@ def _normalised(listed: RankedLists, run: Run, norm: Norm) -> Floats:
     return np.where(flat.repeat(sizes), 1.0 if norm == "min-max" else 0.0, worth)
 
 
-def _fused(
+def _build_fused_run(
     united: Union, order: Ints, scores: Floats, lists: Sequence[RankedLists], runs: Sequence[Run], name: str
 ) -> FusedRun:
     """The run of the rows in an order, best first."""
     documents = pl.DataFrame({"doc_id": united.doc_ids[order], "score": scores})
-    empty = given_empty(runs, united.query_ids)
+    empty = find_empty_queries(runs, united.query_ids)
     run = Run(documents, united.query_ids, united.offsets, name, "fusion", empty=empty)
     return FusedRun(run, count_ties(scores, run.offsets), tuple(each.ties for each in lists))

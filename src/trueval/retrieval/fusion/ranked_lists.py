@@ -75,7 +75,7 @@ class RankedLists(NamedTuple):
         return Run(self.documents.filter(kept), queries, starts_of(sizes[sizes > 0]), name, source)
 
 
-def listed(run: Run, depth: int | None = None) -> RankedLists:
+def rank_lists(run: Run, depth: int | None = None) -> RankedLists:
     """Sort each list of a run, ties as the run has them, and cut it.
 
     Args:

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from trueval.retrieval.fusion.ranked_lists import RankedLists, listed, places_of
+from trueval.retrieval.fusion.ranked_lists import RankedLists, places_of, rank_lists
 from trueval.run import Run
 from trueval.standings.groups import differs_from_last, ranges, starts_of
 
@@ -45,7 +45,7 @@ def unite(lists: Sequence[RankedLists]) -> Union:
     queries = pl.concat([each.query_ids for each in lists]).unique(maintain_order=True)
     doc_ids = pl.concat([each.documents["doc_id"] for each in lists])
     slots = _Slots.of(lists, queries)
-    order, new = _grouped(doc_ids, slots)
+    order, new = _group_slots(doc_ids, slots)
     first = order[new]
     is_first = np.zeros(len(order), dtype=bool)
     is_first[first] = True
@@ -65,12 +65,12 @@ def together(runs: Sequence[Run], depth: int | None) -> Run:
         runs: of which scores decide which are first.
         depth: documents of each list; all if None.
     """
-    union = unite([listed(run, depth) for run in runs])
+    union = unite([rank_lists(run, depth) for run in runs])
     documents = pl.DataFrame({"doc_id": union.doc_ids, "score": np.zeros(len(union.doc_ids))})
     return Run(documents, union.query_ids, union.offsets, runs[0].name, runs[0].source)
 
 
-def scored_as(run: Run, scored: Run, depth: int | None) -> Run:
+def replace_scores(run: Run, scored: Run, depth: int | None) -> Run:
     """The first documents of each list of a run, with the scores that another run has for them; ties as they stand.
 
     Args:
@@ -78,13 +78,13 @@ def scored_as(run: Run, scored: Run, depth: int | None) -> Run:
         scored: lists them all.
         depth: documents of each list; all if None.
     """
-    lists = listed(run, depth)
+    lists = rank_lists(run, depth)
     own = lists.only(np.ones(len(lists.rank), dtype=bool), run.name, scored.source)
     pairs = ["query_id", "doc_id"]
     frame = own.frame.select(pairs).join(
         scored.frame.select(*pairs, "score"), on=pairs, how="left", maintain_order="left"
     )
-    found = listed(replace(own, documents=frame.select("doc_id", "score")))
+    found = rank_lists(replace(own, documents=frame.select("doc_id", "score")))
     return found.only(np.ones(len(found.rank), dtype=bool), run.name, scored.source)
 
 
@@ -119,16 +119,16 @@ class _Slots(NamedTuple):
         return cls(starts[:: len(lists)], of_run, source)
 
 
-def _grouped(doc_ids: pl.Series, slots: _Slots) -> tuple[Ints, NDArray[np.bool_]]:
+def _group_slots(doc_ids: pl.Series, slots: _Slots) -> tuple[Ints, NDArray[np.bool_]]:
     """Slots by query and document, those of a document as they stand, and which begins a new document."""
     hashes = _hashes(doc_ids)[slots.source]
-    order, key = packed_order(hashes, slots.offsets)
+    order, key = sort_by_upper_bits(hashes, slots.offsets)
     new = differs_from_last(key)
     # Different ids may have equal hashes: then ids are compared themselves, in thirty times as long.
     again = np.flatnonzero(~new)
     source = slots.source[order]
     if not bool((doc_ids[source[again]] == doc_ids[source[again - 1]]).all()):
-        return _grouped_by_id(doc_ids, slots)
+        return _group_slots_by_id(doc_ids, slots)
     return order, new
 
 
@@ -137,14 +137,14 @@ def _hashes(ids: pl.Series) -> Unsigned:
     return found
 
 
-def _grouped_by_id(doc_ids: pl.Series, slots: _Slots) -> tuple[Ints, NDArray[np.bool_]]:
+def _group_slots_by_id(doc_ids: pl.Series, slots: _Slots) -> tuple[Ints, NDArray[np.bool_]]:
     ids = doc_ids.rank("dense").to_numpy()[slots.source]
     query = np.arange(len(slots.offsets) - 1).repeat(np.diff(slots.offsets))
     order = np.lexsort((ids, query))
     return order, differs_from_last(query[order]) | differs_from_last(ids[order])
 
 
-def packed_order(values: Unsigned, offsets: Ints) -> tuple[Ints, Unsigned]:
+def sort_by_upper_bits(values: Unsigned, offsets: Ints) -> tuple[Ints, Unsigned]:
     """Sort lists by the upper bits of values, equal ones as they stand.
 
     List, value and place share one integer, and integers are sorted five times as fast as an order is found. What the
@@ -157,7 +157,8 @@ def packed_order(values: Unsigned, offsets: Ints) -> tuple[Ints, Unsigned]:
     Returns:
         [item] the item that comes there, and the list and the upper bits of its value as one integer.
 
-    >>> order, key = packed_order(np.array([3 << 60, 1 << 60, 3 << 60, 1 << 60], dtype=np.uint64), np.array([0, 3, 4]))
+    >>> sums = np.array([3 << 60, 1 << 60, 3 << 60, 1 << 60], dtype=np.uint64)
+    >>> order, key = sort_by_upper_bits(sums, np.array([0, 3, 4]))
     >>> order.tolist(), differs_from_last(key).tolist()
     ([1, 0, 2, 3], [True, True, False, True])
     """

@@ -21,10 +21,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueval.errors import InputError, PolicyError
-from trueval.models.hosted.failures import asked_wait
-from trueval.retrieval.indexes.engines import BUILDING, CONNECTION, Engine, EngineIndex, EngineInput, asked, batches
-from trueval.retrieval.indexes.hits import Hits, check_depth, joined
-from trueval.specs import Value, bounded, choice, flag, text, whole
+from trueval.models.hosted.failures import read_retry_after
+from trueval.retrieval.indexes.engines import (
+    BUILDING,
+    CONNECTION,
+    Engine,
+    EngineIndex,
+    EngineInput,
+    batches,
+    make_search_parameter,
+)
+from trueval.retrieval.indexes.hits import Hits, check_depth, join_hits
+from trueval.specs import Value, choice, flag, number_in_range, text, whole
 
 T = TypeVar("T")
 
@@ -59,9 +67,11 @@ class Elastic(Engine):
         "url": text("http://localhost:9200", "http:// or https://, host and port"),
         "search": choice("bm25", "dense", about="by words, or by vectors"),
         "analyzer": choice("english", "french", "standard", about="which words a text has"),
-        "k1": bounded(0.9, 0, 1000, "how slowly further occurrences of a term count less"),
-        "b": bounded(0.4, 0, 1, "how much long documents count less"),
-        "ties": asked(choice("place", "engine", about="which of equal scores are first, also where the depth cuts")),
+        "k1": number_in_range(0.9, 0, 1000, "how slowly further occurrences of a term count less"),
+        "b": number_in_range(0.4, 0, 1, "how much long documents count less"),
+        "ties": make_search_parameter(
+            choice("place", "engine", about="which of equal scores are first, also where the depth cuts")
+        ),
         "index": choice("hnsw", "flat", about="of vectors: a graph, or one by one"),
         "storage": choice("float32", "int8", about="format that vectors are compared in"),
         "similarity": choice("max_inner_product", "dot_product", about="the latter takes vectors of length 1 alone"),
@@ -70,7 +80,7 @@ class Elastic(Engine):
         "num_candidates": whole(128, 1, "candidates that each shard keeps; at least the depth are kept", searched=True),
         "shards": whole(1, 1, "parts of the index"),
         "merge": flag(False, "merge the segments of each shard into one before the search"),
-        "ca_certs": asked(text(None, "file with the certificate of a server that signs its own")),
+        "ca_certs": make_search_parameter(text(None, "file with the certificate of a server that signs its own")),
         **CONNECTION,
     }
     modes: ClassVar = {
@@ -144,7 +154,7 @@ class Elastic(Engine):
             except self.library.ApiError as error:
                 if error.meta.status not in BUSY:
                     raise
-                asked_for = asked_wait(error.meta.headers)
+                asked_for = read_retry_after(error.meta.headers)
                 time.sleep(wait if asked_for is None else min(asked_for, LONGEST_WAIT))
         return call()
 
@@ -207,7 +217,7 @@ class Elastic(Engine):
                 searches = [line for place in chosen for line in ({}, self._query(given, place, depth))]
                 answers = self.patient(lambda some=searches: self._answers(some))  # type: ignore[misc]
                 found += [self._scored(answer, place) for place, answer in zip(chosen, answers, strict=True)]
-        return joined(found)
+        return join_hits(found)
 
     def size(self) -> int:
         """Bytes of its files, without copies."""

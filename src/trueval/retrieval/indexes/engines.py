@@ -31,7 +31,7 @@ from trueval.models.hosted.services import is_this_machine
 from trueval.printable import encodable
 from trueval.retrieval.indexes.dense import finite_vectors
 from trueval.retrieval.indexes.index import LocalIndex, Takes, TextsAndVectors
-from trueval.specs import Parameter, Value, bounded, text
+from trueval.specs import Parameter, Value, number_in_range, text
 
 # 1: the first. What an engine holds of an older one is not found again.
 FORMAT: Final = 1
@@ -41,15 +41,17 @@ SIDES: Final[Mapping[str, Takes]] = {"dense": "vectors", "bm25": "texts", "hybri
 BUILDING: Final = 3600.0
 
 
-def asked(parameter: Parameter) -> Parameter:
+def make_search_parameter(parameter: Parameter) -> Parameter:
     """A parameter that decides how an engine is asked, and not what it holds."""
     return replace(parameter, searched=True)
 
 
 CONNECTION: Final[Mapping[str, Parameter]] = {
     "collection": text(None, "name of what holds the documents; made of their hash by default"),
-    "api_key_env": asked(text(None, "environment variable that holds the key; none is sent by default")),
-    "timeout": asked(bounded(30, 0, 86400, "seconds to wait for an answer", above=True)),
+    "api_key_env": make_search_parameter(
+        text(None, "environment variable that holds the key; none is sent by default")
+    ),
+    "timeout": make_search_parameter(number_in_range(30, 0, 86400, "seconds to wait for an answer", above=True)),
 }
 
 

@@ -63,7 +63,7 @@ def best(scores: Floats, depth: int, *, above: float | None = None) -> Ints:
     return places[np.argsort(-scores[places], kind="stable")][:depth]
 
 
-def joined(parts: Sequence[tuple[Ints, Floats]]) -> Hits:
+def join_hits(parts: Sequence[tuple[Ints, Floats]]) -> Hits:
     """The hits of several queries.
 
     Args:

@@ -33,7 +33,7 @@ from trueval.extras import need
 from trueval.files.atomic_files import umask
 from trueval.files.digests import damage, seal
 from trueval.retrieval.indexes.hits import Hits
-from trueval.specs import Parameter, Value, checked, read_arguments, written
+from trueval.specs import Parameter, Value, check_value, format_spec, read_arguments
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -216,7 +216,7 @@ class LocalIndex(ABC):
         searched = {name: one for name, one in self.parameters.items() if one.searched}
         other = copy(self)
         chosen = {
-            name: checked(f"A search of {self.name}", searched, name, value, PolicyError)
+            name: check_value(f"A search of {self.name}", searched, name, value, PolicyError)
             for name, value in values.items()
         }
         other.values = {**self.values, **chosen}
@@ -225,7 +225,7 @@ class LocalIndex(ABC):
     @property
     def spec(self) -> str:
         """Its text form with every parameter that has a value, or None where something else is the default."""
-        return written(self.name, _told(self.values, self.parameters))
+        return format_spec(self.name, _select_spec_values(self.values, self.parameters))
 
     @property
     def dimension(self) -> int | None:
@@ -375,7 +375,7 @@ def read_spec(spec: str) -> tuple[type[LocalIndex], dict[str, Value]]:
     if plain:
         raise PolicyError(f"Parameters are written name=value. Got {plain[0]!r} in {spec!r}.")
     kind: type[LocalIndex] = import_module(HOMES[name]).KINDS[name]
-    chosen = {each: checked(name, kind.parameters, each, value, PolicyError) for each, value in named.items()}
+    chosen = {each: check_value(name, kind.parameters, each, value, PolicyError) for each, value in named.items()}
     return kind, kind.fitting(chosen)
 
 
@@ -393,10 +393,10 @@ def build_spec(spec: str) -> str:
     """
     kind, chosen = read_spec(spec)
     values = {name: chosen.get(name, one.default) for name, one in kind.parameters.items() if not one.searched}
-    return written(kind.name, _told(values, kind.parameters))
+    return format_spec(kind.name, _select_spec_values(values, kind.parameters))
 
 
-def _told(values: Mapping[str, Value], parameters: Mapping[str, Parameter]) -> dict[str, Value]:
+def _select_spec_values(values: Mapping[str, Value], parameters: Mapping[str, Parameter]) -> dict[str, Value]:
     """What a spec must say of its parameters, so that who reads it gets the same values."""
     defaults = {name: parameters[name].default for name in values}
     # 1 and 1.0 are one index.

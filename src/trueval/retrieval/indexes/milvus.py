@@ -27,9 +27,17 @@ import numpy as np
 
 from trueval.errors import InputError, MissingExtraError, PolicyError
 from trueval.models.hosted.services import is_this_machine
-from trueval.retrieval.indexes.engines import BUILDING, CONNECTION, Engine, EngineIndex, EngineInput, asked, batches
-from trueval.retrieval.indexes.hits import Hits, check_depth, joined
-from trueval.specs import Value, bounded, choice, text, whole
+from trueval.retrieval.indexes.engines import (
+    BUILDING,
+    CONNECTION,
+    Engine,
+    EngineIndex,
+    EngineInput,
+    batches,
+    make_search_parameter,
+)
+from trueval.retrieval.indexes.hits import Hits, check_depth, join_hits
+from trueval.specs import Value, choice, number_in_range, text, whole
 
 PLACE, VECTOR, TEXT, WORDS = "place", "vector", "text", "words"
 MARK: Final = "trueval"
@@ -72,9 +80,9 @@ class Milvus(Engine):
             128, 1, "candidates that are kept while it is searched; at least the depth is", searched=True
         ),
         "analyzer": choice("standard", "english", about="which words a text has; Milvus Lite knows standard alone"),
-        "k1": bounded(0.9, 0, 1000, "how slowly further occurrences of a term count less", above=True),
-        "b": bounded(0.4, 0, 1, "how much long documents count less"),
-        "k": asked(bounded(60, 0, 16384, "of rrf: added to each rank", above=True, below=True)),
+        "k1": number_in_range(0.9, 0, 1000, "how slowly further occurrences of a term count less", above=True),
+        "b": number_in_range(0.4, 0, 1, "how much long documents count less"),
+        "k": make_search_parameter(number_in_range(60, 0, 16384, "of rrf: added to each rank", above=True, below=True)),
         **CONNECTION,
     }
     _vectors = frozenset({"index", "storage", "M", "efConstruction", "efSearch"})
@@ -236,7 +244,7 @@ class Milvus(Engine):
                 self.client.load_collection(self.collection, timeout=BUILDING)
             chosen = batches(given.sizes, QUERIES, BYTES)
             found = [hits for part in chosen for hits in self._found(given, part, depth)]
-        return joined([self._scored(hits) for hits in found])
+        return join_hits([self._scored(hits) for hits in found])
 
     def size(self) -> int:
         """Bytes of Milvus Lite's files; of a server, of the segments that it has in memory."""

@@ -16,7 +16,7 @@ from typing import IO, Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trueval.files.temporary_files import saying_where_room_is_missing, unnamed_file
+from trueval.files.temporary_files import explain_full_disk, open_temporary_file
 
 Ints = NDArray[np.int64]
 Integers = NDArray[np.int32]
@@ -62,7 +62,7 @@ class PostingsBuilder:
     """
 
     def __init__(self) -> None:
-        self._file = unnamed_file()
+        self._file = open_temporary_file()
         self.close = weakref.finalize(self, _give_up, self._file)
         self._sizes: list[int] = []
         self._lengths: list[Ints] = []
@@ -83,7 +83,7 @@ class PostingsBuilder:
         # One number holds both, terms first: sorted, the list of each term is in one piece, and its documents rise.
         found, counts = np.unique(terms.astype(np.int64) << 32 | documents, return_counts=True)
         rows = [part.astype(np.int32) for part in (found >> 32, found & 0xFFFFFFFF, counts)]
-        with saying_where_room_is_missing():
+        with explain_full_disk():
             for part in rows:
                 self._file.write(part.data)
         having = np.bincount(rows[0], minlength=len(self._having))
@@ -122,7 +122,7 @@ class PostingsBuilder:
 
     def _by_term(self, indptr: Ints) -> Iterator[PostingRows]:
         """The rows of all batches by term, some terms at a time; documents rise in each."""
-        mapped = _mapped(self._file)
+        mapped = _map_file(self._file)
         numbers = np.frombuffer(mapped, dtype=np.int32)
         batches = [PostingRows(*part.reshape(3, -1)) for part in np.split(numbers, 3 * np.cumsum(self._sizes)[:-1])]
         first, begins = 0, [0] * len(batches)
@@ -144,9 +144,9 @@ def _give_up(file: IO[bytes]) -> None:
         file.close()
 
 
-def _mapped(file: IO[bytes]) -> mmap.mmap:
+def _map_file(file: IO[bytes]) -> mmap.mmap:
     """A temporary file as memory; it may be closed."""
-    with saying_where_room_is_missing():
+    with explain_full_disk():
         file.flush()
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
@@ -161,7 +161,7 @@ class _Column:
     """
 
     def __init__(self, dtype: type[np.generic], count: int, on_disk: bool) -> None:
-        self.file = unnamed_file() if on_disk else None
+        self.file = open_temporary_file() if on_disk else None
         self.numbers = np.empty(0 if on_disk else count, dtype=dtype)
         self.filled = 0
 
@@ -170,11 +170,11 @@ class _Column:
             self.numbers[self.filled : self.filled + len(part)] = part
             self.filled += len(part)
             return
-        with saying_where_room_is_missing():
+        with explain_full_disk():
             self.file.write(np.ascontiguousarray(part, dtype=self.numbers.dtype).data)
 
     def whole(self) -> NDArray[Any]:
         if self.file is None:
             return self.numbers
         with self.file:
-            return np.frombuffer(_mapped(self.file), dtype=self.numbers.dtype)
+            return np.frombuffer(_map_file(self.file), dtype=self.numbers.dtype)

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from trueval.errors import InputError, TruevalError
 from trueval.numerics import round_to
-from trueval.report.number_texts import counted
+from trueval.report.number_texts import count_phrase
 from trueval.retrieval.fusion.ranked_lists import in_order, places_of
-from trueval.retrieval.indexes.hits import Hits, joined
+from trueval.retrieval.indexes.hits import Hits, join_hits
 from trueval.retrieval.indexes.index import Index, LocalIndex, TextsAndVectors
-from trueval.run import Run, given_empty
+from trueval.run import Run, find_empty_queries
 from trueval.standings.groups import starts_of, tie_groups
 
 Floats = NDArray[np.float64]
@@ -107,7 +107,7 @@ def fetch_past(opened: SearchSession, k: int, *, most: int, precision: str | flo
             full[at] = len(part[0]) >= depth
             parts[at], repeated = _clean(part, opened.query_ids[at], name)
             twice += repeated
-    run = joined(parts).to_run(opened.query_ids, opened.doc_ids, name)
+    run = join_hits(parts).to_run(opened.query_ids, opened.doc_ids, name)
     found = np.array([len(places) > 0 for places, _ in parts], dtype=bool)
     if not found.any():
         raise InputError(f"{name}: no query finds a document, so there is nothing to cut. Is the index filled?")
@@ -143,7 +143,7 @@ def repeat(opened: SearchSession, deep: Run, k: int, repeats: int, name: str) ->
         for at in [at for at, (part, _) in enumerate(cleaned) if len(part[0]) and opened.query_ids[at] not in known]:
             notes.append(f"Query {opened.query_ids[at]!r} found nothing when more was asked for; it is left out.")
             cleaned[at] = ((cleaned[at][0][0][:0], cleaned[at][0][1][:0]), 0)
-        run = joined([part for part, _ in cleaned]).to_run(opened.query_ids, opened.doc_ids, name)
+        run = join_hits([part for part, _ in cleaned]).to_run(opened.query_ids, opened.doc_ids, name)
         if not len(run.query_ids):
             raise InputError(
                 f"{name}: a call for {k} documents found nothing, and one for more found {len(deep.frame)}."
@@ -170,14 +170,14 @@ def put_together(runs: Sequence[Run], k: int) -> tuple[Run, list[str]]:
                 "run, a smaller -k, or several runs of repeated calls."
             )
         return first, []
-    notes = list(_lacking(runs))
+    notes = list(_describe_missing_queries(runs))
     rows = pl.concat([run.frame.select("query_id", "doc_id", "score") for run in runs])
     rows = rows.unique(["query_id", "doc_id"], keep="first", maintain_order=True)
     ids = pl.concat([run.query_ids for run in runs]).unique(maintain_order=True)
     rows = rows.with_columns(pl.Series("place", places_of(rows["query_id"], ids)))
     rows = rows.sort("place", "score", descending=[False, True], maintain_order=True)
     sizes = np.bincount(rows["place"].to_numpy(), minlength=len(ids))
-    empty = given_empty(runs, ids)
+    empty = find_empty_queries(runs, ids)
     return Run(rows.select("doc_id", "score"), ids, starts_of(sizes), first.name, first.source, empty=empty), notes
 
 
@@ -204,7 +204,7 @@ def may_go_on(runs: Sequence[Run], together: Run, k: int, precision: str | float
     return unfinished
 
 
-def _lacking(runs: Sequence[Run]) -> Iterator[str]:
+def _describe_missing_queries(runs: Sequence[Run]) -> Iterator[str]:
     """A remark on each run that lacks queries of another one.
 
     Raises:
@@ -271,11 +271,11 @@ def _ends(part: tuple[Ints, Floats], k: int, precision: str | float | None) -> b
 
 def _remarks(twice: int, nothing: int, unfinished: int, depth: int, queries: int) -> Iterator[str]:
     if twice:
-        yield f"The index lists {counted(twice, 'document', 'documents')} twice in one list; each counts once."
+        yield f"The index lists {count_phrase(twice, 'document', 'documents')} twice in one list; each counts once."
     if nothing:
         yield f"{nothing} of {queries} queries find nothing."
     if unfinished:
         yield (
-            f"In {counted(unfinished, 'query', 'queries')} the group at the cutoff does not end within {depth:,} "
+            f"In {count_phrase(unfinished, 'query', 'queries')} the group at the cutoff does not end within {depth:,} "
             "documents; its size is a least one."
         )

@@ -25,10 +25,10 @@ from trueval.errors import InputError
 from trueval.extras import need
 from trueval.files.texts.text_store import TOGETHER, TextHash, as_bytes
 from trueval.retrieval.indexes.analysis import LANGUAGES, Analyzer
-from trueval.retrieval.indexes.hits import Hits, best, check_depth, joined
+from trueval.retrieval.indexes.hits import Hits, best, check_depth, join_hits
 from trueval.retrieval.indexes.index import LocalIndex
 from trueval.retrieval.indexes.postings import Postings, PostingsBuilder
-from trueval.specs import bounded, choice, flag
+from trueval.specs import choice, flag, number_in_range
 
 POSTINGS: Final = ("data", "indices", "indptr")
 VOCABULARY: Final = "vocabulary.json"
@@ -89,8 +89,8 @@ class Bm25(LocalIndex):
     package: ClassVar = "bm25s"
     distributions: ClassVar = ("bm25s", "PyStemmer")
     parameters: ClassVar = {
-        "k1": bounded(0.9, 0, 1000, "how slowly further occurrences of a term count less; Anserini's default"),
-        "b": bounded(0.4, 0, 1, "how much long documents count less; Anserini's default"),
+        "k1": number_in_range(0.9, 0, 1000, "how slowly further occurrences of a term count less; Anserini's default"),
+        "b": number_in_range(0.4, 0, 1, "how much long documents count less; Anserini's default"),
         "language": choice(
             "en", *list(LANGUAGES)[1:], None, about="whose stop words and stems; None for words as they are"
         ),
@@ -136,7 +136,7 @@ class Bm25(LocalIndex):
     def _counted(self, documents: Sequence[str]) -> _Counted:
         counting, digest, began = PostingsBuilder(), TextHash(), time.perf_counter()
         try:
-            for some in self.analyzer.documents(_hashed(documents, digest)):
+            for some in self.analyzer.documents(_hash_texts(documents, digest)):
                 counting.add(some.terms, some.lengths)
             if not self.analyzer.vocabulary:
                 raise InputError("No document has a word to index. BM25 needs texts; check which fields are read.")
@@ -154,7 +154,7 @@ class Bm25(LocalIndex):
             scores = self.scorer.get_scores_from_ids(self.analyzer.query(query))
             places = best(scores, depth, above=0.0)
             parts.append((places, scores[places]))
-        return joined(parts)
+        return join_hits(parts)
 
     def size(self) -> int:
         """Bytes of the postings and of the vocabulary's letters."""
@@ -183,7 +183,7 @@ class Bm25(LocalIndex):
         self.scorer.nonoccurrence_array = None
 
 
-def _hashed(texts: Iterable[str], digest: TextHash) -> Iterator[str]:
+def _hash_texts(texts: Iterable[str], digest: TextHash) -> Iterator[str]:
     """The texts, each hashed as it passes."""
     coming = iter(texts)
     while some := list(islice(coming, TOGETHER)):

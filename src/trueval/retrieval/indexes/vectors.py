@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueval.errors import InputError
-from trueval.retrieval.indexes.hits import Hits, joined
+from trueval.retrieval.indexes.hits import Hits, join_hits
 from trueval.scoring import product
 
 
-def truncated(vectors: NDArray[Any], dimension: int) -> NDArray[np.float32]:
+def truncate_vectors(vectors: NDArray[Any], dimension: int) -> NDArray[np.float32]:
     """The first numbers of each vector, made length 1 again (Kusupati et al. 2022, Matryoshka).
 
     A model that was not trained for it, such as MiniLM, loses more by this than one that was.
@@ -24,7 +24,7 @@ def truncated(vectors: NDArray[Any], dimension: int) -> NDArray[np.float32]:
     Raises:
         InputError: the vectors have fewer.
 
-    >>> truncated(np.array([[3.0, 4.0, 9.0]]), 2).tolist()
+    >>> truncate_vectors(np.array([[3.0, 4.0, 9.0]]), 2).tolist()
     [[0.6000000238418579, 0.800000011920929]]
     """
     check_dimension(vectors.shape[1], dimension)
@@ -44,7 +44,7 @@ def check_dimension(given: int, wanted: int) -> None:
         raise InputError(f"The model gives {given} dimensions. Got dimension {wanted}; choose fewer.")
 
 
-def rescored(hits: Hits, queries: NDArray[Any], documents: NDArray[Any], form: str) -> Hits:
+def rescore_hits(hits: Hits, queries: NDArray[Any], documents: NDArray[Any], form: str) -> Hits:
     """Hits with the product of the embeddings in a format, best first; ties by place. Equal vectors have equal scores.
 
     Args:
@@ -62,7 +62,7 @@ def rescored(hits: Hits, queries: NDArray[Any], documents: NDArray[Any], form: s
         exact = np.asarray(scored, dtype=np.float64)[of]
         order = np.argsort(-exact, kind="stable")
         parts.append((found[order], exact[order]))
-    return joined(parts)
+    return join_hits(parts)
 
 
 def _different(vectors: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:

@@ -28,7 +28,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.errors import InputError, PolicyError
-from trueval.retrieval.fusion.ranked_lists import TieCount, count_ties, in_order, listed
+from trueval.retrieval.fusion.ranked_lists import TieCount, count_ties, in_order, rank_lists
 from trueval.run import Run
 from trueval.standings.groups import tie_groups
 
@@ -89,7 +89,7 @@ def lexical_boost(
     ([('b', 0.6), ('a', 0.5)], 2, 0)
     """
     _check(weights)
-    lists = listed(run)
+    lists = rank_lists(run)
     ids = lists.documents["doc_id"].to_list()
     try:
         asked = [_Features.of(queries[query]) for query in lists.query_ids.to_list()]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from trueval.errors import MissingExtraError, Place
-from trueval.models.hosted.services import base_url_of, hosted_name, is_hosted
+from trueval.models.hosted.services import base_url_of, is_hosted, parse_hosted_name
 from trueval.models.hosted.wire import need_hosted
 from trueval.models.model_location import find_model, hardware
 from trueval.models.output_reuse import BY_TEXT, TEXT
@@ -32,12 +32,12 @@ def key_of(*parts: Any) -> str:
     return hashlib.sha256(json.dumps([__version__, *parts], sort_keys=True).encode()).hexdigest()
 
 
-def decided(table: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+def build_key_settings(table: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """What a table says that decides candidates: of models and files what is in them; versions of libraries."""
     about = dict(settings)
     if is_hosted(settings.get("model")):
         about = {key: value for key, value in settings.items() if key not in PAYING_KEYS}
-        about["base_url"] = base_url_of(hosted_name(settings["model"]), settings["base_url"])
+        about["base_url"] = base_url_of(parse_hosted_name(settings["model"]), settings["base_url"])
     elif "model" in settings:
         place = find_model(settings["model"], None)
         about |= {"model": place.name, "recipe": place.recipe.name, "weights": weights_hash(Path(place.path))}
@@ -60,7 +60,7 @@ def _file_hash(path: Path) -> str:
 
 
 @cache
-def installed(name: str) -> str:
+def find_version(name: str) -> str:
     """The version of a library that is installed; looked up once, for that takes longer than many a stage.
 
     Raises:
@@ -74,13 +74,13 @@ def versions_of(table: str, settings: Mapping[str, Any]) -> dict[str, str]:
     extra: str = ""
     names: tuple[str, ...] = ()
     if is_hosted(settings.get("model")):
-        need_hosted("openai" if hosted_name(settings["model"]).service.name == "openai" else "httpx2")
+        need_hosted("openai" if parse_hosted_name(settings["model"]).service.name == "openai" else "httpx2")
     elif "model" in settings:
         extra, names = MODELS
     elif table in SPECS:
         kind, _ = read_spec(settings[SPECS[table][0]])
         extra, names = kind.extra, kind.distributions
     try:
-        return {name: installed(name) for name in names}
+        return {name: find_version(name) for name in names}
     except PackageNotFoundError as error:
         raise MissingExtraError(f"The stages of [{table}]", extra) from error

@@ -27,9 +27,9 @@ from trueval.models.output_reuse import PASS, TEXT
 from trueval.models.pair_scores import FINISHED, MODEL
 from trueval.models.pair_scores import HIGH as HIGH_FORMAT
 from trueval.numerics import FORMATS
-from trueval.report.provenance import recorded
+from trueval.report.provenance import strip_folders
 from trueval.retrieval.indexes.index import read_spec
-from trueval.specs import Parameter, bounded, checked, choice, whole
+from trueval.specs import Parameter, check_value, choice, number_in_range, whole
 from trueval.specs import text as _text
 
 Settings: TypeAlias = Mapping[str, Mapping[str, Any]]
@@ -91,10 +91,10 @@ _HOSTED: Final = {
     "api_key_env": _text(None, "the environment variable that holds the key"),
     "encoding": choice("base64", "float", about="how vectors travel"),
     "batch_tokens": whole(None, 1, "tokens that go into one call, by our estimate"),
-    "timeout": bounded(120, 0, 86_400, "seconds that an answer may take", above=True),
+    "timeout": number_in_range(120, 0, 86_400, "seconds that an answer may take", above=True),
     "concurrency": whole(1, 1, "calls that are under way at once"),
-    "price_per_million_tokens": bounded(None, 0, 1e9, "what the service asks, in any currency"),
-    "price_per_thousand_searches": bounded(None, 0, 1e9, "what the service asks where it bills searches"),
+    "price_per_million_tokens": number_in_range(None, 0, 1e9, "what the service asks, in any currency"),
+    "price_per_thousand_searches": number_in_range(None, 0, 1e9, "what the service asks where it bills searches"),
 }
 # Keys of a model that runs here alone, those that it is loaded with first, and of one that a service runs.
 LOADED_KEYS: Final = ("dtype", "device", "max_length", "instruction")
@@ -134,16 +134,18 @@ TABLES: Final[Mapping[str, Mapping[str, Parameter]]] = MappingProxyType(
         "sparse": {"index": _text("bm25", "the index of words"), "depth": _DEPTH},
         "fuse": {
             "method": choice("rrf", "weighted", about="by ranks or by normalised scores"),
-            "k": bounded(60, 0, 1e9, "of rrf: added to each rank"),
+            "k": number_in_range(60, 0, 1e9, "of rrf: added to each rank"),
             "norm": choice("min-max", "z-score", about="of weighted: how scores are normalised"),
             "weights": _numbers("of the dense and the sparse run"),
-            "terms": bounded(0, 0, 1e6, "weight of a document that holds the words of the query, rare ones above all"),
-            "phrases": bounded(0, 0, 1e6, "weight of one that holds its pairs of neighbouring words"),
-            "codes": bounded(0, 0, 1e6, "weight of one that holds its numbers and codes"),
+            "terms": number_in_range(
+                0, 0, 1e6, "weight of a document that holds the words of the query, rare ones above all"
+            ),
+            "phrases": number_in_range(0, 0, 1e6, "weight of one that holds its pairs of neighbouring words"),
+            "codes": number_in_range(0, 0, 1e6, "weight of one that holds its numbers and codes"),
             "depth": _DEPTH,
         },
         "deduplicate": {
-            "threshold": bounded(0.8, 0, 1, "least Jaccard similarity of near duplicates", above=True),
+            "threshold": number_in_range(0.8, 0, 1, "least Jaccard similarity of near duplicates", above=True),
             "words": whole(5, 1, "of an n-gram"),
             "duplicates": _flag(True, "whether near duplicates are left out"),
             "per_source": whole(None, 1, "documents of one source that stay in a list; all by default"),
@@ -251,14 +253,14 @@ def _check_spec(name: str, found: Settings, at: Where) -> None:
 def _table(name: str, given: Any, at: Where) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         raise at(name).error(f"{name} must be a table, [{name}]. Got {given!r}.")
-    values = checked_table(name, given, TABLES[name], at)
+    values = check_table(name, given, TABLES[name], at)
     needed = NEEDED.get(name)
     if needed is not None and values[needed] is None:
         raise at(name).error(f"[{name}] needs {needed}: {TABLES[name][needed].about}.")
     return _of_model(name, values, given, at) if "model" in TABLES[name] else values
 
 
-def checked_table(name: str, given: Mapping[str, Any], declared: Mapping[str, Parameter], at: Where) -> dict[str, Any]:
+def check_table(name: str, given: Mapping[str, Any], declared: Mapping[str, Parameter], at: Where) -> dict[str, Any]:
     """The values of a table, defaults where the file does not name them.
 
     Args:
@@ -273,7 +275,7 @@ def checked_table(name: str, given: Mapping[str, Any], declared: Mapping[str, Pa
     values: dict[str, Any] = {key: one.default for key, one in declared.items()}
     for key, value in given.items():
         try:
-            values[key] = checked(f"[{name}]", declared, key, value, InputError)
+            values[key] = check_value(f"[{name}]", declared, key, value, InputError)
         except InputError as error:
             raise at(name, key).error(str(error)) from None
     return values
@@ -298,7 +300,7 @@ def _of_model(name: str, values: dict[str, Any], given: Mapping[str, Any], at: W
     return kept | ({"batch_size": given.get("batch_size")} if hosted else {})
 
 
-def scored_in(settings: Settings, scoring: str) -> Settings:
+def set_scoring(settings: Settings, scoring: str) -> Settings:
     """The settings of a pipeline whose every stage scores in high or in low precision.
 
     Args:
@@ -314,7 +316,7 @@ def scored_in(settings: Settings, scoring: str) -> Settings:
     }
 
 
-def reusing(settings: Settings, reuse: str | None) -> Settings:
+def set_reuse(settings: Settings, reuse: str | None) -> Settings:
     """The settings of a pipeline whose models that run here take kept outputs as asked.
 
     Args:
@@ -336,7 +338,8 @@ def formats_used(settings: Settings) -> list[str]:
     ['m ran in bfloat16; to run it in another format, set dtype in [embed].']
     """
     return [
-        f"{recorded(values['model'])} ran in {values['dtype']}; to run it in another format, set dtype in [{name}]."
+        f"{strip_folders(values['model'])} ran in {values['dtype']}; to run it in another format, set dtype in "
+        f"[{name}]."
         for name, values in settings.items()
         if "dtype" in values
     ]

@@ -23,12 +23,12 @@ from trueval.retrieval.pipeline.config import (
     STAGES,
     Settings,
     read_settings,
-    reusing,
-    scored_in,
+    set_reuse,
+    set_scoring,
     settings_of_tables,
 )
 from trueval.retrieval.pipeline.pipeline_result import PipelineResult, Stage
-from trueval.retrieval.pipeline.stage_resources import Begin, nobody, shared_work
+from trueval.retrieval.pipeline.stage_resources import Begin, nobody, open_resources
 from trueval.retrieval.pipeline.stage_runner import StageRunner
 
 
@@ -106,7 +106,7 @@ class Pipeline:
         Raises:
             PolicyError: there is no such way of scoring.
         """
-        settings = reusing(self.settings, reuse)
+        settings = set_reuse(self.settings, reuse)
         if scoring is None:
             return replace(self, settings=settings)
         # What a file leaves out has no value here, which no file could write.
@@ -159,7 +159,7 @@ class Pipeline:
             InputError: a model is not there or does not fit the other settings.
             MissingExtraError: the library of a stage is not installed.
         """
-        with shared_work(cache, Account(), kept=False) as shared:
+        with open_resources(cache, Account(), kept=False) as shared:
             StageRunner(collection, self.settings, shared, nobody).check()
 
     def retrieve(
@@ -186,9 +186,9 @@ class Pipeline:
         """
         scoring = self.settings.get("pipeline", {}).get("scoring", STAGES)
         account = account or Account(max_cost, None if cache is None else cache / LEDGER)
-        with shared_work(cache, account, kept=scoring == BOTH) as shared:
+        with open_resources(cache, account, kept=scoring == BOTH) as shared:
             works = [
-                StageRunner(collection, scored_in(self.settings, each), shared, begin or nobody)
+                StageRunner(collection, set_scoring(self.settings, each), shared, begin or nobody)
                 for each in ((HIGH, LOW) if scoring == BOTH else (scoring,))
             ]
             for work in works:

@@ -15,12 +15,12 @@ from typing import Any, Final
 import numpy as np
 
 from trueval.collection import Candidates, Collection, ids_in_order, texts_in_order
-from trueval.models.hosted.account import in_words, summed
+from trueval.models.hosted.account import in_words, sum_costs
 from trueval.models.hosted.services import is_hosted
 from trueval.models.output_part import item_keys
-from trueval.models.output_reuse import is_by_text, missing_by, missing_items
+from trueval.models.output_reuse import find_items_to_compute, find_missing_items, is_by_text
 from trueval.models.outputs import OutputPart, parts_of, place_of, settings_of
-from trueval.report.number_texts import counted
+from trueval.report.number_texts import count_phrase
 from trueval.retrieval.fusion.union import together
 from trueval.retrieval.pipeline.rerank import candidates_of
 from trueval.retrieval.pipeline.stage_runner import StageRunner
@@ -63,14 +63,16 @@ class ModelTexts:
         what = ("pair", "pairs") if self.role == RERANKER else ("text", "texts")
         role = "MaxSim" if self.role == LATE else self.role
         most = "at most " * self.most
-        told = f"{self.name} ({role}): {most}{counted(self.count, f'different {what[0]}', f'different {what[1]}')}, "
+        told = (
+            f"{self.name} ({role}): {most}{count_phrase(self.count, f'different {what[0]}', f'different {what[1]}')}, "
+        )
         told += f"{self.count - self.left:,} of them kept; "
         if not self.left:
             return f"{told}none goes through the model."
         if not self.calls:
             return f"{told}{self.left:,} go through the model."
-        out = f"{self.left:,} go out in {counted(self.calls, 'call', 'calls')}"
-        tokens = counted(self.tokens, "token", "tokens")
+        out = f"{self.left:,} go out in {count_phrase(self.calls, 'call', 'calls')}"
+        tokens = count_phrase(self.tokens, "token", "tokens")
         return f"{told}{out} of about {tokens}, {in_words(self.cost, self.at_most)}."
 
 
@@ -106,8 +108,8 @@ def texts_of_model(
         left,
         sum(each.calls for each in found),
         sum(each.tokens for each in found),
-        summed(each.cost for each in found),
-        summed(each.at_most for each in most),
+        sum_costs(each.cost for each in found),
+        sum_costs(each.at_most for each in most),
         most=longest is not None,
     )
 
@@ -160,7 +162,9 @@ class ModelCounts:
         count.append(len(new))
         if not len(new) or (folder is not None and place_of(settings, name, part.texts(), folder).complete):
             return
-        left = np.arange(len(keys)) if folder is None else missing_by(model, part, work.reuse("embed"), folder)
+        left = (
+            np.arange(len(keys)) if folder is None else find_items_to_compute(model, part, work.reuse("embed"), folder)
+        )
         parts.append((part, np.intersect1d(left, new) if is_by_text(model, work.reuse("embed")) else left))
 
     def found(self) -> list[ModelTexts]:
@@ -177,7 +181,7 @@ def _pairs_of(pools: Sequence[tuple[StageRunner, int, Run | None]]) -> list[Mode
     model, runs = work.model("rerank"), [run for _, _, run in pools if run is not None]
     if len(runs) == len(pools) and work.shared.outputs is not None:
         part = _pairs(model, work.collection, candidates_of(together(runs, None), work.collection))
-        places = missing_items(settings_of(model), part, work.shared.outputs)
+        places = find_missing_items(settings_of(model), part, work.shared.outputs)
         return [texts_of_model(model, RERANKER, [(part, places)], len(part.items))]
     depth = min(sum(depth for _, depth, _ in pools), len(work.collection.documents))
     part = _pairs(model, work.collection, spread_candidates(work.collection, depth))

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from trueval.evaluation.content_hashes import run_hash
 from trueval.judgments import Judgments
-from trueval.report.provenance import recorded
+from trueval.report.provenance import strip_folders
 from trueval.retrieval.fusion.ranked_lists import TieCount
 from trueval.retrieval.pipeline.config import Settings
 from trueval.retrieval.pipeline.stage_quality import StageQuality, quality_of
@@ -117,7 +117,7 @@ class PipelineResult:
             "trueval": __version__,
             "name": self.run.name,
             "collection": dict(self.about),
-            "settings": {name: _recorded(values) for name, values in self.settings.items()},
+            "settings": {name: _strip_setting_folders(values) for name, values in self.settings.items()},
             **self.what_it_gave(),
             **low,
         }
@@ -142,6 +142,6 @@ class PipelineResult:
         }
 
 
-def _recorded(values: Mapping[str, Any]) -> dict[str, Any]:
+def _strip_setting_folders(values: Mapping[str, Any]) -> dict[str, Any]:
     """Settings as results keep them: absolute paths without their folders."""
-    return {name: recorded(value) if isinstance(value, str) else value for name, value in values.items()}
+    return {name: strip_folders(value) if isinstance(value, str) else value for name, value in values.items()}

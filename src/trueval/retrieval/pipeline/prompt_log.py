@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from trueval.errors import InputError, PolicyError
 from trueval.files.atomic_files import write_whole
-from trueval.retrieval.fusion.ranked_lists import RankedLists, listed
+from trueval.retrieval.fusion.ranked_lists import RankedLists, rank_lists
 from trueval.run import Run
 
 
@@ -58,7 +58,7 @@ def write_contexts(
     """
     if k < 1:
         raise PolicyError(f"k of contexts must be an integer >= 1. Got {k!r}.")
-    lists = listed(run)
+    lists = rank_lists(run)
 
     def write(path: Path) -> None:
         with path.open("wb") as out:

@@ -19,7 +19,7 @@ from trueval.collection import Candidates, Collection
 from trueval.errors import InputError
 from trueval.models.outputs import Outputs, Step, model_outputs
 from trueval.models.pair_scores import pair_scores, scoring_format
-from trueval.retrieval.fusion.ranked_lists import listed, places_of
+from trueval.retrieval.fusion.ranked_lists import places_of, rank_lists
 from trueval.run import Run
 
 # From a model, a collection and candidates to the outputs of the model, as model_outputs.
@@ -71,7 +71,7 @@ def rerank(
     documents = pl.DataFrame({"doc_id": doc_ids, "score": scores})
     queries = pl.Series("query_id", candidates.query_ids, dtype=pl.String)
     scored = Run(documents, queries, offsets, name or run.name, model.name)
-    ordered = listed(scored)
+    ordered = rank_lists(scored)
     return Run(ordered.documents, queries, offsets, scored.name, scored.source, empty=run.empty)
 
 
@@ -86,7 +86,7 @@ def candidates_of(run: Run, collection: Collection, depth: int | None = None) ->
     Raises:
         InputError: queries or documents have no text.
     """
-    lists = listed(run, depth)
+    lists = rank_lists(run, depth)
     ids = lists.documents["doc_id"]
     documents = ids.unique(maintain_order=True)
     for what, wanted, texts in (

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from trueval.errors import TruevalWarning
 from trueval.files.atomic_files import write_whole
-from trueval.files.digests import digest, file_damage, is_sound, used, with_digest
+from trueval.files.digests import digest, file_damage, is_sound, touch_entry, with_digest
 from trueval.run import Run
 
 
@@ -33,7 +33,7 @@ class StageCandidates(NamedTuple):
     searched: Mapping[str, Any] | None = None
 
 
-def read_kept(file: Path, name: str, key: str) -> StageCandidates | None:
+def read_candidates(file: Path, name: str, key: str) -> StageCandidates | None:
     """Read what `keep` wrote; None if there is nothing, or something damaged, which is said and made again.
 
     Args:
@@ -44,14 +44,14 @@ def read_kept(file: Path, name: str, key: str) -> StageCandidates | None:
     if not is_kept(file):
         return None
     try:
-        about = json.loads(_beside(file).read_text(encoding="utf-8"))
+        about = json.loads(_metadata_path(file).read_text(encoding="utf-8"))
         if not is_sound(about):
-            raise ValueError(f"{_beside(file).name} is not what was written")
+            raise ValueError(f"{_metadata_path(file).name} is not what was written")
         if about["of"] != key:
             raise ValueError("it is another entry")
         if damaged := file_damage(file, about["candidates"]):
             raise ValueError(damaged)
-        used(_beside(file))
+        touch_entry(_metadata_path(file))
         # Remarks on the file would be others than those of the run that was kept, and name a place of this machine.
         run = replace(Run.read(file, name=name), notes=())
         return StageCandidates(run, tuple(about["notes"]), float(about["seconds"]), about["given"], about["searched"])
@@ -66,7 +66,7 @@ def is_kept(file: Path) -> bool:
     Args:
         file: of the candidates, .parquet.
     """
-    return file.is_file() and _beside(file).is_file()
+    return file.is_file() and _metadata_path(file).is_file()
 
 
 def keep(file: Path, made: StageCandidates, key: str) -> None:
@@ -81,8 +81,8 @@ def keep(file: Path, made: StageCandidates, key: str) -> None:
     made.run.write(file)
     about = {"notes": made.notes, "seconds": made.seconds, "given": made.given, "searched": made.searched}
     text = json.dumps(with_digest({"of": key, "candidates": digest(file), **about})) + "\n"
-    write_whole(_beside(file), lambda path: path.write_text(text, encoding="utf-8"))
+    write_whole(_metadata_path(file), lambda path: path.write_text(text, encoding="utf-8"))
 
 
-def _beside(file: Path) -> Path:
+def _metadata_path(file: Path) -> Path:
     return file.with_suffix(".json")

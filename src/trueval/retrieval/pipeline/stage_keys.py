@@ -14,13 +14,13 @@ from trueval.models import load_model
 from trueval.models.hosted.services import is_hosted
 from trueval.models.output_reuse import PASS
 from trueval.models.pair_scores import FINISHED
-from trueval.report.provenance import recorded
-from trueval.retrieval.fusion.ranked_lists import listed
+from trueval.report.provenance import strip_folders
+from trueval.retrieval.fusion.ranked_lists import rank_lists
 from trueval.retrieval.indexes.index import make_index
 from trueval.retrieval.indexes.vectors import check_dimension
-from trueval.retrieval.pipeline.cache_keys import decided, key_of
+from trueval.retrieval.pipeline.cache_keys import build_key_settings, key_of
 from trueval.retrieval.pipeline.config import BOTH, HOSTED_KEYS, LOADED_KEYS, Settings
-from trueval.retrieval.pipeline.stage_cache import is_kept, read_kept
+from trueval.retrieval.pipeline.stage_cache import is_kept, read_candidates
 from trueval.retrieval.pipeline.stage_resources import StageResources
 from trueval.retrieval.pipeline.suppress import sources_of
 from trueval.run import Run
@@ -99,7 +99,7 @@ class StageKeys:
         run = self._candidates(before, keys[before])
         if run is None:
             return None
-        lists = listed(run, depth)
+        lists = rank_lists(run, depth)
         return lists.only(np.ones(len(lists.rank), dtype=bool), run.name, run.source)
 
     def last_candidates(self) -> Run | None:
@@ -110,7 +110,7 @@ class StageKeys:
         known = self.shared.stages.get(key)
         if known is None and self.shared.cache is None:
             return None
-        kept = known or read_kept(self.file_of(name, key), name, key)
+        kept = known or read_candidates(self.file_of(name, key), name, key)
         return None if kept is None else kept.run
 
     def file_of(self, name: str, key: str) -> Path:
@@ -121,7 +121,7 @@ class StageKeys:
         """What a manifest says of the collection."""
         return {
             "name": self.collection.name,
-            "source": recorded(self.collection.source),
+            "source": strip_folders(self.collection.source),
             "documents": len(self.collection.documents),
             "queries": len(self.collection.queries),
             "sha256": self.texts,
@@ -175,10 +175,10 @@ class StageKeys:
         settings = dict(self.settings[table])
 
         def make() -> dict[str, Any]:
-            found = decided(table, settings)
+            found = build_key_settings(table, settings)
             if "model" in settings and not is_hosted(settings["model"]) and found["weights"] is None:
                 self.model(table)  # of the hub: once it is here, its contents are known
-                found = decided(table, settings)
+                found = build_key_settings(table, settings)
             return found
 
         return self.shared.hashed([table, settings], make)

@@ -62,7 +62,7 @@ class StageResources:
 
 
 @contextmanager
-def shared_work(cache: Path | None, account: Account, *, kept: bool) -> Iterator[StageResources]:
+def open_resources(cache: Path | None, account: Account, *, kept: bool) -> Iterator[StageResources]:
     """What runs share; two runs without a cache keep the outputs of models as long as they take."""
     if cache is not None or not kept:
         yield StageResources(cache, None if cache is None else cache / "outputs", account)
@@ -73,7 +73,7 @@ def shared_work(cache: Path | None, account: Account, *, kept: bool) -> Iterator
 
 
 @contextmanager
-def kept_if_possible(place: Path) -> Iterator[None]:
+def tolerate_cache_errors(place: Path) -> Iterator[None]:
     """Go on without what the cache cannot hold: hours of work are not lost because a disk is full or only read.
 
     Args:
@@ -96,7 +96,7 @@ def is_whole(folder: Path, key: str) -> bool:
     if damaged is None:
         return True
     warnings.warn(f"{folder}: a damaged index ({damaged}). It is made again.", TruevalWarning, stacklevel=2)
-    with kept_if_possible(folder), tempfile.TemporaryDirectory(prefix=REMOVED, dir=folder.parent) as aside:
+    with tolerate_cache_errors(folder), tempfile.TemporaryDirectory(prefix=REMOVED, dir=folder.parent) as aside:
         folder.rename(Path(aside) / folder.name)
     return False
 

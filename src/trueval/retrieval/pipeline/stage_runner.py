@@ -17,21 +17,21 @@ from numpy.typing import NDArray
 
 from trueval.collection import Collection, ids_in_order, texts_in_order
 from trueval.errors import InputError
-from trueval.files.digests import DIGESTS, used
+from trueval.files.digests import DIGESTS, touch_entry
 from trueval.files.texts.lazy_list import LazyList, ProgressList
 from trueval.models.hosted.account import LEDGER, Account
 from trueval.models.hosted.services import is_hosted
 from trueval.models.output_reuse import outputs_by, part_by
 from trueval.models.outputs import OutputPart, Outputs, Step, settings_of
 from trueval.models.pair_scores import MODEL
-from trueval.report.provenance import recorded
+from trueval.report.provenance import strip_folders
 from trueval.retrieval.fusion.fuse import reciprocal_rank_fusion, weighted_fusion
-from trueval.retrieval.fusion.ranked_lists import listed
-from trueval.retrieval.fusion.union import scored_as, together
+from trueval.retrieval.fusion.ranked_lists import rank_lists
+from trueval.retrieval.fusion.union import replace_scores, together
 from trueval.retrieval.indexes.hits import Hits
 from trueval.retrieval.indexes.index import LocalIndex, TextsAndVectors, build_spec, make_index, read_spec
 from trueval.retrieval.indexes.repeated_calls import SearchSession
-from trueval.retrieval.indexes.vectors import rescored, truncated
+from trueval.retrieval.indexes.vectors import rescore_hits, truncate_vectors
 from trueval.retrieval.pipeline.boost import FEATURES, lexical_boost
 from trueval.retrieval.pipeline.cache_keys import key_of, versions_of
 from trueval.retrieval.pipeline.config import (
@@ -40,19 +40,19 @@ from trueval.retrieval.pipeline.config import (
     SPECS,
     STAGES,
     Settings,
-    scored_in,
+    set_scoring,
 )
 from trueval.retrieval.pipeline.pipeline_result import Stage
 from trueval.retrieval.pipeline.rerank import rerank
-from trueval.retrieval.pipeline.stage_cache import StageCandidates, keep, read_kept
+from trueval.retrieval.pipeline.stage_cache import StageCandidates, keep, read_candidates
 from trueval.retrieval.pipeline.stage_keys import RETRIEVERS, StageKeys
 from trueval.retrieval.pipeline.stage_resources import (
     Begin,
     StageResources,
     is_whole,
-    kept_if_possible,
     nobody,
-    shared_work,
+    open_resources,
+    tolerate_cache_errors,
 )
 from trueval.retrieval.pipeline.suppress import limit_sources, sources_of, suppress_duplicates
 from trueval.run import Run
@@ -145,12 +145,12 @@ class StageRunner(StageKeys):
         step, began = self.begin(name), time.perf_counter()
         cache = self.shared.cache
         file = None if cache is None else self.file_of(name, key)
-        kept = None if file is None else read_kept(file, name, key)
+        kept = None if file is None else read_candidates(file, name, key)
         made = kept or self._made(name, make, step, given)
         if file is not None and kept is None:
-            with kept_if_possible(file):
+            with tolerate_cache_errors(file):
                 keep(file, made, key)
-        seconds, ties = time.perf_counter() - began, listed(made.run).ties
+        seconds, ties = time.perf_counter() - began, rank_lists(made.run).ties
         _log.info("stage %s %s: %.3f s", name, "from the cache" if kept is not None else "made", seconds)
         found = Stage(
             name, made.run, made.given, seconds, made.seconds, kept is not None, ties, key, made.notes, made.searched
@@ -196,7 +196,7 @@ class StageRunner(StageKeys):
         if scoring == "index" or opened.vectors is None or opened.query_vectors is None:
             return hits
         form = str(opened.dtype) if scoring == MODEL else scoring
-        return rescored(hits, opened.query_vectors, opened.vectors, form)
+        return rescore_hits(hits, opened.query_vectors, opened.vectors, form)
 
     def sparse(self, step: Step) -> Run:
         """Search an index of words."""
@@ -221,7 +221,7 @@ class StageRunner(StageKeys):
         else:
             fused = weighted_fusion(runs, norm=settings["norm"], weights=weights, name="fuse").run
         self.given = fused.documents.height
-        cut = listed(self._boosted(fused, unit), settings["depth"])
+        cut = rank_lists(self._boosted(fused, unit), settings["depth"])
         return cut.only(np.ones(len(cut.rank), dtype=bool), "fuse", "fusion")
 
     def _boosted(self, fused: Run, unit: float) -> Run:
@@ -270,7 +270,7 @@ class StageRunner(StageKeys):
             step=step,
             forward=self._outputs,
         )
-        return scored if asked is run else scored_as(run, scored, depth)
+        return scored if asked is run else replace_scores(run, scored, depth)
 
     def _outputs(self, *given: Any, **named: Any) -> Outputs:
         """What a reranker returned, or what is kept of it."""
@@ -298,7 +298,11 @@ class StageRunner(StageKeys):
         """Embeddings as the index takes them."""
         rows, dimension = self._embedded(model, name, step), self.settings["embed"]["dimension"]
         # A service cuts them itself.
-        return rows if dimension is None or is_hosted(self.settings["embed"]["model"]) else truncated(rows, dimension)
+        return (
+            rows
+            if dimension is None or is_hosted(self.settings["embed"]["model"])
+            else truncate_vectors(rows, dimension)
+        )
 
     def _embedded(self, model: Any, name: str, step: Step) -> NDArray[Any]:
         reuse = self.reuse("embed")
@@ -333,17 +337,17 @@ class StageRunner(StageKeys):
         folder = None if cache is None else cache / "indexes" / f"{index.name}-{key[:16]}"
         if folder is not None and folder.is_dir() and is_whole(folder, key):
             index.load(folder)
-            used(folder / DIGESTS)
+            touch_entry(folder / DIGESTS)
             self.earlier += index.build_seconds
         else:
             index.build(documents)
             if folder is not None and not folder.exists():  # another process may have been faster
-                with kept_if_possible(folder):
+                with tolerate_cache_errors(folder):
                     index.save(folder, key)
         about = index.describe()
         self.notes += about.notes
         told = {name: value for name, value in asdict(about).items() if name != "notes"}
-        self.searched = told | {"spec": recorded(about.spec)}
+        self.searched = told | {"spec": strip_folders(about.spec)}
         return index
 
     def _run(self, hits: Hits, name: str) -> Run:
@@ -355,7 +359,7 @@ class StageRunner(StageKeys):
 
 
 @contextmanager
-def opened_work(
+def open_stage_runner(
     collection: Collection, settings: Settings, *, cache: Path | None = None, begin: Begin | None = None
 ) -> Iterator[StageRunner]:
     """The work of a pipeline whose retrievers have searched, so that each index is in `opened`.
@@ -371,9 +375,9 @@ def opened_work(
         MissingExtraError: the library of a stage is not installed.
     """
     scoring = settings.get("pipeline", {}).get("scoring", STAGES)
-    with shared_work(cache, Account(ledger=None if cache is None else cache / LEDGER), kept=False) as shared:
+    with open_resources(cache, Account(ledger=None if cache is None else cache / LEDGER), kept=False) as shared:
         work = StageRunner(
-            collection, scored_in(settings, HIGH if scoring == BOTH else scoring), shared, begin or nobody
+            collection, set_scoring(settings, HIGH if scoring == BOTH else scoring), shared, begin or nobody
         )
         work.open()
         yield work

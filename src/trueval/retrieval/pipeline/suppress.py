@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from trueval.errors import InputError, PolicyError
 from trueval.rag.document_sources import read_sources
 from trueval.retrieval.chunking.chunks import document_of
-from trueval.retrieval.fusion.ranked_lists import listed, places_of
+from trueval.retrieval.fusion.ranked_lists import places_of, rank_lists
 from trueval.run import Run
 
 Ints = NDArray[np.int64]
@@ -67,7 +67,7 @@ def suppress_duplicates(
     """
     if not 0 < threshold <= 1 or words < 1:
         raise PolicyError(f"threshold must be in (0, 1] and words >= 1. Got {threshold} and {words}.")
-    lists = listed(run)
+    lists = rank_lists(run)
     ids = lists.documents["doc_id"].unique(maintain_order=True)
     places, documents = places_of(lists.documents["doc_id"], ids), ids.to_list()
     lacking = [doc for doc in documents if doc not in texts]
@@ -81,7 +81,7 @@ def suppress_duplicates(
             for begin, end in zip(lists.offsets[:-1].tolist(), lists.offsets[1:].tolist(), strict=True)
         ]
     )
-    return _suppressed(run, kept_for, name)
+    return _build_suppressed_run(run, kept_for, name)
 
 
 def limit_sources(run: Run, sources: Mapping[str, str], *, most: int, name: str | None = None) -> SuppressedRun:
@@ -102,7 +102,7 @@ def limit_sources(run: Run, sources: Mapping[str, str], *, most: int, name: str 
     """
     if most < 1:
         raise PolicyError(f"most must be an integer >= 1. Got {most!r}.")
-    lists = listed(run)
+    lists = rank_lists(run)
     ids = lists.documents["doc_id"].to_list()
     frame = pl.DataFrame(
         {"row": np.arange(len(ids)), "list": lists.of_row, "source": [sources.get(doc, f"\0{doc}") for doc in ids]}
@@ -111,7 +111,7 @@ def limit_sources(run: Run, sources: Mapping[str, str], *, most: int, name: str 
         place=pl.int_range(pl.len()).over("list", "source"), first=pl.col("row").first().over("list", "source")
     )
     row, place, first = (counted[column].to_numpy() for column in ("row", "place", "first"))
-    return _suppressed(run, np.where(place < most, row, first), name)
+    return _build_suppressed_run(run, np.where(place < most, row, first), name)
 
 
 def sources_of(doc_ids: Sequence[str], file: str | None) -> dict[str, str]:
@@ -187,8 +187,8 @@ def _alike(grams: Any, sizes: Ints, some: Ints, others: Ints, threshold: float) 
     return one[alike], other[alike]
 
 
-def _suppressed(run: Run, kept_for: Ints, name: str | None) -> SuppressedRun:
-    lists = listed(run)
+def _build_suppressed_run(run: Run, kept_for: Ints, name: str | None) -> SuppressedRun:
+    lists = rank_lists(run)
     stays = kept_for == np.arange(len(kept_for))
     ids = lists.documents["doc_id"]
     dropped = pl.DataFrame(

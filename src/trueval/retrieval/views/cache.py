@@ -9,8 +9,8 @@ from typing import Any, Final
 from rich.console import Group
 from rich.text import Text
 
-from trueval.files.source.memory_estimate import shown
-from trueval.report.number_texts import counted
+from trueval.files.source.memory_estimate import format_size
+from trueval.report.number_texts import count_phrase
 from trueval.report.terminal import grid
 
 HEAD: Final = ("kind", "name", "of", "items", "size", "age", "state")
@@ -29,7 +29,9 @@ def table(entries: Sequence[Entry], now: datetime) -> Group:
     for entry in sorted(entries, key=lambda entry: (entry["kind"], -entry["bytes"], entry["name"])):
         items = "" if entry["items"] is None else f"{entry['items']:,}"
         age = _age((now - datetime.fromisoformat(entry["used"])).total_seconds())
-        rows.add_row(entry["kind"], entry["name"], entry["about"], items, shown(entry["bytes"]), age, entry["state"])
+        rows.add_row(
+            entry["kind"], entry["name"], entry["about"], items, format_size(entry["bytes"]), age, entry["state"]
+        )
     return Group(*([rows] if entries else []), *map(Text, totals(entries)))
 
 
@@ -37,8 +39,11 @@ def totals(entries: Sequence[Entry]) -> Iterator[str]:
     """How much there is of each kind, and in all."""
     for kind in dict.fromkeys(sorted(entry["kind"] for entry in entries)):
         of_kind = [entry["bytes"] for entry in entries if entry["kind"] == kind]
-        yield f"{kind}: {len(of_kind):,}, {shown(sum(of_kind))}"
-    yield f"in all: {counted(len(entries), 'entry', 'entries')}, {shown(sum(entry['bytes'] for entry in entries))}"
+        yield f"{kind}: {len(of_kind):,}, {format_size(sum(of_kind))}"
+    yield (
+        f"in all: {count_phrase(len(entries), 'entry', 'entries')}, "
+        f"{format_size(sum(entry['bytes'] for entry in entries))}"
+    )
 
 
 def _age(seconds: float) -> str:

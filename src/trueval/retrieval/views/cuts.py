@@ -10,9 +10,9 @@ from rich.text import Text
 
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
-from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, ValueUnit, fixed, interval, unit, whole
+from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, ValueUnit, format_value, interval, unit, whole
 from trueval.report.terminal import grid
-from trueval.retrieval.views.cuts_sentences import lines, plain, quoted
+from trueval.retrieval.views.cuts_sentences import lines, plain, quotable_sentence
 
 Entry = Mapping[str, Any]
 
@@ -32,7 +32,7 @@ def cells_of_measure(name: str, value: Entry, scale: ValueUnit) -> list[str]:
     """
     span = interval(value["calls_lowest"], value["calls_highest"], scale)
     values = (*(value[each] for each in ("expected", "lowest", "highest", "range")), value["cut"]["range"])
-    return [name, *(fixed(each, scale) for each in values), span]
+    return [name, *(format_value(each, scale) for each in values), span]
 
 
 def cells_of_query(cut: Entry, scale: ValueUnit, measure: str | None) -> list[str]:
@@ -55,7 +55,7 @@ def cells_of_query(cut: Entry, scale: ValueUnit, measure: str | None) -> list[st
         str(cut["above"]),
         group,
         str(cut["slots"]),
-        fixed(cut["chance"], scale),
+        format_value(cut["chance"], scale),
         contexts(cut),
         cut.get("cause", ""),
         *last,
@@ -83,7 +83,7 @@ def cells_of_stage(stage: Entry, scale: ValueUnit) -> list[str]:
     return [
         stage["name"],
         *(whole(stage[name]) for name in ("depth", "cut", "changed")),
-        fixed(stage["replaced"], scale),
+        format_value(stage["replaced"], scale),
         orders or "one order",
     ]
 
@@ -114,7 +114,7 @@ def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
         result: the JSON of `trueval cuts`.
         scale: of values and shares.
     """
-    parts: list[Any] = [Text(plain(quoted(result, scale)), style="bold")]
+    parts: list[Any] = [Text(plain(quotable_sentence(result, scale)), style="bold")]
     if result["measures"]:
         shown = grid(MEASURES, "Lrrrrrl", spare=("calls",))
         for name, value in result["measures"].items():
@@ -178,7 +178,7 @@ def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
         result: the JSON of `trueval cuts`.
         scale: of values and shares.
     """
-    parts = [f"{markdown(plain(quoted(result, scale)))}\n"]
+    parts = [f"{markdown(plain(quotable_sentence(result, scale)))}\n"]
     if result["measures"]:
         parts.append(pipes(MEASURES, _rows_of_measures(result, scale), words=1))
     if result["stages"]:
@@ -200,5 +200,5 @@ def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
         [*map(latex, MEASURES)],
         rows,
         "lrrrrrl",
-        notes=[plain(quoted(result, scale)), *lines(result, scale=scale), *unit(scale)],
+        notes=[plain(quotable_sentence(result, scale)), *lines(result, scale=scale), *unit(scale)],
     )

@@ -8,13 +8,21 @@ from typing import Any, Final
 import numpy as np
 
 from trueval.report.figures import NARROW
-from trueval.report.number_texts import fixed
+from trueval.report.number_texts import format_value
 from trueval.report.page_content import Block, Column, Figure, Number, Part, Table, Words, counts, row_of, rows_of
 from trueval.report.plots import TieInterval, dot_plot, row_height
 from trueval.report.result_directory import Directory, ResultFile, pointer
 from trueval.report.tie_sizes import tie_figure, tie_histogram
 from trueval.retrieval.views.cuts import widest
-from trueval.retrieval.views.cuts_sentences import DIFFERS, QuotedNumber, Said, advice, quoted, sentences, value_at
+from trueval.retrieval.views.cuts_sentences import (
+    DIFFERS,
+    QuotedNumber,
+    Said,
+    advice,
+    quotable_sentence,
+    sentences,
+    value_at,
+)
 
 MOST: Final = 40  # queries that the open table lists
 DRAWN: Final = 20  # queries that the plot shows
@@ -32,11 +40,11 @@ def build(file: ResultFile, directory: Directory) -> Part:
     data = file.data
     blocks = [_costs(file)] if data["measures"] else []
     if data["stages"]:
-        blocks.append(_travel(file))
+        blocks.append(_propagation_block(file))
     if data["cuts"]:
         blocks.append(_queries(file))
     return Part(
-        verdict=_words(quoted(data), file),
+        verdict=_words(quotable_sentence(data), file),
         summary=tuple(_words(line, file) for line in sentences(data)),
         findings=tuple((line,) for line in data["notes"]),
         advice=tuple(_words(line, file) for line in advice(data)),
@@ -60,12 +68,15 @@ def _costs(file: ResultFile) -> Block:
     columns = (
         Column("measure"),
         *(
-            Column(name, f"/{name}", numeric=True, show=fixed, strong=_always if name == "range" else _never)
+            Column(name, f"/{name}", numeric=True, show=format_value, strong=_always if name == "range" else _never)
             for name in ("expected", "lowest", "highest", "range")
         ),
-        Column("range by the cut", "/cut/range", numeric=True, show=fixed),
-        Column("range by ties above it", "/inside/range", numeric=True, show=fixed),
-        *(Column(f"{end} call", f"/calls_{end}", numeric=True, show=fixed) for end in ENDS * bool(file.data["calls"])),
+        Column("range by the cut", "/cut/range", numeric=True, show=format_value),
+        Column("range by ties above it", "/inside/range", numeric=True, show=format_value),
+        *(
+            Column(f"{end} call", f"/calls_{end}", numeric=True, show=format_value)
+            for end in ENDS * bool(file.data["calls"])
+        ),
     )
     rows = tuple(row_of(f"/measures{pointer(name)}", columns, value, name) for name, value in values.items())
     seen = ", and in the calls as they came" if file.data["calls"] else ""
@@ -79,16 +90,16 @@ def _costs(file: ResultFile) -> Block:
     )
 
 
-def _travel(file: ResultFile) -> Block:
+def _propagation_block(file: ResultFile) -> Block:
     stages = file.data["stages"]
     columns = (
         Column("ties of", "/name"),
         counts("depth", "/depth"),
         counts("cut there", "/cut"),
         counts("contexts changed", "/changed"),
-        Column("share replaced", "/replaced", numeric=True, show=fixed, strong=lambda _: True),
+        Column("share replaced", "/replaced", numeric=True, show=format_value, strong=lambda _: True),
         *(
-            Column(f"{measure} {end}", f"/measures/{measure}/{end}", numeric=True, show=fixed)
+            Column(f"{measure} {end}", f"/measures/{measure}/{end}", numeric=True, show=format_value)
             for measure in stages["measures"][:1]
             for end in ("lowest", "highest")
         ),
@@ -115,11 +126,14 @@ def _queries(file: ResultFile) -> Block:
         Column("above", "/above", numeric=True, show=lambda value: f"{value:,}"),
         Column("group", "/group", numeric=True, show=lambda value: f"{value:,}"),
         Column("of these enter", "/slots", numeric=True, show=lambda value: f"{value:,}"),
-        Column("chance", "/chance", numeric=True, show=fixed),
+        Column("chance", "/chance", numeric=True, show=format_value),
         Column("possible contexts", "/contexts", numeric=True, show=_contexts),
         *calls,
         *why,
-        *(Column(f"{measure} {end}", f"/measures/{measure}/cut/{end}", numeric=True, show=fixed) for end in ends),
+        *(
+            Column(f"{measure} {end}", f"/measures/{measure}/cut/{end}", numeric=True, show=format_value)
+            for end in ends
+        ),
     )
 
     def table(name: str, caption: str, places: list[int], *, folded: bool = False) -> Table:

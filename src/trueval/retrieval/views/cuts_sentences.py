@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from trueval.report.number_texts import FRACTIONS, ValueUnit, fixed, percent
+from trueval.report.number_texts import FRACTIONS, ValueUnit, format_value, percent
 
 Entry = Mapping[str, Any]
 
@@ -54,7 +54,7 @@ def value_at(result: Any, keys: tuple[str | int, ...]) -> Any:
     return result
 
 
-def quoted(result: Entry, scale: ValueUnit = FRACTIONS) -> Said:
+def quotable_sentence(result: Entry, scale: ValueUnit = FRACTIONS) -> Said:
     """The line that a person can quote.
 
     Args:
@@ -84,8 +84,8 @@ def quoted(result: Entry, scale: ValueUnit = FRACTIONS) -> Said:
 def _ends(result: Entry, scale: ValueUnit, measure: str, part: str) -> tuple[QuotedNumber, QuotedNumber]:
     """The lowest and the highest value of a measure under one source of ties."""
     low, high = (("measures", measure, part, end) for end in ("lowest", "highest"))
-    return QuotedNumber(fixed(value_at(result, low), scale), low), QuotedNumber(
-        fixed(value_at(result, high), scale), high
+    return QuotedNumber(format_value(value_at(result, low), scale), low), QuotedNumber(
+        format_value(value_at(result, high), scale), high
     )
 
 

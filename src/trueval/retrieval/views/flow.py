@@ -26,7 +26,7 @@ def figures(result: Entry) -> Iterator[Figure]:
         result: the JSON of `trueval retrieve`.
     """
     stages = result["stages"]
-    ties = ", ".join(f"{stage['name']} {tied(stage):,} of {stage['documents']:,}" for stage in stages)
+    ties = ", ".join(f"{stage['name']} {count_tied_candidates(stage):,} of {stage['documents']:,}" for stage in stages)
     yield Figure(
         "stages-candidates",
         "Candidates of each stage",
@@ -57,7 +57,7 @@ def figures(result: Entry) -> Iterator[Figure]:
     )
 
 
-def tied(stage: Entry) -> int:
+def count_tied_candidates(stage: Entry) -> int:
     """Candidates of a stage that tie."""
     return round(float(stage["tied_fraction"]) * int(stage["documents"]))
 
@@ -87,7 +87,7 @@ def column_plot(rows: Sequence[Entry], parts: Sequence[str], *, width: int = NAR
 
 def _candidates(stages: Sequence[Entry]) -> Iterator[dict[str, Any]]:
     for stage in stages:
-        ties = tied(stage)
+        ties = count_tied_candidates(stage)
         counts = (stage["documents"] - ties, ties, (stage["given"] or stage["documents"]) - stage["documents"])
         yield from _parts(stage, KEPT, counts)
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
-from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, ValueUnit, counted, fixed, percent, unit
+from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, ValueUnit, count_phrase, format_value, percent, unit
 from trueval.report.page_content import Block, Column, Number, Part, Table, Words, row_of
 from trueval.report.result_directory import Directory, ResultFile
 from trueval.report.terminal import grid
@@ -31,7 +31,7 @@ def head(result: Entry) -> tuple[str, ...]:
     return (*HEAD, *(JUDGED if "judged" in result else ()), *END)
 
 
-def cells(stage: Entry, scale: ValueUnit) -> list[str]:
+def stage_cells(stage: Entry, scale: ValueUnit) -> list[str]:
     """The cells of a stage, as people read them.
 
     Args:
@@ -43,17 +43,17 @@ def cells(stage: Entry, scale: ValueUnit) -> list[str]:
         f"{stage['queries']:,}",
         f"{stage['documents']:,}",
         "" if stage["given"] is None else f"{stage['given'] - stage['documents']:,}",
-        fixed(stage["tied_fraction"], scale),
-        *(_judged_cells(stage, scale) if "measures" in stage else ()),
+        format_value(stage["tied_fraction"], scale),
+        *(_quality_cells(stage, scale) if "measures" in stage else ()),
         seconds(stage["seconds"]),
         seconds(stage["made_seconds"]),
         "kept" if stage["cached"] else "",
     ]
 
 
-def _judged_cells(stage: Entry, scale: ValueUnit) -> list[str]:
+def _quality_cells(stage: Entry, scale: ValueUnit) -> list[str]:
     value = stage["measures"][MEASURE]
-    return [f"{stage['relevant']:,}", *(fixed(value[part], scale) for part in ("expected", "lowest", "highest"))]
+    return [f"{stage['relevant']:,}", *(format_value(value[part], scale) for part in ("expected", "lowest", "highest"))]
 
 
 def seconds(value: float) -> str:
@@ -78,16 +78,19 @@ def sentences(result: Entry) -> Iterator[str]:
             f"{percent(last['tied_fraction'])} of the candidates tie in the end; trueval evaluate says what their "
             "order can change."
         )
-    yield from compared(result)
+    yield from describe_precision_effect(result)
     kept = sum(stage["cached"] for stage in result["stages"])
     if kept:
-        yield f"kept: {counted(kept, 'stage was', 'stages were')} taken from the cache; seconds are those of reading."
+        yield (
+            f"kept: {count_phrase(kept, 'stage was', 'stages were')} taken from the cache; seconds are those of "
+            "reading."
+        )
     for stage in result["stages"]:
         yield from (f"{stage['name']}: {note}" for note in stage["notes"])
     yield from result.get("judged", {}).get("notes", ())
 
 
-def compared(result: Entry) -> Iterator[str]:
+def describe_precision_effect(result: Entry) -> Iterator[str]:
     """What low precision does to the pipeline, where it was run in both.
 
     Args:
@@ -146,7 +149,7 @@ def _grids(result: Entry, scale: ValueUnit) -> Iterator[RenderableType]:
     for side in (result, *([result["low"]] if "low" in result else ())):
         shown = grid(head(side), "L" + "r" * (len(head(side)) - 2) + "l")
         for stage in side["stages"]:
-            shown.add_row(*cells(stage, scale))
+            shown.add_row(*stage_cells(stage, scale))
         if side is not result:
             yield Text("The same, scored in the dtype of the models:")
         yield shown
@@ -186,7 +189,7 @@ def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     """
     notes = "".join(f"\n{markdown(line)}\n" for line in [*sentences(result), *unit(scale)])
     tables = [
-        pipes(head(side), [cells(stage, scale) for stage in side["stages"]], words=1) for _, side in sides(result)
+        pipes(head(side), [stage_cells(stage, scale) for stage in side["stages"]], words=1) for _, side in sides(result)
     ]
     return "\n".join(tables) + notes
 
@@ -198,7 +201,7 @@ def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
         result: the JSON of `trueval retrieve`.
         scale: of the shares that tie.
     """
-    rows = [[*map(latex, cells(stage, scale))] for _, side in sides(result) for stage in side["stages"]]
+    rows = [[*map(latex, stage_cells(stage, scale))] for _, side in sides(result) for stage in side["stages"]]
     heading = [*map(latex, head(result))]
     form = "l" + "r" * (len(heading) - 2) + "l"
     return tabular(heading, rows, form, notes=[*sentences(result), *unit(scale)])
@@ -217,12 +220,12 @@ def build(file: ResultFile, directory: Directory) -> Part:
     verdict: Words = (
         f"{data['name']} found ",
         Number(f"{last['documents']:,}", last["documents"], file.source("stages", at, "documents")),
-        f" candidates for {counted(last['queries'], 'query', 'queries')} of {data['collection']['name']}; ",
+        f" candidates for {count_phrase(last['queries'], 'query', 'queries')} of {data['collection']['name']}; ",
         Number(percent(last["tied_fraction"]), last["tied_fraction"], file.source("stages", at, "tied_fraction")),
         " of them tie.",
     )
     tables = tuple(_stage_table(name, side, file.name) for name, side in sides(data))
-    told = tuple(compared(data))
+    told = tuple(describe_precision_effect(data))
     words = tuple((line,) for line in sentences(data) if line not in told)
     block = Block(
         "pipeline", "The pipeline", words=words, figures=tuple(figures(data)), tables=tables, facts=tuple(_facts(data))
@@ -242,16 +245,16 @@ def _columns(*, judged: bool) -> tuple[Column, ...]:
     values = (
         Column("relevant", "/relevant", numeric=True, show=_count),
         Column("relevant lost", "/relevant_given - /relevant", numeric=True, show=_count),
-        Column("R", "/measures/R/expected", numeric=True, show=fixed),
-        Column(MEASURE, f"/measures/{MEASURE}/expected", numeric=True, show=fixed, strong=lambda _: True),
-        *(Column(end, f"/measures/{MEASURE}/{end}", numeric=True, show=fixed) for end in ("lowest", "highest")),
+        Column("R", "/measures/R/expected", numeric=True, show=format_value),
+        Column(MEASURE, f"/measures/{MEASURE}/expected", numeric=True, show=format_value, strong=lambda _: True),
+        *(Column(end, f"/measures/{MEASURE}/{end}", numeric=True, show=format_value) for end in ("lowest", "highest")),
     )
     return (
         Column("stage", "/name"),
         Column("queries", "/queries", numeric=True, show=_count),
         Column("candidates", "/documents", numeric=True, show=_count),
         Column("lost", "/given - /documents", numeric=True, show=_count),
-        Column("tied", "/tied_fraction", numeric=True, show=fixed),
+        Column("tied", "/tied_fraction", numeric=True, show=format_value),
         *(values if judged else ()),
         Column("seconds", "/seconds", numeric=True, show=seconds),
         Column("cold", "/made_seconds", numeric=True, show=seconds),
@@ -265,11 +268,11 @@ def _count(value: int | None) -> str:
 
 def _facts(data: Entry) -> Iterator[tuple[str, Words]]:
     for name, values in data["settings"].items():
-        told = ", ".join(f"{key} {_written(value)}" for key, value in values.items() if value is not None)
+        told = ", ".join(f"{key} {_format_setting(value)}" for key, value in values.items() if value is not None)
         yield f"[{name}]", (told or NOT_AVAILABLE,)
 
 
-def _written(value: Any) -> str:
+def _format_setting(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return " + ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

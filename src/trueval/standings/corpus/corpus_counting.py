@@ -43,7 +43,7 @@ def count_corpus(source: CorpusScorer, judgments: Judgments, policy: Policy) -> 
     _refuse_lists(source, policy)
     judgments = judgments_under(judgments, policy.float_grades)
     pool, query = pool_of(judgments), align(source.query_ids, judgments.query_ids)
-    pairs, judged = _judged_in_corpus(source, judgments, pool, query)
+    pairs, judged = _find_judged_pairs(source, judgments, pool, query)
 
     def rounded(scores: NDArray[Any]) -> Floats:
         in_format = round_to(scores, source.format, saturate=True)
@@ -84,7 +84,7 @@ def _refuse_lists(source: CorpusScorer, policy: Policy) -> None:
             raise PolicyError(f"{name} needs lists; {source.name} is a whole corpus, which has none. Retrieve a run.")
 
 
-def _judged_in_corpus(
+def _find_judged_pairs(
     source: CorpusScorer, judgments: Judgments, pool: JudgedPool, query: Ints
 ) -> tuple[JudgedPairs, Ints]:
     """The judged documents that a corpus holds, for queries that it scores, and their indices in the pool.

@@ -167,7 +167,7 @@ class TileCounter:
         to = last - row * width + 1
         above_to = to.copy()
         above_to[tied] = np.maximum(self.bounds.same.ravel()[last[tied]], column)
-        at_least, above = (_passing(row, each, self.bounds.low.shape)[:, column:] for each in (to, above_to))
+        at_least, above = (_count_passing(row, each, self.bounds.low.shape)[:, column:] for each in (to, above_to))
         self._add(self.bounds.pair[:, column:].ravel(), above.ravel(), (at_least - above).ravel())
         times = to[tied] - above_to[tied]
         judged = self.bounds.pair[np.repeat(row[tied], times), ranges(above_to[tied], times)]
@@ -203,7 +203,7 @@ def _last_reached(low: Any, row: Ints, scores: Any, first: int) -> Ints:
     return found
 
 
-def _passing(row: Ints, to: Ints, shape: Sequence[int]) -> Ints:
+def _count_passing(row: Ints, to: Ints, shape: Sequence[int]) -> Ints:
     """[row, judged] how many documents pass each bound, from how many bounds each document passes."""
     rows, width = shape
     ends = np.bincount(row * (width + 1) + to, minlength=rows * (width + 1)).reshape(rows, width + 1)

@@ -13,7 +13,7 @@ from math import prod
 from typing import Any, Final, NamedTuple
 
 from trueval.errors import InputError
-from trueval.retrieval.pipeline.config import BOTH, TABLES, Settings, Where, checked_table, settings_of_tables
+from trueval.retrieval.pipeline.config import BOTH, TABLES, Settings, Where, check_table, settings_of_tables
 from trueval.retrieval.pipeline.rewriting import AS_IS
 from trueval.tradeoff.config.sweep_tables import RERANK, STAGES_BY_METHOD
 
@@ -116,7 +116,7 @@ def systems_of(choices: Sequence[TableChoice], source: str) -> tuple[System, ...
     Raises:
         InputError: a table, a key or a value is none that there is, or a method lacks a table.
     """
-    found = [(choice.name, system) for choice in choices for system in _expanded(choice, source)]
+    found = [(choice.name, system) for choice in choices for system in _expand_choice(choice, source)]
     axes = axes_of([system for _, system in found])
     named = [
         replace(system, name=name, values={each.key: value_of(system, each.key) for each in axes})
@@ -176,7 +176,7 @@ def _decides(system: System) -> tuple[Any, ...]:
     return system.method, system.rewrite, system.settings, system.contexts
 
 
-def _expanded(choice: TableChoice, source: str) -> Iterator[System]:
+def _expand_choice(choice: TableChoice, source: str) -> Iterator[System]:
     """The systems of some tables, the last axis varying fastest."""
     tables = {name: values for name, values in choice.tables.items() if name not in SHARED}
     # The whole file is looked at, also what no method takes.
@@ -280,7 +280,7 @@ def _values(table: str, key: str, value: list[Any], place: Where) -> list[Any]:
     if len(_different(value)) < len(value):
         raise place(table, key).error(f"{key} of [{table}] has a value twice. Got {value}; write each once.")
     for each in value:  # also where no method takes the table
-        checked_table(table, {key: each}, TABLES[table], place)
+        check_table(table, {key: each}, TABLES[table], place)
     return value
 
 

@@ -29,8 +29,8 @@ from trueval.retrieval.pipeline.config import (
     TABLES,
     Where,
     beside_file,
-    checked_table,
-    reusing,
+    check_table,
+    set_reuse,
     settings_of_tables,
 )
 from trueval.retrieval.pipeline.rewriting import AS_IS, NORMALISED
@@ -147,7 +147,7 @@ class SweepPlan:
     def reusing(self, reuse: str | None) -> SweepPlan:
         """The same with another choice of kept outputs of models; None leaves it as it is."""
         return replace(
-            self, systems=tuple(replace(each, settings=reusing(each.settings, reuse)) for each in self.systems)
+            self, systems=tuple(replace(each, settings=set_reuse(each.settings, reuse)) for each in self.systems)
         )
 
     @property
@@ -170,9 +170,9 @@ def _plan(toml: Toml, path: Path) -> SweepPlan:
     _refuse_unknown(tables, toml)
     if "path" not in (tables.get("corpus") or {}):
         raise toml.place("corpus").error("a sweep needs [corpus] with its path: the folder of the collection.")
-    base = TableChoice("", _beside(tables, path), (), own["queries"]["rewrite"], (), toml.place)
-    choices = [_chosen(_overlaid(base, each, number, toml), own) for number, each in enumerate(configurations)]
-    choices = choices or [_chosen(base, own)]
+    base = TableChoice("", _resolve_model_paths(tables, path), (), own["queries"]["rewrite"], (), toml.place)
+    choices = [_extract_methods(_overlaid(base, each, number, toml), own) for number, each in enumerate(configurations)]
+    choices = choices or [_extract_methods(base, own)]
     _refuse_endless(grid_size(choices), own["limits"]["configurations"], toml)
     systems = systems_of(choices, toml.source)
     kept, left_out = within_pools(systems)
@@ -184,7 +184,7 @@ def _plan(toml: Toml, path: Path) -> SweepPlan:
     corpus = settings_of_tables({"corpus": tables["corpus"], "sparse": {}}, toml.source, toml.place)["corpus"]
     collection = place_beside(path, corpus["path"])
     judged = _file(own["measure"]["judgments"], path) or collection
-    measuring, remarks = _measuring(own["measure"], judged, kept[0].contexts[0], toml, path)
+    measuring, remarks = _read_quality_settings(own["measure"], judged, kept[0].contexts[0], toml, path)
     own["prices"] = {**own["prices"], "book": _file(own["prices"]["book"], path)}
     charges = Charges.read(own["prices"], toml.place)
     check_limits(own, toml.place, priced=any(charges.knows(each.settings) for each in kept))
@@ -271,7 +271,7 @@ def _overlaid(base: TableChoice, own: Mapping[str, Any], number: int, toml: Toml
     for name in own.keys() & TABLES.keys():
         if not isinstance(own[name], Mapping):
             raise place(name).error(f"{name} must be a table, [configuration.{name}]. Got {own[name]!r}.")
-        tables[name] = {**tables.get(name, {}), **_beside({name: own[name]}, Path(toml.source))[name]}
+        tables[name] = {**tables.get(name, {}), **_resolve_model_paths({name: own[name]}, Path(toml.source))[name]}
     if "corpus" in own:
         raise place("corpus").error("all configurations search the same documents. Write [corpus] once, for the file.")
     if not isinstance(queries, Mapping):
@@ -279,18 +279,16 @@ def _overlaid(base: TableChoice, own: Mapping[str, Any], number: int, toml: Toml
     shared = next((key for key in ("path", "sample") if key in queries), None)
     if shared is not None:
         raise place("queries", shared).error(f"all configurations have the same queries. Write {shared} in [queries].")
-    rewrites = (
-        checked_table("queries", queries, SWEEP_TABLES["queries"], place)["rewrite"] if queries else base.rewrites
-    )
+    rewrites = check_table("queries", queries, SWEEP_TABLES["queries"], place)["rewrite"] if queries else base.rewrites
     return base._replace(name=own["name"], tables=tables, rewrites=rewrites, place=place)
 
 
-def _chosen(choice: TableChoice, own: Mapping[str, Any]) -> TableChoice:
+def _extract_methods(choice: TableChoice, own: Mapping[str, Any]) -> TableChoice:
     """The same with its methods and numbers of contexts taken out of the tables of a pipeline."""
     tables = {name: dict(values) if isinstance(values, Mapping) else values for name, values in choice.tables.items()}
     methods, contexts = (
-        _taken(tables, "pipeline", "methods", METHOD_NAMES, choice.place),
-        _taken(tables, "generate", "contexts", CONTEXTS, choice.place),
+        _take_value(tables, "pipeline", "methods", METHOD_NAMES, choice.place),
+        _take_value(tables, "generate", "contexts", CONTEXTS, choice.place),
     )
     _own_rest(tables.pop("generate", {}), choice.place)
     return choice._replace(tables=tables, methods=methods or (), contexts=tuple(sorted(contexts or (10,))))
@@ -300,18 +298,18 @@ def _own_rest(generate: Any, place: Where) -> None:
     """Refuse what [generate] has beside contexts."""
     if not isinstance(generate, Mapping):
         raise place("generate").error(f"generate must be a table, [generate]. Got {generate!r}.")
-    checked_table("generate", generate, {"contexts": CONTEXTS}, place)
+    check_table("generate", generate, {"contexts": CONTEXTS}, place)
 
 
-def _taken(tables: dict[str, Any], table: str, key: str, parameter: Any, place: Where) -> Any:
+def _take_value(tables: dict[str, Any], table: str, key: str, parameter: Any, place: Where) -> Any:
     """A key that a sweep reads itself, out of its table; other keys of this are checked with the others."""
     if not isinstance(tables.get(table), dict) or key not in tables[table]:
         return None
     given = {key: tables[table].pop(key)}
-    return checked_table(table, given, {key: parameter}, place)[key]
+    return check_table(table, given, {key: parameter}, place)[key]
 
 
-def _beside(tables: Mapping[str, Any], path: Path) -> dict[str, Any]:
+def _resolve_model_paths(tables: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """The same with models that are folders found from the folder of the file."""
     found = dict(tables)
     for name in ("embed", "rerank"):
@@ -337,7 +335,7 @@ def _file(name: str | None, path: Path) -> str | None:
     return None if name is None else str(path.parent / name)  # an absolute path stays as it is
 
 
-def _measuring(
+def _read_quality_settings(
     own: Mapping[str, Any], judged: str, k: int, toml: Toml, path: Path
 ) -> tuple[QualitySettings, tuple[str, ...]]:
     """How quality is measured, checked before any work, and what there is to be said of the names.

@@ -13,11 +13,11 @@ from trueval.collection import Collection, Tell
 from trueval.comparison.resampling.resampled_sums import sample
 from trueval.errors import Place
 from trueval.evaluation.content_hashes import judgments_hash
-from trueval.evaluation.notes import OF_SWEEPS, passed_by_all
-from trueval.golden.build.anchoring import changed
+from trueval.evaluation.notes import OF_SWEEPS, note_low_thresholds
+from trueval.golden.build.anchoring import find_changes
 from trueval.golden.build.golden_set import ABOUT, GoldenSet
 from trueval.judgments import Judgments
-from trueval.report.provenance import recorded
+from trueval.report.provenance import strip_folders
 from trueval.retrieval.pipeline.rewriting import SHOWN, rewritten
 from trueval.tradeoff.config.plan import QualitySettings, SweepPlan
 
@@ -75,7 +75,7 @@ def read_inputs(plan: SweepPlan, tell: Tell = None) -> SweepInputs:
     collection = Collection.read(
         plan.collection, fields=plan.fields, queries=plan.queries, qrels=measuring.judgments, tell=tell
     )
-    judgments = _graded(collection, measuring)
+    judgments = _map_grades(collection, measuring)
     judged = set(judgments.query_ids.to_list())
     ids = [query for query in collection.queries if query in judged]
     if not ids:
@@ -86,13 +86,13 @@ def read_inputs(plan: SweepPlan, tell: Tell = None) -> SweepInputs:
         )
     # Notes are in results, which say nothing of the folders of a machine.
     notes = [note.replace(f"{collection.source}/", "") for note in collection.notes]
-    notes += [*_of_another_corpus(collection, measuring.judgments), *_left_out(collection, judged)]
+    notes += [*_of_another_corpus(collection, measuring.judgments), *_describe_omitted_queries(collection, judged)]
     drawn = sample(ids, plan.sample, measuring.seed)
     if plan.sample is not None and plan.sample > len(ids):
         notes.append(f"sample is {plan.sample}, and only {len(ids)} queries are judged: all are taken.")
     kept = _only(judgments, set(drawn))
     asked = measuring.at(min(k for system in plan.systems for k in system.contexts))
-    notes += passed_by_all(kept.frame["grade"].to_numpy(), asked, measuring.policy, OF_SWEEPS)
+    notes += note_low_thresholds(kept.frame["grade"].to_numpy(), asked, measuring.policy, OF_SWEEPS)
     texts = {query: collection.queries[query] for query in drawn}
     collections = {
         name: replace(collection, queries=rewritten(texts, file or name), judgments=kept)
@@ -100,7 +100,7 @@ def read_inputs(plan: SweepPlan, tell: Tell = None) -> SweepInputs:
     }
     about = {
         "name": collection.name,
-        "source": recorded(collection.source),
+        "source": strip_folders(collection.source),
         "documents": len(collection.documents),
         "queries": len(drawn),
         "judged": kept.frame.height,
@@ -109,7 +109,7 @@ def read_inputs(plan: SweepPlan, tell: Tell = None) -> SweepInputs:
     return SweepInputs(collections, kept, about, tuple(notes), texts)
 
 
-def _graded(collection: Collection, measuring: QualitySettings) -> Judgments:
+def _map_grades(collection: Collection, measuring: QualitySettings) -> Judgments:
     """The judgments, grades mapped.
 
     Raises:
@@ -128,10 +128,10 @@ def _of_another_corpus(collection: Collection, judgments: str | None) -> list[st
     """What is wrong with the judgments of a golden set that was built from other documents or questions."""
     if judgments is None or not (Path(judgments) / ABOUT).is_file():
         return []
-    return changed(GoldenSet.read(Path(judgments)), collection).sentences()
+    return find_changes(GoldenSet.read(Path(judgments)), collection).sentences()
 
 
-def _left_out(collection: Collection, judged: set[str]) -> list[str]:
+def _describe_omitted_queries(collection: Collection, judged: set[str]) -> list[str]:
     unjudged = len(collection.queries) - len(judged & set(collection.queries))
     absent = len(judged) - len(judged & set(collection.queries))
     found = []

@@ -14,9 +14,9 @@ from trueval.golden.build.golden_tables import JUDGE as GOLDEN_JUDGE
 from trueval.policy.policy import OPTIONS, OURS
 from trueval.probes.ablations import ABLATIONS
 from trueval.probes.query_noise import LANGUAGES, LEVELS
-from trueval.retrieval.pipeline.config import Where, checked_table
+from trueval.retrieval.pipeline.config import Where, check_table
 from trueval.retrieval.pipeline.rewriting import AS_IS, NORMALISED
-from trueval.specs import Parameter, Value, bounded, choice, flag, text, whole
+from trueval.specs import Parameter, Value, choice, flag, number_in_range, text, whole
 
 STAGES_BY_METHOD: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -87,9 +87,9 @@ MEASURE: Final[Mapping[str, Parameter]] = MappingProxyType(
         "names": several(text(None, "measures, the first of them the quality; @K takes each number of contexts")),
         "judgments": text(None, "file of the judgments; those of the collection by default"),
         "grades": text(None, "grades to use instead of those of the judgments, such as 0:1,1:3,2:4"),
-        "unjudged": bounded(None, 0, 1e9, "grade of documents that a run lists and nobody graded"),
+        "unjudged": number_in_range(None, 0, 1e9, "grade of documents that a run lists and nobody graded"),
         "convention": text(None, "do as another tool does"),
-        "level": bounded(0.95, 0.5, 1, "of intervals", below=True, above=True),
+        "level": number_in_range(0.95, 0.5, 1, "of intervals", below=True, above=True),
         "resamples": whole(2000, 100, "times that queries are drawn for the intervals"),
         "seed": whole(0, 0, "of everything random"),
         **{name: _any(option.about) for name, option in OPTIONS.items() if name != "seed" and hasattr(OURS, name)},
@@ -101,7 +101,7 @@ PRICES: Final[Mapping[str, Parameter]] = MappingProxyType(
         "rerank": text(None, "name of the book whose price a reranker that runs here has"),
         "embed": text(None, "name of the book whose price an embedder that runs here has"),
         "generator": text(None, "name of the book of the model that gets the contexts"),
-        "candidate_tokens": bounded(None, 0, 1e9, "tokens of a document; measured by default", above=True),
+        "candidate_tokens": number_in_range(None, 0, 1e9, "tokens of a document; measured by default", above=True),
     }
 )
 LATENCY: Final[Mapping[str, Parameter]] = MappingProxyType(
@@ -110,23 +110,27 @@ LATENCY: Final[Mapping[str, Parameter]] = MappingProxyType(
         "repeats": whole(3, 1, "times that each of them is timed"),
         "warmup": whole(2, 0, "queries before, which are not counted"),
         "concurrency": several(whole(None, 1, "queries under way at once, in closed loops")),
-        "rates": several(bounded(None, 0, 1e6, "queries a second, in open loops", above=True)),
-        "band_ms": bounded(None, 0, _SECONDS * 1e3, "latencies that differ by no more tie; measured jitter by default"),
+        "rates": several(number_in_range(None, 0, 1e6, "queries a second, in open loops", above=True)),
+        "band_ms": number_in_range(
+            None, 0, _SECONDS * 1e3, "latencies that differ by no more tie; measured jitter by default"
+        ),
     }
 )
 LIMITS: Final[Mapping[str, Parameter]] = MappingProxyType(
     {
-        "latency_ms": bounded(None, 0, _SECONDS * 1e3, "that an answer may take", above=True),
-        "cost": bounded(None, 0, _MONEY, "that 1,000 queries may cost"),
-        "quality": bounded(None, -_MONEY, _MONEY, "that is needed"),
-        "sure": bounded(None, 0, 1, "share of resamples in which limits must be kept; half of them by default"),
-        "slo_ms": several(bounded(None, 0, _SECONDS * 1e3, "latencies of which each has a frontier", above=True)),
+        "latency_ms": number_in_range(None, 0, _SECONDS * 1e3, "that an answer may take", above=True),
+        "cost": number_in_range(None, 0, _MONEY, "that 1,000 queries may cost"),
+        "quality": number_in_range(None, -_MONEY, _MONEY, "that is needed"),
+        "sure": number_in_range(None, 0, 1, "share of resamples in which limits must be kept; half of them by default"),
+        "slo_ms": several(
+            number_in_range(None, 0, _SECONDS * 1e3, "latencies of which each has a frontier", above=True)
+        ),
         "percentile": choice("p50", "p95", "p99", about="of the latency"),
         "configurations": whole(10_000, 1, "that the lists of the file may make, each K counted"),
     }
 )
 TUNE: Final[Mapping[str, Parameter]] = MappingProxyType(
-    {"within": bounded(0.02, 0, 1, "part of the quality of exact search that may be lost")}
+    {"within": number_in_range(0.02, 0, 1, "part of the quality of exact search that may be lost")}
 )
 ROUTE: Final[Mapping[str, Parameter]] = MappingProxyType(
     {
@@ -195,7 +199,7 @@ def own_table(name: str, tables: Mapping[str, Any], place: Where) -> dict[str, A
     given = tables.get(name, {})
     if not isinstance(given, Mapping):
         raise place(name).error(f"{name} must be a table, [{name}]. Got {given!r}.")
-    values, needed = checked_table(name, given, SWEEP_TABLES[name], place), NEEDED.get(name)
+    values, needed = check_table(name, given, SWEEP_TABLES[name], place), NEEDED.get(name)
     if name in tables and needed is not None and values[needed] is None:
         raise place(name).error(f"[{name}] needs {needed}: {SWEEP_TABLES[name][needed].about}.")
     return values

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from trueval.comparison.resampling.resampled_sums import bootstrap_sums, to_grid
-from trueval.report.number_texts import FRACTIONS, ValueUnit, fixed
+from trueval.report.number_texts import FRACTIONS, ValueUnit, format_value
 from trueval.standings.standings import Floats
 from trueval.tradeoff.diagnosis.marginals import interval
 from trueval.tradeoff.quality.sweep_loader import SweepArrays
@@ -140,7 +140,7 @@ def sentence(found: Headrooms, said: str, name: str, scale: ValueUnit = FRACTION
         >>> print(sentence(Headrooms(0.3, 0.1, 0.86, 90, None, None), "widen the pool", "dense K=10"))
         Widen the pool of dense K=10: its candidates lack 0.3000 of what there is to find, and their order loses 0.1000.
     """
-    pool, order = fixed(found.retrieval, scale), fixed(found.ordering, scale)
+    pool, order = format_value(found.retrieval, scale), format_value(found.ordering, scale)
     left = f"its candidates lack {pool} of what there is to find, and their order loses {order}"
     if said == WIDEN:
         return f"Widen the pool of {name}: {left}."

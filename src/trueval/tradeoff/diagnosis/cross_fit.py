@@ -81,7 +81,7 @@ def cross_fit(
     rng, found, picked = generator(seed, STREAM, 0), [], np.zeros(len(some))
     for _ in range(repeats):
         member = np.eye(folds)[:, rng.permutation(queries) % folds]  # [fold, query]
-        total, chosen = _held_out(member, kept, known)
+        total, chosen = _held_out_mean(member, kept, known)
         if total is not None:
             found.append(total)
             picked += np.bincount(chosen, minlength=len(some))
@@ -93,7 +93,7 @@ def cross_fit(
     return CrossFit(float(np.mean(found)), float(means.max()), folds, repeats, picks)
 
 
-def _held_out(member: Floats, kept: Floats, known: Floats) -> tuple[float | None, Ints]:
+def _held_out_mean(member: Floats, kept: Floats, known: Floats) -> tuple[float | None, Ints]:
     """The mean of what each fold was measured with, and which configurations the other folds chose."""
     sums, counts = member @ kept, member @ known
     others = counts.sum(axis=0) - counts

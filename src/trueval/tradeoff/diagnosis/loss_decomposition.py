@@ -31,15 +31,15 @@ from trueval.models.hosted.account import LEDGER, Account
 from trueval.models.hosted.services import is_hosted
 from trueval.models.pair_scores import MODEL
 from trueval.policy.policy import Policy
-from trueval.retrieval.fusion.ranked_lists import listed
+from trueval.retrieval.fusion.ranked_lists import rank_lists
 from trueval.retrieval.indexes.index import read_spec
-from trueval.retrieval.pipeline.config import BOTH, HIGH, STAGES, Settings, scored_in
+from trueval.retrieval.pipeline.config import BOTH, HIGH, STAGES, Settings, set_scoring
 from trueval.retrieval.pipeline.pipeline import stages_of
 from trueval.retrieval.pipeline.pipeline_result import Stage
-from trueval.retrieval.pipeline.stage_resources import Begin, nobody, shared_work
+from trueval.retrieval.pipeline.stage_resources import Begin, nobody, open_resources
 from trueval.retrieval.pipeline.stage_runner import StageRunner
 from trueval.run import Run
-from trueval.specs import Value, written
+from trueval.specs import Value, format_spec
 from trueval.tradeoff.quality.changes import Bootstrap, Floats, MeanEstimate
 from trueval.tradeoff.quality.query_scores import QualityMeasures, QueryScores
 
@@ -145,7 +145,7 @@ class LossDecomposition:
         }
 
 
-def climb(
+def decompose_loss(
     collection: Collection,
     settings: Settings,
     judgments: Judgments,
@@ -179,10 +179,10 @@ def climb(
         InputError: there is no [embed], [index] takes words too, or as in Pipeline.retrieve.
     """
     scoring = settings.get("pipeline", {}).get("scoring", STAGES)
-    settings = scored_in(settings, HIGH if scoring == BOTH else scoring)
+    settings = set_scoring(settings, HIGH if scoring == BOTH else scoring)
     judged = QualityMeasures.of(collection, judgments, measures, policy, unjudged)
     tried = rungs(settings, len(collection.documents))
-    with shared_work(cache, Account(ledger=None if cache is None else cache / LEDGER), kept=True) as shared:
+    with open_resources(cache, Account(ledger=None if cache is None else cache / LEDGER), kept=True) as shared:
 
         def work(of: Settings) -> StageRunner:
             return StageRunner(collection, of, shared, begin or nobody)
@@ -239,8 +239,8 @@ def rungs(settings: Settings, documents: int) -> tuple[SearchMethod, ...]:
 def _exhaustive(kind: str, chosen: Mapping[str, Value], documents: int) -> str:
     """The spec of a search of every vector as an index stores it."""
     if kind == "ivf":  # stores what a vector differs from its centroid by: only its own cells have the same codes
-        return written(kind, {**chosen, "nprobe": chosen.get("nlist") or documents})
-    return written("flat", {"storage": chosen["storage"]})
+        return format_spec(kind, {**chosen, "nprobe": chosen.get("nlist") or documents})
+    return format_spec("flat", {"storage": chosen["storage"]})
 
 
 def recall(run: Run, exact: Run, depth: int) -> Floats:
@@ -304,7 +304,7 @@ def rung_settings(settings: Settings, rung: SearchMethod, deeper: int = 0) -> Se
 
 def cut(run: Run, depth: int) -> Run:
     """The first documents of each list, ties as they are."""
-    lists = listed(run, depth)
+    lists = rank_lists(run, depth)
     return lists.only(np.ones(len(lists.rank), dtype=bool), run.name, run.source)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from trueval.errors import PolicyError
-from trueval.specs import read_arguments, written
+from trueval.specs import format_spec, read_arguments
 from trueval.tradeoff.quality.sweep_loader import SweepArrays
 
 RECALLS: Final = (0.9, 0.95, 0.98, 0.99, 1.0)
@@ -33,7 +33,9 @@ class IndexedSystem(NamedTuple):
     memory: float
 
 
-def matched_recall(measured: SweepArrays, percentile: str, recalls: Sequence[float] = RECALLS) -> list[dict[str, Any]]:
+def compare_at_recall(
+    measured: SweepArrays, percentile: str, recalls: Sequence[float] = RECALLS
+) -> list[dict[str, Any]]:
     """Latency and memory of each family of systems at the same recall, as JSON.
 
     A family is what differs in how far it searches alone (efSearch). Where two of its systems have less and more recall
@@ -74,18 +76,20 @@ def at_recall(family: Sequence[IndexedSystem], recall: float) -> dict[str, Any]:
     above = [each for each in ordered if each.recall >= recall]
     if not above:
         best = ordered[-1]
-        return _found(best.system, None, best.recall, np.nan, np.nan, "not reached")
+        return _recall_entry(best.system, None, best.recall, np.nan, np.nan, "not reached")
     exact = [each for each in above if each.recall == recall]
     for low, high in pairwise(ordered):
         if not exact and low.recall < recall < high.recall:
             share = (recall - low.recall) / (high.recall - low.recall)
             latency, memory = ((1 - share) * one + share * other for one, other in zip(low[2:], high[2:], strict=True))
-            return _found(low.system, high.system, recall, latency, memory, "interpolated")
+            return _recall_entry(low.system, high.system, recall, latency, memory, "interpolated")
     first = min(above, key=lambda each: (np.nan_to_num(each.latency, nan=np.inf), each.recall))
-    return _found(first.system, None, first.recall, first.latency, first.memory, "at or above")
+    return _recall_entry(first.system, None, first.recall, first.latency, first.memory, "at or above")
 
 
-def _found(system: int, other: int | None, reached: float, latency: float, memory: float, how: str) -> dict[str, Any]:
+def _recall_entry(
+    system: int, other: int | None, reached: float, latency: float, memory: float, how: str
+) -> dict[str, Any]:
     return {
         "system": system,
         "other": other,
@@ -127,7 +131,7 @@ def _without_search(spec: str) -> str:
     if not bracket:
         return spec
     plain, named = read_arguments(rest.removesuffix(")"), spec, PolicyError)
-    return written(name, {key: value for key, value in named.items() if key not in SEARCH}, *plain)
+    return format_spec(name, {key: value for key, value in named.items() if key not in SEARCH}, *plain)
 
 
 def _memory(system: Mapping[str, Any]) -> float:

@@ -28,11 +28,11 @@ from trueval.models.pair_scores import PAIRED
 from trueval.policy.policy import Policy
 from trueval.probes.probe_retrieval_correlation import drops
 from trueval.probes.query_noise import noisy
-from trueval.retrieval.fusion.ranked_lists import listed
-from trueval.retrieval.fusion.union import scored_as
+from trueval.retrieval.fusion.ranked_lists import rank_lists
+from trueval.retrieval.fusion.union import replace_scores
 from trueval.retrieval.pipeline.config import Settings
 from trueval.retrieval.pipeline.pipeline import Pipeline
-from trueval.retrieval.pipeline.stage_resources import Begin, nobody, shared_work
+from trueval.retrieval.pipeline.stage_resources import Begin, nobody, open_resources
 from trueval.retrieval.pipeline.stage_runner import StageRunner
 from trueval.run import Run
 from trueval.tradeoff.quality.changes import Floats
@@ -95,7 +95,7 @@ class QueryNoise(NamedTuple):
     cost: float = 1.0
 
 
-def chattered(collection: Collection, noise: QueryNoise) -> dict[str, str]:
+def make_noisy_queries(collection: Collection, noise: QueryNoise) -> dict[str, str]:
     """Id → text of each query with chatter.
 
     Args:
@@ -134,11 +134,11 @@ def drop(
     """
     if "embed" not in settings:
         raise InputError("The drop of a query needs vectors. Add [embed] with a model, or leave drop out of signals.")
-    texts = chattered(collection, noise)
+    texts = make_noisy_queries(collection, noise)
     account = account or Account(ledger=None if cache is None else cache / LEDGER)
     vectors = []
     for each in (collection.queries, texts):
-        with shared_work(cache, account, kept=False) as shared:
+        with open_resources(cache, account, kept=False) as shared:
             work = StageRunner(replace(collection, queries=each), settings, shared, begin or nobody)
             vectors.append(np.array(work.query_vectors((begin or nobody)("drop"))))
     same = np.array([texts[query] == text for query, text in collection.queries.items()])
@@ -191,7 +191,7 @@ def route_pipeline(
     rerank = {**settings["rerank"], "depth": max(more, settings["rerank"]["depth"])}
     pipeline = Pipeline({**settings, "rerank": rerank})
     *_, before, last = stages = pipeline.retrieve(collection, cache=cache, begin=begin, account=account).stages
-    shallow, deep = (scored_as(before.run, last.run, depth) for depth in (fewer, more))
+    shallow, deep = (replace_scores(before.run, last.run, depth) for depth in (fewer, more))
     low, high = judged.worth(shallow), judged.worth(deep)
     if low.quality in low.lower:
         raise PolicyError(f"Routing needs a measure of which higher values are better. Got {low.quality}.")
@@ -223,7 +223,7 @@ def _depths(settings: Settings, depths: tuple[int, int]) -> tuple[int, int]:
 
 def _scores(run: Run, depth: int) -> dict[str, Floats]:
     """Query → scores of its first documents, best first."""
-    lists = listed(run, depth)
+    lists = rank_lists(run, depth)
     parts = np.split(lists.documents["score"].to_numpy(), lists.offsets[1:-1])
     return dict(zip(lists.query_ids.to_list(), parts, strict=True))
 

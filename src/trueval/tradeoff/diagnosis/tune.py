@@ -30,8 +30,8 @@ from trueval.numerics import or_null
 from trueval.policy.policy import Policy
 from trueval.retrieval.indexes.index import LocalIndex, read_spec
 from trueval.retrieval.indexes.repeated_calls import SearchSession
-from trueval.retrieval.pipeline.config import BOTH, HIGH, STAGES, Settings, scored_in
-from trueval.retrieval.pipeline.stage_resources import Begin, nobody, shared_work
+from trueval.retrieval.pipeline.config import BOTH, HIGH, STAGES, Settings, set_scoring
+from trueval.retrieval.pipeline.stage_resources import Begin, nobody, open_resources
 from trueval.retrieval.pipeline.stage_runner import StageRunner
 from trueval.run import Run
 from trueval.tradeoff.diagnosis.loss_decomposition import (
@@ -222,10 +222,10 @@ def tune(
     spec = settings.get("index", {}).get("spec", "")
     _check(spec, values, within, by)
     scoring = settings.get("pipeline", {}).get("scoring", STAGES)
-    settings = scored_in(settings, HIGH if scoring == BOTH else scoring)
+    settings = set_scoring(settings, HIGH if scoring == BOTH else scoring)
     judged = QualityMeasures.of(collection, judgments, measures, policy, unjudged)
     account = Account(ledger=None if cache is None else cache / LEDGER)
-    with shared_work(cache, account, kept=True) as shared:
+    with open_resources(cache, account, kept=True) as shared:
 
         def work(of: Settings) -> StageRunner:
             return StageRunner(collection, of, shared, begin or nobody)

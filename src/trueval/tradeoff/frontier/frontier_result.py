@@ -9,15 +9,15 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from trueval.comparison.limits import ROUNDING, rounding
+from trueval.comparison.limits import ROUNDING, rounding_tolerance
 from trueval.errors import PolicyError
-from trueval.latency.jitter import log_percentiles, separated
+from trueval.latency.jitter import compare_latencies, log_percentiles
 from trueval.report.result import ReprByKind
 from trueval.standings.standings import Bools, Floats
 from trueval.tradeoff.diagnosis.advice import advise
 from trueval.tradeoff.diagnosis.cross_fit import cross_fit
 from trueval.tradeoff.diagnosis.marginals import efficiencies, marginals
-from trueval.tradeoff.diagnosis.matched_recall import matched_recall
+from trueval.tradeoff.diagnosis.matched_recall import compare_at_recall
 from trueval.tradeoff.frontier.configuration_groups import ConfigurationGroup, group
 from trueval.tradeoff.frontier.rule_sentences import of_rule
 from trueval.tradeoff.frontier.rules import (
@@ -192,11 +192,11 @@ class Frontier(ReprByKind):
         band = float(said) / 1000 if band is None and said is not None else band
         latency, system = measured.latency(percentile), measured.system
         if band is not None:
-            return LatencyTies(np.abs(latency[:, None] - latency) > band + rounding(band), "band_ms", band)
+            return LatencyTies(np.abs(latency[:, None] - latency) > band + rounding_tolerance(band), "band_ms", band)
         own = np.full(len(measured.systems), np.nan)
         own[system] = latency
         logs = log_percentiles(measured.totals, PERCENTILES[percentile])
-        apart, bounds = separated(logs, own, [str(each.get("method")) for each in measured.systems])
+        apart, bounds = compare_latencies(logs, own, [str(each.get("method")) for each in measured.systems])
         pairs = bounds[np.triu_indices(len(bounds), 1)]
         known = pairs[np.isfinite(pairs)]
         ratio = float(np.exp(np.median(known))) if len(known) else None
@@ -247,7 +247,7 @@ class Frontier(ReprByKind):
             "groups": [{**each._asdict(), "members": list(each.members)} for each in self.groups] if chances else [],
             "rules": [_rule(self, each) for each in self.rules],
             "slo": list(_slo(self)),
-            "matched_recall": matched_recall(measured, choices.percentile),
+            "matched_recall": compare_at_recall(measured, choices.percentile),
             "recall_of": next((each["recall"]["of"] for each in measured.systems if each.get("recall")), None),
             "efficiency": efficiencies(measured, choices.percentile),
             "marginals": marginals(measured, self.qualities, self.latencies, choices.level, choices.percentile),
@@ -286,7 +286,7 @@ def _points(found: Frontier) -> Iterator[dict[str, Any]]:
             "on_frontier": bool(found.on[place]),
             "probability": float(probability[place]) if chances else None,
             "plain": float(found.plain[place]) if chances else None,
-            "dominated_by": _removed_by(found, place),
+            "dominated_by": _find_remover(found, place),
             "group": member.get(place),
         }
 
@@ -312,7 +312,7 @@ def _quality(found: Frontier, place: int) -> dict[str, Any]:
     }
 
 
-def _removed_by(found: Frontier, place: int) -> int | None:
+def _find_remover(found: Frontier, place: int) -> int | None:
     """The one of the measured frontier, best first, that removes a configuration; any other where latencies tie."""
     if found.on[place]:
         return None
@@ -325,7 +325,7 @@ def _removed_by(found: Frontier, place: int) -> int | None:
 
 def _rule(found: Frontier, choice: RuleChoice) -> dict[str, Any]:
     values, names = getattr(found.known, choice.seeks), [each["name"] for each in found.measured.configurations]
-    removed = None if choice.answer is None else _removed_by(found, choice.answer)
+    removed = None if choice.answer is None else _find_remover(found, choice.answer)
     fitted = None
     if choice.seeks == QUALITY and choice.answer is not None:
         measured = found.measured
@@ -373,7 +373,7 @@ def _slo(found: Frontier) -> Iterator[dict[str, Any]]:
         for percentile in PERCENTILES:
             points, ties = found.measured.points(percentile), found.ties_at(percentile)
             for k, places in found.measured.panels:
-                inside = places[points.latency[places] <= limit + rounding(limit)]
+                inside = places[points.latency[places] <= limit + rounding_tolerance(limit)]
                 apart = ties.apart[np.ix_(inside, inside)]
                 there = inside[on_frontier(points.select(inside), rule=found.choices.rule, apart=apart)]
                 quality = np.nan_to_num(points.quality[there], nan=-np.inf)

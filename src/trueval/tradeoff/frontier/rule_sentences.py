@@ -56,7 +56,7 @@ def of_rule(
         parts.append(f"{names[removed_by]}, outside the limits, removes it from the frontier of all")
     if len(choice.within_noise) > 1:
         parts.append(_tie(choice))
-    return f"{'; '.join([*parts, _against(choice, names, level, equal=equal)])}."
+    return f"{'; '.join([*parts, _describe_runner_up(choice, names, level, equal=equal)])}."
 
 
 def _none(choice: RuleChoice, names: Sequence[str], sure: float) -> str:
@@ -78,7 +78,7 @@ def _tie(choice: RuleChoice) -> str:
     return f"{len(choice.within_noise)} configurations tie, and {decides}"
 
 
-def _against(choice: RuleChoice, names: Sequence[str], level: float, *, equal: bool) -> str:
+def _describe_runner_up(choice: RuleChoice, names: Sequence[str], level: float, *, equal: bool) -> str:
     if choice.runner_up is None:
         alone = choice.feasible.sum() == 1
         inside = "" if choice.limits == RuleLimits() else " inside the limits"

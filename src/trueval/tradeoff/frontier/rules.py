@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from trueval.comparison.limits import rounding
+from trueval.comparison.limits import rounding_tolerance
 from trueval.standings.standings import Bools, Floats
 from trueval.tradeoff.quality.panels import Panel
 from trueval.tradeoff.quality.pareto import PARETO, Objectives, on_frontier
@@ -146,12 +146,12 @@ def apply_rules(known: RuleInputs, limits: RuleLimits, panels: Sequence[Panel] |
     """
     equal = None if known.draws is None else known.draws.joined
     known = known._replace(points=known.points.joined, draws=equal)
-    for rule, seeks, own in _asked(known, limits):
+    for rule, seeks, own in _list_rules(known, limits):
         for panel in panels or (None,):
             yield choose(known, rule, seeks, own, panel)
 
 
-def _asked(known: RuleInputs, limits: RuleLimits) -> Iterator[tuple[str, str, RuleLimits]]:
+def _list_rules(known: RuleInputs, limits: RuleLimits) -> Iterator[tuple[str, str, RuleLimits]]:
     """Name, what is sought, and limits of each rule."""
     if limits.latency is not None:
         yield "latency-bound", QUALITY, RuleLimits(latency=limits.latency)
@@ -182,7 +182,7 @@ def choose(known: RuleInputs, rule: str, seeks: str, limits: RuleLimits, panel: 
         >>> [choose(known, "latency-bound", "quality", RuleLimits(latency=limit)).answer for limit in (0.5, 0.2, 0.05)]
         [1, 0, None]
     """
-    worth = _worth(known.points, seeks)
+    worth = _objective_values(known.points, seeks)
     inside = _inside(known.points, None if known.target is None else known.target.values, limits) & ~np.isnan(worth)
     if panel is not None:
         inside &= np.isin(np.arange(len(inside)), panel.places)
@@ -213,21 +213,21 @@ def _first(known: RuleInputs, seeks: str, feasible: Bools) -> _Found:
     """The first of the frontier of those that are feasible."""
     apart = None if known.apart is None else known.apart[np.ix_(feasible, feasible)]
     there = on_frontier(known.points.select(feasible), rule=known.rule, apart=apart)
-    worth, keys = _worth(known.points, seeks), _keys(known, seeks)
+    worth, keys = _objective_values(known.points, seeks), _keys(known, seeks)
     some = sorted(map(int, np.flatnonzero(feasible)[there]), key=lambda place: (-worth[place], *keys[place]))
     best = some[0]
-    within = tuple(sorted(each for each in some if each == best or not _separated(known, seeks, best, each)))
+    within = tuple(sorted(each for each in some if each == best or not _is_separated(known, seeks, best, each)))
     small = _smallest(known, within, keys)
     answer = small[0]
     runner_up = next((each for each in some if each != answer), None)
-    decided = _decided(seeks, within, small, best if best != answer else runner_up, keys)
+    decided = _find_deciding_criterion(seeks, within, small, best if best != answer else runner_up, keys)
     better = None if decided != seeks or runner_up is None else _share(known, seeks, answer, runner_up)
     if better is not None and better < 0.5 and runner_up is not None:
         answer, runner_up, better, decided = runner_up, answer, 1 - better, MOST_RESAMPLES
     return _Found(answer, runner_up, better, within, best, decided)
 
 
-def _worth(points: Objectives, seeks: str) -> Floats:
+def _objective_values(points: Objectives, seeks: str) -> Floats:
     """What is sought, more of it better."""
     values: Floats = getattr(points, seeks)
     return values if seeks == QUALITY else -values
@@ -237,12 +237,14 @@ def _inside(points: Objectives, target: Floats | None, limits: RuleLimits) -> Bo
     """[configuration], or [configuration, resample], inside all limits; what equals one but for rounding is."""
     found = np.ones((len(points.cost), *[1] * (points.quality.ndim - 1)), dtype=bool)
     if limits.latency is not None:
-        found = found & (points.latency <= limits.latency + rounding(limits.latency))
+        found = found & (points.latency <= limits.latency + rounding_tolerance(limits.latency))
     if limits.cost is not None:
-        cheap = points.cost <= limits.cost + rounding(limits.cost)
+        cheap = points.cost <= limits.cost + rounding_tolerance(limits.cost)
         found = found & cheap.reshape(found.shape[0], *[1] * (found.ndim - 1))
     if limits.quality is not None:
-        found = found & ((points.quality if target is None else target) >= limits.quality - rounding(limits.quality))
+        found = found & (
+            (points.quality if target is None else target) >= limits.quality - rounding_tolerance(limits.quality)
+        )
     inside: Bools = found
     return inside
 
@@ -275,7 +277,7 @@ def _smallest(known: RuleInputs, within: tuple[int, ...], keys: list[tuple[float
     return sorted((place for place in within if sizes[place] <= most), key=lambda place: keys[place][1:])
 
 
-def _decided(
+def _find_deciding_criterion(
     seeks: str, within: tuple[int, ...], small: list[int], rival: int | None, keys: list[tuple[float, ...]]
 ) -> str:
     """What put the first of the small ones before a rival: the best one, or the runner-up of that."""
@@ -289,9 +291,9 @@ def _decided(
     return next(name for name, one, other in both if one != other)
 
 
-def _separated(known: RuleInputs, seeks: str, best: int, other: int) -> bool:
+def _is_separated(known: RuleInputs, seeks: str, best: int, other: int) -> bool:
     """Whether the best one does not tie with another in what is sought."""
-    worth, share = _worth(known.points, seeks), _share(known, seeks, best, other)
+    worth, share = _objective_values(known.points, seeks), _share(known, seeks, best, other)
     if seeks == QUALITY and share is not None:
         return share >= max(known.level, 0.5)
     differ = seeks != LATENCY or known.apart is None or bool(known.apart[best, other])
@@ -302,6 +304,6 @@ def _share(known: RuleInputs, seeks: str, one: int, other: int) -> float | None:
     """Share of the resamples in which one is better than another, equal ones counted half; None of costs."""
     if known.draws is None or seeks == COST:
         return None
-    draws = _worth(known.draws, seeks)
+    draws = _objective_values(known.draws, seeks)
     twice = 2 * (draws[one] > draws[other]).sum() + (draws[one] == draws[other]).sum()
     return float(twice / (2 * draws.shape[1]))

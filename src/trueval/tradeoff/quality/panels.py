@@ -43,18 +43,18 @@ def panels(contexts: Sequence[int | None], qualities: Sequence[str]) -> tuple[Pa
         [None]
     """
     several = sorted(set(contexts), key=lambda k: -1 if k is None else k)
-    if len(several) < 2 or len(set(qualities)) < 2 or compared_across(qualities):
+    if len(several) < 2 or len(set(qualities)) < 2 or is_comparable_across_k(qualities):
         return (Panel(None, np.arange(len(contexts))),)
     return tuple(Panel(k, np.flatnonzero([each == k for each in contexts])) for k in several)
 
 
-def compared_across(qualities: Sequence[str]) -> bool:
+def is_comparable_across_k(qualities: Sequence[str]) -> bool:
     """Whether the qualities of different K are compared as P-B compares them.
 
     Args:
         qualities: text forms.
 
-    >>> compared_across(["RA-nWG@5", "RA-nWG@20"]), compared_across(["nDCG@10"])
+    >>> is_comparable_across_k(["RA-nWG@5", "RA-nWG@20"]), is_comparable_across_k(["nDCG@10"])
     (True, False)
     """
     return {each.partition("@")[0].partition("(")[0] for each in qualities} <= set(ACROSS)

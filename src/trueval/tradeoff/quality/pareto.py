@@ -42,13 +42,13 @@ class Objectives(NamedTuple):
     @property
     def joined(self) -> Objectives:
         """The same, with values that differ by rounding alone made equal: neither of two such is better."""
-        return Objectives(*map(joined_by_rounding, self))
+        return Objectives(*map(merge_rounding_differences, self))
 
 
-def joined_by_rounding(values: Floats) -> Floats:
+def merge_rounding_differences(values: Floats) -> Floats:
     """[configuration] or [configuration, resample]: each the least of those that steps of rounding lead to.
 
-    >>> joined_by_rounding(np.array([0.1 + 0.2, 0.5, 0.3])).tolist()
+    >>> merge_rounding_differences(np.array([0.1 + 0.2, 0.5, 0.3])).tolist()
     [0.3, 0.5, 0.3]
     """
     columns = values[:, None] if values.ndim == 1 else values

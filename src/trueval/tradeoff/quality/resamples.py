@@ -30,8 +30,8 @@ from trueval.comparison.resampling.resampled_sums import (
     to_grid,
 )
 from trueval.standings.standings import Floats, Ints
-from trueval.tradeoff.quality.pareto import joined_by_rounding
-from trueval.tradeoff.quality.shrinkage import Shrunk, shrink, steady
+from trueval.tradeoff.quality.pareto import merge_rounding_differences
+from trueval.tradeoff.quality.shrinkage import Shrunk, shrink, shrink_covariance
 
 # Streams of the seed, beside those of comparison/resampling/resampled_sums.py.
 TIMES: Final = 4 << 32
@@ -117,7 +117,7 @@ def resample_means(values: Floats, variances: Floats, *, resamples: int, seed: i
     errors -= measured[:, None]
     # A resample may miss all the few queries that a configuration has values for: then it says nothing of it.
     np.nan_to_num(errors, copy=False)
-    errors *= _widened(counts)[:, None]
+    errors *= _bessel_factors(counts)[:, None]
     residuals, ties = _residuals(values, variances, known, measured, counts)
     return MeanResamples(measured, errors, first, same, residuals, ties, counts)
 
@@ -146,8 +146,8 @@ def draw_qualities(
     # A slice takes no copy of what is as large as all resamples.
     usable = slice(None) if known.all() else np.flatnonzero(known)
     rng = generator(seed, PRIOR, 0)
-    covariance = steady(found.residuals[:, usable], found.ties[usable])
-    features = _kept(features[found.first][usable])
+    covariance = shrink_covariance(found.residuals[:, usable], found.ties[usable])
+    features = _drop_constant_features(features[found.first][usable])
     shrunk = shrink(found.values[usable], found.errors[usable], covariance, features, rng)
     out = shrunk.values
     if not known.all():
@@ -169,12 +169,12 @@ def _same_columns(*columns: Floats) -> tuple[Ints, Ints]:
     Columns differ by more than rounding: the same lists in other batches, or sums in another order, are the same.
     """
     found: dict[bytes, int] = {}
-    stacked = np.ascontiguousarray(np.vstack([joined_by_rounding(each.T + 0.0).T for each in columns]).T)
+    stacked = np.ascontiguousarray(np.vstack([merge_rounding_differences(each.T + 0.0).T for each in columns]).T)
     same = np.array([found.setdefault(column.tobytes(), len(found)) for column in stacked], dtype=np.intp)
     return np.unique(same, return_index=True)[1], same
 
 
-def _widened(counts: Floats) -> Floats:
+def _bessel_factors(counts: Floats) -> Floats:
     widened: Floats = np.sqrt(counts / np.maximum(counts - 1, 1))
     return widened
 
@@ -184,7 +184,7 @@ def _residuals(
 ) -> tuple[Floats, Floats]:
     """What each query adds to the error of a mean, linearised, and the variance of the mean over tie orders."""
     at_least_one = np.maximum(counts, 1)
-    apart: Floats = np.where(known, values - np.nan_to_num(measured), 0.0) / at_least_one * _widened(counts)
+    apart: Floats = np.where(known, values - np.nan_to_num(measured), 0.0) / at_least_one * _bessel_factors(counts)
     return apart, variances.sum(axis=0) / at_least_one**2
 
 
@@ -213,7 +213,7 @@ def features_of(*columns: Floats) -> Floats:
     return np.stack(kept, axis=1) if kept else np.empty((len(columns[0]), 0))
 
 
-def _kept(features: Floats) -> Floats:
+def _drop_constant_features(features: Floats) -> Floats:
     """The features that still differ among some configurations."""
     return features[:, np.ptp(features, axis=0) > 0] if len(features) else features
 

@@ -24,8 +24,9 @@ empirical Bayes estimators", JASA 67: 130-139): a configuration that is unlike a
 and not what they are. Where the mean of draws would move by more, they are mixed with m - e in the share that keeps it.
 
 Of few queries S is too sure of some contrasts, and of more configurations than queries it has none at all for some. So
-each of its covariances is drawn toward one correlation for all as far as it is noise (`steady`; Ledoit & Wolf 2004,
-"Honey, I shrunk the sample covariance matrix", do so by one share for all, which would tell near duplicates apart).
+each of its covariances is drawn toward one correlation for all as far as it is noise (`shrink_covariance`; Ledoit &
+Wolf 2004, "Honey, I shrunk the sample covariance matrix", do so by one share for all, which would tell near duplicates
+apart).
 
 Configurations with the same values query by query are one here, so that what is equal stays equal.
 docs/tradeoff.md has the reliability of what is said with and without this.
@@ -144,11 +145,11 @@ def shrink(measured: Floats, errors: Floats, covariance: Floats, features: Float
             solved = inverses[column].solve(surfaces[row], resampled - center - drawn[:, some])
             out[:, part] = resampled - covariance @ solved - least * solved
         begin += count
-    limited = _limited(out, measured, errors, np.sqrt(np.diag(covariance)))
+    limited = _limit_shifts(out, measured, errors, np.sqrt(np.diag(covariance)))
     return Shrunk(limited, noise, float(weights.sum(axis=0) @ owns), float(weights.sum(axis=1) @ surfaces))
 
 
-def _limited(drawn: Floats, measured: Floats, errors: Floats, deviations: Floats) -> Floats:
+def _limit_shifts(drawn: Floats, measured: Floats, errors: Floats, deviations: Floats) -> Floats:
     """Draws whose means are within some standard errors of the measured values, in place."""
     moved = np.abs(drawn.mean(axis=1) - measured)
     share = np.minimum(LIMIT * deviations / np.maximum(moved, np.finfo(np.float64).tiny), 1.0)[:, None]
@@ -177,7 +178,7 @@ class _Spectrum(NamedTuple):
         from scipy.linalg.lapack import dsygst
 
         white, _ = dsygst(covariance.T, root, lower=1, overwrite_a=1)
-        values, vectors = _decomposed(white)
+        values, vectors = _eigendecompose(white)
         return cls(values, dtrsm(1.0, root, vectors, lower=1, trans_a=1, overwrite_b=1))
 
 
@@ -246,7 +247,7 @@ class _Inverse(NamedTuple):
         return found
 
 
-def steady(residuals: Floats, spread: Floats) -> Floats:
+def shrink_covariance(residuals: Floats, spread: Floats) -> Floats:
     """The covariance of errors, each covariance drawn toward that of one correlation for all as far as it is noise.
 
     A covariance that is off the common one by d, with a variance v of its own, becomes the common one plus
@@ -276,7 +277,7 @@ def steady(residuals: Floats, spread: Floats) -> Floats:
         unsure = np.maximum(drawn[rows] - covariance[rows] ** 2 / queries, np.finfo(np.float64).tiny)
         drawn[rows] = common + off * off**2 / (off**2 + unsure)
     np.fill_diagonal(drawn, np.diag(covariance))
-    values, vectors = _decomposed(drawn.T)
+    values, vectors = _eigendecompose(drawn.T)
     first = int(np.searchsorted(values, 0.0, side="right"))
     half = vectors[:, first:] * np.sqrt(values[first:])
     total: Floats = np.matmul(half, half.T, out=covariance)
@@ -313,7 +314,7 @@ def _root(covariance: Floats) -> Floats:
     return found
 
 
-def _decomposed(covariance: Floats) -> tuple[Floats, Floats]:
+def _eigendecompose(covariance: Floats) -> tuple[Floats, Floats]:
     """Eigenvalues, ascending, and eigenvectors of the lower triangle of a matrix kept by columns, in its place."""
     from scipy.linalg import eigh
 

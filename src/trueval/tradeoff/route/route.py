@@ -210,7 +210,7 @@ def learn_routing(
     routers = tuple(
         priced.router(
             rule.name,
-            routed(rule, given.needs, given.gains, limit, parts),
+            escalation_shares(rule, given.needs, given.gains, limit, parts),
             _thresholds(rule, given, limit),
             rule.cost(signals),
         )
@@ -253,7 +253,7 @@ def partitions(queries: int, folds: int, repeats: int, rng: np.random.Generator)
     return [np.array_split(rng.permutation(queries), min(folds, queries)) for _ in range(repeats)]
 
 
-def routed(
+def escalation_shares(
     rule: RoutingRule, needs: Floats, gains: Floats, limit: RoutingLimit, parts: Sequence[Sequence[Ints]]
 ) -> Floats:
     """[query] share of the repeats in which it is escalated, by thresholds chosen on the queries of other folds.
@@ -353,7 +353,7 @@ class _Priced(NamedTuple):
     def point(self, budget: float, parts: Sequence[Sequence[Ints]]) -> BudgetPoint:
         """The default rule under another budget."""
         given = self.given
-        shares = routed(AnySignalRule(), given.needs, given.gains, RoutingLimit.of(budget, None, 0.0), parts)
+        shares = escalation_shares(AnySignalRule(), given.needs, given.gains, RoutingLimit.of(budget, None, 0.0), parts)
         fewer, share = float(given.fewer.mean()), float(shares.mean())
         quality = fewer + float((shares * given.gains).mean())
         return BudgetPoint(budget, share, quality, fewer + share * float(given.gains.mean()))

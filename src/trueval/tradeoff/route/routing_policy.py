@@ -227,7 +227,7 @@ class AnySignalRule(RoutingRule):
         queries, signals = needs.shape
         most = limit.most(queries)
         counts = np.unique(np.linspace(0, most, TRIED + 1).round().astype(int))
-        tried = [[_reaching(needs[:, place], count) for count in counts] for place in range(signals)]
+        tried = [[_threshold_for_count(needs[:, place], count) for count in counts] for place in range(signals)]
         reached = [np.stack([needs[:, place] >= least for least in tried[place]]) for place in range(signals)]
         choices = np.array(list(product(range(len(counts)), repeat=signals)))
         masks = np.any([reached[place][choices[:, place]] for place in range(signals)], axis=0)
@@ -286,7 +286,7 @@ def best_threshold(need: Floats, gains: Floats, limit: RoutingLimit) -> float:
     return _between(ordered, count)
 
 
-def _reaching(need: Floats, count: int) -> float:
+def _threshold_for_count(need: Floats, count: int) -> float:
     """The threshold that so many queries reach, or fewer where equal ones would be divided."""
     ordered = -np.sort(-need)
     while 0 < count < len(need) and ordered[count - 1] == ordered[count]:

@@ -22,7 +22,7 @@ from trueval.retrieval.pipeline.stage_resources import Begin
 from trueval.tradeoff.config.grid import System
 from trueval.tradeoff.config.plan import QualitySettings, SweepPlan
 from trueval.tradeoff.config.sweep_inputs import SweepInputs
-from trueval.tradeoff.diagnosis.loss_decomposition import climb
+from trueval.tradeoff.diagnosis.loss_decomposition import decompose_loss
 from trueval.tradeoff.diagnosis.query_performance_predictors import QueryNoise, route_pipeline
 from trueval.tradeoff.diagnosis.tune import tune
 from trueval.tradeoff.quality.changes import Bootstrap
@@ -68,7 +68,7 @@ class FinishedSystem(NamedTuple):
     key: str
 
 
-def routed_system(plan: SweepPlan) -> System | None:
+def find_routed_system(plan: SweepPlan) -> System | None:
     """The system whose candidates are reranked to more than one depth; None where the plan does not ask.
 
     Its depth is the greatest of [route], so that one pass of the reranker serves all.
@@ -132,15 +132,15 @@ class Analyses:
         ladder = [self._kept("ladder", each, self._ladder) for each in searched]
         graphs = [each for each in searched if read_spec(each.system.settings["index"]["spec"])[0].name == "hnsw"]
         tuned = [self._kept("tuned", each, self._tuned) for each in graphs] if "tune" in self.plan.tables else []
-        routed = routed_system(self.plan)
+        routed = find_routed_system(self.plan)
         first = next((each for each in systems if each.system.reranks), None)
         route = None
         if routed is not None and first is not None:
             route = self._kept("route", FinishedSystem(routed, first.key), self._route)
-        return AnalysisResults(_found(ladder), _found(tuned), route, tuple(self.notes))
+        return AnalysisResults(_drop_missing(ladder), _drop_missing(tuned), route, tuple(self.notes))
 
     def _ladder(self, system: System) -> dict[str, Any]:
-        return climb(
+        return decompose_loss(
             **self._common(system), measures=self.measures, bootstrap=self.bootstrap, name=system.name
         ).to_dict()
 
@@ -231,5 +231,5 @@ def _by_search(systems: Sequence[FinishedSystem]) -> list[FinishedSystem]:
     return list(found.values())
 
 
-def _found(entries: Sequence[dict[str, Any] | None]) -> list[dict[str, Any]]:
+def _drop_missing(entries: Sequence[dict[str, Any] | None]) -> list[dict[str, Any]]:
     return [each for each in entries if each is not None]

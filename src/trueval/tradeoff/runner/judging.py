@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from trueval.collection import Collection
 from trueval.errors import InputError, PolicyError
 from trueval.files.atomic_files import write_whole
-from trueval.golden.build.build import opened_account
+from trueval.golden.build.build import open_account
 from trueval.golden.build.build_estimate import SAMPLED, TaskEstimate, estimate_stage, longest
 from trueval.golden.build.golden_plan import JudgePlan
 from trueval.golden.build.grade import GradingSettings, questions_of
@@ -33,10 +33,10 @@ from trueval.golden.build.rounds import rng_of
 from trueval.golden.build.stage_files import lines_of
 from trueval.golden.judge.concurrent_questions import Step
 from trueval.golden.judge.judge import Judge, Question
-from trueval.golden.judge.ledger import Ledger, known_ledger, opened_ledger
+from trueval.golden.judge.ledger import Ledger, open_existing_ledger, open_ledger
 from trueval.judgments import grade_map
 from trueval.models.hosted.account import Account
-from trueval.retrieval.fusion.ranked_lists import listed
+from trueval.retrieval.fusion.ranked_lists import rank_lists
 from trueval.run import Run
 from trueval.tradeoff.config.grid import System
 from trueval.tradeoff.config.plan import SweepPlan
@@ -118,7 +118,7 @@ class OnDemandJudging:
         if out is None:
             raise InputError(f"{plan.source}: what a judge says is paid for, and kept. Add --out DIR.")
         refuse_unlike_scale(plan, inputs)
-        account = opened_account(out / CALLS, judge_of(plan).values["max_cost"])
+        account = open_account(out / CALLS, judge_of(plan).values["max_cost"])
         account.within = within
         return cls(plan, inputs, out, make_judge(judge_of(plan), inputs.as_asked, account), account)
 
@@ -160,7 +160,7 @@ class OnDemandJudging:
         depth, how = depth_of(self.plan), judge_of(self.plan)
         wanted = demand(self.inputs.judgments, self.firsts, self.inputs.as_asked, depth)
         self.out.mkdir(parents=True, exist_ok=True)
-        with opened_ledger(self.out / LEDGER) as ledger:
+        with open_ledger(self.out / LEDGER) as ledger:
             found = extend(
                 self.inputs.judgments,
                 wanted,
@@ -246,7 +246,7 @@ def first_places(run: Run, depth: int) -> Run:
     >>> first_places(Run.from_dict({"q": {"a": 2.0, "b": 1.0, "c": 1.0, "d": 0.5}}), 2).documents["doc_id"].to_list()
     ['a', 'b', 'c']
     """
-    lists = listed(run)
+    lists = rank_lists(run)
     return lists.only(lists.first_rank <= depth, run.name, run.source)
 
 
@@ -275,14 +275,14 @@ def estimate_judging(
     account = (
         Account(judge_of(plan).values["max_cost"])
         if folder is None
-        else opened_account(folder / CALLS, judge_of(plan).values["max_cost"])
+        else open_account(folder / CALLS, judge_of(plan).values["max_cost"])
     )
     judge = make_judge(judge_of(plan), asked, account)
     found = {key: kept[1] for key in systems if (kept := store.read(key)) is not None} | dict(runs)
     firsts = [first_places(run, depth) for run in found.values()]
     wanted = demand(inputs.judgments, firsts, asked, depth) if firsts else UnjudgedPool({}, 0, ())
     unknown = [system for key, system in systems.items() if key not in found]
-    with known_ledger(folder / LEDGER) if folder is not None else nullcontext() as book:
+    with open_existing_ledger(folder / LEDGER) if folder is not None else nullcontext() as book:
         if not unknown:
             return _task(judge, estimate_stage(judge, book, "grade", _questions(wanted.pools, plan, asked)))
         return _task(judge, _with_unknown(unknown, wanted.pools, plan, asked, judge, book))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from trueval.models.hosted.account import in_words
-from trueval.models.hosted.account import summed as total
+from trueval.models.hosted.account import sum_costs as total
 from trueval.tradeoff.config.grid import Reason
 
 TIMED: Final = "timed queries"
@@ -52,11 +52,11 @@ def by_model(tasks: Sequence[ModelTask]) -> list[ModelTask]:
     for task in tasks:
         if task.what == TIMED:
             timed.setdefault(task.model, []).append(task)
-    lines = [replace(summed(each), at_most=any(task.at_most for task in each)) for each in timed.values()]
+    lines = [replace(sum_tasks(each), at_most=any(task.at_most for task in each)) for each in timed.values()]
     return [*(task for task in tasks if task.what != TIMED), *lines]
 
 
-def summed(tasks: Sequence[ModelTask]) -> ModelTask:
+def sum_tasks(tasks: Sequence[ModelTask]) -> ModelTask:
     """What goes through one model, in one line.
 
     Args:

@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 from trueval.collection import Candidates, Collection, ids_in_order, texts_in_order
 from trueval.errors import InputError, TruevalError
 from trueval.models.hosted.account import Account
-from trueval.models.hosted.account import summed as summed_costs
+from trueval.models.hosted.account import sum_costs as summed_costs
 from trueval.models.hosted.hosted_model import CallEstimate
 from trueval.models.hosted.services import is_hosted
 from trueval.models.output_part import item_keys
-from trueval.models.output_reuse import is_by_text, missing_by, missing_items
+from trueval.models.output_reuse import find_items_to_compute, find_missing_items, is_by_text
 from trueval.models.outputs import OutputPart, parts_of, place_of, settings_of
 from trueval.models.pair_scores import PAIRED
 from trueval.retrieval.cache import cache_for
@@ -40,10 +40,10 @@ from trueval.run import Run
 from trueval.tradeoff.config.grid import Reason, System
 from trueval.tradeoff.config.plan import SweepPlan
 from trueval.tradeoff.config.sweep_inputs import SweepInputs, read_inputs
-from trueval.tradeoff.diagnosis.query_performance_predictors import QueryNoise, chattered
-from trueval.tradeoff.runner.analyses import chatter_of, routed_system
+from trueval.tradeoff.diagnosis.query_performance_predictors import QueryNoise, make_noisy_queries
+from trueval.tradeoff.runner.analyses import chatter_of, find_routed_system
 from trueval.tradeoff.runner.judging import estimate_judging, refuse_unlike_scale
-from trueval.tradeoff.runner.model_tasks import OF_PROBES, PROBED, TIMED, ModelTask, SweepEstimate, by_model, summed
+from trueval.tradeoff.runner.model_tasks import OF_PROBES, PROBED, TIMED, ModelTask, SweepEstimate, by_model, sum_tasks
 from trueval.tradeoff.runner.sweep_probes import SweepProbes
 from trueval.tradeoff.runner.sweep_runner import check_measures
 from trueval.tradeoff.runner.system_builder import OF_THE_STAGE, SystemBuilder, one_line
@@ -145,7 +145,7 @@ class _Estimating:
             tasks += self._guarded(self._reranking, pairs)
         for table, work in self.to_time:
             tasks += self._guarded(partial(self._timing, table), work, table)
-        if (routed := routed_system(self.plan)) is not None and (chatter := chatter_of(self.plan)) is not None:
+        if (routed := find_routed_system(self.plan)) is not None and (chatter := chatter_of(self.plan)) is not None:
             tasks += self._guarded(partial(self._dropping, chatter), self.maker.work(routed))
         if "probes" in self.plan.tables:
             prober = SweepProbes(self.plan, self.inputs, self.maker, self.cache, self.store, nobody)
@@ -169,11 +169,11 @@ class _Estimating:
         """The queries with chatter whose drop is a signal of [route]."""
         if "embed" not in work.settings:
             return []
-        model, texts = work.embedder(), chattered(work.collection, chatter)
+        model, texts = work.embedder(), make_noisy_queries(work.collection, chatter)
         part = OutputPart("queries", texts_in_order(texts), list(ids_in_order(texts)), model.embed_queries, len)
         if place_of(settings_of(model), part.name, part.texts(), self.outputs).complete:
             return []
-        places = self._left(model, part, missing_by(model, part, work.reuse("embed"), self.outputs), work)
+        places = self._left(model, part, find_items_to_compute(model, part, work.reuse("embed"), self.outputs), work)
         return [self._task(model, part, places, OF_PROBES)] if len(places) else []
 
     def _left(self, model: Any, part: OutputPart, places: NDArray[np.int64], work: StageRunner) -> NDArray[np.int64]:
@@ -193,7 +193,7 @@ class _Estimating:
             if identity not in self.counted and len(left):
                 found.append(self._task(model, part, left, OF_PROBES))
             self.counted.add(identity)
-        return [summed(found)] if found else []
+        return [sum_tasks(found)] if found else []
 
     def _judging(self) -> list[ModelTask]:
         """What a judge is asked: exactly where all systems are done, else at most."""
@@ -259,9 +259,11 @@ class _Estimating:
             # Ways to write the queries share the documents, and dimensions that are cut here share both.
             if place.identity not in self.counted and not place.complete:
                 self.counted.add(place.identity)
-                places = self._left(model, part, missing_by(model, part, work.reuse("embed"), self.outputs), work)
+                places = self._left(
+                    model, part, find_items_to_compute(model, part, work.reuse("embed"), self.outputs), work
+                )
                 found += [self._task(model, part, places, "texts")] if len(places) else []
-        return [summed(found)] if found else []
+        return [sum_tasks(found)] if found else []
 
     def _reranking(self, pairs: _Pairs) -> list[ModelTask]:
         """The pairs that a reranker has not seen, at most where pools are not known yet."""
@@ -269,7 +271,7 @@ class _Estimating:
         model, known = work.model("rerank"), [run for run in runs if run is not None]
         if len(known) == len(runs):
             part = self._pairs(model, work.collection, candidates_of(together(known, None), work.collection))
-            places = missing_items(settings_of(model), part, self.outputs)
+            places = find_missing_items(settings_of(model), part, self.outputs)
             return [self._task(model, part, places, "pairs")] if len(places) else []
         depth = min(sum(depth for _, depth in pairs.pools), len(work.collection.documents))
         part = self._pairs(model, work.collection, spread_candidates(work.collection, depth))

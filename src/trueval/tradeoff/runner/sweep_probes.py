@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from trueval.collection import Collection, texts_in_order
-from trueval.models.output_reuse import missing_by
+from trueval.models.output_reuse import find_items_to_compute
 from trueval.models.outputs import place_of, settings_of
 from trueval.numerics import or_null
 from trueval.probes.ablations import BASE
@@ -27,11 +27,11 @@ from trueval.probes.authors import sample_people
 from trueval.probes.margin_summary import summarise
 from trueval.probes.model_scorers import CosineScorer, ModelOutputs, part_of
 from trueval.probes.names import NamesDesign, design_names, probe_scorer
-from trueval.probes.noise import NoiseProbe, asked_texts, probe_pipelines
+from trueval.probes.noise import NoiseProbe, probe_pipelines, texts_to_embed
 from trueval.probes.noise_settings import CLEAN, NONE, NoiseCondition, NoiseSettings
 from trueval.probes.query_noise import KNOWN
 from trueval.probes.scorer import Bm25Scorer, Hybrid, PairScorer
-from trueval.probes.uncached_items import UncachedItems, lacking, texts_of_names
+from trueval.probes.uncached_items import UncachedItems, find_uncached_items, texts_of_names
 from trueval.retrieval.pipeline.cache_keys import key_of
 from trueval.retrieval.pipeline.config import Settings
 from trueval.retrieval.pipeline.pipeline import Pipeline
@@ -99,13 +99,15 @@ class SweepProbes:
         outputs = self.cache / "outputs"
         if self.table["names"] and not self._is_kept(self._names_decides(system)):
             for texts in texts_of_names([self._design()]):
-                yield from lacking(model, texts, outputs)
+                yield from find_uncached_items(model, texts, outputs)
         if self.table["noise"] and not self._is_kept(self._noise_decides(system)):
-            asked = asked_texts(self._collection(system), self._noise_design())
+            asked = texts_to_embed(self._collection(system), self._noise_design())
             part = part_of(model, "queries", texts_in_order(asked))
             reuse = self.maker.work(system).reuse("embed")
             done = place_of(settings_of(model), part.name, part.texts(), outputs).complete
-            yield UncachedItems(model, part, np.arange(0) if done else missing_by(model, part, reuse, outputs))
+            yield UncachedItems(
+                model, part, np.arange(0) if done else find_items_to_compute(model, part, reuse, outputs)
+            )
 
     def _names(self, system: System) -> Probed | None:
         return self._kept(f"names of {system.name}", self._names_decides(system), lambda: self._margins(system))
@@ -162,7 +164,7 @@ class SweepProbes:
         """All that decides the probe of noise of a system, its kind first."""
         asked = [self.table[name] for name in ("language", "queries", "level")]
         # The key of what is found without a reranker: the models, the indexes and all texts.
-        found = self.maker.work(replace(system, settings=_retrieving(system))).last_key
+        found = self.maker.work(replace(system, settings=_drop_reranker(system))).last_key
         measured = self.inputs.about["sha256"]["judgments"], self.plan.measuring.policy.to_dict()
         return ["noise", found, system.rewrite, *measured, *asked]
 
@@ -179,7 +181,7 @@ class SweepProbes:
         """What chatter does to the queries of the sweep, as means over them."""
         begin: Begin = lambda stage: self.begin(f"{system.name}, noise: {stage}")  # noqa: E731  a name for each stage
         (found,) = probe_pipelines(
-            [Pipeline(_retrieving(system), system.name)],
+            [Pipeline(_drop_reranker(system), system.name)],
             self._collection(system),
             self._noise_design(),
             measures="R@10",
@@ -230,7 +232,7 @@ class SweepProbes:
         return found if isinstance(found, dict) else None
 
 
-def _retrieving(system: System) -> Settings:
+def _drop_reranker(system: System) -> Settings:
     """The settings of a system without its reranker."""
     return {name: each for name, each in system.settings.items() if name != "rerank"}
 

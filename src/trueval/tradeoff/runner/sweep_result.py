@@ -11,7 +11,7 @@ import polars as pl
 
 from trueval.files.atomic_files import write_whole
 from trueval.report.formats import to_json
-from trueval.report.provenance import recorded
+from trueval.report.provenance import strip_folders
 from trueval.tradeoff.quality.quality import STATISTICS
 from trueval.version import __version__
 
@@ -68,7 +68,7 @@ class MeasuredSystem:
             "key": self.key,
             "file": self.file,
             "method": self.system.method,
-            "values": {key: _recorded(value) for key, value in self.system.values.items()},
+            "values": {key: _to_json_value(value) for key, value in self.system.values.items()},
             "settings": self.about["settings"],
             "seconds": self.about["seconds"],
             "cached": self.cached,
@@ -171,7 +171,9 @@ class Sweep:
             "latency": _plain(self.plan.tables["latency"]),
             "prices": None if self.prices is None else dict(self.prices),
             "limits": _plain(self.plan.tables["limits"]),
-            "axes": [{"key": axis.key, "values": [_recorded(each) for each in axis.values]} for axis in self.plan.axes],
+            "axes": [
+                {"key": axis.key, "values": [_to_json_value(each) for each in axis.values]} for axis in self.plan.axes
+            ],
             "systems": [{**each.to_dict(), **self._probes_of(each.key)} for each in self.systems],
             "configurations": [row for place, each in enumerate(self.systems) for row in each.configurations(place)],
             "ladder": self.derived.ladder,
@@ -212,8 +214,8 @@ def _plain(table: Mapping[str, Any]) -> dict[str, Any]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in table.items()}
 
 
-def _recorded(value: Any) -> Any:
+def _to_json_value(value: Any) -> Any:
     """A value as results keep it."""
     if isinstance(value, tuple):
         return list(value)
-    return recorded(value) if isinstance(value, str) else value
+    return strip_folders(value) if isinstance(value, str) else value

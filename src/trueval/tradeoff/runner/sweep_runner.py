@@ -29,7 +29,7 @@ from trueval.tradeoff.config.grid import Reason, above_pool
 from trueval.tradeoff.config.plan import QualitySettings, SweepPlan
 from trueval.tradeoff.config.sweep_inputs import SweepInputs, read_inputs
 from trueval.tradeoff.quality.quality import mean_intervals, qualities_of
-from trueval.tradeoff.runner.analyses import Analyses, FinishedSystem, routed_system
+from trueval.tradeoff.runner.analyses import Analyses, FinishedSystem, find_routed_system
 from trueval.tradeoff.runner.judging import OnDemandJudging
 from trueval.tradeoff.runner.sweep_probes import SweepProbes
 from trueval.tradeoff.runner.sweep_result import MeasuredSystem, Sweep
@@ -64,7 +64,7 @@ def gather(
         found_one = gathered.add if judging is None else judging.add
         account = Account(None, place / LEDGER, within=limit)
         maker = SystemBuilder(inputs, place, store, account, begin, found_one)
-        maker.make(chosen.systems, routed_system(chosen))
+        maker.make(chosen.systems, find_routed_system(chosen))
         judged = None
         if judging is not None:
             judged = judging.judge(begin("judging"))
@@ -75,8 +75,10 @@ def gather(
                     gathered.add(judging.read(each, store))
         done = [FinishedSystem(each.system, each.key) for each in gathered.in_order()]
         derived = Analyses(chosen, inputs, place, store, begin, account).derive(done)
-        probed = _probed(chosen, done, lambda: SweepProbes(chosen, inputs, maker, place, store, begin))
-        systems = _timed(gathered.in_order(), maker, Timer(_protocol(chosen), store, chosen.measuring, begin("times")))
+        probed = _run_probes(chosen, done, lambda: SweepProbes(chosen, inputs, maker, place, store, begin))
+        systems = _time_systems(
+            gathered.in_order(), maker, Timer(_protocol(chosen), store, chosen.measuring, begin("times"))
+        )
     found = Sweep(
         chosen,
         {**inputs.about, "sha256": {**_text_hashes(systems), **inputs.about["sha256"]}},
@@ -118,7 +120,7 @@ class _Probed(NamedTuple):
     notes: tuple[str, ...]
 
 
-def _probed(plan: SweepPlan, systems: Sequence[FinishedSystem], make: Callable[[], SweepProbes]) -> _Probed:
+def _run_probes(plan: SweepPlan, systems: Sequence[FinishedSystem], make: Callable[[], SweepProbes]) -> _Probed:
     if "probes" not in plan.tables:
         return _Probed(None, ())
     prober = make()
@@ -137,7 +139,7 @@ def _protocol(plan: SweepPlan) -> Protocol:
     return protocol_of(plan.tables["latency"], plan.measuring.seed)
 
 
-def _timed(systems: Sequence[MeasuredSystem], maker: SystemBuilder, timer: Timer) -> tuple[MeasuredSystem, ...]:
+def _time_systems(systems: Sequence[MeasuredSystem], maker: SystemBuilder, timer: Timer) -> tuple[MeasuredSystem, ...]:
     """The same with their times."""
     given = [
         TimingTask(each.system, each.key, int(each.about["memory"]["measured"]), partial(maker.work, each.system))

@@ -23,13 +23,13 @@ from trueval.cost.prices import PriceBook
 from trueval.errors import InputError, TruevalError
 from trueval.evaluation.content_hashes import run_hash
 from trueval.models.hosted.account import Account
-from trueval.models.output_reuse import reused_outputs
+from trueval.models.output_reuse import reuse_outputs
 from trueval.models.outputs import Step
-from trueval.report.provenance import recorded
-from trueval.retrieval.fusion.ranked_lists import listed
-from trueval.retrieval.fusion.union import scored_as, together
+from trueval.report.provenance import strip_folders
+from trueval.retrieval.fusion.ranked_lists import rank_lists
+from trueval.retrieval.fusion.union import replace_scores, together
 from trueval.retrieval.indexes.index import LocalIndex, make_index, read_spec
-from trueval.retrieval.pipeline.config import SPECS, STAGES, Settings, scored_in
+from trueval.retrieval.pipeline.config import SPECS, STAGES, Settings, set_scoring
 from trueval.retrieval.pipeline.pipeline_result import Stage
 from trueval.retrieval.pipeline.rerank import rerank
 from trueval.retrieval.pipeline.stage_resources import Begin, StageResources
@@ -95,7 +95,7 @@ class _Waiting(NamedTuple):
     def pool(self) -> Run:
         """The candidates that the reranker sees."""
         run = self.stages[-1].run
-        lists = listed(run, self.settings["depth"])
+        lists = rank_lists(run, self.settings["depth"])
         return lists.only(np.ones(len(lists.rank), dtype=bool), run.name, run.source)
 
     @property
@@ -214,7 +214,9 @@ class SystemBuilder:
             shared.stages.clear()
         scoring = settings.get("pipeline", {}).get("scoring", STAGES)
         collection = self.inputs.collections[system.rewrite]
-        return StageRunner(collection, scored_in(settings, scoring), shared, lambda stage: self.begin(f"{told}{stage}"))
+        return StageRunner(
+            collection, set_scoring(settings, scoring), shared, lambda stage: self.begin(f"{told}{stage}")
+        )
 
     def _retrieved(self, system: System, key: str) -> list[_Waiting]:
         """Retrieve; a system that was done before, or has no reranker, is then done and is not given back."""
@@ -247,7 +249,7 @@ class SystemBuilder:
         ready = [each for each in group if each.is_kept]
         for each in ready:
             with self.guarded(each.system, each.key):
-                self._done(each, each.reranked(_kept_already))
+                self._done(each, each.reranked(_refuse_removed_candidates))
         rest = [each for each in group if each not in ready]
         if not rest:
             return
@@ -259,7 +261,7 @@ class SystemBuilder:
         for each in rest:
             with self.guarded(each.system, each.key):
                 own = scored or self._scored([each])
-                self._done(each, each.reranked(_scored_by(each, own[each.settings["scoring"]])))
+                self._done(each, each.reranked(_make_rescorer(each, own[each.settings["scoring"]])))
 
     def _scored(self, group: Sequence[_Waiting]) -> dict[str, Run]:
         """The union of some pools with the scores of their reranker, in each format that is asked for."""
@@ -275,7 +277,7 @@ class SystemBuilder:
                 scoring=scoring,
                 store=first.shared.outputs,
                 step=step,
-                forward=reused_outputs,
+                forward=reuse_outputs,
             )
             for scoring in formats
         }
@@ -287,8 +289,8 @@ class SystemBuilder:
         system, work, run = waiting.system, waiting.work, stages[-1].run
         about = {
             "method": system.method,
-            "rewrite": recorded(system.rewrite),
-            "settings": {name: _recorded(values) for name, values in work.settings.items()},
+            "rewrite": strip_folders(system.rewrite),
+            "settings": {name: _strip_setting_folders(values) for name, values in work.settings.items()},
             "collection": work.about(),
             "stages": [stage.to_dict() for stage in stages],
             "seconds": sum(stage.made_seconds for stage in stages),
@@ -353,25 +355,25 @@ def _by_model(waiting: Sequence[_Waiting]) -> list[list[_Waiting]]:
     return list(groups.values())
 
 
-def _scored_by(waiting: _Waiting, scored: Run) -> Callable[[Step], Run]:
-    return lambda step: scored_as(waiting.stages[-1].run, scored, waiting.settings["depth"])
+def _make_rescorer(waiting: _Waiting, scored: Run) -> Callable[[Step], Run]:
+    return lambda step: replace_scores(waiting.stages[-1].run, scored, waiting.settings["depth"])
 
 
-def _kept_already(step: Step) -> NoReturn:
+def _refuse_removed_candidates(step: Step) -> NoReturn:
     raise InputError("The candidates were removed from the cache meanwhile. Run the same command again.")
 
 
-def _recorded(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: recorded(value) if isinstance(value, str) else value for name, value in values.items()}
+def _strip_setting_folders(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: strip_folders(value) if isinstance(value, str) else value for name, value in values.items()}
 
 
 def one_line(error: Exception) -> str:
     """What an error says, in one line; with its kind where the message is none of ours."""
     # Reasons are in results, which say nothing of the folders of a machine.
-    said = " ".join(map(recorded, str(error).split()))
+    said = " ".join(map(strip_folders, str(error).split()))
     return said if isinstance(error, TruevalError) and said else f"{type(error).__name__}: {said}".rstrip(": ")
 
 
-def renamed(made: BuiltSystem) -> Run:
+def rename_run(made: BuiltSystem) -> Run:
     """The run of a system, called as the system is."""
     return replace(made.run, name=made.system.name)

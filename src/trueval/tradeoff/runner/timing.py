@@ -141,7 +141,7 @@ class Timer:
         served: dict[str, ServedPipeline] = {}
         found: dict[str, SystemTimes] = {}
         for each in group:
-            with _told(each, found):
+            with _note_timing_errors(each, found):
                 one = ServedPipeline(each.work())
                 one.check_cost(self.protocol)
                 served[each.key] = one
@@ -164,7 +164,7 @@ class Timer:
                 continue
             one = served[each.key]
             broken = next((measured.failed[task.name] for task in one.tasks if task.name in measured.failed), None)
-            with _told(each, found):
+            with _note_timing_errors(each, found):
                 if broken is not None:
                     raise broken
                 found[each.key] = self._finish(each.key, one, measured.samples)
@@ -251,7 +251,7 @@ def _groups(systems: Sequence[TimingTask]) -> list[list[TimingTask]]:
 
 
 @contextmanager
-def _told(each: TimingTask, found: dict[str, SystemTimes]) -> Iterator[None]:
+def _note_timing_errors(each: TimingTask, found: dict[str, SystemTimes]) -> Iterator[None]:
     """Say in the times of a system why there are none, and go on with the others."""
     try:
         yield

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from trueval.report.number_texts import NOT_AVAILABLE, fixed, formatted, signed, whole
+from trueval.report.number_texts import NOT_AVAILABLE, format_difference, format_value, make_formatter, whole
 from trueval.report.page_content import Block, Cell, Column, Figure, Row, Table, row_of, rows_of
 from trueval.report.result_directory import ResultFile, pointer
 from trueval.tradeoff.views.frontier_chart import CROWDED, PLAIN_SHAPES, SHAPES, frontier_chart
 from trueval.tradeoff.views.lists import MOST_OPEN
 from trueval.tradeoff.views.points import ConfigurationPoint
 from trueval.tradeoff.views.units import milliseconds, money, share
-from trueval.tradeoff.views.verdict import wanted
+from trueval.tradeoff.views.verdict import describe_rule
 
 SOUGHT: Final[Mapping[str, Callable[[float | None], str]]] = {
-    "quality": fixed,
+    "quality": format_value,
     "latency": lambda value: NOT_AVAILABLE if value is None else f"{milliseconds(value)} ms",
     "cost": money,
 }
@@ -86,16 +86,16 @@ def _rules(file: ResultFile, names: Mapping[int, str]) -> Table:
         Column("better", "/better", True, share, lambda value: value is not None and value < 0.95),
         Column("noise", "/within_noise", True, whole),
         Column("decided by", "/decided_by"),
-        Column("cross-fitted", "/cross_fitted/value", True, fixed),
+        Column("cross-fitted", "/cross_fitted/value", True, format_value),
     )
     rows = []
     for place, rule in enumerate(file.data["rules"]):
         own = iter(
             [
-                _text(wanted(rule)),
-                _named(rule["answer"], names),
+                _text(describe_rule(rule)),
+                _name_cell(rule["answer"], names),
                 _value(rule["value"], rule["seeks"], pointer("rules", place, "value")),
-                _named(rule["runner_up"], names),
+                _name_cell(rule["runner_up"], names),
                 _value(rule["runner_up_value"], rule["seeks"], pointer("rules", place, "runner_up_value")),
             ]
         )
@@ -121,7 +121,7 @@ def _limits(file: ResultFile, names: Mapping[int, str]) -> Table:
     rows = []
     for place, each in enumerate(file.data["slo"]):
         row = row_of(pointer("slo", place), columns, each, "")
-        rows.append(row._replace(cells=(*row.cells[:-1], _named(each["best"], names))))
+        rows.append(row._replace(cells=(*row.cells[:-1], _name_cell(each["best"], names))))
     return Table("slo", ("The frontier inside each limit of latency.",), file.name, columns, tuple(rows))
 
 
@@ -132,7 +132,7 @@ def screen_block(file: ResultFile, points: Sequence[ConfigurationPoint]) -> tupl
         file: the frontier.
         points: of it.
     """
-    tables = (*_marginals(file, points), *_matched(file), *_efficiency(file))
+    tables = (*_marginals(file, points), *_matched_recall_tables(file), *_efficiency(file))
     return (Block("screen-block", "Steps, equal recall, efficiency", tables=tables, place="details"),) if tables else ()
 
 
@@ -143,12 +143,12 @@ def _marginals(file: ResultFile, points: Sequence[ConfigurationPoint]) -> tuple[
         Column("step", "/axis"),
         Column("from", "/from", True, four_digits),
         Column("to", "/to", True, four_digits),
-        Column("quality", "/quality/value", True, signed, lambda _: True),
-        Column("low", "/quality/low", True, signed),
-        Column("high", "/quality/high", True, signed),
+        Column("quality", "/quality/value", True, format_difference, lambda _: True),
+        Column("low", "/quality/low", True, format_difference),
+        Column("high", "/quality/high", True, format_difference),
         Column("ms", "/milliseconds/value", True, four_digits),
         Column("cost", "/cost", True, money),
-        *(Column(title, f"/{name}/value", True, formatted(".3g")) for name, title in ratios.items()),
+        *(Column(title, f"/{name}/value", True, make_formatter(".3g")) for name, title in ratios.items()),
         Column("why no ratio", "/reason", show=lambda reason: reason or ""),
     )
     systems = {point.system: point for point in points}
@@ -162,11 +162,11 @@ def _system(file: ResultFile, systems: Mapping[int, ConfigurationPoint], place: 
     return NOT_AVAILABLE if point is None else str(file.data["points"][point.place]["system_name"])
 
 
-def _matched(file: ResultFile) -> tuple[Table, ...]:
+def _matched_recall_tables(file: ResultFile) -> tuple[Table, ...]:
     columns = (
         Column("recall", "", True, share),
         Column("system", "/name"),
-        Column("reached", "/reached", True, fixed),
+        Column("reached", "/reached", True, format_value),
         Column("ms", "/latency", True, milliseconds),
         Column("how", "/how"),
     )
@@ -184,7 +184,7 @@ def _matched(file: ResultFile) -> tuple[Table, ...]:
 def _efficiency(file: ResultFile) -> tuple[Table, ...]:
     columns = (
         Column("system", "/name"),
-        Column("performance", "/performance", True, fixed),
+        Column("performance", "/performance", True, format_value),
         Column("ms", "/latency", True, milliseconds),
         Column("efficiency", "/efficiency", True, four_digits, lambda _: True),
     )
@@ -196,7 +196,7 @@ def _efficiency(file: ResultFile) -> tuple[Table, ...]:
     return (Table("efficiency", caption, file.name, columns, rows, notes, len(rows) > MOST_OPEN),) if rows else ()
 
 
-def _named(place: int | None, names: Mapping[int, str]) -> Cell:
+def _name_cell(place: int | None, names: Mapping[int, str]) -> Cell:
     if place is None or place not in names:
         return Cell(NOT_AVAILABLE, NOT_AVAILABLE)
     return Cell(names[place], names[place], source=pointer("points", place, "name"))

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from trueval.tradeoff.quality.efficiency import efficiency
 from trueval.tradeoff.views.paper_cells import CellValue, MissingTable, PaperTable, of_measure, row_of
-from trueval.tradeoff.views.pipelines import PipelineTexts, cost_of, cutoffs, told_apart
+from trueval.tradeoff.views.pipelines import PipelineTexts, cost_of, cutoffs, disambiguate_labels
 from trueval.tradeoff.views.quality_tables import RERANKED, TOP
 
 Entry = Mapping[str, Any]
@@ -23,11 +23,11 @@ def of_prices(sweep: Entry, pipelines: Sequence[PipelineTexts]) -> Made:
     """The two tables of §3.2.1: what reranking and the input of the generator cost per 1,000 queries."""
     told = sweep["prices"] or {}
     currency, day = told.get("currency") or "", told.get("date") or "no date"
-    yield _reranking(pipelines, f"cost of reranking 1,000 queries, {currency}, prices of {day}")
+    yield _reranking_table(pipelines, f"cost of reranking 1,000 queries, {currency}, prices of {day}")
     yield _generation(pipelines, f"cost of input of the generator for 1,000 queries, {currency}, prices of {day}", told)
 
 
-def _reranking(pipelines: Sequence[PipelineTexts], title: str) -> PaperTable | MissingTable:
+def _reranking_table(pipelines: Sequence[PipelineTexts], title: str) -> PaperTable | MissingTable:
     priced = [each for each in pipelines if each.reranked and _part(each, "rerank") is not None]
     if not priced:
         return MissingTable("Prices of reranking", "cost by depth", PRICED if _some(pipelines) else f"add {RERANKED}.")
@@ -106,7 +106,7 @@ def _latency(name: str, title: str, timed: Sequence[PipelineTexts], reranker: st
         key = tuple(sorted((name, str(value)) for name, value in others.items() if name != "rerank.depth"))
         rows.setdefault(key, {})[each.depth or 0] = each
     first = [next(iter(by.values())) for by in rows.values()]
-    labels = told_apart([f"{each.embedder}" for each in first], first)
+    labels = disambiguate_labels([f"{each.embedder}" for each in first], first)
     cells = (tuple(_times(by.get(depth)) for depth in depths) for by in rows.values())
     body = tuple(row_of(label, *times) for label, times in zip(labels, cells, strict=True))
     return PaperTable(name, title, ("model", *(f"depth {depth}" for depth in depths)), body)
@@ -233,7 +233,7 @@ def of_efficiency(pipelines: Sequence[PipelineTexts]) -> Made:
         return
     values = {each: [_of(each, name) or 0.0 for name in names] for each in timed}
     best = sorted(timed, key=lambda each: -efficiency(values[each], each.seconds() or 1.0))[:TOP]
-    labels = told_apart([each.full_name for each in best], best)
+    labels = disambiguate_labels([each.full_name for each in best], best)
     rows = tuple(
         (
             str(place),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from trueval.report.number_texts import formatted, whole
+from trueval.report.number_texts import make_formatter, whole
 from trueval.report.page_content import Block, Column, Figure, Table, Words, row_of
 from trueval.report.result_directory import ResultFile, pointer
 from trueval.tradeoff.views.plots import Mark, StackedPart, mark_plot, sum_plot
@@ -53,7 +53,11 @@ def _time_figures(file: ResultFile, shown: Sequence[int]) -> Iterator[Figure]:
     systems, names = file.data["systems"], short_names(file.data)
     marks = [
         Mark(
-            names[place], 1000 * found["value"], _interval(found), name, told=_said(systems[place]["name"], name, found)
+            names[place],
+            1000 * found["value"],
+            _interval(found),
+            name,
+            told=_describe_latency(systems[place]["name"], name, found),
         )
         for place in shown
         for name in PERCENTILES
@@ -65,7 +69,10 @@ def _time_figures(file: ResultFile, shown: Sequence[int]) -> Iterator[Figure]:
     yield Figure("percentiles", "Latency of a query", text, plot)
     pieces = [
         StackedPart(
-            names[place], stage["name"], 1000 * stage["p50"]["value"], _said(names[place], stage["name"], stage["p50"])
+            names[place],
+            stage["name"],
+            1000 * stage["p50"]["value"],
+            _describe_latency(names[place], stage["name"], stage["p50"]),
         )
         for place in shown
         for stage in systems[place]["stages"]
@@ -79,7 +86,7 @@ def _time_figures(file: ResultFile, shown: Sequence[int]) -> Iterator[Figure]:
         yield Figure("stages", "Where the time goes: medians of the stages", text, plot)
 
 
-def _said(system: str, name: str, found: Mapping[str, Any]) -> str:
+def _describe_latency(system: str, name: str, found: Mapping[str, Any]) -> str:
     return f"{system}: {name} {milliseconds(found['value'])} ms"
 
 
@@ -131,8 +138,8 @@ def _loads(file: ResultFile) -> tuple[Table, ...]:
         Column("system"),
         Column("loop", "/loop"),
         Column("workers", "/workers", True, whole),
-        Column("queries a second", "/rate", True, formatted(".2f")),
-        Column("achieved", "/achieved", True, formatted(".2f")),
+        Column("queries a second", "/rate", True, make_formatter(".2f")),
+        Column("achieved", "/achieved", True, make_formatter(".2f")),
     )
     columns = _percentiles(first, after=(Column("samples", "/samples", True, whole),))
     rows = tuple(
@@ -210,7 +217,9 @@ def price_block(file: ResultFile, points: Sequence[ConfigurationPoint]) -> tuple
     """
     prices, currency = file.data["prices"] or {}, currency_of(file.data)
     facts: list[tuple[str, Words]] = [
-        (name.replace("_", " "), (_shown(value),)) for name, value in prices.items() if value not in (None, "", {}, [])
+        (name.replace("_", " "), (_format_price(value),))
+        for name, value in prices.items()
+        if value not in (None, "", {}, [])
     ]
     priced = [point for point in points if point.cost is not None]
     if not prices and not priced:  # nobody asked what it costs
@@ -256,7 +265,9 @@ def _cost_figures(file: ResultFile, priced: Sequence[ConfigurationPoint], curren
     yield Figure("costs-of", f"Cost {which}", text, plot)
 
 
-def _shown(value: Any) -> str:
+def _format_price(value: Any) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{name.replace('_', ' ')} {_shown(each)}" for name, each in value.items() if each is not None)
+        return ", ".join(
+            f"{name.replace('_', ' ')} {_format_price(each)}" for name, each in value.items() if each is not None
+        )
     return f"{value:g}" if isinstance(value, float) else str(value)

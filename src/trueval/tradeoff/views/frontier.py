@@ -10,10 +10,19 @@ from rich.text import Text
 
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
-from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, ValueUnit, counted, fixed, interval, percent, unit
+from trueval.report.number_texts import (
+    FRACTIONS,
+    NOT_AVAILABLE,
+    ValueUnit,
+    count_phrase,
+    format_value,
+    interval,
+    percent,
+    unit,
+)
 from trueval.report.terminal import grid
 from trueval.tradeoff.diagnosis.advice import Headrooms, sentence
-from trueval.tradeoff.quality.panels import compared_across
+from trueval.tradeoff.quality.panels import is_comparable_across_k
 from trueval.tradeoff.views.units import milliseconds, money, share
 
 Entry = Mapping[str, Any]
@@ -25,7 +34,7 @@ POSSIBLE: Final = 0.1  # share of resamples from which one that is not on the me
 MOST: Final = 30  # rows of a terminal
 
 
-def shown(result: Entry) -> list[int]:
+def select_points(result: Entry) -> list[int]:
     """The points that people look at: on the measured frontier, or on that of some resamples; the greatest share first.
 
     Args:
@@ -36,7 +45,7 @@ def shown(result: Entry) -> list[int]:
     return sorted(there, key=lambda at: (-(points[at]["probability"] or 0), -(points[at]["quality"]["value"] or 0)))
 
 
-def cells(result: Entry, at: int, scale: ValueUnit) -> list[str]:
+def point_cells(result: Entry, at: int, scale: ValueUnit) -> list[str]:
     """The cells of a point.
 
     Args:
@@ -49,7 +58,7 @@ def cells(result: Entry, at: int, scale: ValueUnit) -> list[str]:
     return [
         f"{point['name']} *" if point["on_frontier"] else point["name"],
         NOT_AVAILABLE if point["K"] is None else str(point["K"]),
-        fixed(quality["value"], scale),
+        format_value(quality["value"], scale),
         interval(quality["low"], quality["high"], scale),
         milliseconds(latency.get("value")),
         money(point["cost"]),
@@ -77,17 +86,17 @@ def lines(result: Entry, scale: ValueUnit = FRACTIONS) -> Iterator[str]:
     for rule in result["rules"]:
         yield rule["sentence"]
         if fitted := rule["cross_fitted"]:
-            yield _fitted(rule, fitted, scale)
+            yield _describe_optimism(rule, fitted, scale)
     yield from _in_time(result)
     if result["advice"] is not None:
         yield _advice(result, scale)
-    yield from _meaning(result)
+    yield from _legend_lines(result)
     yield from result["notes"]
 
 
-def _fitted(rule: Entry, fitted: Entry, scale: ValueUnit) -> str:
+def _describe_optimism(rule: Entry, fitted: Entry, scale: ValueUnit) -> str:
     """What choosing flatters. The highest value is chosen there: where a tie-break chose another, it is named."""
-    worth, flattered = fixed(fitted["value"], scale), fixed(max(fitted["optimism"], 0.0), scale)
+    worth, flattered = format_value(fitted["value"], scale), format_value(max(fitted["optimism"], 0.0), scale)
     chosen = "that choice" if rule["answer"] == rule["best"] else "the highest value"
     return f"Chosen and measured on different queries, {chosen} is worth {worth}: choosing flatters it by {flattered}."
 
@@ -107,18 +116,18 @@ def _in_time(result: Entry) -> Iterator[str]:
     for each in result["slo"]:
         if each["percentile"] == result["percentile"]:
             limit = f"Inside {each['latency_ms']:,g} ms at {each['percentile']}"
-            inside = counted(each["feasible"], "configuration", "configurations")
+            inside = count_phrase(each["feasible"], "configuration", "configurations")
             best = "" if each["best"] is None else f", the best {result['points'][each['best']]['name']}"
             at = "" if each["K"] is None else f" at K = {each['K']}"
             yield f"{limit}{at}: {inside}, {len(each['points'])} on their frontier{best}."
 
 
-def _meaning(result: Entry) -> Iterator[str]:
+def _legend_lines(result: Entry) -> Iterator[str]:
     band = result["band"]
     other = "no other" if len(result["panels"]) == 1 else "no other of the same K"
     rule = f"{other} is as good in all and better in one of" if result["rule"] == "pareto" else f"{other} is better in"
     names = ", ".join(result["objectives"])
-    queries = counted(result["queries"], "query", "queries")
+    queries = count_phrase(result["queries"], "query", "queries")
     yield f"* on the frontier of the measured values: {rule} {names}. quality: {result['quality']}, {queries}."
     yield from across_k(result)
     if "latency" in result["objectives"] and band["seconds"]:
@@ -144,13 +153,13 @@ def across_k(result: Entry) -> Iterator[str]:
     qualities = [each["quality"]["measure"] for each in result["points"]]
     if len(result["panels"]) > 1:
         yield f"Configurations are compared at the same K: at another, {result['quality']} is another measure."
-    elif len(set(qualities)) > 1 and compared_across(qualities):
+    elif len(set(qualities)) > 1 and is_comparable_across_k(qualities):
         yield f"Configurations of different K are compared by {result['quality']}, as P-B does (section 3.3)."
 
 
 def _title(result: Entry) -> str:
     on, total = sum(point["on_frontier"] for point in result["points"]), len(result["points"])
-    return f"{on} of {counted(total, 'configuration', 'configurations')} on the frontier ({percent(on / total)})"
+    return f"{on} of {count_phrase(total, 'configuration', 'configurations')} on the frontier ({percent(on / total)})"
 
 
 def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
@@ -161,10 +170,10 @@ def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
         scale: of the quality.
     """
     head = [each if each != "ms" else f"ms {result['percentile']}" for each in HEAD]
-    places, rows = shown(result), grid(head, COLUMNS, spare=SPARE)
+    places, rows = select_points(result), grid(head, COLUMNS, spare=SPARE)
     for at in places[:MOST]:
         style = "" if result["points"][at]["on_frontier"] else "dim"
-        rows.add_row(*(Text(cell, style=style) for cell in cells(result, at, scale)))
+        rows.add_row(*(Text(cell, style=style) for cell in point_cells(result, at, scale)))
     parts: list[Any] = [Text(_title(result), style="bold"), rows]
     if len(places) > MOST:
         parts.append(Text(f"{len(places) - MOST} more are in --format csv.", style="dim"))
@@ -203,7 +212,7 @@ def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
         result: the JSON of `trueval frontier`.
         scale: of the quality.
     """
-    rows = (cells(result, at, scale) for at in shown(result))
+    rows = (point_cells(result, at, scale) for at in select_points(result))
     head = [each if each != "ms" else f"ms {result['percentile']}" for each in HEAD]
     said = "".join(f"- {markdown(line)}\n" for line in [*lines(result, scale), *unit(scale)])
     return f"{markdown(_title(result))}\n\n{pipes(head, rows, words=1)}\n\n{said}"
@@ -216,6 +225,6 @@ def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
         result: the JSON of `trueval frontier`.
         scale: of the quality.
     """
-    rows = [list(map(latex, cells(result, at, scale))) for at in shown(result)]
+    rows = [list(map(latex, point_cells(result, at, scale))) for at in select_points(result)]
     head = [each if each != "ms" else f"ms {result['percentile']}" for each in HEAD]
     return tabular(head, rows, "l" + "r" * (len(HEAD) - 1), notes=[*lines(result, scale), *unit(scale)])

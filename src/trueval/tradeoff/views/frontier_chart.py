@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 from trueval.report.figures import RUN_TONES, Chart, axis_domain, tone
-from trueval.report.number_texts import fixed
+from trueval.report.number_texts import format_value
 from trueval.tradeoff.views.plots import log_ticks
 from trueval.tradeoff.views.points import ConfigurationPoint, panels_of
 from trueval.tradeoff.views.units import milliseconds, money, share
@@ -124,7 +124,7 @@ def _row(point: ConfigurationPoint, percentile: str) -> dict[str, Any]:
         "rank": point.rank,
         "number": str(point.number or ""),
         "file": point.file,
-        "told": _told(point, percentile),
+        "told": _describe_point(point, percentile),
     }
     rounded = {name: round(value, DECIMALS) if isinstance(value, float) else value for name, value in row.items()}
     return {name: value for name, value in rounded.items() if value not in (None, "")}
@@ -135,10 +135,10 @@ def _interval(name: str, seconds: Any) -> dict[str, float | None]:
     return {each: None if value is None else 1000 * value for each, value in ends.items()}
 
 
-def _told(point: ConfigurationPoint, percentile: str) -> str:
+def _describe_point(point: ConfigurationPoint, percentile: str) -> str:
     chance = "" if point.chance is None else f", on the frontier in {share(point.chance)} of the resamples"
     known = (
-        f"{point.measure} {fixed(point.quality)}",
+        f"{point.measure} {format_value(point.quality)}",
         f"{milliseconds(point.seconds(percentile))} ms",
         f"cost {money(point.cost)}",
     )

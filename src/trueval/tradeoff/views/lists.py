@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
-from trueval.report.number_texts import fixed, whole
+from trueval.report.number_texts import format_value, whole
 from trueval.report.page_content import Cell, Column, Row, Table, row_of, rows_of
 from trueval.report.result_directory import ResultFile, pointer
 from trueval.tradeoff.views.points import ConfigurationPoint, best_first, currency_of, percentile_of
@@ -33,9 +33,9 @@ def frontier_table(file: ResultFile, points: Sequence[ConfigurationPoint]) -> Ta
     columns = (
         Column("no.", numeric=True),
         Column("configuration", "/name"),
-        Column("quality", "/quality/value", True, fixed, lambda _: True),
-        Column("low", "/quality/low", True, fixed),
-        Column("high", "/quality/high", True, fixed),
+        Column("quality", "/quality/value", True, format_value, lambda _: True),
+        Column("low", "/quality/low", True, format_value),
+        Column("high", "/quality/high", True, format_value),
         *(times if any(point.latency is not None for point in points) else ()),
         *(costs if any(point.cost is not None for point in points) else ()),
         Column("prompt tokens", "/prompt_tokens", True, whole),
@@ -72,10 +72,10 @@ def configuration_table(file: ResultFile, points: Sequence[ConfigurationPoint]) 
     columns = (
         Column("configuration", "/name"),
         Column("K", "/K", True, whole),
-        Column("quality", "", True, fixed, lambda _: True),
-        *(Column(title, "", True, fixed) for title in ("low", "high", "lowest", "highest")),
+        Column("quality", "", True, format_value, lambda _: True),
+        *(Column(title, "", True, format_value) for title in ("low", "high", "lowest", "highest")),
         Column("Judged", "/judged", True, share),
-        Column("PROC", "/ceiling/PROC", True, fixed),
+        Column("PROC", "/ceiling/PROC", True, format_value),
         Column("realised", "/ceiling/share", True, share),
         *(Column(f"{name}, ms", "", True, milliseconds) for name in names),
         *(costs if any(point.cost is not None for point in points) else ()),
@@ -97,7 +97,7 @@ def _row(data: Mapping[str, Any], columns: Sequence[Column], point: Configuratio
     configuration, latency = data["configurations"][point.place], point.latency
     value = configuration["measures"][point.measure]
     qualities = (
-        _cell(value.get(name), fixed, f"{point.at['quality']}/{name}", strong=name == "expected")
+        _cell(value.get(name), format_value, f"{point.at['quality']}/{name}", strong=name == "expected")
         for name in ("expected", "low", "high", "lowest", "highest")
     )
     times = (

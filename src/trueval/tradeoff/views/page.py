@@ -38,7 +38,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
     alone = beside is None
     return Part(
         verdict=verdict.sweep_verdict(file, points) if alone else (),
-        summary=(*(verdict.sweep_summary(file, points) if alone and points else ()), *_lacking(data)),
+        summary=(*(verdict.sweep_summary(file, points) if alone and points else ()), *_describe_omissions(data)),
         advice=tuple(verdict.headroom_advice(file, points)) if alone else (),
         lead=quality_blocks.lead_figure(file, points),
         findings=tuple((note,) for note in _notes(data)),
@@ -106,7 +106,7 @@ def belongs(frontier: Mapping[str, Any], sweep: Mapping[str, Any]) -> bool:
     return [each["name"] for each in frontier["points"]] == [each["name"] for each in sweep["configurations"]]
 
 
-def _lacking(data: Mapping[str, Any]) -> tuple[Words, ...]:
+def _describe_omissions(data: Mapping[str, Any]) -> tuple[Words, ...]:
     found = {"failed": len(data["failed"]), "were left out": len(data["left_out"])}
     told = [f"{count} {what}" for what, count in found.items() if count]
     return ((f"Of the configurations, {' and '.join(told)}; the reasons are under the tables.",),) if told else ()
@@ -129,9 +129,9 @@ def _about(data: Mapping[str, Any]) -> Block:
         "Measures": ", ".join(data["measures"]),
         "Judge": _judge(data.get("judge") or {}),
         "Intervals": f"level {data['level']:g}, {data['resamples']:,} resamples, seed {data['seed']}",
-        "Machine": _listed(machine),
-        "Times": _listed(timing),
-        "Limits": _listed(data["limits"] or {}),
+        "Machine": _format_values(machine),
+        "Times": _format_values(timing),
+        "Limits": _format_values(data["limits"] or {}),
         "Axes": "; ".join(f"{axis['key']}: {', '.join(map(str, axis['values']))}" for axis in data["axes"]),
         "Written by": f"trueval {data['trueval']}",
     }
@@ -146,10 +146,10 @@ def _judge(judge: Mapping[str, Any]) -> str:
     return f"{judge['name']} labelled {judge['new']:,} of {judge['unjudged']:,} documents that nobody judged{cost}"
 
 
-def _listed(values: Mapping[str, Any]) -> str:
+def _format_values(values: Mapping[str, Any]) -> str:
     """Names and values in one line, what is not set left out.
 
-    >>> _listed({"queries": 30, "band_ms": None, "rates": [1.0, 2.0]})
+    >>> _format_values({"queries": 30, "band_ms": None, "rates": [1.0, 2.0]})
     'queries 30, rates 1 and 2'
     """
 

@@ -8,7 +8,7 @@ from trueval.report import page_content
 from trueval.report.number_texts import FRACTIONS
 from trueval.report.page_content import Block, Column, Row
 from trueval.report.result_directory import ResultFile
-from trueval.tradeoff.views.paper_cells import Cell, MissingTable, PaperTable, written
+from trueval.tradeoff.views.paper_cells import Cell, MissingTable, PaperTable, format_cell
 from trueval.tradeoff.views.paper_tables import paper_tables
 
 
@@ -31,20 +31,22 @@ def paper_block(file: ResultFile) -> tuple[Block, ...]:
 
 
 def _table(file: ResultFile, place: int, table: PaperTable) -> page_content.Table:
-    columns = tuple(Column(title, numeric=at >= table.words, show=_shown) for at, title in enumerate(table.head))
-    rows = tuple(Row("", tuple(_cells(row, table.words))) for row in table.rows)
+    columns = tuple(
+        Column(title, numeric=at >= table.words, show=_format_number) for at, title in enumerate(table.head)
+    )
+    rows = tuple(Row("", tuple(_page_cells(row, table.words))) for row in table.rows)
     return page_content.Table(
         f"paper-{place}", (f"{table.caption}.",), file.name, columns, rows, table.notes, folded=True
     )
 
 
-def _cells(row: tuple[Cell, ...], words: int) -> Iterator[page_content.Cell]:
+def _page_cells(row: tuple[Cell, ...], words: int) -> Iterator[page_content.Cell]:
     for at, cell in enumerate(row):
-        text = written(cell, FRACTIONS, uncertain=False)
+        text = format_cell(cell, FRACTIONS, uncertain=False)
         value = cell if isinstance(cell, str) else cell.value
         yield page_content.Cell(text, None if at >= words and isinstance(cell, str) else value)
 
 
-def _shown(value: float) -> str:
+def _format_number(value: float) -> str:
     """Of no column: the cells have their texts, each in the unit of its number."""
     return f"{value:g}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from trueval.report.formats import latex
-from trueval.report.number_texts import NOT_AVAILABLE, ValueUnit, fixed, interval, whole
+from trueval.report.number_texts import NOT_AVAILABLE, ValueUnit, format_value, interval, whole
 from trueval.tradeoff.views.units import milliseconds, money
 
 Entry = Mapping[str, Any]
@@ -62,7 +62,7 @@ def _number(value: float | None, unit: str, scale: ValueUnit) -> str:
     if value is None:
         return NOT_AVAILABLE
     if unit == "measure":
-        return fixed(value, scale)
+        return format_value(value, scale)
     if unit == "ms":
         return milliseconds(value)
     if unit == "money":
@@ -150,7 +150,7 @@ def of_measure(entry: Entry | None) -> CellValue:
     )
 
 
-def written(cell: Cell, scale: ValueUnit, *, uncertain: bool = True) -> str:
+def format_cell(cell: Cell, scale: ValueUnit, *, uncertain: bool = True) -> str:
     """A cell as text: the number, then its interval over queries, then what ties allow.
 
     Args:
@@ -164,15 +164,15 @@ def written(cell: Cell, scale: ValueUnit, *, uncertain: bool = True) -> str:
     return " ".join([told, *cell.uncertainty(scale)]) if uncertain and cell.value is not None else told
 
 
-def written_latex(cell: Cell, scale: ValueUnit) -> str:
+def format_latex_cell(cell: Cell, scale: ValueUnit) -> str:
     r"""A cell in LaTeX: intervals small, behind the number.
 
     >>> from trueval.report.number_texts import FRACTIONS
-    >>> print(written_latex(CellValue(0.5, low=0.4, high=0.6), FRACTIONS))
+    >>> print(format_latex_cell(CellValue(0.5, low=0.4, high=0.6), FRACTIONS))
     0.5000 {\scriptsize [0.4000, 0.6000]}
     """
     if isinstance(cell, str) or cell.value is None:
-        return latex(written(cell, scale))
+        return latex(format_cell(cell, scale))
     small = " ".join(cell.uncertainty(scale))
     return latex(cell.text(scale)) + (f" {{\\scriptsize {latex(small)}}}" if small else "")
 

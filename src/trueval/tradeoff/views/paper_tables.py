@@ -16,7 +16,7 @@ from trueval.report.formats import latex, markdown, pipes, tabular
 from trueval.report.number_texts import FRACTIONS, ValueUnit, unit
 from trueval.report.terminal import grid
 from trueval.tradeoff.views.cost_tables import of_efficiency, of_latency, of_prices, of_scenarios, of_tokens
-from trueval.tradeoff.views.paper_cells import MissingTable, PaperTable, csv_columns, written, written_latex
+from trueval.tradeoff.views.paper_cells import MissingTable, PaperTable, csv_columns, format_cell, format_latex_cell
 from trueval.tradeoff.views.pipelines import cost_of, measure_names, pipelines_of
 from trueval.tradeoff.views.probes import of_probes
 from trueval.tradeoff.views.quality_tables import (
@@ -84,10 +84,10 @@ def terminal(sweep: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
         sweep: the JSON.
         scale: of measures.
     """
-    return Group(*_shown(sweep, scale), *map(Text, unit(scale)))
+    return Group(*_render_tables(sweep, scale), *map(Text, unit(scale)))
 
 
-def _shown(sweep: Entry, scale: ValueUnit) -> Iterator[RenderableType]:
+def _render_tables(sweep: Entry, scale: ValueUnit) -> Iterator[RenderableType]:
     for table in paper_tables(sweep):
         if isinstance(table, MissingTable):
             yield Text(printable(str(table)), style="dim")
@@ -95,7 +95,7 @@ def _shown(sweep: Entry, scale: ValueUnit) -> Iterator[RenderableType]:
         yield Text(printable(table.caption), style="bold")
         shown = grid(table.head, "L" * table.words + "r" * (len(table.head) - table.words))
         for row in table.rows:
-            shown.add_row(*(written(cell, scale, uncertain=False) for cell in row))
+            shown.add_row(*(format_cell(cell, scale, uncertain=False) for cell in row))
         yield shown
         yield from (Text(printable(note), style="dim") for note in table.notes)
         yield Text()
@@ -121,7 +121,7 @@ def markdown_table(table: PaperTable | MissingTable, scale: ValueUnit) -> str:
     """
     if isinstance(table, MissingTable):
         return f"{markdown(str(table))}\n"
-    rows = [[written(cell, scale) for cell in row] for row in table.rows]
+    rows = [[format_cell(cell, scale) for cell in row] for row in table.rows]
     notes = "".join(f"\n{markdown(note)}\n" for note in table.notes)
     return f"**{markdown(table.caption)}**\n\n{pipes(table.head, rows, words=table.words)}{notes}"
 
@@ -148,7 +148,7 @@ def latex_table(table: PaperTable | MissingTable, scale: ValueUnit, lines: list[
     if isinstance(table, MissingTable):
         return f"% {printable(str(table))}\n"
     columns = "l" * table.words + "r" * (len(table.head) - table.words)
-    rows = [[written_latex(cell, scale) for cell in row] for row in table.rows]
+    rows = [[format_latex_cell(cell, scale) for cell in row] for row in table.rows]
     # A line feed in a name would end the comment.
     notes = map(printable, (table.caption, *table.notes, *lines))
     return tabular([*map(latex, table.head)], rows, columns, notes=notes)
@@ -192,7 +192,7 @@ def to_csv(sweep: Entry) -> str:
         sweep: the JSON.
     """
     axes = [axis["key"] for axis in sweep["axes"] if axis["key"] not in ("method", "K")]
-    fixed = _fixed(sweep)
+    fixed = _find_fixed_cutoff_measures(sweep)
     names = measure_names(pipelines_of(sweep))
     measures = list(dict.fromkeys(name if name in fixed else _family(name) for name in names))
     columns = [
@@ -206,7 +206,7 @@ def to_csv(sweep: Entry) -> str:
     return formats.to_csv(columns, _csv_rows(sweep, fixed))
 
 
-def _fixed(sweep: Entry) -> set[str]:
+def _find_fixed_cutoff_measures(sweep: Entry) -> set[str]:
     """Measures with a cutoff of their own, or none: nDCG@10 of a configuration whose K is 5."""
     return {
         name

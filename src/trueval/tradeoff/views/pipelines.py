@@ -144,7 +144,7 @@ def measure_names(pipelines: Iterable[PipelineTexts]) -> list[str]:
     return sorted(names, key=names.__getitem__)  # stable: in the order of the file at one K
 
 
-def told_apart(labels: Sequence[str], pipelines: Sequence[PipelineTexts]) -> list[str]:
+def disambiguate_labels(labels: Sequence[str], pipelines: Sequence[PipelineTexts]) -> list[str]:
     """Labels of rows, with the values of the axes by which systems of one label differ.
 
     Args:
@@ -159,11 +159,13 @@ def told_apart(labels: Sequence[str], pipelines: Sequence[PipelineTexts]) -> lis
         values = [pipelines[place].system["values"] for place in places]
         differing = [key for key in values[0] if len({str(each.get(key)) for each in values}) > 1]
         for place, own in zip(places, values, strict=True):
-            found[place] = ", ".join([label, *(_told(key, own[key]) for key in differing if own.get(key) is not None)])
+            found[place] = ", ".join(
+                [label, *(_format_axis_value(key, own[key]) for key in differing if own.get(key) is not None)]
+            )
     return found
 
 
-def _told(key: str, value: Any) -> str:
+def _format_axis_value(key: str, value: Any) -> str:
     """A value of an axis; a number alone would not say what it is of."""
     name = key.rpartition(".")[2].replace("_", " ")
     return str(value) if isinstance(value, str) else f"{name} {value}"

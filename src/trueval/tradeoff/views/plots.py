@@ -86,7 +86,7 @@ def mark_plot(
     rows = PlotRows.of([mark.name for mark in marks], width)
     series = list(dict.fromkeys(mark.series for mark in marks))
     data = [
-        {"name": rows.short[each.name], "value": _rounded(each.value), "series": each.series, "told": each.told}
+        {"name": rows.short[each.name], "value": _round_value(each.value), "series": each.series, "told": each.told}
         | _ends(each.interval, "low", "high")
         | _ends(each.ties, "lowest", "highest")
         for each in marks
@@ -138,7 +138,7 @@ def sum_plot(
 
     rows, order = PlotRows.of([piece.name for piece in pieces], width), list(parts)
     data = [
-        {"name": rows.short[each.name], "part": each.part, "value": _rounded(each.value), "told": each.told}
+        {"name": rows.short[each.name], "part": each.part, "value": _round_value(each.value), "told": each.told}
         | {"place": order.index(each.part)}
         for each in pieces
         if each.value
@@ -269,15 +269,15 @@ def curve_plot(curves: Sequence[QualityCurve], others: Sequence[QualityCurve] = 
 def _over_k(name: str, curve: QualityCurve) -> list[dict[str, Any]]:
     rows = zip(curve.k, curve.values, curve.intervals, strict=True)
     return [
-        {"name": name, "K": k, "value": _rounded(value), "told": f"{curve.name}, K = {k}: {value:.4f}"}
+        {"name": name, "K": k, "value": _round_value(value), "told": f"{curve.name}, K = {k}: {value:.4f}"}
         | _ends(ends, "low", "high")
         for k, value, ends in rows
     ]
 
 
 def _ends(ends: tuple[float, float] | None, low: str, high: str) -> dict[str, float]:
-    return {} if ends is None else {low: _rounded(ends[0]), high: _rounded(ends[1])}
+    return {} if ends is None else {low: _round_value(ends[0]), high: _round_value(ends[1])}
 
 
-def _rounded(value: float) -> float:
+def _round_value(value: float) -> float:
     return round(value, DECIMALS)

@@ -76,15 +76,15 @@ def points_of_sweep(sweep: Entry, frontier: Entry | None = None) -> list[Configu
         frontier: that of its frontier, None where there is none: then who is on it is said of the measured values,
             by the rule of Pareto without a band.
     """
-    points = _in_order(list(_swept(sweep)), percentile_of(sweep))
+    points = _in_order(list(_read_points(sweep)), percentile_of(sweep))
     if frontier is None:
-        return _numbered(_measured(points, percentile_of(sweep)))
+        return _number_points(_mark_frontier(points, percentile_of(sweep)))
     told = {each["name"]: each for each in frontier["points"]}
     marked = (
         each._replace(on=found["on_frontier"], chance=found["probability"]) if (found := told.get(each.name)) else each
         for each in points
     )
-    return _numbered(list(marked))
+    return _number_points(list(marked))
 
 
 def points_of_frontier(frontier: Entry) -> list[ConfigurationPoint]:
@@ -119,7 +119,7 @@ def points_of_frontier(frontier: Entry) -> list[ConfigurationPoint]:
         for place, each in enumerate(frontier["points"])
         if each["quality"]["value"] is not None
     ]
-    return _numbered(_in_order(found, frontier["percentile"]))
+    return _number_points(_in_order(found, frontier["percentile"]))
 
 
 def percentile_of(sweep: Entry) -> str:
@@ -164,7 +164,7 @@ def best_of_systems(points: Sequence[ConfigurationPoint], most: int) -> list[Con
     return list(first.values())[:most]
 
 
-def _measured(points: Sequence[ConfigurationPoint], percentile: str) -> list[ConfigurationPoint]:
+def _mark_frontier(points: Sequence[ConfigurationPoint], percentile: str) -> list[ConfigurationPoint]:
     def known(values: Sequence[float | None]) -> Floats:
         return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
@@ -176,7 +176,7 @@ def _measured(points: Sequence[ConfigurationPoint], percentile: str) -> list[Con
     return found
 
 
-def _swept(sweep: Entry) -> Iterator[ConfigurationPoint]:
+def _read_points(sweep: Entry) -> Iterator[ConfigurationPoint]:
     for place, each in enumerate(sweep["configurations"]):
         value = each["measures"].get(each["quality"])
         if value is None or value["expected"] is None:
@@ -222,7 +222,7 @@ def _in_order(points: list[ConfigurationPoint], percentile: str) -> list[Configu
     return [each for _, some in panels_of(points) for each in sorted(some, key=key)]
 
 
-def _numbered(points: Sequence[ConfigurationPoint]) -> list[ConfigurationPoint]:
+def _number_points(points: Sequence[ConfigurationPoint]) -> list[ConfigurationPoint]:
     number, result = 0, []
     for each in points:
         number += each.on

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
-from trueval.report.number_texts import fixed, signed, whole
+from trueval.report.number_texts import format_difference, format_value, whole
 from trueval.report.page_content import Block, Cell, Column, Figure, Row, Table, row_of
 from trueval.report.result_directory import ResultFile, pointer
 from trueval.tradeoff.views.lists import MOST_OPEN
@@ -120,8 +120,8 @@ def _gains(file: ResultFile, points: Sequence[ConfigurationPoint]) -> Table:
         Column("system"),
         Column("from K", "", True, whole),
         Column("to K", "", True, whole),
-        Column("quality gains", "", True, signed),
-        Column("for each 10 contexts", "", True, signed),
+        Column("quality gains", "", True, format_difference),
+        Column("for each 10 contexts", "", True, format_difference),
         Column(f"{currency_of(file.data)} per 1,000 more".strip(), "", True, money),
     )
     rows = []
@@ -139,8 +139,8 @@ def _gain(file: ResultFile, first: ConfigurationPoint, second: ConfigurationPoin
     cells = (
         Cell(name, name, source=pointer("systems", first.system, "name")),
         *(Cell(whole(each.k), each.k, source=pointer("configurations", each.place, "K")) for each in (first, second)),
-        Cell(signed(gain), gain, source=f"{second.at['value']} - {first.at['value']}"),
-        Cell(signed(per_ten := 10 * gain / (second.k - first.k)), per_ten),
+        Cell(format_difference(gain), gain, source=f"{second.at['value']} - {first.at['value']}"),
+        Cell(format_difference(per_ten := 10 * gain / (second.k - first.k)), per_ten),
         Cell(money(costs), costs, source="" if costs is None else f"{second.at['cost']} - {first.at['cost']}"),
     )
     return Row(pointer("configurations", second.place), cells)
@@ -171,7 +171,7 @@ def headroom_block(file: ResultFile, points: Sequence[ConfigurationPoint]) -> tu
     )
     columns = (
         Column("configuration", "/name"),
-        *(Column(title, f"/ceiling/{name}", True, fixed) for title, name in CEILING),
+        *(Column(title, f"/ceiling/{name}", True, format_value) for title, name in CEILING),
         *(
             Column(title, f"/ceiling/{name}", True, share)
             for title, name in (("of totals", "share"), ("mean of shares", "mean_share"))
@@ -207,7 +207,7 @@ CEILING: Final = (
 def _headroom(name: str, ceiling: Mapping[str, Any]) -> Iterator[StackedPart]:
     parts = zip(HEADROOMS, ("actual", "ordering_headroom", "retrieval_headroom"), strict=True)
     for part, field in parts:
-        yield StackedPart(name, part, ceiling[field], f"{name}: {part} {fixed(ceiling[field])}")
+        yield StackedPart(name, part, ceiling[field], f"{name}: {part} {format_value(ceiling[field])}")
 
 
 # ---- the ladder ----
@@ -220,7 +220,7 @@ def ladder_block(file: ResultFile) -> tuple[Block, ...]:
         file: the sweep.
     """
     ladders = file.data.get("ladder") or []
-    tuned = _tuned(file)
+    tuned = _tuning_tables(file)
     if not ladders and not tuned:
         return ()
     figures = tuple(
@@ -237,11 +237,11 @@ def ladder_block(file: ResultFile) -> tuple[Block, ...]:
     columns = (
         Column("system"),
         Column("step", "/name"),
-        Column("recall", "/recall/value", True, fixed),
-        Column("quality", "/quality", True, fixed, lambda _: True),
-        Column("low", "/low", True, fixed),
-        Column("high", "/high", True, fixed),
-        Column("change", "/change/value", True, signed),
+        Column("recall", "/recall/value", True, format_value),
+        Column("quality", "/quality", True, format_value, lambda _: True),
+        Column("low", "/low", True, format_value),
+        Column("high", "/high", True, format_value),
+        Column("change", "/change/value", True, format_difference),
     )
     rows = tuple(
         row_of(pointer("ladder", place, "steps", at), columns, step, ladder["name"])
@@ -258,16 +258,16 @@ def _step(step: Mapping[str, Any]) -> Mark | None:
     if step["quality"] is None:
         return None
     ends = None if step["low"] is None else (step["low"], step["high"])
-    return Mark(step["name"], step["quality"], ends, told=f"{step['name']}: {fixed(step['quality'])}")
+    return Mark(step["name"], step["quality"], ends, told=f"{step['name']}: {format_value(step['quality'])}")
 
 
-def _tuned(file: ResultFile) -> tuple[Table, ...]:
+def _tuning_tables(file: ResultFile) -> tuple[Table, ...]:
     columns = (
         Column("index"),
         Column("efSearch", "/efSearch", True, whole),
-        Column("recall", "/recall/value", True, fixed),
-        Column("quality", "/quality/value", True, fixed),
-        Column("recall lost at most", "/loss/recall/high", True, fixed),
+        Column("recall", "/recall/value", True, format_value),
+        Column("quality", "/quality/value", True, format_value),
+        Column("recall lost at most", "/loss/recall/high", True, format_value),
         Column("ms", "/seconds", True, milliseconds),
         Column("chosen"),
     )

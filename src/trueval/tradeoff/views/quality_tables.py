@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from trueval.tradeoff.views.paper_cells import Cell, CellValue, MissingTable, PaperTable, of_measure, row_of
-from trueval.tradeoff.views.pipelines import DENSE, HYBRID, PipelineTexts, cutoffs, measure_names, told_apart
+from trueval.tradeoff.views.pipelines import DENSE, HYBRID, PipelineTexts, cutoffs, disambiguate_labels, measure_names
 
 Entry = Mapping[str, Any]
 Made = Iterator[PaperTable | MissingTable]
@@ -26,24 +26,24 @@ def of_embedders(pipelines: Sequence[PipelineTexts]) -> Made:
         yield MissingTable("Table 1", title, 'add "dense" to methods of [pipeline].')
         return
     where = "exact index" if exact else "as indexed: the sweep has no flat index"
-    yield _measured("Table 1", f"{title}; {where}", "model", _embedders(rows), rows, ("embed", "retrieve"))
+    yield _quality_table("Table 1", f"{title}; {where}", "model", _embedders(rows), rows, ("embed", "retrieve"))
 
 
 def of_methods(pipelines: Sequence[PipelineTexts]) -> Made:
     """Table 2: methods with everything else the same."""
     title = "retrieval methods with a shared budget"
-    shared, rows = _shared_budget(pipelines)
+    shared, rows = _select_shared_budget(pipelines)
     if len({each.method for each in rows}) < 2:
         yield MissingTable("Table 2", title, 'add a method: [pipeline] methods = ["dense", "hybrid"], with [sparse].')
         return
     depth = next((each.depth for each in rows if each.reranked), None)
     about = [shared.embedder, shared.setting("index", "spec"), f"reranked to depth {depth}" if depth else None]
-    labels = told_apart([each.method for each in rows], rows)
+    labels = disambiguate_labels([each.method for each in rows], rows)
     told = ", ".join(str(each) for each in about if each)
-    yield _measured("Table 2", f"{told}: {title}", "method", labels, rows, ("",))
+    yield _quality_table("Table 2", f"{told}: {title}", "method", labels, rows, ("",))
 
 
-def _shared_budget(pipelines: Sequence[PipelineTexts]) -> tuple[PipelineTexts, list[PipelineTexts]]:
+def _select_shared_budget(pipelines: Sequence[PipelineTexts]) -> tuple[PipelineTexts, list[PipelineTexts]]:
     """Systems of one embedder, dimension and index, those of most methods, and of words alone; one of them first.
 
     Of the depths of the reranker it is the first of the file.
@@ -109,7 +109,7 @@ def _top(
     best = sorted(known, key=lambda each: -_number(each.quality(k)))[:TOP]
     reference = _reference([each for each in pipelines if each.method.startswith(HYBRID) and each.reranked], k)
     shown = [*best, *([reference] if reference is not None and reference not in best else [])]
-    labels = told_apart([each.full_name for each in shown], shown)
+    labels = disambiguate_labels([each.full_name for each in shown], shown)
     rows = tuple(
         row_of(
             str(place + 1) if place < len(best) else "–",
@@ -138,16 +138,16 @@ def of_indexes(pipelines: Sequence[PipelineTexts]) -> Made:
         yield MissingTable("Table 7", title, 'add exact search and another index: [index] spec = ["flat", "hnsw"].')
     for group in found:
         base = next(each for each in group if _is_exact(each))
-        yield _against(title, base, [each for each in group if each is not base])
+        yield _index_change_table(title, base, [each for each in group if each is not base])
 
 
-def _against(title: str, base: PipelineTexts, others: Sequence[PipelineTexts]) -> PaperTable:
+def _index_change_table(title: str, base: PipelineTexts, others: Sequence[PipelineTexts]) -> PaperTable:
     names = measure_names([base, *others])
     rows = tuple(
         row_of(
             str(each.setting("index", "spec") or each.system["name"]),
             CellValue((each.system["recall"] or {}).get("value") if each is not base else None),
-            *(_changed(each.measures.get(name), base.measures.get(name), each is base) for name in names),
+            *(_change_value(each.measures.get(name), base.measures.get(name), each is base) for name in names),
             _slower(each.seconds("retrieve"), base.seconds("retrieve"), each is base),
         )
         for each in (base, *others)
@@ -158,7 +158,7 @@ def _against(title: str, base: PipelineTexts, others: Sequence[PipelineTexts]) -
     )
 
 
-def _changed(entry: Entry | None, base: Entry | None, same: bool) -> CellValue:
+def _change_value(entry: Entry | None, base: Entry | None, same: bool) -> CellValue:
     value = of_measure(entry)
     return value if same or base is None else value._replace(change=share_of(value.value, base["expected"]))
 
@@ -226,7 +226,7 @@ def _by_depth(
         yield PaperTable(name, f"{about}: {title}", ("model", *head), body)
 
 
-def _measured(
+def _quality_table(
     name: str, title: str, first: str, labels: Sequence[str], rows: Sequence[PipelineTexts], stages: Sequence[str]
 ) -> PaperTable:
     """Systems by measures, with the median latency of some stages, "" for all."""
@@ -246,7 +246,7 @@ def _measured(
 
 def _embedders(rows: Sequence[PipelineTexts]) -> list[str]:
     labels = [each.embedder if each.method.startswith(DENSE) else f"{each.method} {each.embedder}" for each in rows]
-    return told_apart(labels, rows)
+    return disambiguate_labels(labels, rows)
 
 
 def _reference(pipelines: Sequence[PipelineTexts], k: int | None = None) -> PipelineTexts | None:

@@ -9,11 +9,20 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from trueval.printable import printable
-from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, ValueUnit, counted, fixed, interval, percent, unit
+from trueval.report.number_texts import (
+    FRACTIONS,
+    NOT_AVAILABLE,
+    ValueUnit,
+    count_phrase,
+    format_value,
+    interval,
+    percent,
+    unit,
+)
 from trueval.report.terminal import grid
 from trueval.tradeoff.views.pipelines import cost_of
 from trueval.tradeoff.views.probes import probe_columns, probe_legend
-from trueval.tradeoff.views.units import apart, milliseconds, money, shared_words
+from trueval.tradeoff.views.units import apart, describe_shared_words, milliseconds, money
 
 Entry = Mapping[str, Any]
 
@@ -66,7 +75,7 @@ def _grid(sweep: Entry, scale: ValueUnit) -> Iterator[RenderableType]:
         grown.add_row(
             name,
             str(configuration["K"]),
-            fixed(told.get("expected"), scale),
+            format_value(told.get("expected"), scale),
             interval(told.get("low"), told.get("high"), scale),
             _share(configuration),
             money(cost_of(configuration)),
@@ -96,7 +105,9 @@ def _remarks(sweep: Entry) -> Iterator[str]:
     if configurations > shown:
         yield f"{shown} of {configurations} configurations, the best of each K; --format csv has all."
     if configurations:
-        yield from filter(None, [shared_words([sweep["systems"][each["system"]]["name"] for each in best(sweep)])])
+        yield from filter(
+            None, [describe_shared_words([sweep["systems"][each["system"]]["name"] for each in best(sweep)])]
+        )
         yield _legend(sweep)
     judged = [each["judged"] for each in sweep["configurations"] if each["judged"] is not None]
     if judged and min(judged) < 1:
@@ -118,8 +129,8 @@ def _legend(sweep: Entry) -> str:
         (each["measures"].get(each["quality"], {}).get("range") or 0.0 for each in sweep["configurations"]), default=0.0
     )
     level = f"{100 * sweep['level']:g}"
-    ties = f"the order of ties moves it by up to {fixed(widest)}" if widest else "no tie changes it"
-    queries = counted(sweep["collection"]["queries"], "query", "queries")
+    ties = f"the order of ties moves it by up to {format_value(widest)}" if widest else "no tie changes it"
+    queries = count_phrase(sweep["collection"]["queries"], "query", "queries")
     return f"quality is {sweep['quality']}, its interval {level} % over {queries}; {ties}."
 
 
@@ -132,4 +143,4 @@ def _reasons(several: Any, word: str) -> Iterator[str]:
         others = f" and {len(names) - 1} more" if len(names) > 1 else ""
         yield f"{word}: {names[0]}{others}: {reason}"
     if len(of) > REASONS:
-        yield f"{word}: {counted(len(of) - REASONS, 'further reason', 'further reasons')} in sweep.json."
+        yield f"{word}: {count_phrase(len(of) - REASONS, 'further reason', 'further reasons')} in sweep.json."

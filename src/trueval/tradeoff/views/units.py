@@ -89,37 +89,37 @@ def apart(names: Sequence[str]) -> list[str]:
     split = [name.split(" ") for name in names]
     if len(set(names)) < 2:
         return list(names)
-    head = _shared(split)
-    tail = _shared([words[head:][::-1] for words in split])
+    head = _count_shared_words(split)
+    tail = _count_shared_words([words[head:][::-1] for words in split])
     short = [words[head : len(words) - tail] for words in split]
     return [" ".join(words) for words in short] if all(short) else list(names)
 
 
-def shared_words(names: Sequence[str]) -> str:
+def describe_shared_words(names: Sequence[str]) -> str:
     """What `apart` leaves out of names, in a sentence; empty where it leaves nothing out.
 
     Args:
         names: of systems or configurations.
 
     Example:
-        >>> shared_words(["MiniLM dense 384d flat", "MiniLM dense 128d hnsw flat"])
+        >>> describe_shared_words(["MiniLM dense 384d flat", "MiniLM dense 128d hnsw flat"])
         'Every name also begins with "MiniLM dense" and ends with "flat".'
     """
     short = apart(names)
     if short == list(names):
         return ""
     split = [name.split(" ") for name in names]
-    head = _shared(split)
+    head = _count_shared_words(split)
     tail = len(split[0]) - head - len(short[0].split(" "))
     parts = (("begins", split[0][:head]), ("ends", split[0][len(split[0]) - tail :]))
     told = [f'{verb} with "{" ".join(words)}"' for verb, words in parts if words]
     return f"Every name also {' and '.join(told)}."
 
 
-def _shared(several: Sequence[Sequence[str]]) -> int:
+def _count_shared_words(several: Sequence[Sequence[str]]) -> int:
     """How many words all lists begin with.
 
-    >>> _shared([["a", "b", "c"], ["a", "b"], ["a", "b", "d"]])
+    >>> _count_shared_words([["a", "b", "c"], ["a", "b"], ["a", "b", "d"]])
     2
     """
     count = 0

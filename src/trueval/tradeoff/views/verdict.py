@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
-from trueval.report.number_texts import counted, fixed
+from trueval.report.number_texts import count_phrase, format_value
 from trueval.report.page_content import Number, Words
 from trueval.report.result_directory import ResultFile, pointer
 from trueval.tradeoff.frontier.rule_sentences import DECIDES
@@ -28,7 +28,7 @@ def number(file: ResultFile, text: str, value: float, at: str) -> Number:
     return Number(text, value, f"{quote(file.name)}#{at}")
 
 
-def told(point: ConfigurationPoint, file: ResultFile, percentile: str, currency: str) -> Words:
+def describe_point(point: ConfigurationPoint, file: ResultFile, percentile: str, currency: str) -> Words:
     """What a configuration is worth and costs, as far as it is known.
 
     Args:
@@ -39,11 +39,11 @@ def told(point: ConfigurationPoint, file: ResultFile, percentile: str, currency:
     """
     words: list[str | Number] = [
         f"{point.measure} ",
-        number(file, fixed(point.quality), point.quality, point.at["value"]),
+        number(file, format_value(point.quality), point.quality, point.at["value"]),
     ]
     if point.interval is not None:
         ends = zip(point.interval, ("low", "high"), strict=True)
-        low, high = (number(file, fixed(end), end, f"{point.at['quality']}/{name}") for end, name in ends)
+        low, high = (number(file, format_value(end), end, f"{point.at['quality']}/{name}") for end, name in ends)
         words += [" (", low, " to ", high, ")"]
     if (seconds := point.seconds(percentile)) is not None:
         at = f"{point.at['latency']}/{percentile}/value"
@@ -68,7 +68,7 @@ def sweep_verdict(file: ResultFile, points: Sequence[ConfigurationPoint]) -> Wor
         return ("No configuration of this sweep has a value.",)
     words: list[str | Number] = []
     for k, (best, *others) in panels_of(points):
-        known = told(best, file, percentile_of(file.data), currency_of(file.data))
+        known = describe_point(best, file, percentile_of(file.data), currency_of(file.data))
         words += [" " if words else "", f"Best quality{at_k(k)}: ", best.name, ": ", *known]
         words.append(f". Next is {others[0].name}, {_overlap(best, others[0])}." if others else ".")
     return tuple(filter(None, words))
@@ -110,14 +110,14 @@ def _near(file: ResultFile, points: Sequence[ConfigurationPoint], k: int | None)
     priced = [each for each in near if each.cost is not None]
     fastest = min(timed, key=lambda each: each.seconds(percentile) or 0.0, default=None)
     cheapest = min(priced, key=lambda each: each.cost or 0.0, default=None)
-    known = counted(len(points), "configuration", "configurations")
+    known = count_phrase(len(points), "configuration", "configurations")
     if len(near) > 1:
         yield (f"Of {known}{at_k(k)}, {len(near)} have intervals that overlap that of the best one, its own counted.",)
     for what, each in {"Fastest": fastest, "Cheapest": cheapest}.items():
         if each is not None and each is not points[0]:
             yield (
                 f"{what} of these: {each.name}: ",
-                *told(each, file, percentile, currency),
+                *describe_point(each, file, percentile, currency),
                 ".",
             )
 
@@ -134,7 +134,9 @@ def headroom_advice(file: ResultFile, points: Sequence[ConfigurationPoint]) -> I
     if first is None or ceiling is None:
         return
     pool, order = (
-        number(file, fixed(ceiling[name]), ceiling[name], pointer("configurations", first.place, "ceiling", name))
+        number(
+            file, format_value(ceiling[name]), ceiling[name], pointer("configurations", first.place, "ceiling", name)
+        )
         for name in ("retrieval_headroom", "ordering_headroom")
     )
     advice = "Widen the pool" if pool.value > order.value else "Mend the order"
@@ -144,7 +146,7 @@ def headroom_advice(file: ResultFile, points: Sequence[ConfigurationPoint]) -> I
 # ---- of a frontier ----
 
 
-def leading_rules(frontier: Entry) -> list[int]:
+def find_leading_rules(frontier: Entry) -> list[int]:
     """The places of the rule that leads, at each K: all limits where there are several, else any limit, else quality.
 
     Args:
@@ -165,12 +167,12 @@ def frontier_verdict(file: ResultFile, points: Sequence[ConfigurationPoint]) -> 
         points: of it.
     """
     words: list[str | Number] = []
-    for place in leading_rules(file.data):
-        words += [" " if words else "", *_shipped(file, place, {point.place: point for point in points})]
+    for place in find_leading_rules(file.data):
+        words += [" " if words else "", *_describe_answer(file, place, {point.place: point for point in points})]
     return tuple(filter(None, words))
 
 
-def _shipped(file: ResultFile, place: int, points: Mapping[int, ConfigurationPoint]) -> Iterator[str | Number]:
+def _describe_answer(file: ResultFile, place: int, points: Mapping[int, ConfigurationPoint]) -> Iterator[str | Number]:
     """The answer of a rule."""
     data, rule = file.data, file.data["rules"][place]
     if rule["answer"] is None:
@@ -180,7 +182,7 @@ def _shipped(file: ResultFile, place: int, points: Mapping[int, ConfigurationPoi
     yield f"Ship {answer.name}, "
     yield from _why(file, rule, answer, points.get(rule["best"]))
     yield ": "
-    yield from told(answer, file, data["percentile"], data["currency"] or "")
+    yield from describe_point(answer, file, data["percentile"], data["currency"] or "")
     if rule["feasible_chance"] is not None and rule["limits"].keys() & {"quality", "latency_ms"}:
         at = pointer("rules", place, "feasible_chance")
         yield "; inside the limits in "
@@ -197,24 +199,25 @@ def _why(
 ) -> Iterator[str | Number]:
     """What the answer is: the best one, or one that is not separated from it and has something else to say for it."""
     if best is None or best is answer:
-        yield f"the {wanted(rule)}"
+        yield f"the {describe_rule(rule)}"
         return
-    yield f"which ties with the {wanted(rule)} ({best.name}, {best.measure} "
-    yield number(file, fixed(best.quality), best.quality, best.at["value"])
+    yield f"which ties with the {describe_rule(rule)} ({best.name}, {best.measure} "
+    yield number(file, format_value(best.quality), best.quality, best.at["value"])
     yield f"), where {DECIDES.get(rule['decided_by'], 'the {} decides').format(rule['decided_by'])}"
 
 
 SOUGHT: Final = {"quality": "best quality", "latency": "least latency", "cost": "least cost"}
 
 
-def wanted(rule: Entry) -> str:
+def describe_rule(rule: Entry) -> str:
     """What a rule seeks, and its limits, in words.
 
     Args:
         rule: of a frontier.
 
     Example:
-        >>> wanted({"seeks": "cost", "K": 10, "limits": {"latency_ms": 500.0, "quality": 0.8, "measure": "nDCG@10"}})
+        >>> limits = {"latency_ms": 500.0, "quality": 0.8, "measure": "nDCG@10"}
+        >>> describe_rule({"seeks": "cost", "K": 10, "limits": limits})
         'least cost at K = 10 with latency at most 500 ms, nDCG@10 at least 0.8'
     """
     limits = rule["limits"] or {}
@@ -246,7 +249,7 @@ def frontier_summary(file: ResultFile) -> Iterator[Words]:
     data = file.data
     on = [point for point in data["points"] if point["on_frontier"]]
     sure = sum(point["probability"] is not None and point["probability"] >= 0.9 for point in data["points"])
-    known = counted(len(data["points"]), "configuration", "configurations")
+    known = count_phrase(len(data["points"]), "configuration", "configurations")
     yield (
         f"{len(on)} of {known} are on the frontier of the measured values; {sure} are in at least .9 of the resamples.",
     )
@@ -258,7 +261,7 @@ def other_rules(file: ResultFile) -> Iterator[Words]:
     Args:
         file: the frontier.
     """
-    leading = leading_rules(file.data)
+    leading = find_leading_rules(file.data)
     yield from ((rule["sentence"],) for place, rule in enumerate(file.data["rules"]) if place not in leading)
 
 
@@ -277,7 +280,7 @@ def frontier_advice(file: ResultFile) -> Iterator[Words]:
         yield (advice["sentence"],)
         return
     pool, order = (
-        number(file, fixed(value), value, pointer("advice", name, "value"))
+        number(file, format_value(value), value, pointer("advice", name, "value"))
         for name, value in zip(HEADROOMS, values, strict=True)
     )
     named = head.format(file.data["points"][advice["point"]]["name"])

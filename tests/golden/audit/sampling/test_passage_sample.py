@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from trueval.golden.audit.sampling import passage_sample
-from trueval.golden.audit.sampling.passage_sample import drawn, strata_of
+from trueval.golden.audit.sampling.passage_sample import draw_passages, strata_of
 from trueval.golden.audit.sampling.population import ALL_QUERIES, JudgedMember, Population, population_of
 from trueval.judgments import Judgments
 
@@ -35,7 +35,7 @@ def every_draw(
             def shuffled(seed: int, what: str, things: Iterable[Any], of: Any, places: Any = places) -> list[Any]:
                 return sorted(things, key=lambda thing: places[what][of(thing)[-1]])
 
-            monkeypatch.setattr(passage_sample, "shuffled", shuffled)
+            monkeypatch.setattr(passage_sample, "shuffle", shuffled)
             found.append(draw())
     return found
 
@@ -51,7 +51,7 @@ def test_every_prefix_is_a_simple_random_sample_of_each_stratum(
     population = population_of_two(x, y)
 
     def draw() -> list[JudgedMember]:
-        return drawn(population, sizes[1], 0, drawn(population, sizes[0], 0))
+        return draw_passages(population, sizes[1], 0, draw_passages(population, sizes[0], 0))
 
     draws = every_draw(monkeypatch, [each.document for each in population.members], draw)
     for prefix in range(1, sizes[1] + 1):
@@ -74,7 +74,7 @@ def test_every_number_of_whole_queries_is_a_simple_random_sample_of_queries(monk
     names = ["q1", "q2", "q3"]
 
     def draw() -> list[JudgedMember]:
-        return drawn(population, 3, 0, drawn(population, 2, 0))
+        return draw_passages(population, 3, 0, draw_passages(population, 2, 0))
 
     found = []
     for chosen in permutations(names):
@@ -84,7 +84,7 @@ def test_every_number_of_whole_queries_is_a_simple_random_sample_of_queries(monk
         def shuffled(seed: int, what: str, things: Iterable[Any], of: Any, places: Any = places) -> list[Any]:
             return sorted(things, key=lambda thing: places[of(thing)[0]])
 
-        monkeypatch.setattr(passage_sample, "shuffled", shuffled)
+        monkeypatch.setattr(passage_sample, "shuffle", shuffled)
         served = [each.query for each in draw()]
         queries = list(dict.fromkeys(served))
         # Query by query: no passage of another one is between two of a query.
@@ -104,14 +104,14 @@ def test_seeds_draw_every_passage_of_a_stratum_equally_often() -> None:
     """Half of a sample is answered, under 1,000 seeds: no passage is 5 standard errors from its chance."""
     members = tuple(JudgedMember(f"q{at % 3}", f"d{at}", "many" if at < 12 else "few") for at in range(18))
     population = Population("documents", members, {"many": 0.5, "few": 0.5})
-    assert [(each.name, each.sampled) for each in strata_of(population, drawn(population, 10, 0))] == [
+    assert [(each.name, each.sampled) for each in strata_of(population, draw_passages(population, 10, 0))] == [
         ("few", 5),
         ("many", 5),
     ]
     times: Counter[JudgedMember] = Counter()
     expected = dict.fromkeys(("many", "few"), 0.0)
     for seed in range(1000):
-        answered = drawn(population, 10, seed)[:5]
+        answered = draw_passages(population, 10, seed)[:5]
         times.update(answered)
         counts = Counter(each.stratum for each in answered)
         for name, size in population.sizes.items():
@@ -128,12 +128,12 @@ def test_a_larger_sample_begins_with_the_smaller_one_whatever_the_order_of_the_f
         population = Population(design, members, share)
         turned = Population(design, members[::-1], share)
         small, large = (3, 5) if design == "queries" else (11, 37)
-        first = drawn(population, small, 7)
-        assert drawn(turned, small, 7) == first
-        grown = drawn(turned, large, 7, first)
+        first = draw_passages(population, small, 7)
+        assert draw_passages(turned, small, 7) == first
+        grown = draw_passages(turned, large, 7, first)
         assert grown[: len(first)] == first
-        assert set(grown) == set(drawn(population, large, 7))
-        assert drawn(population, small, 8) != first
+        assert set(grown) == set(draw_passages(population, large, 7))
+        assert draw_passages(population, small, 8) != first
 
 
 def test_passages_that_nobody_judged_are_not_in_the_population() -> None:

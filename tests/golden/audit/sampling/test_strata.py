@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from trueval.golden.audit.sampling.influence import influence
-from trueval.golden.audit.sampling.strata import FLOOR, JudgedPassage, allocated, shares, stratified
+from trueval.golden.audit.sampling.strata import FLOOR, JudgedPassage, allocate_sample, assign_strata, shares
 from trueval.judgments import Judgments
 from trueval.measures import parse
 from trueval.run import Run
@@ -29,13 +29,13 @@ def passages(rng: np.random.Generator, count: int) -> list[JudgedPassage]:
 def test_floors_take_at_most_half_of_a_sample(size: int) -> None:
     for seed in range(10):
         drawn_from = passages(np.random.default_rng(seed), 200)
-        names = stratified(drawn_from, size)
+        names = assign_strata(drawn_from, size)
         counts = Counter(names)
         assert len(counts) <= max(1, size // (2 * FLOOR))
         assert min(counts.values()) >= FLOOR
         share = shares(drawn_from, names)
         assert math.isclose(sum(share.values()), 1)
-        given = allocated(share, counts, size)
+        given = allocate_sample(share, counts, size)
         assert sum(given.values()) == min(size, 200)
         if size >= 2 * FLOOR * len(counts):
             assert min(given.values()) >= FLOOR
@@ -50,11 +50,11 @@ def test_strata_tell_grades_labels_and_weights_apart() -> None:
         for weight in (0.0, 1.0, 8.0)
         for at in range(10)
     ]
-    counts = Counter(stratified(drawn_from, 200))
+    counts = Counter(assign_strata(drawn_from, 200))
     assert set(counts.values()) == {10}
     assert "grade 5, labels differ, heavy" in counts
     assert len(counts) == 12
-    assert set(Counter(stratified(drawn_from, 8))) == {"grade 1", "grade 5"}
+    assert set(Counter(assign_strata(drawn_from, 8))) == {"grade 1", "grade 5"}
 
 
 def test_shares_are_half_neyman_and_half_plain() -> None:
@@ -86,7 +86,7 @@ def test_seats_are_given_one_after_another() -> None:
         population = dict(zip("abcde", rng.integers(1, 40, 5).tolist(), strict=True))
         before = dict.fromkeys("abcde", 0)
         for size in range(sum(population.values()) + 3):
-            given = allocated(share, population, size)
+            given = allocate_sample(share, population, size)
             assert given == naive_allocation(share, population, size)
             assert all(given[each] >= before[each] for each in population)
             before = given

@@ -15,7 +15,7 @@ from tests.golden.audit.small_audit import small_audit
 from trueval.errors import InputError, MissingExtraError
 from trueval.golden.audit.server.page_address import FILE, Address, read_address, write_address
 from trueval.golden.audit.server.request_guard import HEADERS, PAGES
-from trueval.golden.audit.server.server import listening, serve
+from trueval.golden.audit.server.server import open_socket, serve
 from trueval.golden.audit.store.audit_store import AuditStore
 
 
@@ -43,12 +43,12 @@ def test_an_address_that_was_changed_is_refused(text: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.1", "::", "example.com", ""])
 def test_other_machines_do_not_reach_it(host: str) -> None:
     with pytest.raises(InputError, match=r"host must be an address of this machine alone, such as 127\.0\.0\.1"):
-        listening(host, 0)
+        open_socket(host, 0)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="elsewhere the option lets two servers share a port")
 def test_the_port_of_a_server_that_was_killed_is_free() -> None:
-    with listening(HOST, 0) as place:
+    with open_socket(HOST, 0) as place:
         assert place.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR) != 0
 
 

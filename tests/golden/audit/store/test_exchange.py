@@ -19,8 +19,8 @@ from trueval.golden.audit.store.exchange import (
     export_items,
     import_answers,
     middle,
-    people_kept,
     people_rows,
+    sync_people,
     write_people,
 )
 
@@ -116,7 +116,7 @@ def test_several_raters_are_their_median(given: tuple[int, ...], task: str, grad
 
 def test_people_follows_a_session_so_that_a_kill_leaves_little_behind(store: AuditStore) -> None:
     path = store.folder / "people.jsonl"
-    with people_kept(store, 0.005):
+    with sync_people(store, 0.005):
         assert path.read_text() == ""
         store.next_item("ann")
         store.record(Event("e", "ann", "g0", "grade", 3))

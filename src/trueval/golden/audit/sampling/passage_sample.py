@@ -20,15 +20,17 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from trueval.golden.audit.sampling.population import ALL_QUERIES, JudgedMember, Population
-from trueval.golden.audit.sampling.seeded_order import key, shuffled
-from trueval.golden.audit.sampling.strata import allocated
+from trueval.golden.audit.sampling.seeded_order import key, shuffle
+from trueval.golden.audit.sampling.strata import allocate_sample
 from trueval.golden.audit.store.audit_manifest import AuditStratum, Item
 
 if TYPE_CHECKING:
     from trueval.golden.audit.store.text_table import TextTable
 
 
-def drawn(population: Population, size: int, seed: int, before: Sequence[JudgedMember] = ()) -> list[JudgedMember]:
+def draw_passages(
+    population: Population, size: int, seed: int, before: Sequence[JudgedMember] = ()
+) -> list[JudgedMember]:
     """The passages of a sample in the order in which they are served.
 
     Args:
@@ -39,13 +41,13 @@ def drawn(population: Population, size: int, seed: int, before: Sequence[JudgedM
 
     >>> members = tuple(JudgedMember("q", document, "all") for document in "abcdef")
     >>> population = Population("documents", members, {"all": 1.0})
-    >>> four = drawn(population, 4, 0)
-    >>> drawn(population, 6, 0, drawn(population, 4, 0))[:4] == four
+    >>> four = draw_passages(population, 4, 0)
+    >>> draw_passages(population, 6, 0, draw_passages(population, 4, 0))[:4] == four
     True
     """
     if population.design == "queries":
-        return _drawn_queries(population, size, seed, before)
-    sizes = allocated(population.share, population.sizes, size)
+        return _draw_queries(population, size, seed, before)
+    sizes = allocate_sample(population.share, population.sizes, size)
     members: dict[str, list[JudgedMember]] = {}
     for each in population.members:
         members.setdefault(each.stratum, []).append(each)
@@ -53,23 +55,23 @@ def drawn(population: Population, size: int, seed: int, before: Sequence[JudgedM
     chosen = [
         each
         for name, own in members.items()
-        for each in shuffled(seed, "sample", own, _names)[: sizes[name]]
+        for each in shuffle(seed, "sample", own, _names)[: sizes[name]]
         if each not in known
     ]
-    return [*before, *shuffled(seed, "order", chosen, _names)]
+    return [*before, *shuffle(seed, "order", chosen, _names)]
 
 
 def _names(member: JudgedMember) -> tuple[str, str]:
     return member.query, member.document
 
 
-def _drawn_queries(population: Population, size: int, seed: int, before: Sequence[JudgedMember]) -> list[JudgedMember]:
+def _draw_queries(population: Population, size: int, seed: int, before: Sequence[JudgedMember]) -> list[JudgedMember]:
     members: dict[str, list[JudgedMember]] = {}
     for each in population.members:
         members.setdefault(each.query, []).append(each)
     known = {each.query for each in before}
-    chosen = shuffled(seed, "sample", members, lambda query: (query,))[:size]
-    new = (each for query in chosen if query not in known for each in shuffled(seed, "order", members[query], _names))
+    chosen = shuffle(seed, "sample", members, lambda query: (query,))[:size]
+    new = (each for query in chosen if query not in known for each in shuffle(seed, "order", members[query], _names))
     return [*before, *new]
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trueval.errors import InputError, Place
 from trueval.golden.audit.sampling.influence import influence
-from trueval.golden.audit.sampling.strata import JudgedPassage, shares, stratified
+from trueval.golden.audit.sampling.strata import JudgedPassage, assign_strata, shares
 from trueval.golden.build.stage_files import lines_of, read_lines
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def population_of(
     if design == "queries":
         members = tuple(JudgedMember(each.query, each.document, ALL_QUERIES) for each in passages)
         return Population(design, members, {ALL_QUERIES: 1.0})
-    strata = stratified(passages, size)
+    strata = assign_strata(passages, size)
     members = tuple(JudgedMember(each.query, each.document, name) for each, name in zip(passages, strata, strict=True))
     return Population(design, members, shares(passages, strata))
 

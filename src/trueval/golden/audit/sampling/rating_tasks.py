@@ -16,7 +16,7 @@ from trueval.errors import Place
 from trueval.files.json.jsonl_pairs import as_id, first_value, objects
 from trueval.files.source.source_bytes import read_content
 from trueval.golden.audit.sampling.passage_sample import name_of
-from trueval.golden.audit.sampling.seeded_order import key, shuffled
+from trueval.golden.audit.sampling.seeded_order import key, shuffle
 from trueval.golden.audit.store.audit_manifest import ORDER_SCALE, Item
 
 if TYPE_CHECKING:
@@ -104,12 +104,12 @@ def order_items(
         before: items of fewer lists with this seed; they come first, as they were.
     """
     known = {each.query for each in before}
-    chosen = shuffled(seed, "lists", lists, lambda query: (query,))[:wanted]
+    chosen = shuffle(seed, "lists", lists, lambda query: (query,))[:wanted]
     new = [
         _order_item(each, seed, texts)
         for query in chosen
         if query not in known
-        for each in shuffled(seed, "neighbors", lists[query], lambda pair: (pair.query, pair.upper, pair.lower))
+        for each in shuffle(seed, "neighbors", lists[query], lambda pair: (pair.query, pair.upper, pair.lower))
     ]
     return (*before, *new)
 
@@ -181,7 +181,7 @@ def answer_items(answers: Sequence[SystemAnswer], seed: int, texts: TextTable) -
         texts: keeps questions and answers.
     """
     found = []
-    for each in shuffled(seed, "answers", answers, lambda each: (each.query, each.system)):
+    for each in shuffle(seed, "answers", answers, lambda each: (each.query, each.system)):
         shown = texts.keep(each.question), texts.keep(each.text)
         name = name_of("answer", seed, each.query, each.system, *shown)
         found.append(Item(name, "answer", each.query, (), "answers", shown, *ANSWER_SCALE, system=each.system))

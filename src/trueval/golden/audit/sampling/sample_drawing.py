@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from trueval.collection import LOADERS, Collection
 from trueval.errors import InputError, PolicyError, nearest
 from trueval.evaluation.content_hashes import judgments_hash
-from trueval.golden.audit.sampling.passage_sample import drawn, items_of, strata_of
+from trueval.golden.audit.sampling.passage_sample import draw_passages, items_of, strata_of
 from trueval.golden.audit.sampling.population import DESIGNS, JudgedMember, Population, population_of, read_population
 from trueval.golden.audit.sampling.rating_tasks import (
     ANSWER_SCALE,
@@ -34,11 +34,11 @@ from trueval.golden.audit.store.audit_manifest import (
 )
 from trueval.golden.audit.store.audit_store import AuditStore
 from trueval.golden.audit.store.text_table import TextTable
-from trueval.golden.build.golden_set import ABOUT, QRELS, GoldenSet, asked_texts
+from trueval.golden.build.golden_set import ABOUT, QRELS, GoldenSet, read_rewritten_queries
 from trueval.golden.build.stage_files import file_hash
 from trueval.judgments import Judgments
 from trueval.measures import parse
-from trueval.report.provenance import date, recorded
+from trueval.report.provenance import date, strip_folders
 from trueval.run import Run
 from trueval.version import __version__
 
@@ -174,7 +174,7 @@ def _texts(source: Source, named: str | None, tell: Tell) -> TextTable:
 
     judged = {(each["query"], each["document"]): each["text"] for each in source.labels}
     asked = {each["query"]: each["asked"] for each in source.labels if "asked" in each}
-    return TextTable(read, judged, asked, asked_texts(source.file.parent) if source.is_golden else {})
+    return TextTable(read, judged, asked, read_rewritten_queries(source.file.parent) if source.is_golden else {})
 
 
 def _draw(place: Path, folder: Path, choices: SampleChoices, tell: Tell) -> AuditManifest:
@@ -195,7 +195,7 @@ def _draw(place: Path, folder: Path, choices: SampleChoices, tell: Tell) -> Audi
         "trueval": __version__,
         "written": date().strftime("%Y-%m-%dT%H:%M:%SZ"),
         "size": size,
-        "source": "golden set" if source.is_golden else recorded(str(source.file)),
+        "source": "golden set" if source.is_golden else strip_folders(str(source.file)),
         "qrels": file_hash(source.file),
         "judgments": judgments_hash(source.judgments),
         "questions": source.questions,
@@ -208,7 +208,7 @@ def _draw(place: Path, folder: Path, choices: SampleChoices, tell: Tell) -> Audi
     scale = choices.scale or (GOLDEN_SCALE if source.is_golden else _scale_of(source.judgments))
     _check_scale(scale, source)
     empty = AuditManifest(design, seed, choices.raters or 1, {"grade": scale}, (), (), about)
-    return _filled(empty, people, source, folder, choices, tell)
+    return _fill_sample(empty, people, source, folder, choices, tell)
 
 
 def _scale_of(judgments: Judgments) -> tuple[int, int]:
@@ -248,10 +248,10 @@ def _enlarge(sample: AuditManifest, place: Path, folder: Path, choices: SampleCh
         raters=choices.raters or sample.raters,
         about={**sample.about, "size": choices.size or sample.about["size"]},
     )
-    return _filled(more, people, source, folder, choices, tell)
+    return _fill_sample(more, people, source, folder, choices, tell)
 
 
-def _filled(
+def _fill_sample(
     sample: AuditManifest, people: Population, source: Source, folder: Path, choices: SampleChoices, tell: Tell
 ) -> AuditManifest:
     """A sample with all items that are asked for, written to its folder."""
@@ -261,14 +261,14 @@ def _filled(
     by_task = {task: tuple(each for each in sample.items if each.task == task) for task in TASKS}
     grades = by_task["grade"]
     before = [JudgedMember(each.query, each.documents[0], each.stratum) for each in grades]
-    members = drawn(people, sample.about["size"], sample.seed, before)
+    members = draw_passages(people, sample.about["size"], sample.seed, before)
     by_task["grade"] = (*grades, *items_of(members[len(before) :], sample.seed, sample.scales["grade"], texts))
     scales, about = dict(sample.scales), dict(sample.about)
     if choices.order is not None:
-        by_task["order"], about["order"] = _ordered(source, choices, sample, by_task["order"], texts)
+        by_task["order"], about["order"] = _make_order_items(source, choices, sample, by_task["order"], texts)
         scales["order"] = ORDER_SCALE
     if choices.answers is not None:
-        by_task["answer"], about["answers"] = _answered(choices.answers, sample, texts)
+        by_task["answer"], about["answers"] = _make_answer_items(choices.answers, sample, texts)
         scales["answer"] = ANSWER_SCALE
     full = replace(
         sample,
@@ -281,7 +281,7 @@ def _filled(
     return full
 
 
-def _ordered(
+def _make_order_items(
     source: Source, choices: SampleChoices, sample: AuditManifest, before: tuple[Item, ...], texts: TextTable
 ) -> tuple[tuple[Item, ...], dict[str, Any]]:
     """The items of the task `order`, and what sample.json says of it."""
@@ -306,11 +306,13 @@ def _ordered(
     return order_items(lists, choices.order or 0, sample.seed, texts, before), about
 
 
-def _answered(answers: Path, sample: AuditManifest, texts: TextTable) -> tuple[tuple[Item, ...], dict[str, Any]]:
+def _make_answer_items(
+    answers: Path, sample: AuditManifest, texts: TextTable
+) -> tuple[tuple[Item, ...], dict[str, Any]]:
     """The items of the task `answer`, and what sample.json says of it."""
     found = read_answers(answers, texts.collection.queries)
     systems = dict(sorted(Counter(each.system for each in found).items()))
-    about = {"file": recorded(str(answers)), "sha256": file_hash(answers), "systems": systems}
+    about = {"file": strip_folders(str(answers)), "sha256": file_hash(answers), "systems": systems}
     return answer_items(found, sample.seed, texts), about
 
 
@@ -329,7 +331,9 @@ def _refuse_others(sample: AuditManifest, choices: SampleChoices) -> None:
             about.get("answers", {}).get("sha256"),
         ),
     }
-    differing = [f"{name} ({_told(was)})" for name, (now, was) in asked.items() if now is not None and now != was]
+    differing = [
+        f"{name} ({_describe_choice(was)})" for name, (now, was) in asked.items() if now is not None and now != was
+    ]
     shrunk = [
         f"{name} ({was}, which may only grow)"
         for name, now, was in (
@@ -346,7 +350,7 @@ def _refuse_others(sample: AuditManifest, choices: SampleChoices) -> None:
         )
 
 
-def _told(value: Any) -> str:
+def _describe_choice(value: Any) -> str:
     if isinstance(value, list):
         return f"{len(value)} runs, of these files" if value else "none"
     return " to ".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -29,7 +29,7 @@ def key(seed: int, what: str, *names: str) -> bytes:
     return hashlib.sha256(json.dumps([seed, what, *names]).encode()).digest()
 
 
-def shuffled(seed: int, what: str, things: Iterable[Named], names: Callable[[Named], tuple[str, ...]]) -> list[Named]:
+def shuffle(seed: int, what: str, things: Iterable[Named], names: Callable[[Named], tuple[str, ...]]) -> list[Named]:
     """Things in a random order.
 
     Args:
@@ -38,7 +38,7 @@ def shuffled(seed: int, what: str, things: Iterable[Named], names: Callable[[Nam
         things: that differ by their names.
         names: of a thing.
 
-    >>> shuffled(0, "letters", "abcd", tuple) == shuffled(0, "letters", "dbca", tuple)
+    >>> shuffle(0, "letters", "abcd", tuple) == shuffle(0, "letters", "dbca", tuple)
     True
     """
     return sorted(things, key=lambda thing: key(seed, what, *names(thing)))

@@ -85,7 +85,7 @@ class StratumKey(NamedTuple):
         return apart, len(self.weights ^ other.weights), len(self.disputed ^ other.disputed)
 
 
-def stratified(passages: Sequence[JudgedPassage], size: int) -> list[str]:
+def assign_strata(passages: Sequence[JudgedPassage], size: int) -> list[str]:
     """Name the stratum of each passage.
 
     Cells are joined, the smallest first and with the nearest, until the floors of all take at most half of the sample
@@ -95,7 +95,7 @@ def stratified(passages: Sequence[JudgedPassage], size: int) -> list[str]:
         passages: judged, at least one.
         size: of the sample.
 
-    >>> stratified([JudgedPassage("q", name, grade) for name, grade in zip("abcd", [1, 1, 5, 5])], 20)
+    >>> assign_strata([JudgedPassage("q", name, grade) for name, grade in zip("abcd", [1, 1, 5, 5])], 20)
     ['grade 1', 'grade 1', 'grade 5', 'grade 5']
     """
     heavy = _heavy(np.array([each.influence or 0.0 for each in passages]))
@@ -152,7 +152,7 @@ def shares(passages: Sequence[JudgedPassage], strata: Sequence[str]) -> dict[str
     return {name: (1 - PLAIN) * spread[name] / total + PLAIN * plain[name] for name in members}
 
 
-def allocated(share: Mapping[str, float], population: Mapping[str, int], size: int) -> dict[str, int]:
+def allocate_sample(share: Mapping[str, float], population: Mapping[str, int], size: int) -> dict[str, int]:
     """How many of each stratum are in a sample: never fewer in a larger one.
 
     Each gets its floor; then every next seat goes to the stratum with the largest share / (2 n_h + 1).
@@ -162,7 +162,7 @@ def allocated(share: Mapping[str, float], population: Mapping[str, int], size: i
         population: passages of each.
         size: of the sample; at most all of them.
 
-    >>> allocated({"x": 0.75, "y": 0.25}, {"x": 100, "y": 3}, 20)
+    >>> allocate_sample({"x": 0.75, "y": 0.25}, {"x": 100, "y": 3}, 20)
     {'x': 17, 'y': 3}
     """
     given = dict.fromkeys(population, 0)

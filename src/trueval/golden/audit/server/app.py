@@ -30,7 +30,7 @@ from trueval.golden.audit.server.request_guard import (
     PAGES,
     Refusal,
     RequestHead,
-    allowed,
+    allowed_method,
     refusal,
 )
 from trueval.golden.audit.server.requests import MalformedError, request_of
@@ -88,7 +88,7 @@ class App:
     async def _answer(self, head: RequestHead, request: Request) -> Response | None:
         refused = refusal(head, self.token, self.hosts)
         if refused is not None:
-            return _refused(refused, head)
+            return _refusal_response(refused, head)
         if head.path in PAGES:
             return Response(self.pages[head.path], media_type=PAGES[head.path][1])
         try:
@@ -97,16 +97,16 @@ class App:
             call = CALLS[head.path]
             return _json(self.calls[call](request_of(call, body)))
         except MalformedError as error:
-            return _refused(error.refusal, head)
+            return _refusal_response(error.refusal, head)
         except RefusedError as error:
-            return _refused(Refusal(STATUSES.get(error.reason, 422), str(error)), head)
+            return _refusal_response(Refusal(STATUSES.get(error.reason, 422), str(error)), head)
         except TimeoutError:
-            return _refused(Refusal(408, "The request took too long."), head)
+            return _refusal_response(Refusal(408, "The request took too long."), head)
         except ClientDisconnect:
             return None
         except Exception:  # whatever it is: the rater is told nothing of it, and the terminal all
             log.exception("A request of the audit's page failed.")
-            return _refused(Refusal(503, "The server could not write this down. Its terminal says why."), head)
+            return _refusal_response(Refusal(503, "The server could not write this down. Its terminal says why."), head)
 
     def _start(self, asked: dict[str, Any]) -> dict[str, Any]:
         scales = self.store.sample.scales
@@ -119,7 +119,7 @@ class App:
 
     def _items(self, asked: dict[str, Any]) -> dict[str, Any]:
         shown = self.store.next_items(asked["rater"], asked["want"])
-        return {"items": [_told(each) for each in shown], "progress": self._progress(asked["rater"])}
+        return {"items": [_item_to_dict(each) for each in shown], "progress": self._progress(asked["rater"])}
 
     def _event(self, asked: dict[str, Any]) -> dict[str, Any]:
         rater, event = asked["rater"], asked["id"]
@@ -140,7 +140,7 @@ class App:
         }
 
 
-def _told(shown: AuditItem) -> dict[str, Any]:
+def _item_to_dict(shown: AuditItem) -> dict[str, Any]:
     """What a rater is given of an item, named one by one, so that what an item learns later is not told by itself."""
     return {
         "id": shown.item,
@@ -166,10 +166,10 @@ def _json(value: Mapping[str, Any], status: int = 200) -> Response:
     return Response(text, status, media_type="application/json")
 
 
-def _refused(refused: Refusal, head: RequestHead) -> Response:
+def _refusal_response(refused: Refusal, head: RequestHead) -> Response:
     answer = _json({"error": refused.words}, refused.status)
     if refused.status == 405:
-        answer.headers["Allow"] = allowed(head) or ""
+        answer.headers["Allow"] = allowed_method(head) or ""
     if refused.status in (408, 413):
         answer.headers["Connection"] = "close"  # what is left of the body is nobody's next request
     return answer

@@ -108,10 +108,10 @@ def refusal(head: RequestHead, token: str, hosts: Iterable[bytes]) -> Refusal | 
         return Refusal(405, f"Only {_method(head)} is answered here.")
     if not _is_from_here(head, host):
         return Refusal(403, "Another site asked for this. Open the address that trueval golden audit prints.")
-    return _refused_call(head, token) if head.path in CALLS else None
+    return _check_call(head, token) if head.path in CALLS else None
 
 
-def allowed(head: RequestHead) -> str | None:
+def allowed_method(head: RequestHead) -> str | None:
     """The method of a path; None where nothing is."""
     return _method(head) if head.path in PAGES or head.path in CALLS else None
 
@@ -131,7 +131,7 @@ def _is_from_here(head: RequestHead, host: bytes) -> bool:
     return head.path == b"/" and opens
 
 
-def _refused_call(head: RequestHead, token: str) -> Refusal | None:
+def _check_call(head: RequestHead, token: str) -> Refusal | None:
     given = head.one(b"authorization") or b""
     if not hmac.compare_digest(given, b"Bearer " + token.encode()):
         return Refusal(401, "The token is not that of this audit. Open the address that trueval golden audit prints.")

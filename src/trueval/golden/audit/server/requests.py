@@ -118,7 +118,7 @@ def request_of(call: str, body: bytes) -> dict[str, Any]:
         raise MalformedError(Refusal(422, "The request must be a JSON object."))
     if call == "events":
         call = _kind(value)
-    return _checked(value, CALLS[call])
+    return _check_fields(value, CALLS[call])
 
 
 def _kind(value: Mapping[str, Any]) -> str:
@@ -128,7 +128,7 @@ def _kind(value: Mapping[str, Any]) -> str:
     return kind
 
 
-def _checked(value: dict[str, Any], fields: Mapping[str, Field]) -> dict[str, Any]:
+def _check_fields(value: dict[str, Any], fields: Mapping[str, Field]) -> dict[str, Any]:
     for name, field in fields.items():
         fits = field.accepts(value[name]) if name in value else not field.needed
         if not fits:

@@ -42,7 +42,7 @@ def serve(
     need("uvicorn", "The pages of audits", "web")
     need("starlette", "The pages of audits", "web")
     known = read_address(store.folder)
-    with listening(host, known.port if port is None else port) as place:
+    with open_socket(host, known.port if port is None else port) as place:
         address = Address(known.token, place.getsockname()[1])
         write_address(store.folder, address)
         server = server_of(store, address, host)
@@ -87,7 +87,7 @@ def server_of(
     )
 
 
-def listening(host: str, port: int) -> socket.socket:
+def open_socket(host: str, port: int) -> socket.socket:
     """A socket of this machine that others on it can connect to from now on.
 
     Raises:

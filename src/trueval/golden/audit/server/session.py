@@ -13,7 +13,7 @@ from trueval.golden.audit.sampling.sample_drawing import SampleChoices, open_aud
 from trueval.golden.audit.store.audit_items import Progress
 from trueval.golden.audit.store.audit_manifest import AuditManifest, is_audit
 from trueval.golden.audit.store.audit_store import AuditStore
-from trueval.golden.audit.store.exchange import PEOPLE, ImportedAnswers, export_items, import_answers, people_kept
+from trueval.golden.audit.store.exchange import PEOPLE, ImportedAnswers, export_items, import_answers, sync_people
 
 if TYPE_CHECKING:
     from trueval.collection import Tell
@@ -97,7 +97,7 @@ def audit(
     sample = open_audit(place, folder, choices, tell=tell)
     if drawn is not None:
         drawn(sample)
-    with AuditStore.open(folder) as store, people_kept(store):
+    with AuditStore.open(folder) as store, sync_people(store):
         taken = None if wanted.take is None else import_answers(store, *wanted.take)
         items = None if wanted.give is None else export_items(store, wanted.give)
         if not wanted.serve:

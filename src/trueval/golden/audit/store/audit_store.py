@@ -25,9 +25,9 @@ from trueval.golden.audit.store.events import (
     ANSWERS,
     Event,
     RefusedError,
-    checked_event,
-    checked_id,
-    checked_rater,
+    check_event,
+    check_id,
+    check_rater,
     out_of_turn,
 )
 from trueval.golden.judge.sqlite_files import ABOUT, Contents, look_into
@@ -180,7 +180,7 @@ class AuditStore:
         Raises:
             RefusedError: as in `next_item`.
         """
-        checked_rater(rater)
+        check_rater(rater)
         if task is not None and task not in self.sample.scales:
             raise RefusedError(f"a task must be one of {', '.join(self.sample.scales)}. Got {task!r}.", "task")
         with self._lock:
@@ -220,7 +220,7 @@ class AuditStore:
                 another event has its id.
         """
         with self._lock:
-            event = checked_event(event, self.items)
+            event = check_event(event, self.items)
             if self._came_before(event):
                 return False
             if event.rater not in self._turns.shown.get(event.item, ()):
@@ -243,7 +243,7 @@ class AuditStore:
             RefusedError: as in `record`, of the first that is wrong; nothing is written then.
         """
         with self._lock:
-            checked = [checked_event(each, self.items) for each in events]
+            checked = [check_event(each, self.items) for each in events]
             new = [not self._came_before(each) for each in checked]
             self._append([each for each, is_new in zip(checked, new, strict=True) if is_new])
             return new
@@ -287,7 +287,7 @@ class AuditStore:
             RefusedError: the name or the id cannot be used, another event has that id, or `of` is not an answer of this
                 rater that counts.
         """
-        checked_rater(rater), checked_id(event)
+        check_rater(rater), check_id(event)
         with self._lock:
             row = self._row(event)
             number = self._number(rater, of, came_before=row is not None)

@@ -54,7 +54,7 @@ class Event(NamedTuple):
     seconds: float | None = None
 
 
-def checked_event(event: Event, items: Mapping[str, Item]) -> Event:
+def check_event(event: Event, items: Mapping[str, Item]) -> Event:
     """An event that may be written down.
 
     Args:
@@ -65,25 +65,27 @@ def checked_event(event: Event, items: Mapping[str, Item]) -> Event:
         RefusedError: something in it is wrong.
 
     >>> item = Item("g1", "grade", "q", ("d",), "all", (), 1, 5)
-    >>> checked_event(Event("e1", "ann", "g1", "grade", 6), {"g1": item})
+    >>> check_event(Event("e1", "ann", "g1", "grade", 6), {"g1": item})
     Traceback (most recent call last):
     ...
     trueval.golden.audit.store.events.RefusedError: a grade must be an integer from 1 to 5. Got 6.
     """
-    checked_id(event.event)
-    checked_rater(event.rater)
+    check_id(event.event)
+    check_rater(event.rater)
     item = _item(event.item, items)
     if item is None:
-        raise RefusedError(f"there is no item {_told(event.item)} in this audit. Take the item that was shown.", "item")
+        raise RefusedError(
+            f"there is no item {_quote_value(event.item)} in this audit. Take the item that was shown.", "item"
+        )
     if event.kind not in KINDS:
-        raise RefusedError(f"an event must be one of {', '.join(KINDS)}. Got {_told(event.kind)}.", "event")
+        raise RefusedError(f"an event must be one of {', '.join(KINDS)}. Got {_quote_value(event.kind)}.", "event")
     _check_grade(event, item)
     if not _is_note(event.note):
         raise RefusedError(f"a note must be a text of at most {LONGEST_NOTE:,} characters. Make it shorter.", "note")
-    return event._replace(seconds=_checked_seconds(event.seconds))
+    return event._replace(seconds=_check_seconds(event.seconds))
 
 
-def checked_id(event: Any) -> str:
+def check_id(event: Any) -> str:
     """What a browser calls an event.
 
     Raises:
@@ -92,11 +94,11 @@ def checked_id(event: Any) -> str:
     if isinstance(event, str) and 0 < len(event) <= LONGEST_ID and event.isascii() and event.isprintable():
         return event
     raise RefusedError(
-        f"the id of an event must be 1 to {LONGEST_ID} characters of ASCII. Got {_told(event)}.", "event"
+        f"the id of an event must be 1 to {LONGEST_ID} characters of ASCII. Got {_quote_value(event)}.", "event"
     )
 
 
-def checked_rater(rater: Any) -> str:
+def check_rater(rater: Any) -> str:
     """The name of a rater.
 
     Raises:
@@ -106,7 +108,7 @@ def checked_rater(rater: Any) -> str:
         return rater
     raise RefusedError(
         f"the name of a rater must be 1 to {LONGEST_NAME} printable characters, without spaces at its ends. Got "
-        f"{_told(rater)}.",
+        f"{_quote_value(rater)}.",
         "rater",
     )
 
@@ -114,20 +116,20 @@ def checked_rater(rater: Any) -> str:
 def _check_grade(event: Event, item: Item) -> None:
     if event.kind != "grade":
         if event.grade is not None:
-            raise RefusedError(f"a {event.kind} has no grade. Got {_told(event.grade)}.", "scale")
+            raise RefusedError(f"a {event.kind} has no grade. Got {_quote_value(event.grade)}.", "scale")
     elif type(event.grade) is not int or not item.low <= event.grade <= item.high:
         raise RefusedError(
             f"a {'grade' if item.task == 'grade' else 'value'} must be an integer from {item.low} to {item.high}. Got "
-            f"{_told(event.grade)}.",
+            f"{_quote_value(event.grade)}.",
             "scale",
         )
 
 
-def _checked_seconds(seconds: Any) -> float | None:
+def _check_seconds(seconds: Any) -> float | None:
     if seconds is None:
         return None
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds) or seconds < 0:
-        raise RefusedError(f"seconds must be a number from 0 up. Got {_told(seconds)}.", "event")
+        raise RefusedError(f"seconds must be a number from 0 up. Got {_quote_value(seconds)}.", "event")
     return min(float(seconds), LONGEST_SECONDS)
 
 
@@ -140,7 +142,7 @@ def _is_note(note: Any) -> bool:
     return isinstance(note, str) and len(note) <= LONGEST_NOTE and is_unicode(note)
 
 
-def _told(value: Any) -> str:
+def _quote_value(value: Any) -> str:
     shown = repr(value)
     return shown if len(shown) <= LONGEST_ID else f"{shown[:LONGEST_ID]}..."
 

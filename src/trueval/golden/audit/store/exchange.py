@@ -25,7 +25,7 @@ from trueval.files.json.jsonl_rows import INTEGER, Literal
 from trueval.files.source.source_bytes import read_content
 from trueval.golden.audit.store.audit_items import AuditItem, AuditLabel
 from trueval.golden.audit.store.audit_manifest import Item
-from trueval.golden.audit.store.events import Event, RefusedError, checked_event, checked_rater
+from trueval.golden.audit.store.events import Event, RefusedError, check_event, check_rater
 from trueval.golden.audit.store.rubric import anchors_of
 from trueval.golden.build.stage_files import lines_of
 
@@ -104,7 +104,7 @@ def write_people(store: AuditStore) -> int:
 
 
 @contextmanager
-def people_kept(store: AuditStore, seconds: float = EVERY) -> Iterator[None]:
+def sync_people(store: AuditStore, seconds: float = EVERY) -> Iterator[None]:
     """Keep people.jsonl up to date: written at once, every few seconds in which something was said, and at the end.
 
     A session that is killed leaves the labels in the store and a file that is some seconds old; the next one writes it.
@@ -238,7 +238,7 @@ def import_answers(store: AuditStore, path: Path, rater: str) -> ImportedAnswers
         InputError: a line is not an answer to an item of this audit, or to other texts than its own, is outside the
             scale, or answers an item another way than a line above it; with file and line.
     """
-    checked_rater(rater)
+    check_rater(rater)
     found, empty = _read(path, rater, store)
     known = {item: {each.rater: each for each in given} for item, given in store.labels().items()}
     new: list[Event] = []
@@ -329,6 +329,6 @@ def _event(row: Mapping[str, Any], rater: str, items: Mapping[str, Item], place:
         return None
     event = Event("file", rater, str(item), "skip" if skip else "grade", grade, note)
     try:
-        return checked_event(event, items)
+        return check_event(event, items)
     except RefusedError as error:
         raise place.error(str(error)) from None
