@@ -7,7 +7,7 @@ import pytest
 
 from trueval.comparison.compare import compare
 from trueval.comparison.comparison import Difference
-from trueval.comparison.resampling.intervals import Extremes, bootstrap_intervals
+from trueval.comparison.resampling.bootstrap_intervals import Extremes, bootstrap_intervals
 from trueval.comparison.resampling.paired_tests import effect_sizes, randomization_test, t_test, wilcoxon_test
 from trueval.comparison.resampling.resampled_sums import to_grid
 from trueval.judgments import Judgments

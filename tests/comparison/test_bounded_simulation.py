@@ -13,7 +13,7 @@ from tests.comparison.made_scores import made_scores
 from trueval.comparison.compare import compare_scores
 from trueval.comparison.gate.self_test import CheckGroup, joint_intervals
 from trueval.comparison.resampling.betting import Bets, lower_ends
-from trueval.comparison.resampling.intervals import ResampleDraws
+from trueval.comparison.resampling.bootstrap_intervals import ResampleDraws
 
 LAWS = ("constant or rare 1", "beta")
 RARE = 0.05

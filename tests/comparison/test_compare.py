@@ -11,7 +11,7 @@ from tests.comparison.made_scores import LOSS, made_scores
 
 import trueval as tv
 from trueval.comparison.compare import compare_scores
-from trueval.comparison.resampling.intervals import Extremes, bootstrap_intervals
+from trueval.comparison.resampling.bootstrap_intervals import Extremes, bootstrap_intervals
 from trueval.errors import InputError, MeasureError, PolicyError, TruevalWarning
 
 RNG = np.random.default_rng(0)

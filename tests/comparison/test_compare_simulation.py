@@ -13,7 +13,7 @@ import pytest
 from scipy.special import stdtrit
 from scipy.stats import beta as beta_distribution
 
-from trueval.comparison.resampling.intervals import Extremes, bootstrap_intervals
+from trueval.comparison.resampling.bootstrap_intervals import Extremes, bootstrap_intervals
 from trueval.comparison.resampling.paired_tests import randomization_test, t_test, wilcoxon_test
 
 WORLDS = 3000

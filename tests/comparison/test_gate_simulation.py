@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from trueval.comparison.gate.self_test import COLUMNS, CheckGroup, joint_intervals
-from trueval.comparison.resampling.intervals import ResampleDraws
+from trueval.comparison.resampling.bootstrap_intervals import ResampleDraws
 
 SHIFT = 0.1  # how far a tied value moves
 KINDS = ("plain", "heavy ties", "clusters", "clusters and ties")

@@ -11,9 +11,15 @@ import numpy as np
 from trueval.comparison.choices import ComparisonChoices
 from trueval.comparison.resampling.alignment import AlignedScores
 from trueval.comparison.resampling.betting import Bets
+from trueval.comparison.resampling.bootstrap_intervals import (
+    Extremes,
+    Intervals,
+    ResampledColumns,
+    ResampleDraws,
+    intervals_of,
+)
 from trueval.comparison.resampling.bounded_intervals import Differences, bets_of, intervals_by_bets, reach_of
 from trueval.comparison.resampling.clusters import Clusters, QueryUnits
-from trueval.comparison.resampling.intervals import Extremes, Intervals, ResampledColumns, ResampleDraws, intervals_of
 from trueval.comparison.resampling.multiplicity import adjust
 from trueval.comparison.resampling.paired_tests import (
     RandomizationResult,

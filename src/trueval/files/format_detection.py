@@ -28,7 +28,7 @@ from trueval.files.frame import Kind, RowTable, value_column
 from trueval.files.json.context_logs import holds_contexts, read_log
 from trueval.files.json.document import read_json
 from trueval.files.json.jsonl_rows import read_jsonl
-from trueval.files.json.shapes import refuse_unknown
+from trueval.files.json.log_keys import refuse_unknown
 from trueval.files.source.encoding import check_text
 from trueval.files.source.line_parts import LineParts, open_parts, parts_in_memory
 from trueval.files.source.source_bytes import Source, SourceBytes, read_content

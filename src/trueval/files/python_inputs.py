@@ -13,7 +13,7 @@ from trueval.files.columns import find_columns, has_large, refuse_equal_integers
 from trueval.files.format_detection import read_table
 from trueval.files.frame import Kind, RowTable, value_column
 from trueval.files.json.document import records_frame
-from trueval.files.json.shapes import GOLD_KEYS, LIST_KEYS, refuse_unknown
+from trueval.files.json.log_keys import GOLD_KEYS, LIST_KEYS, refuse_unknown
 from trueval.files.memory.logs import is_log, read_rows
 from trueval.files.memory.peers import ATTRIBUTES, as_floats, as_strings, as_text, read_dict
 from trueval.files.tabular.delimited_text import canonical_table

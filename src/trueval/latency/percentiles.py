@@ -4,7 +4,7 @@
 
 which is type 7 of Hyndman & Fan 1996, the default of NumPy, R and spreadsheets. Repeats of one query are alike, so a
 resample draws queries, and takes every repeat of those (Davison & Hinkley 1997, section 3.8); the shares that are cut
-off at the ends are those of comparison/resampling/intervals.py for as many queries.
+off at the ends are those of comparison/resampling/bootstrap_intervals.py for as many queries.
 
 No resample has a value above the highest measured one, and of few samples that is too often below a high percentile:
 the upper end is then not known, and None. It is taken as known where the largest of n samples is above the percentile
@@ -25,7 +25,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from trueval.comparison.resampling.intervals import tail
+from trueval.comparison.resampling.bootstrap_intervals import tail
 from trueval.errors import InputError
 
 Floats = NDArray[np.float64]

@@ -11,7 +11,7 @@ denominator are summed before they are divided, so a difference between strata p
 
 Intervals are percentiles of resamples that draw queries, each with its values in all strata: one query under nine
 conditions is one observation. A query that is drawn twice is there twice: of such copies no pair is compared in tau-b.
-The percentiles are made wider for few queries, as those of means are (comparison/resampling/intervals.py).
+The percentiles are made wider for few queries, as those of means are (comparison/resampling/bootstrap_intervals.py).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from trueval.comparison.resampling.intervals import tail
+from trueval.comparison.resampling.bootstrap_intervals import tail
 from trueval.comparison.resampling.resampled_sums import bootstrap_sums, thread_count, to_grid
 from trueval.numerics import or_null
 from trueval.standings.standings import Bools, Floats, Ints

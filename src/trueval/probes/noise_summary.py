@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from trueval.collection import Collection
-from trueval.comparison.resampling.intervals import bootstrap_intervals
+from trueval.comparison.resampling.bootstrap_intervals import bootstrap_intervals
 from trueval.comparison.resampling.resampled_sums import thread_count
 from trueval.comparison.resampling.reshuffle import DEPTH, PERSISTENCE, K
 from trueval.numerics import or_null

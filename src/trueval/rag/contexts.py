@@ -1,6 +1,6 @@
 """Contexts: what a RAG system put into its prompts, as its logs carry it.
 
-One JSON object on each line, or a list of them; files/json/shapes says which names are known::
+One JSON object on each line, or a list of them; files/json/log_keys.py says which names are known::
 
     {"query": "q1", "ids": ["d7", "d2"], "gold": ["d2"], "correct": true}
     {"query": "q2", "ids": [{"id": "d3", "score": 0.9, "source": "report.pdf"}], "gold": {"d3": 5, "d4": 3}}

@@ -29,8 +29,8 @@ from trueval.standings.input_rules import (
 from trueval.standings.judged_pool import JudgedPool, pool_of
 from trueval.standings.list_positions import Lists, count_lists
 from trueval.standings.matching import MatchedDocuments, align, list_of, match
-from trueval.standings.order import INPUT_ORDERS, TieOrder, hash_keys
 from trueval.standings.standings import NO_LIMIT, Bools, Floats, Ints, Standings
+from trueval.standings.tie_order import INPUT_ORDERS, TieOrder, hash_keys
 from trueval.threads import side_by_side
 
 if TYPE_CHECKING:

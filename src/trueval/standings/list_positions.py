@@ -10,8 +10,8 @@ from trueval.standings.groups import TieGroups, find_groups
 from trueval.standings.judged_pool import JudgedPool
 from trueval.standings.listed_rows import ListedRows, ListTotals, standings_of
 from trueval.standings.matching import MatchedDocuments, list_of
-from trueval.standings.order import TieOrder, count_ahead
 from trueval.standings.standings import Floats, Ints, Standings
+from trueval.standings.tie_order import TieOrder, count_ahead
 
 
 class Lists(NamedTuple):

@@ -14,7 +14,7 @@ import trueval as tv
 from trueval.comparison.gate.gate import MaxDrop, MaxRange, gate
 from trueval.comparison.gate.self_test import CheckGroup, _groups, joint_intervals, self_test
 from trueval.comparison.resampling.alignment import align
-from trueval.comparison.resampling.intervals import ResampleDraws
+from trueval.comparison.resampling.bootstrap_intervals import ResampleDraws
 from trueval.comparison.resampling.shared_tie_intervals import WorldTies, joint_ends
 from trueval.errors import InputError, PolicyError
 

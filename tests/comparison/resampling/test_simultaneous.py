@@ -8,7 +8,7 @@ from scipy import stats
 from tests.comparison.made_scores import made_scores
 
 from trueval.comparison.compare import compare_scores
-from trueval.comparison.resampling.intervals import Intervals, ResampledColumns, ResampleDraws, Sizes
+from trueval.comparison.resampling.bootstrap_intervals import Intervals, ResampledColumns, ResampleDraws, Sizes
 from trueval.comparison.resampling.simultaneous import Family, deviations, simultaneous_intervals
 
 RNG = np.random.default_rng(3)

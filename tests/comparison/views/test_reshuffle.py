@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 import trueval as tv
-from trueval.comparison.views.formats import to_markdown
 from trueval.comparison.views.reshuffle import block
+from trueval.comparison.views.tables import to_markdown
 from trueval.report.result_directory import ResultFile
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from trueval import Judgments, Run, evaluate
 from trueval.errors import InputError, TruevalWarning
-from trueval.files.json.shapes import text_id
+from trueval.files.json.log_keys import text_id
 from trueval.rag.contexts import contexts_of, read_contexts
 
 if TYPE_CHECKING:

@@ -21,9 +21,7 @@ from trueval.comparison.gate.gate import measures_of_limits
 from trueval.comparison.limits import Limit, MaxDrop, check_limits, name_measures, rounding_tolerance
 from trueval.comparison.resampling.alignment import AlignedScores, align
 from trueval.comparison.resampling.betting import Bets
-from trueval.comparison.resampling.bounded_intervals import Differences, bets_of, intervals_by_bets, reach_of
-from trueval.comparison.resampling.clusters import Clusters, QueryUnits
-from trueval.comparison.resampling.intervals import (
+from trueval.comparison.resampling.bootstrap_intervals import (
     Extremes,
     Intervals,
     ResampledColumns,
@@ -31,6 +29,8 @@ from trueval.comparison.resampling.intervals import (
     Sizes,
     intervals_of,
 )
+from trueval.comparison.resampling.bounded_intervals import Differences, bets_of, intervals_by_bets, reach_of
+from trueval.comparison.resampling.clusters import Clusters, QueryUnits
 from trueval.comparison.resampling.resampled_sums import ValueGrid, generator, thread_count, to_grid
 from trueval.comparison.resampling.shared_tie_intervals import WorldTies, joint_ends
 from trueval.comparison.resampling.simultaneous import Deviations, Family, deviations, simultaneous_intervals

@@ -24,8 +24,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from trueval.comparison.resampling.bootstrap_intervals import ResampledColumns, ResampleDraws, intervals_of
 from trueval.comparison.resampling.clusters import QueryUnits
-from trueval.comparison.resampling.intervals import ResampledColumns, ResampleDraws, intervals_of
 from trueval.comparison.resampling.paired_tests import RandomizationResult, randomization_test
 from trueval.comparison.resampling.resampled_sums import ALL_SIGNS_UP_TO, WORLDS, SignPatterns, generator
 from trueval.comparison.resampling.simultaneous import Family, deviations, simultaneous_intervals

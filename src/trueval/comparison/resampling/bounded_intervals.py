@@ -1,8 +1,9 @@
 """Intervals of pairs by betting in place of resampling: for measures whose values lie between two known ends.
 
 A realized difference, what one order of ties in each list leaves, has the farther of two ends on each side, as where a
-variance over ties is not known (intervals.py): that of bets on the least difference L which the orders of a query
-allow, and that of the expected difference moved by what the orders can take from the measured queries, mean(L - D).
+variance over ties is not known (bootstrap_intervals.py): that of bets on the least difference L which the orders of a
+query allow, and that of the expected difference moved by what the orders can take from the measured queries, mean(L -
+D).
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import numpy as np
 from trueval.comparison.choices import ANYTIME, BOOTSTRAP, ComparisonChoices
 from trueval.comparison.resampling.alignment import AlignedScores
 from trueval.comparison.resampling.betting import Bets, lower_ends
+from trueval.comparison.resampling.bootstrap_intervals import Intervals
 from trueval.comparison.resampling.clusters import Clusters, QueryUnits
-from trueval.comparison.resampling.intervals import Intervals
 from trueval.errors import MeasureError
 from trueval.measures import Measure
 from trueval.standings.standings import Bools, Floats

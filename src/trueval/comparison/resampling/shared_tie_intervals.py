@@ -1,9 +1,9 @@
 """Joint intervals of realized differences in many worlds that share their ties, for self-tests.
 
-The intervals are those of intervals.py and simultaneous.py, a difference being one column. A self-test needs a million
-of them, so what all worlds share (how often units are drawn, the noise of ties) is found once, and what no limit asks
-for is not found at all: the interval of the expected difference, and that of a check alone where the joint one holds
-every limit inside it already, which a wider one would too.
+The intervals are those of bootstrap_intervals.py and simultaneous.py, a difference being one column. A self-test needs
+a million of them, so what all worlds share (how often units are drawn, the noise of ties) is found once, and what no
+limit asks for is not found at all: the interval of the expected difference, and that of a check alone where the joint
+one holds every limit inside it already, which a wider one would too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trueval.comparison.resampling.intervals import ResampleDraws, Sizes, realized_intervals
+from trueval.comparison.resampling.bootstrap_intervals import ResampleDraws, Sizes, realized_intervals
 from trueval.comparison.resampling.resampled_sums import RUN_NOISE, ValueGrid, normal_noise, to_grid
 from trueval.comparison.resampling.simultaneous import few_units, squared_standard_errors
 from trueval.standings.standings import Bools, Floats, Ints

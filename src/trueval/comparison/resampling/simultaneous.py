@@ -5,7 +5,7 @@ For a family of pairs, with mean difference D, resampled mean D*, and scale s:
     D -+ c s,   c = quantile(max over the family of |D* - D| / s, level) f
 
 s is the standard error of D, so that pairs that vary little are not as wide as those that vary most (Romano & Wolf
-2005). f makes good what a bootstrap of few units lacks, as in intervals.py:
+2005). f makes good what a bootstrap of few units lacks, as in bootstrap_intervals.py:
 
     f = sqrt(n / (n-1)) t_{n-1}((1 + level) / 2) / z((1 + level) / 2)
 
@@ -21,7 +21,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trueval.comparison.resampling.intervals import WIDTH, Extremes, Intervals, ResampledColumns, ResampleDraws, Sizes
+from trueval.comparison.resampling.bootstrap_intervals import (
+    WIDTH,
+    Extremes,
+    Intervals,
+    ResampledColumns,
+    ResampleDraws,
+    Sizes,
+)
 from trueval.comparison.resampling.resampled_sums import RUN_NOISE, blocks, family_blocks, in_threads, normal_noise
 from trueval.standings.standings import Floats, Ints
 
@@ -130,7 +137,8 @@ def simultaneous_intervals(
     known = resampled.known[first] & resampled.known[second]
     realized[~known] = np.nan
     if extremes is not None and not known.all():
-        # As in intervals.py: the lowest and the highest difference, as far away as the ends of the expected one are.
+        # As in bootstrap_intervals.py: the lowest and the highest difference, as far away as the ends of the expected
+        # one are.
         lowest, highest = (each.sum(axis=0) / total for each in extremes)
         away = expected - middle[:, None]
         low, high = lowest[first] - highest[second] + away[:, 0], highest[first] - lowest[second] + away[:, 1]

@@ -10,7 +10,7 @@ COMPARE = Kind(
     KIND,
     format=FORMAT_VERSION,
     order=20,
-    text=forms_of("trueval.comparison.views.formats"),
+    text=forms_of("trueval.comparison.views.tables"),
     files=files_of("comparison"),
     page=late("trueval.comparison.views.page:build"),
     console=late("trueval.comparison.views.printed:console"),

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
-from trueval.comparison.views.formats import MOST_WITH_ALL_PAIRS, ranks, select_pairs, table
 from trueval.comparison.views.legend import settings
+from trueval.comparison.views.tables import MOST_WITH_ALL_PAIRS, ranks, select_pairs, table
 from trueval.printable import printable_all
 from trueval.report.console_tables import notebook
 from trueval.report.number_texts import count_phrase, format_difference, format_value, interval

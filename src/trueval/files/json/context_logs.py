@@ -3,7 +3,7 @@
     {"query": "q1", "ids": ["d7", "d2"], "gold": ["d2"], "correct": true}
     {"query": "q2", "ids": [{"id": "d3", "score": 0.9, "source": "report.pdf"}], "gold": {"d3": 5, "d4": 3}}
 
-shapes says what other tools call these. Documents without scores are a strict order: the score is minus the place.
+log_keys.py says what other tools call these. Documents without scores are a strict order: the score is minus the place.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from trueval.files.json.extra_scores import with_extra_scores
 from trueval.files.json.jsonl_pairs import QUERY_KEYS, as_id, first_value, objects
 from trueval.files.json.jsonl_rows import Literal, RepeatedKeyError, object_of_pairs
 from trueval.files.json.key_lines import find_repeated_key, item_lines
-from trueval.files.json.shapes import (
+from trueval.files.json.log_keys import (
     GOLD_KEYS,
     LIST_KEYS,
     NAMES,

@@ -16,7 +16,7 @@ from trueval.files.columns import find_columns, has_large
 from trueval.files.frame import Kind, RowTable
 from trueval.files.json.jsonl_rows import RepeatedKeyError, object_of_pairs
 from trueval.files.json.key_lines import find_line, find_repeated_key
-from trueval.files.json.shapes import refuse_unknown
+from trueval.files.json.log_keys import refuse_unknown
 from trueval.files.memory.peers import as_floats, as_strings, as_text, read_dict
 from trueval.files.source.encoding import find_decoding_error
 from trueval.files.source.memory_estimate import MemoryCost, check_cost

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from trueval.files.json.shapes import LogLine
+from trueval.files.json.log_keys import LogLine
 
 
 class ScoredLines(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any
 from trueval.errors import Place
 from trueval.files.json.context_logs import Log, UnreadLine, log_of
 from trueval.files.json.jsonl_rows import Literal
-from trueval.files.json.shapes import PARTS, ROW_KEYS, looks_like_row
+from trueval.files.json.log_keys import PARTS, ROW_KEYS, looks_like_row
 
 DEEPEST = 8  # a node within a hit within a row, and its metadata, are four
 

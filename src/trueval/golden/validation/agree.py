@@ -1,9 +1,9 @@
 """Agreement of labels: a judge with people, raters with each other, judges with each other.
 
-    κ        plain, linear, quadratic                 agreement/coefficients.py
+    κ        plain, linear, quadratic                 coefficients.py
     α        nominal, ordinal, interval; any number of raters, labels may be missing
     tables   how often each pair of grades was given
-    bias     by grade, slot and length                agreement/bias.py
+    bias     by grade, slot and length                rater_bias.py
 
 An audit samples what is rare or in doubt more often, so agreement in the sample is not that of the judge. Every item
 then weighs what it stands for, population of its stratum / answered items of it, and tables, coefficients and biases

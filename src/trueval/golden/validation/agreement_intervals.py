@@ -1,7 +1,7 @@
 """Values with their intervals over queries: the labels of one query rise and fall together, so queries are drawn.
 
-Percentile intervals, at the tails of comparison/resampling/intervals.py, which make good that resampled sums vary too
-little.
+Percentile intervals, at the tails of comparison/resampling/bootstrap_intervals.py, which make good that resampled sums
+vary too little.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from trueval.comparison.resampling.intervals import tail
+from trueval.comparison.resampling.bootstrap_intervals import tail
 from trueval.comparison.resampling.resampled_sums import bootstrap_sums, to_grid
 from trueval.errors import PolicyError
 from trueval.numerics import or_null

@@ -1,7 +1,8 @@
 """Cuts: what the end of a context leaves to chance, where it falls inside a group of equal scores (cutoff.py).
 
 What the choice among equal scores does to a measure is what ties do to it: `evaluate` over lists that hold the whole
-group gives the expected, the lowest and the highest value. Repeated calls show what the engine really does (calls.py).
+group gives the expected, the lowest and the highest value. Repeated calls show what the engine really does
+(indexes/repeated_calls.py).
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ import numpy as np
 
 from trueval.standings.corpus.corpus_scorer import CorpusScorer
 from trueval.standings.corpus.counts import Before, JudgedPairs
-from trueval.standings.order import INPUT_ORDERS, TieOrder, hash_keys
 from trueval.standings.standings import Bools, Ints
+from trueval.standings.tie_order import INPUT_ORDERS, TieOrder, hash_keys
 
 if TYPE_CHECKING:
     from trueval.policy.policy import Policy

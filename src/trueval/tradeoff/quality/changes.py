@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trueval.comparison.resampling.intervals import bootstrap_intervals
+from trueval.comparison.resampling.bootstrap_intervals import bootstrap_intervals
 from trueval.comparison.resampling.resampled_sums import thread_count
 from trueval.errors import PolicyError
 from trueval.numerics import or_null

@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from trueval.comparison.resampling.intervals import bootstrap_intervals
+from trueval.comparison.resampling.bootstrap_intervals import bootstrap_intervals
 from trueval.comparison.resampling.resampled_sums import thread_count
 from trueval.errors import MeasureError, TruevalWarning
 from trueval.evaluation.evaluate import evaluate, score

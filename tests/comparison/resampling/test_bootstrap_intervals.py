@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from trueval.comparison.resampling.intervals import FEW, LEAST_ERROR, Intervals, bootstrap_intervals, tail
+from trueval.comparison.resampling.bootstrap_intervals import FEW, LEAST_ERROR, Intervals, bootstrap_intervals, tail
 from trueval.comparison.resampling.resampled_sums import CHUNK, NOISE, RESAMPLES, generator
 
 ONE, OTHER = np.array([0]), np.array([1])
@@ -89,7 +89,7 @@ def test_ends_of_clusters_of_unequal_sizes_are_those_of_ratios(clusters: int) ->
 def test_few_skewed_queries_reach_farther_than_percentiles_and_many_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.random.default_rng(1).exponential(1, FEW)
     few, many = (intervals(values[:count]).expected[0] for count in (FEW - 1, FEW))
-    monkeypatch.setattr("trueval.comparison.resampling.intervals.FEW", 0)
+    monkeypatch.setattr("trueval.comparison.resampling.bootstrap_intervals.FEW", 0)
     plain = intervals(values[:-1]).expected[0]
     assert few[1] > plain[1] + 0.05 * np.ptp(plain)
     assert few[0] <= plain[0]
