@@ -13,6 +13,7 @@ from trueval.errors import InputError, PolicyError, TruevalWarning
 from trueval.numerics import FORMATS, round_to, storage_dtype
 from trueval.policy.policy import Policy
 from trueval.retrieval.exhaustive import Embeddings, evaluate_corpus
+from trueval.retrieval.tiles.numpy_tiles import ArrayProducts
 from trueval.scoring import maxsim, product
 from trueval.standings.counting import count
 from trueval.standings.kernel import passing
@@ -115,6 +116,40 @@ def test_blocks_change_nothing_where_products_are_exact(scoring: str) -> None:
     expected = count(source, judgments, policy)
     for height, width in ((32, 32), (64, 100), (512, 8192)):
         assert differing(count(replace(source, height=height, width=width), judgments, policy), expected) == 0
+
+
+@pytest.mark.parametrize(
+    ("scoring", "format", "documents", "beside"),
+    [
+        ("product", "float32", 300, 1 + 2),  # side by side, and then those of other tiles in the columns of their own
+        ("product", "bfloat16", 300, 1),  # the last bits are rounded away
+        ("product", "float32", 6000, 4),  # few judged documents of many tiles get their own columns at once
+        ("maxsim", "float32", 300, 2 + 4),
+        ("maxsim", "float32", 3000, 6),
+    ],
+)
+def test_products_that_depend_on_the_column_are_not_all_computed_twice(
+    scoring: str, format: str, documents: int, beside: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in OpenBLAS, where the last bits of some columns of a tile differ from those of others.
+
+    `beside` is how many products are computed to know the scores of the judged documents, beside the tiles of all.
+    """
+    computed = []
+
+    def uneven(self: ArrayProducts, queries: Any, documents: Any, scratch: Any) -> Any:
+        computed.append(documents.shape)
+        product = np.matmul(queries, documents.T)
+        product[:, ::3] = np.nextafter(product[:, ::3], np.float32(9))
+        return product
+
+    monkeypatch.setattr(ArrayProducts, "product", uneven)
+    source = embeddings(scoring=scoring, format=format, width=32, documents=documents)
+    judgments = judged(source, 2)
+    expected = count(sorted_tiles(source), judgments, Policy())
+    tiles = len(computed)
+    assert differing(count(source, judgments, Policy()), expected) == 0
+    assert len(computed) == tiles + tiles + beside
 
 
 def test_a_query_alone_is_scored_as_among_others() -> None:

@@ -53,7 +53,7 @@ class Block:
     table: Table
     queries: Any
 
-    def pairs(self, rows: Any, places: Any) -> Any:
+    def pairs(self, rows: Any, places: Any, rounded: Any) -> Any:
         return self.table.change(self.table.scores[self.queries], "pairs")[rows, places]
 
     def map(self, work: Callable[[Iterable[Any]], Any]) -> list[Any]:

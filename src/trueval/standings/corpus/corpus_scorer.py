@@ -75,8 +75,12 @@ class QueryBlock(Protocol):
         """Indices of the queries in the corpus scorer, adjacent among those that were asked for."""
         ...
 
-    def pairs(self, rows: Ints, places: Ints) -> Any:
-        """Scores of single documents by row and place, computed in tiles shaped like those of all documents."""
+    def pairs(self, rows: Ints, places: Ints, rounded: Callable[[Any], Any]) -> Any:
+        """Scores of single documents by row and place, computed in tiles shaped like those of all documents.
+
+        What `rounded` makes equal may differ from the score in the document's own tile; the less else differs, the
+        fewer tiles are computed.
+        """
         ...
 
     def map(self, work: Callable[[Iterable[Tile]], T]) -> list[T]:

@@ -4,7 +4,7 @@ There is no list of the best documents, so no group of equal scores is cut, and 
 
 The last bits of a score depend on the shape of the product that it is computed in. So a judged document is compared by
 the score that it has in its own tile: it is computed once before, in a tile of like shape, and read again when its own
-tile comes. Where the two differ, the queries are counted once more, by the scores that were read.
+tile comes. Where the two are not rounded to the same, the queries are counted once more, by the scores that were read.
 
 A score is never rounded. Rounding keeps order, so all scores that would be rounded to that of a judged document are
 between two bounds, and two comparisons count what is above it and what is tied with it.
@@ -114,7 +114,7 @@ class _Block:
 
     def count(self, counts: Counts) -> None:
         """Count by the scores of the tiles of the corpus themselves."""
-        scores = self.block.pairs(self.row, self.place)
+        scores = self.block.pairs(self.row, self.place, self.rounded)
         self.limit = _limit(self.rounded, scores.dtype, self.source.infinite)
         for _ in range(ATTEMPTS):
             self._check(scores)
@@ -123,7 +123,7 @@ class _Block:
             read = scores.copy()
             for part in parts:
                 read[part.held] = part.read
-            if np.array_equal(read, scores):
+            if np.array_equal(self.rounded(read), self.rounded(scores)):  # so are their bounds
                 break
             scores = read
         else:
