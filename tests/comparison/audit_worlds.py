@@ -155,7 +155,7 @@ def drawing(judge: str, run: str, measure: str, size: int) -> Drawing:
     found = world(judge, run, measure)
     rows = zip(found.grade.tolist(), found.weight.tolist(), strict=True)
     passages = [of_audit.JudgedPassage("q", "d", grade, None, weight) for grade, weight in rows]
-    strata = of_audit.stratified(passages, size)
+    strata = of_audit.assign_strata(passages, size)
     names = sorted(set(strata))
     codes = np.array([names.index(name) for name in strata], dtype=np.int64)
     return Drawing(tuple(names), codes, of_audit.shares(passages, strata))

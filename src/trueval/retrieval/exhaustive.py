@@ -358,10 +358,10 @@ class _Products(_Block):
 
 
 class _MaxSims(_Block):
-    """One vector for each token. Queries are pad_size with zeros, which add 0 to the sum."""
+    """One vector for each token. Queries are padded with zeros, which add 0 to the sum."""
 
     def rows(self) -> Any:
-        """[query token, dimension], every query pad_size to as many."""
+        """[query token, dimension], every query padded to as many."""
         return self.on.stacked([self.source.queries[query] for query in self.queries.tolist()], self.each)
 
     def sizes(self, places: Ints) -> Ints:
