@@ -39,8 +39,8 @@ from trueval.forks import need_polars
 from trueval.judgments import Judgments
 from trueval.numerics import find_format
 from trueval.policy.conventions import Policy
-from trueval.retrieval.tiles.columns import Layout, cut, lay_out, pad_size
 from trueval.retrieval.tiles.numpy_tiles import ArrayProducts
+from trueval.retrieval.tiles.tile_columns import Layout, cut, lay_out, pad_size
 from trueval.retrieval.tiles.torch_tiles import TensorProducts
 from trueval.standings.counting import counter
 from trueval.standings.groups import starts_of
