@@ -11,8 +11,8 @@ import trueval as tv
 from trueval.policy.policy import Policy
 from trueval.rag.unjudged import grade_unjudged
 from trueval.run import Run
-from trueval.tradeoff.config.plan import QualitySettings
 from trueval.tradeoff.quality.quality import mean_intervals, qualities_of
+from trueval.tradeoff.quality.quality_settings import QualitySettings
 
 MEASURING = QualitySettings(("RA-nWG@K", "nDCG@10", "AP"), None, None, None, Policy(), 0.95, 1000, 0)
 NAMES = ("expected", "lowest", "highest", "range", "sd", "queries")

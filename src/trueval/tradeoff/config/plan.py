@@ -7,7 +7,6 @@ that overlay those of the file.
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -22,7 +21,7 @@ from trueval.files.toml import Toml
 from trueval.golden.build.golden_plan import JudgePlan, judge_plan
 from trueval.golden.build.golden_tables import JUDGE as GOLDEN_JUDGE
 from trueval.judgments import grade_map
-from trueval.measures import Measure, parse_list
+from trueval.measures import parse_list
 from trueval.policy.conventions import convention
 from trueval.policy.policy import Policy
 from trueval.retrieval.pipeline.config import (
@@ -56,46 +55,11 @@ from trueval.tradeoff.config.sweep_tables import (
     check_limits,
     own_table,
 )
+from trueval.tradeoff.quality.quality_settings import AT_K, QualitySettings
 
 CONFIGURATION: Final = "configuration"
-AT_K: Final = re.compile(r"@K\b")
 DEFAULT_MEASURES: Final = ("nDCG@K", "R@K")
 ANY_K: Final = 999_999_937  # stands for K where a measure is parsed; no list is so long
-
-
-@dataclass(frozen=True, eq=False)
-class QualitySettings:
-    """How the quality of runs is measured.
-
-    Attributes:
-        names: of the measures, the first of them the quality; @K stands for each number of contexts.
-        judgments: file of the judgments; None for those of the collection.
-        grades: grade in the file → grade to use; None keeps them.
-        unjudged: grade of documents that a run lists and nobody graded; None leaves them so.
-        policy: every choice that changes a number.
-        level: of intervals.
-        resamples: times that queries are drawn.
-        seed: of everything random.
-    """
-
-    names: tuple[str, ...]
-    judgments: str | None
-    grades: Mapping[float, float] | None
-    unjudged: float | None
-    policy: Policy
-    level: float
-    resamples: int
-    seed: int
-
-    def at(self, k: int) -> tuple[Measure, ...]:
-        """The measures with K contexts.
-
-        >>> [str(each) for each in QualitySettings(("nDCG@K", "AP"), None, None, None, Policy(), 0.95, 2000, 0).at(5)]
-        ['nDCG@5', 'AP']
-        """
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TruevalWarning)  # said when the plan was read
-            return tuple(measure for name in self.names for measure in parse_list(AT_K.sub(f"@{k}", name)))
 
 
 @dataclass(frozen=True, eq=False)

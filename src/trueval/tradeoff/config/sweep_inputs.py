@@ -19,7 +19,8 @@ from trueval.golden.build.golden_set import ABOUT, GoldenSet
 from trueval.judgments import Judgments
 from trueval.report.provenance import strip_folders
 from trueval.retrieval.pipeline.rewriting import SHOWN, rewritten
-from trueval.tradeoff.config.plan import QualitySettings, SweepPlan
+from trueval.tradeoff.config.plan import SweepPlan
+from trueval.tradeoff.quality.quality_settings import QualitySettings
 
 
 class SweepInputs(NamedTuple):

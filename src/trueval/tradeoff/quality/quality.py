@@ -33,7 +33,7 @@ from trueval.rag.unjudged import as_judged, grade_unjudged
 from trueval.run import Run
 from trueval.standings.counting import counter
 from trueval.standings.standings import Floats
-from trueval.tradeoff.config.plan import QualitySettings
+from trueval.tradeoff.quality.quality_settings import QualitySettings
 
 # Values from which threads save more than they cost.
 WORTH_THREADS: Final = 50_000

@@ -20,12 +20,13 @@ from trueval.retrieval.indexes.index import read_spec
 from trueval.retrieval.pipeline.cache_keys import key_of
 from trueval.retrieval.pipeline.stage_resources import Begin
 from trueval.tradeoff.config.grid import System
-from trueval.tradeoff.config.plan import QualitySettings, SweepPlan
+from trueval.tradeoff.config.plan import SweepPlan
 from trueval.tradeoff.config.sweep_inputs import SweepInputs
 from trueval.tradeoff.diagnosis.loss_decomposition import decompose_loss
 from trueval.tradeoff.diagnosis.query_performance_predictors import QueryNoise, route_pipeline
 from trueval.tradeoff.diagnosis.tune import tune
 from trueval.tradeoff.quality.changes import Bootstrap
+from trueval.tradeoff.quality.quality_settings import QualitySettings
 from trueval.tradeoff.runner.system_builder import one_line
 from trueval.tradeoff.runner.system_store import KEY_LENGTH, SystemStore, write_json
 from trueval.version import __version__

@@ -26,9 +26,10 @@ from trueval.retrieval.pipeline.config import formats_used
 from trueval.retrieval.pipeline.stage_resources import Begin, nobody
 from trueval.run import Run
 from trueval.tradeoff.config.grid import Reason, above_pool
-from trueval.tradeoff.config.plan import QualitySettings, SweepPlan
+from trueval.tradeoff.config.plan import SweepPlan
 from trueval.tradeoff.config.sweep_inputs import SweepInputs, read_inputs
 from trueval.tradeoff.quality.quality import mean_intervals, qualities_of
+from trueval.tradeoff.quality.quality_settings import QualitySettings
 from trueval.tradeoff.runner.analyses import Analyses, FinishedSystem, find_routed_system
 from trueval.tradeoff.runner.judging import OnDemandJudging
 from trueval.tradeoff.runner.sweep_probes import SweepProbes

@@ -28,7 +28,7 @@ from trueval.latency.sample_ledger import SampleLedger
 from trueval.latency.serving import ServedPipeline
 from trueval.retrieval.pipeline.stage_runner import StageRunner
 from trueval.tradeoff.config.grid import System
-from trueval.tradeoff.config.plan import QualitySettings
+from trueval.tradeoff.quality.quality_settings import QualitySettings
 from trueval.tradeoff.runner.system_builder import one_line
 from trueval.tradeoff.runner.system_store import SAMPLES, SystemStore, write_json
 
