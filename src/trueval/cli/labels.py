@@ -99,7 +99,7 @@ class LabelOptions:
             measures: those evaluated.
             policy: behind the values.
             baseline: name of the run that the others are compared with; None for all pairs.
-            level: of the intervals.
+            level: level of the intervals.
 
         Raises:
             InputError: nothing can be corrected, and corrected values or an audit were asked for.

@@ -1,4 +1,4 @@
-"""Checks: what was found about each limit that a run must keep."""
+"""Checks: the finding for each limit that a run must keep."""
 
 from __future__ import annotations
 
@@ -43,36 +43,37 @@ NAMES: Final = (
 
 @dataclass(frozen=True)
 class Check:
-    """What was found about one limit, run and measure.
+    """The finding for one limit, one run and one measure.
 
     Attributes:
-        name: "max-range", "min", "max-drop"; or why a run cannot be held against its limits: "judged" (nothing of it is
-            judged), "queries" (too few judged queries are in it, or in its baseline too, or have something to find),
-            "relevant" (none has), "comparable" (its baseline was measured otherwise), "distinct" (it is its own
-            baseline).
-        run: its name.
-        measure: the measure's text form; None where it is about all.
-        limit: the limit; None where there is none. Of "queries", how many there must be.
-        value: what was held against it: the range, the expected mean, or the difference from the baseline, above 0
-            where the run is better; None where not available. Of "queries", how many there are.
-        low: lower end of what was found: the lowest mean, or the lower end of the interval of the difference.
-        high: its upper end.
-        verdict: "passed" or "failed"; of "max-drop" "not worse" or "worse"; "cannot tell" where an interval decides and
-            does not.
-        passed: whether the run keeps the limit; what is not available does not.
-        line: the whole story in one sentence or two.
+        name: "max-range", "min", "max-drop"; or the reason why a run cannot be checked: "judged" (none of its documents
+            is judged), "queries" (the run, or its baseline, has too few judged queries or too few with a relevant
+            document), "relevant" (no query has a relevant document), "comparable" (its baseline was measured
+            otherwise), "distinct" (it is its own baseline).
+        run: name of the run.
+        measure: the measure's text form; None where the check concerns all measures.
+        limit: the limit; None where there is none. For "queries", the number required.
+        value: the value compared with the limit: the range, the expected mean, or the difference from the baseline,
+            above 0 where the run is better; None where not available. For "queries", the number present.
+        low: lower end: the lowest mean, or the lower end of the interval of the difference.
+        high: upper end, as for low.
+        verdict: "passed" or "failed"; for "max-drop" "not worse" or "worse"; "cannot tell" where an interval decides
+            and contains the limit.
+        passed: whether the run keeps the limit; False where the value is not available.
+        line: the finding in one or two sentences.
         option: the limit as an option of the command line.
-        baseline: name of the run that it is compared with; None if there is none.
-        level: of the interval; None where there is none.
-        bounded: whether the interval, or the mean of "min", is known by bounds only.
-        queries: that the comparison counts; None where there is none.
-        clusters: that they are in; None where each counts by itself.
-        needed: how many queries, or clusters where there are any, would decide a check that cannot tell; of corrected
-            values, how many queries or passages people must have graded. None where no number would, or it is decided.
-        labels: whose grades the value is of: "judge" (those of the judgments), "corrected" or "people".
-        rare_losses: what so few queries do not exclude though the run is "not worse"; None for every other verdict, and
-            where the run holds the rows of its baseline.
-        concentration: the few queries that the interval of a drop rests on; None where many carry it, or it is by bets.
+        baseline: name of the run compared with; None if there is none.
+        level: level of the interval; None where there is none.
+        bounded: whether the interval, or the mean of "min", is known only by bounds.
+        queries: number of queries in the comparison; None where there is none.
+        clusters: number of clusters of these queries; None where each query is its own cluster.
+        needed: how many queries, or clusters where there are any, would decide a check that cannot tell; for corrected
+            values, how many queries or passages people must grade. None where no number would, or the check is decided.
+        labels: whose grades the value is computed from: "judge" (those of the judgments), "corrected" or "people".
+        rare_losses: the rare losses that so few queries do not exclude although the run is "not worse"; None for every
+            other verdict, and where the run holds the rows of its baseline.
+        concentration: the few queries that the interval of a drop rests on; None where many carry it, or where the
+            interval is by bets.
     """
 
     name: str
@@ -97,7 +98,7 @@ class Check:
     concentration: Concentration | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """As it appears in the JSON of a run."""
+        """The check as a dict, as in the JSON of a run."""
         rests = {
             "rare_losses": None if self.rare_losses is None else self.rare_losses.to_dict(),
             "concentration": None if self.concentration is None else self.concentration.to_dict(),
@@ -106,5 +107,5 @@ class Check:
 
 
 def pass_or_fail(passed: bool) -> str:
-    """The verdict of a check that is not about a difference."""
+    """The verdict of a check that does not concern a difference."""
     return PASSED if passed else FAILED

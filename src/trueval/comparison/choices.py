@@ -1,4 +1,4 @@
-"""Everything that can be chosen about a comparison."""
+"""All choices of a comparison."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ INTERVALS: Final = (BOOTSTRAP, BOUNDED, ANYTIME)
 
 @dataclass(frozen=True)
 class ComparisonChoices:
-    """Everything that can be chosen about a comparison.
+    """All choices of a comparison.
 
     Attributes:
-        level: of intervals, tests and verdicts.
+        level: level of intervals, tests and verdicts.
         resamples: bootstrap resamples, and sign patterns of the randomization test where not all are listed.
-        seed: of everything random; results are the same for a seed on any number of threads.
-        test: whose p is adjusted and decides: "randomization", "t" or "wilcoxon".
-        correction: for a family of pairs: "maxt" (randomization only), "holm", "benjamini-hochberg"; "" for the one
-            that goes with the test: maxt, holm for t, benjamini-hochberg for wilcoxon.
+        seed: seed of all randomness; for one seed, results are the same on any number of threads.
+        test: the test whose p is adjusted and decides: "randomization", "t" or "wilcoxon".
+        correction: correction for a family of pairs: "maxt" (randomization only), "holm", "benjamini-hochberg"; "" for
+            the default of the test: maxt for randomization, holm for t, benjamini-hochberg for wilcoxon.
         family: tests that are adjusted together: those of each "measure", or "all".
-        tolerance: per-query differences up to this are ties of the count wins, ties, losses.
-        tie_samples: orders drawn at least for a win probability that cannot be listed, up to MOST_TIE_SAMPLES. A
-            verdict has as many as it needs, whatever is chosen here.
-        intervals: "bootstrap"; "bounded", by bets, valid for any law of the differences and any number of queries; or
-            "anytime", also at every look while queries arrive in the order of the judgments.
+        tolerance: per-query differences up to this value are ties in the counts of wins, ties and losses.
+        tie_samples: minimum number of tie orders drawn for a win probability whose orders cannot be enumerated, at most
+            MOST_TIE_SAMPLES. A verdict draws as many as it needs, independent of this choice.
+        intervals: "bootstrap"; "bounded", by betting, valid for any distribution of the differences and any number of
+            queries; or "anytime", valid also at every look while queries arrive in the order of the judgments.
     """
 
     level: float = 0.95
@@ -79,10 +79,10 @@ class ComparisonChoices:
 
     @property
     def alpha(self) -> float:
-        """1 - level, without the error of the subtraction."""
+        """1 - level, computed without the rounding error of the subtraction."""
         return round(1 - self.level, 12)
 
     @property
     def patterns(self) -> int:
-        """Sign patterns to draw: enough that the least p is a twentieth of alpha."""
+        """Number of sign patterns to draw, large enough that the least p is a twentieth of alpha."""
         return max(self.resamples, math.ceil(20 / self.alpha))

@@ -1,4 +1,4 @@
-"""Comparing systems: scores of several runs in; differences, intervals, tests, win probabilities and verdicts out."""
+"""Compare systems: differences, intervals, tests, win probabilities and verdicts from the scores of several runs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def compare(
     threads: int | None = None,
     **choices: Unpack[CompareChoices],
 ) -> Comparison:
-    """Compare every pair of some runs, or each with a baseline; differences are of the first less the second.
+    """Compare every pair of runs, or each run with a baseline; a difference is the first less the second.
 
     Args:
         runs: two or more: a list, or a dict by name, of Runs or what `Run.of` takes (paths, dicts, frames, ...).
@@ -63,11 +63,11 @@ def compare(
         measures: as in evaluate.
         baseline: name of the run to compare the others with; None for all pairs.
         policy: as in evaluate.
-        clusters: query id → topic, document or customer it is of, or a file of two columns; None where each query
-            counts by itself.
-        threads: that share the work; None for one for each processor. The result does not depend on it.
-        choices: attributes of Choices (level, resamples, test, family, ...), and of Policy as in evaluate; `seed` is
-            that of both.
+        clusters: query id → its topic, document or customer, or a file of two columns; None where each query is its own
+            cluster.
+        threads: number of threads; None for one per processor. It does not affect the result.
+        choices: attributes of ComparisonChoices (level, resamples, test, family, ...), and of Policy as in evaluate;
+            `seed` sets the seed of both.
 
     Raises:
         InputError: a run is bad, the queries do not fit the policy, or one has no cluster.
@@ -102,15 +102,16 @@ def compare_scores(
     threads: int | None = None,
     **choices: Any,
 ) -> Comparison:
-    """Compare evaluated runs, every pair or each with a baseline.
+    """Compare evaluated runs: every pair, or each run with a baseline.
 
     Args:
-        scores: of two or more runs, by the same measures.
+        scores: scores of two or more runs on the same measures.
         baseline: name of the run to compare the others with; None for all pairs.
-        orders: [run] tie orders, for exact and sampled win probabilities; without them they are normal.
+        orders: [run] tie orders, for exact and sampled win probabilities; without them, win probabilities are
+            approximated by a normal distribution.
         clusters: as in compare.
         threads: as in compare.
-        choices: attributes of Choices.
+        choices: attributes of ComparisonChoices.
 
     Raises:
         InputError: names are equal, the baseline is unknown, or the queries do not fit the policy.
@@ -150,7 +151,7 @@ def compare_scores(
 
 
 def _pairs(names: Sequence[str], baseline: str | None) -> Ints:
-    """[pair, 2] runs to compare, the baseline second."""
+    """[pair, 2] numbers of the runs to compare, the baseline second."""
     if baseline is None:
         return np.array(list(combinations(range(len(names)), 2)), dtype=np.int64)
     if baseline not in names:
@@ -168,7 +169,7 @@ def _differences(
     chosen: ComparisonChoices,
     clusters: Clusters | None,
 ) -> Iterator[Difference]:
-    """The pairs on one measure."""
+    """The differences of the pairs on one measure."""
     ids = [aligned.query_ids[at] for at in np.flatnonzero(aligned.kept[:, measure]).tolist()]
     names = ids if clusters is None else clusters.names(ids)
     units = QueryUnits.of(np.arange(len(ids)) if clusters is None else clusters.codes(ids))
@@ -249,7 +250,7 @@ def _leaderboard(
 def _warnings(
     aligned: AlignedScores, found: Sequence[Findings], pairs: int, chosen: ComparisonChoices
 ) -> Iterator[str]:
-    """What keeps pairs from being separated, whatever the runs are."""
+    """Warnings about reasons why pairs cannot be separated, independent of the runs."""
     if chosen.test != "randomization":
         return
     tests = pairs * (len(found) if chosen.family == "all" else 1)
@@ -275,7 +276,7 @@ def _mean(values: Floats) -> float:
 
 
 def _concentration_notes(differences: Sequence[Difference], called: str) -> Iterator[str]:
-    """What a reader must know of pairs whose differences rest on few queries, those first that are separated."""
+    """Notes on pairs whose differences rest on few queries, separated pairs first."""
     for measure, rows in groupby(differences, key=lambda each: each.measure):
         found = [(each, each.concentration) for each in rows if each.concentration is not None]
         found.sort(key=lambda pair: not pair[0].separated)

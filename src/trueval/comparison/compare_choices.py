@@ -1,4 +1,4 @@
-"""The choices of a comparison as keywords of a call, beside those of a policy."""
+"""Choices of a comparison as keyword arguments, alongside those of a policy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from trueval.policy.policy_choices import PolicyChoices
 
 
 class PairChoices(TypedDict, total=False):
-    """Single attributes of ComparisonChoices, of which a gate takes level, intervals, resamples and seed."""
+    """Attributes of ComparisonChoices as keywords; a gate takes level, intervals, resamples and seed of them."""
 
     level: float
     resamples: int
@@ -21,10 +21,10 @@ class PairChoices(TypedDict, total=False):
 
 
 class GateChoices(PairChoices, total=False):
-    """What a gate takes of the comparison behind MaxDrop."""
+    """Keywords of a gate for the comparison behind MaxDrop."""
 
     seed: int
 
 
 class CompareChoices(PolicyChoices, PairChoices, total=False):
-    """Single attributes of ComparisonChoices and of Policy; the seed is that of both."""
+    """Attributes of ComparisonChoices and of Policy as keywords; the seed is shared by both."""

@@ -1,4 +1,4 @@
-"""Comparison: what is known about the differences between systems."""
+"""Comparison: the differences between systems, with intervals, tests and verdicts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FORMAT_VERSION = 2
 
 
 class Interval(NamedTuple):
-    """A closed interval; NaN ends where it is not available."""
+    """A closed interval; its ends are NaN where it is not available."""
 
     low: float
     high: float
@@ -33,16 +33,16 @@ INTERVALS = ("expected_interval", "realized_interval", "simultaneous_interval", 
 
 
 class Significance(NamedTuple):
-    """p of the paired tests over queries, two-sided; NaN where not available.
+    """Two-sided p values of the paired tests over queries; NaN where not available.
 
     Attributes:
-        randomization: sign flips.
-        exact: whether every sign pattern was listed.
-        t: Student's.
-        wilcoxon: signed ranks.
-        maxt: of the randomization test, adjusted for the family by the single-step MaxT.
-        holm: of the chosen test, adjusted for the family by Holm.
-        benjamini_hochberg: of the chosen test, adjusted by Benjamini & Hochberg.
+        randomization: p of the sign-flip randomization test.
+        exact: whether every sign pattern was enumerated.
+        t: p of Student's paired t test.
+        wilcoxon: p of the Wilcoxon signed-rank test.
+        maxt: p of the randomization test, adjusted for the family by the single-step MaxT.
+        holm: p of the chosen test, adjusted for the family by Holm.
+        benjamini_hochberg: p of the chosen test, adjusted for the family by Benjamini & Hochberg.
         adjusted: the one of these three that decides.
     """
 
@@ -58,37 +58,38 @@ class Significance(NamedTuple):
 
 @dataclass(frozen=True)
 class Difference:
-    """One system against another on one measure. Differences are first - second on the scale of the measure.
+    """The difference of two systems on one measure, first - second on the scale of the measure.
 
     Attributes:
-        measure: its text form.
-        better: "higher" or "lower"; winning, wins and losses go by it, differences do not.
-        first: name of a run.
-        second: name of the other.
-        queries: counted by both.
+        measure: the measure's text form.
+        better: "higher" or "lower": the direction of winning, wins and losses; it does not affect the sign of
+            differences.
+        first: name of the first run.
+        second: name of the second run.
+        queries: number of queries that count for both.
         expected: difference of the expected means.
-        lowest: least difference over tie orders, lowest of the first - highest of the second.
-        highest: greatest.
-        tie_broken: difference under the tie order of each; NaN where not known.
-        sd: of the difference over tie orders; NaN where not known.
+        lowest: lowest difference over tie orders: lowest of the first - highest of the second.
+        highest: highest difference over tie orders.
+        tie_broken: difference of the tie-broken values; NaN where not known.
+        sd: standard deviation of the difference over tie orders; NaN where not known.
         win: probability over tie orders that the first is the better one.
         expected_interval: bootstrap interval of the expected difference.
-        realized_interval: bootstrap interval of a realized difference.
-        simultaneous_interval: of the expected difference; those of all pairs of the family hold together.
-        simultaneous_realized_interval: of a realized difference, likewise.
-        realized_bounded: whether the ends of realized intervals are bounds over all orders of ties, because an sd of
-            either run is not known.
-        tests: over queries.
+        realized_interval: bootstrap interval of a realized difference, ties broken at random.
+        simultaneous_interval: interval of the expected difference, simultaneous over all pairs of the family.
+        simultaneous_realized_interval: interval of a realized difference, simultaneous over all pairs of the family.
+        realized_bounded: whether the ends of realized intervals are bounds over all tie orders, because the sd of one
+            of the runs is not known.
+        tests: paired tests over queries.
         cohen_d: mean / standard deviation of the differences of expected values over queries; NaN where not defined.
-        hedges_g: the same, without its bias in small samples.
+        hedges_g: Cohen's d corrected for its small-sample bias.
         wins: queries on which the first is better by more than the tolerance.
         ties: queries within the tolerance.
-        losses: queries on which the second is better.
-        reversed: the tie-broken order is reversed by the expectation.
-        undecidable: ties decide who wins.
-        separated: the queries separate the two, and ties do not undo it.
-        verdict: in words.
-        concentration: the few queries that carry the variance; None where many do.
+        losses: queries on which the second is better by more than the tolerance.
+        reversed: whether the tie-broken values rank the pair in the opposite order of the expected values.
+        undecidable: whether ties decide who wins.
+        separated: whether the queries separate the two and ties do not undo it.
+        verdict: the verdict in words.
+        concentration: the few queries that account for most of the variance; None where many do.
     """
 
     measure: str
@@ -121,11 +122,11 @@ class Difference:
 
     @property
     def gain(self) -> float:
-        """By how much the first is better: the expected difference, its sign changed where lower is better."""
+        """How much better the first is: the expected difference, its sign changed where lower is better."""
         return self.expected if self.better == "higher" else -self.expected
 
     def to_dict(self) -> dict[str, object]:
-        """The difference in the JSON of comparisons; null where not available."""
+        """The difference as a dict, as in the JSON of comparisons; null where not available."""
         parts = {name: getattr(self, name)._asdict() for name in ("win", "tests")}
         parts["concentration"] = None if self.concentration is None else self.concentration.to_dict()
         spans = {name: list(getattr(self, name)) for name in INTERVALS}
@@ -138,12 +139,13 @@ class RankedSystem(NamedTuple):
 
     Attributes:
         place: 1 for the best expected mean; equal means share a place.
-        run: its name.
+        run: name of the run.
         expected: mean over the queries compared.
-        lowest: over tie orders.
-        highest: over tie orders.
-        groups: letters; systems that share one are not separated. Empty where only a baseline was compared with.
-        rank_interval: the best and the worst rank that the separated pairs leave it; None against a baseline.
+        lowest: lowest mean over tie orders.
+        highest: highest mean over tie orders.
+        groups: letters; systems that share a letter are not separated. Empty where runs were compared with a baseline
+            only.
+        rank_interval: the best and the worst rank consistent with the separated pairs; None against a baseline.
     """
 
     place: int
@@ -157,15 +159,15 @@ class RankedSystem(NamedTuple):
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """Systems from best to worst by one measure.
+    """Systems from best to worst on one measure.
 
     Attributes:
-        measure: its text form.
+        measure: the measure's text form.
         better: "higher" or "lower".
-        queries: counted by all.
+        queries: number of queries that count for all systems.
         left_out: ids of queries that are not counted.
-        clusters: how many clusters the queries are in; None where each counts by itself.
-        ranking: best first.
+        clusters: number of clusters of the queries; None where each query is its own cluster.
+        ranking: the systems, best first.
     """
 
     measure: str
@@ -178,15 +180,15 @@ class Leaderboard:
 
 @dataclass(frozen=True, repr=False)
 class Comparison(ReprByKind):
-    """What is known about the differences between some systems.
+    """The differences between systems, with leaderboards and notes.
 
     Attributes:
-        runs: names, in the order given.
+        runs: names of the runs, in the order given.
         baseline: name of the run that the others were compared with; None for all pairs.
-        differences: by measure, then pair. Against a baseline, the baseline is second.
-        leaderboards: one for each measure.
-        choices: everything chosen that changes a number.
-        notes: one line for each thing a reader must know.
+        differences: ordered by measure, then pair. Against a baseline, the baseline is second.
+        leaderboards: one per measure.
+        choices: all choices that affect the numbers.
+        notes: one line per thing a reader must know.
         reshuffle: how much the lists of the runs agree; None where only their scores are known.
     """
 
@@ -211,7 +213,7 @@ class Comparison(ReprByKind):
         raise InputError(f"{first} - {second} on {measure} was not compared. Compared are {known}, ...")
 
     def to_dict(self) -> dict[str, object]:
-        """The JSON of `trueval compare`; null where not available."""
+        """The comparison as a dict, the JSON of `trueval compare`; null where not available."""
         from trueval.version import __version__
 
         return {
@@ -235,12 +237,12 @@ class Comparison(ReprByKind):
         }
 
     def to_polars(self) -> pl.DataFrame:
-        """One row for each difference; null where not available."""
+        """One row per difference as a polars frame; null where not available."""
         need_polars()
         return pl.DataFrame([dict(flatten(each.to_dict())) for each in self.differences], infer_schema_length=None)
 
     def to_pandas(self) -> Any:
-        """What `to_polars` returns as a frame of pandas.
+        """The frame of `to_polars` as a pandas frame.
 
         Raises:
             MissingExtraError: pandas is not installed.
@@ -251,12 +253,12 @@ class Comparison(ReprByKind):
 
 
 def _ranking_row_to_json(row: RankedSystem) -> object:
-    """A row of a ranking in the JSON, which has lists and no tuples."""
+    """A row of a ranking for JSON, with lists in place of tuples."""
     return nulls({**row._asdict(), "rank_interval": None if row.rank_interval is None else list(row.rank_interval)})
 
 
 def flatten(entry: dict[str, object]) -> Iterator[tuple[str, object]]:
-    """Names and values, with parts of parts as win_low or expected_interval_high."""
+    """Names and values with nested names joined, as win_low or expected_interval_high."""
     for name, value in entry.items():
         if name == "concentration":
             few = value if isinstance(value, dict) else {"units": None, "share": None}

@@ -1,4 +1,4 @@
-"""What resampling and tests say of every pair of systems on every measure."""
+"""Findings: results of resampling and tests for every pair of systems on every measure."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ from trueval.standings.standings import Bools, Floats, Ints
 
 
 class Findings(NamedTuple):
-    """What is known of the pairs on one measure: arrays over pairs.
+    """Intervals, p values and effect sizes of the pairs on one measure: arrays over pairs.
 
     Attributes:
         expected: [pair, 2] interval of the expected difference.
-        realized: [pair, 2] interval of a realized one.
-        bounded: [pair] whether the ends of realized are bounds.
+        realized: [pair, 2] interval of a realized difference.
+        bounded: [pair] whether the ends of the realized intervals are bounds.
         together: [pair, 2] interval of the expected difference, simultaneous for the family.
-        realized_together: [pair, 2] interval of a realized one, likewise.
-        randomization: [pair] p.
-        t: [pair] p.
-        wilcoxon: [pair] p.
+        realized_together: [pair, 2] interval of a realized difference, simultaneous for the family.
+        randomization: [pair] p of the randomization test.
+        t: [pair] p of the t test.
+        wilcoxon: [pair] p of the Wilcoxon test.
         maxt: [pair] p of the randomization test, adjusted by MaxT.
         holm: [pair] p of the chosen test, adjusted by Holm.
-        benjamini_hochberg: [pair] likewise.
-        cohen_d: [pair] effect size.
-        hedges_g: [pair] effect size.
-        units: queries, or clusters that they are in.
-        exact: whether every sign pattern was listed.
-        least_p: the least p that the randomization test can give alone.
+        benjamini_hochberg: [pair] p of the chosen test, adjusted by Benjamini & Hochberg.
+        cohen_d: [pair] Cohen's d.
+        hedges_g: [pair] Hedges' g.
+        units: number of queries, or of clusters of queries.
+        exact: whether every sign pattern was enumerated.
+        least_p: the least p that the randomization test alone can give.
     """
 
     expected: Floats
@@ -73,7 +73,7 @@ class Findings(NamedTuple):
     least_p: float
 
     def adjusted(self, correction: str) -> Floats:
-        """[pair] the p that a correction gives."""
+        """[pair] the p adjusted by a correction."""
         found: Floats = getattr(self, correction.replace("-", "_"))
         return found
 
@@ -84,11 +84,11 @@ def find(
     """Resample and test every pair on every measure.
 
     Args:
-        aligned: the scores.
-        pairs: [pair, 2] runs.
-        clusters: which queries belong together; None where each counts by itself.
-        chosen: the choices.
-        threads: that share the work.
+        aligned: scores on aligned queries.
+        pairs: [pair, 2] numbers of runs.
+        clusters: which queries belong together; None where each query is its own cluster.
+        chosen: choices of the comparison.
+        threads: number of threads.
 
     Returns:
         [measure] findings.
@@ -127,15 +127,15 @@ def find(
 
 
 class _Parts(NamedTuple):
-    """What was resampled of a group, before families are put together.
+    """Resampled quantities of a group, before families are joined.
 
     Attributes:
         columns: the resampled columns; None below two units, and where intervals are by bets.
-        alone: intervals of each comparison.
-        together: intervals of each comparison that hold together; where there are columns they are made from these.
-        largest: deviations of the families; None where there are no columns.
-        flipped: the randomization test.
-        maxt: [comparison] its p, adjusted.
+        alone: individual intervals of each comparison.
+        together: simultaneous intervals of each comparison; where there are columns they are recomputed from these.
+        largest: largest deviations of the families; None where there are no columns.
+        flipped: result of the randomization test.
+        maxt: [comparison] p adjusted by MaxT.
     """
 
     columns: ResampledColumns | None
@@ -151,13 +151,13 @@ class _Group:
     """Measures that count the same queries, and every pair on each: a comparison is two columns of one measure.
 
     Attributes:
-        measures: [measure] numbers among all.
-        pairs: [pair, 2] runs.
+        measures: [measure] indices among all measures.
+        pairs: [pair, 2] numbers of runs.
         expected: [unit, column] sums over the queries of a unit; columns are run by run, measure by measure.
-        variance: [unit, column] likewise.
-        extremes: [unit, column] likewise.
-        sizes: [unit] its queries.
-        reach: [measure] the largest difference of a query, where intervals are by bets.
+        variance: [unit, column] sums of variances over tie orders.
+        extremes: [unit, column] sums of the extremes over tie orders.
+        sizes: [unit] number of queries.
+        reach: [measure] the largest possible difference of a query, where intervals are by bets.
     """
 
     measures: Ints
@@ -170,15 +170,15 @@ class _Group:
 
     @classmethod
     def of(cls, aligned: AlignedScores, kept: Ints, measures: Ints, pairs: Ints, codes: Ints, reach: Floats) -> _Group:
-        """Of some queries and measures.
+        """Build the group of the given queries and measures.
 
         Args:
-            aligned: the scores.
-            kept: [query] those that are counted.
-            measures: numbers of the measures.
-            pairs: [pair, 2] runs.
-            codes: [query] the unit of every query, counted or not.
-            reach: [measure] of all measures.
+            aligned: scores on aligned queries.
+            kept: [query] whether the query counts.
+            measures: indices of the measures.
+            pairs: [pair, 2] numbers of runs.
+            codes: [query] the unit of every query, whether it counts or not.
+            reach: [measure] for all measures.
         """
         units, wide = QueryUnits.of(codes[kept]), len(aligned.names) * len(measures)
 
@@ -198,7 +198,7 @@ class _Group:
         )
 
     def family(self, chosen: ComparisonChoices) -> Family:
-        """The comparisons, and which of them belong together."""
+        """The comparisons, and which of them form a family."""
         wide = len(self.measures)
         first, second = ((self.pairs[:, side][:, None] * wide + np.arange(wide)).ravel() for side in (0, 1))
         of_measure = np.tile(np.arange(wide), len(self.pairs))
@@ -206,13 +206,13 @@ class _Group:
         return Family(first, second, number, np.arange(self.expected.shape[1]) // wide)
 
     def resample(self, chosen: ComparisonChoices, threads: int, bets: Bets | None, tests: int) -> _Parts:
-        """Resample, or bet, and flip signs.
+        """Resample or bet, and run the randomization test.
 
         Args:
-            chosen: the choices.
-            threads: that share the work.
-            bets: how intervals are made; None where by resampling.
-            tests: how many comparisons a family has.
+            chosen: choices of the comparison.
+            threads: number of threads.
+            bets: how intervals are made by betting; None where by resampling.
+            tests: number of comparisons in a family.
         """
         family, draws = self.family(chosen), _draws(chosen, threads)
         flipped = randomization_test(
@@ -238,7 +238,7 @@ class _Group:
         return _Parts(columns, alone, alone, deviations(columns, family, draws), flipped, flipped.maxt())
 
     def differences(self, family: Family) -> Differences:
-        """The differences of the comparisons, to bet on."""
+        """The differences of the comparisons, for intervals by betting."""
         first, second = family.first, family.second
         tied = ~((self.variance[:, first] == 0) & (self.variance[:, second] == 0)).all(axis=0)
         return Differences(
@@ -251,7 +251,7 @@ class _Group:
         )
 
     def findings(self, parts: _Parts, chosen: ComparisonChoices, threads: int) -> Iterator[tuple[int, Findings]]:
-        """Each measure with what is known of its pairs."""
+        """Each measure with the findings of its pairs."""
         family, together = self.family(chosen), parts.together[:2]
         if parts.columns is not None and parts.largest is not None:
             draws = _draws(chosen, threads)
@@ -277,7 +277,7 @@ class _Group:
 
 
 def _join_families(groups: Sequence[_Parts]) -> list[_Parts]:
-    """The groups with all their comparisons in one family."""
+    """Join all comparisons of the groups into one family."""
     maxt = joint_maxt([each.flipped for each in groups])
     several = [each.largest for each in groups if each.largest is not None]
     return [

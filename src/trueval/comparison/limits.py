@@ -1,4 +1,4 @@
-"""Limits: what runs must keep, as data; a gate holds runs against them."""
+"""Limits that runs must keep, as data; a gate checks runs against them."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class _Limit:
 
 @dataclass(frozen=True)
 class MaxRange(_Limit):
-    """The widest range of values that the order of ties may leave to a mean.
+    """The widest range of a mean over tie orders that passes.
 
     Attributes:
-        measure: text form of the measure; None for every one.
-        limit: on the scale of the measure, so 0.02 is two points of a hundred.
+        measure: the measure's text form; None for every measure.
+        limit: on the scale of the measure: 0.02 is two points out of a hundred.
     """
 
     name = "max-range"
@@ -55,10 +55,10 @@ class MaxRange(_Limit):
 
 @dataclass(frozen=True)
 class Minimum(_Limit):
-    """The least expected mean that passes.
+    """The lowest expected mean that passes.
 
     Attributes:
-        measure: text form of the measure, one of which more is better.
+        measure: the measure's text form; a measure where higher is better.
         limit: on the scale of the measure.
     """
 
@@ -77,11 +77,11 @@ class Minimum(_Limit):
 class MaxDrop(_Limit):
     """The largest loss against a baseline that passes.
 
-    It is held against the joint interval of the difference, which holds the uncertainty of both queries and ties, and
-    which is simultaneous over all such checks of a call.
+    The limit is compared with the joint interval of the difference, which includes the uncertainty of both queries and
+    ties and is simultaneous over all such checks of a call.
 
     Attributes:
-        measure: text form of the measure; None for every one.
+        measure: the measure's text form; None for every measure.
         limit: on the scale of the measure.
     """
 
@@ -91,13 +91,13 @@ class MaxDrop(_Limit):
 
 @dataclass(frozen=True)
 class MinQueries:
-    """How many judged queries a run must have, and in how many of them a measure must have something to find.
+    """How many judged queries a run must have, and how many of them must have a relevant document for a measure.
 
-    A gate without such a limit asks for all judged queries, unless the policy says what the others count as.
+    Without this limit a gate requires all judged queries, unless the policy says how missing ones count.
 
     Attributes:
-        count: so many, even one; None where a share is asked for.
-        share: of the judged queries, above 0 and at most 1; then FEWEST at least.
+        count: number of queries, at least 1; None where a share is required.
+        share: share of the judged queries, above 0 and at most 1; at least FEWEST queries.
     """
 
     name: ClassVar[str] = "min-queries"
@@ -115,7 +115,7 @@ class MinQueries:
             raise PolicyError(f"--{self.name} must be {self.example}. Got {got}.")
 
     def of_judged(self, judged: int) -> int:
-        """How many of so many judged queries a run must have.
+        """The number of queries a run must have, given the number of judged queries.
 
         >>> MinQueries(share=0.95).of_judged(40), MinQueries(count=50).of_judged(40)
         (38, 50)
@@ -125,7 +125,7 @@ class MinQueries:
 
     @property
     def at_all(self) -> int:
-        """How many queries each number must come from, however few are judged."""
+        """The number of queries that every value must come from, however few are judged."""
         return FEWEST if self.count is None else self.count
 
     def __str__(self) -> str:
@@ -146,7 +146,7 @@ LIMITS: Final[dict[str, type[MaxRange | Minimum | MaxDrop]]] = {
 
 
 def rounding_tolerance(*values: float) -> float:
-    """How far from its limit a number can be by rounding alone, where it was computed from values of this size.
+    """How far rounding alone can move a number from its limit, when computed from values of this size.
 
     >>> rounding_tolerance(0.1), rounding_tolerance(-300.0, 2.0)
     (1e-12, 3e-10)
@@ -155,11 +155,11 @@ def rounding_tolerance(*values: float) -> float:
 
 
 def parse_limit(name: str, text: str) -> Limit:
-    """Read a limit as the command line has it.
+    """Read a limit in the syntax of the command line.
 
     Args:
         name: "max-range", "min", "max-drop" or "min-queries".
-        text: "X", or "MEASURE=X" for one measure; of "min-queries" "all", "N" or "N%".
+        text: "X", or "MEASURE=X" for one measure; for "min-queries" "all", "N" or "N%".
 
     Raises:
         MeasureError: the measure cannot be read.
@@ -184,7 +184,7 @@ def parse_limit(name: str, text: str) -> Limit:
 
 
 def _parse_min_queries(text: str) -> MinQueries:
-    """Read how many queries a gate must come from."""
+    """Read the value of "min-queries"."""
     try:
         if text == "all":
             return EVERY
@@ -194,12 +194,12 @@ def _parse_min_queries(text: str) -> MinQueries:
 
 
 def name_measures(limits: Iterable[Limit], measures: Sequence[Measure], policy: Policy) -> tuple[Limit, ...]:
-    """Limits about the measures that they mean: RR@10 is RR(rel=4)@10 of a golden set.
+    """The limits with full measure names: RR@10 is RR(rel=4)@10 on a golden set.
 
     Args:
-        limits: as they were given.
-        measures: those evaluated.
-        policy: behind them.
+        limits: limits as given.
+        measures: the evaluated measures.
+        policy: policy of the evaluation.
 
     >>> from trueval.policy.policy import Policy
     >>> name_measures([Minimum("RR@10", 0.3)], [parse("RR(rel=4)@10")], Policy(rel=4))
@@ -214,12 +214,12 @@ def name_measures(limits: Iterable[Limit], measures: Sequence[Measure], policy: 
 
 
 def check_limits(limits: Iterable[Limit], measures: Sequence[Measure], *, baseline: bool) -> None:
-    """Refuse limits that nothing can be held against, before any work is done.
+    """Refuse limits that cannot be checked, before any work is done.
 
     Args:
         limits: as in `gate`.
-        measures: those evaluated.
-        baseline: whether there is one.
+        measures: the evaluated measures.
+        baseline: whether there is a baseline.
 
     Raises:
         PolicyError: a limit names a measure that is not evaluated, nothing is evaluated, or a loss has no baseline.

@@ -20,13 +20,13 @@ NO_DIFFERENCE: Final = 1e-12
 
 
 class Verdict(NamedTuple):
-    """What may be said of a difference. The conditions are judged one by one; the words are the first that holds.
+    """The verdict on a difference. Conditions are judged independently; the words are those of the first that holds.
 
     Attributes:
         reversed: the tie-broken difference and the expected one have opposite signs.
-        undecidable: ties change the difference, and neither system is known to win with a probability of at least
-            the level: low < level and high > 1 - level of its win probability.
-        separated: the adjusted p is below 1 - level, the interval that decides is beside 0, and the difference is not
+        undecidable: ties affect the difference, and neither system is known to win with a probability of at least the
+            level: low < level and high > 1 - level of its win probability.
+        separated: the adjusted p is below 1 - level, the interval that decides excludes 0, and the difference is not
             undecidable.
         words: "the tie-broken order is reversed by the expectation", "undecidable under ties", "separated" or "not
             separated by these queries", in this order.
@@ -55,9 +55,9 @@ def judge(
         tie_broken: difference of tie-broken means; NaN where not known.
         tie_range: highest - lowest difference over tie orders.
         win: probability over tie orders that the first is better.
-        adjusted_p: of the test, adjusted for the family; NaN where there is none.
-        interval: of the expected difference, simultaneous for the family; NaN ends where there is none.
-        level: 0.95.
+        adjusted_p: p adjusted for the family; NaN where there is none.
+        interval: interval of the expected difference, simultaneous for the family; NaN ends where there is none.
+        level: level of the verdict, 0.95 for example.
 
     >>> sure = WinProbability(1.0, 1.0, 1.0, "certain")
     >>> difference = {"expected": 0.1, "tie_broken": 0.1, "tie_range": 0.0, "win": sure}
@@ -74,7 +74,7 @@ def judge(
 
 
 def letters(separated: Bools, order: Sequence[int]) -> tuple[str, ...]:
-    """Compact letter display: each letter is a largest set of systems no two of which are separated (Piepho 2004).
+    """Compact letter display: each letter marks a maximal set of systems that are pairwise not separated (Piepho 2004).
 
     Args:
         separated: [system, system] symmetric, whether each pair is separated.
@@ -99,10 +99,10 @@ def letters(separated: Bools, order: Sequence[int]) -> tuple[str, ...]:
 
 
 def _cliques(near: Bools) -> list[Bools]:
-    """Sets of systems that are all near each other, and inside no other such set (Bron & Kerbosch 1973).
+    """Maximal sets of systems that are all near each other (Bron & Kerbosch 1973).
 
-    Insert and absorb finds the same sets, a minute for 200 systems; the pivot (Tomita, Tanaka & Takahashi 2006) keeps
-    the work in proportion to what is found.
+    Insert-and-absorb finds the same sets but takes a minute for 200 systems; the pivot (Tomita, Tanaka & Takahashi
+    2006) keeps the work in proportion to the number of sets.
 
     Args:
         near: [system, system] symmetric, False on the diagonal.
@@ -133,8 +133,8 @@ def _cliques(near: Bools) -> list[Bools]:
 def rank_intervals(better: Bools) -> tuple[tuple[int, int], ...]:
     """The ranks that each system may have: below all that are separated as better, above all separated as worse.
 
-    All of them hold together with the chance that no pair is separated falsely (Mogstad, Romano, Shaikh & Wilhelm
-    2024). Two systems of one group may change places, so the ranks never say more than the groups.
+    All of them hold simultaneously with the probability that no pair is separated falsely (Mogstad, Romano, Shaikh &
+    Wilhelm 2024). Two systems of one group may change places, so ranks never say more than groups.
 
     Args:
         better: [system, system] whether the first is separated from the second, and better.

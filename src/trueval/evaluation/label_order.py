@@ -64,7 +64,7 @@ def check_orders(run: Run, judgments: Judgments, *, seed: int = 0) -> tuple[Orde
     Args:
         run: candidates with their scores.
         judgments: grades; unjudged documents are left out.
-        seed: of the permutations.
+        seed: seed of the permutations.
 
     Returns:
         One check for each order that can be checked: some stratum must hold two grades.
@@ -148,7 +148,7 @@ def tie_order_notes(name: str, standings: Standings, tie_order: str, *, seed: in
         name: of the run.
         standings: of the run under the tie order.
         tie_order: one of TIE_ORDERS; an order that does not come from the data, such as random, says nothing.
-        seed: of the permutations.
+        seed: seed of the permutations.
     """
     order = tie_order.partition("-")[0]
     groups = standings.groups

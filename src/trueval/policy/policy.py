@@ -161,7 +161,7 @@ class Policy:
         missing: a judged query that the run lacks: "worst" value, "skip" or "error".
         depth: the rank at which lists end, in whatever order; None for no limit.
         judged_only: leave documents without a grade out of the lists.
-        seed: of the random tie order.
+        seed: seed of the random tie order.
         gain: of nDCG and DCG that do not name their own: "linear", "exp", "binary" or "rubric".
         norm: of AP that does not name its own: "R", "min", "hits" or "threshold".
         short: of P that does not name its own: "k" or "listed".

@@ -29,7 +29,7 @@ class ModelFlip:
     Attributes:
         kind: "flips" (tie-broken and expected values disagree about which is higher) or "undecidable" (the ranges share
             a value).
-        measure: its text form.
+        measure: the measure's text form.
         label: of the regime that both ran in.
         first: the model with the higher expected value.
         second: the other.

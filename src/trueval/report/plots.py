@@ -133,7 +133,7 @@ def lead_figure(name: str, measure: str, dots: Sequence[TieInterval], groups: Ma
 
     Args:
         name: id of the figure.
-        measure: its text form.
+        measure: the measure's text form.
         dots: best first; of many the first ones are shown.
         groups: name → letters, as leaderboards have them; empty where nothing was compared.
     """

@@ -1,4 +1,4 @@
-"""Gates: runs held against limits and baselines, and whether there are enough queries to decide.
+"""Gates: check runs against limits and baselines, and whether there are enough queries to decide.
 
 Verbs: gate, self_test, published.
 """

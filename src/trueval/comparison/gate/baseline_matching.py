@@ -1,4 +1,4 @@
-"""Against a baseline: which runs can be compared with it at all, and on which queries."""
+"""Baseline matching: which runs can be compared with a baseline, and on which queries."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ SAME = {
 
 
 class BaselineMatch(NamedTuple):
-    """Runs that can be compared with a baseline.
+    """The runs that can be compared with a baseline, and failed checks of the others.
 
     Attributes:
-        runs: of different names, which no baseline has.
-        baseline: their baseline, on the same queries.
-        refused: a failed check for each run that was measured otherwise.
-        unlike: a failed check for each run that has too few judged queries in common with the baseline.
-        same: a failed check for each run that is its own baseline.
+        runs: runs with distinct names, none of which is the baseline's.
+        baseline: the baseline, restricted to the same queries.
+        refused: one failed check per run that was measured otherwise.
+        unlike: one failed check per run that shares too few judged queries with the baseline.
+        same: one failed check per run that is its own baseline.
     """
 
     runs: tuple[Scores, ...]
@@ -47,12 +47,12 @@ class BaselineMatch(NamedTuple):
 
 
 def find_baseline(baseline: Scores | str | PathLike[str], runs: Sequence[Scores]) -> Scores:
-    """The scores of a baseline.
+    """Find or read the scores of a baseline.
 
     Args:
         baseline: scores, the name of one of the runs, or a folder of results as `trueval evaluate --out` writes it;
             DIR#RUN where it holds several and none is named like the only run.
-        runs: that are held against it.
+        runs: runs to compare with it.
 
     Raises:
         InputError: there is no such run or folder.
@@ -80,15 +80,15 @@ def match_baseline(
     missing: str | None = None,
     least: MinQueries | None = None,
 ) -> BaselineMatch:
-    """Which runs can be compared with a baseline, brought onto the queries that all of them have.
+    """Select the runs that can be compared with a baseline, restricted to the queries they all share.
 
     Args:
-        runs: without the baseline.
-        baseline: what they are compared with.
-        measures: to compare by; the others are left out.
-        missing: what was chosen for judged queries that a run lacks: "worst" or "skip"; None where nothing was, and
-            then only the queries count that all have.
-        least: how many must; None for all judged ones.
+        runs: runs to compare, without the baseline.
+        baseline: scores of the baseline.
+        measures: measures to compare by; the others are left out.
+        missing: how judged queries that a run lacks count: "worst" or "skip"; None where nothing was chosen: then only
+            queries that all runs have count.
+        least: minimum number of queries; None for all judged ones.
 
     Raises:
         MeasureError: the baseline was not evaluated by one of the measures.
@@ -118,12 +118,12 @@ def match_baseline(
 
 
 def says_missing(missing: str | None, scores: Scores) -> bool:
-    """Whether somebody chose what judged queries count as that a run lacks: now, or in the policy of the scores."""
+    """Whether the treatment of missing queries was chosen: in this call, or in the policy of the scores."""
     return missing is not None or scores.policy.missing != OURS.missing
 
 
 def is_same(run: Scores, baseline: Scores) -> bool:
-    """Whether a run holds the rows of its baseline, as far as the content of both says what they hold."""
+    """Whether a run holds the same rows as its baseline, as far as the recorded contents tell."""
     one, other = (None if each.content is None else each.content.all.get("run") for each in (run, baseline))
     return one is not None and one == other
 
@@ -133,7 +133,7 @@ def own_baseline(run: Scores, baseline: Scores) -> Check:
 
     Args:
         run: the run.
-        baseline: the run itself, or one that holds the same.
+        baseline: the run itself, or one that holds the same rows.
     """
     line = f"{run.name} is its own baseline: nothing was compared. Name the run that it must not be worse than."
     if run is not baseline:
@@ -146,9 +146,9 @@ def own_baseline(run: Scores, baseline: Scores) -> Check:
 
 
 def differences(run: Scores, baseline: Scores) -> str:
-    """What a run and its baseline were measured on that is not the same, in words; empty where nothing is.
+    """What differs in how a run and its baseline were measured, in words; empty where nothing does.
 
-    Hashes are compared as far as both have them; queries and policy always.
+    Hashes are compared where both have them; queries and policy always are.
     """
     one, other = ({} if each.content is None else each.content.all for each in (run, baseline))
     found = [words for name, words in SAME.items() if _differs(one, other, name)]
@@ -163,7 +163,7 @@ def differences(run: Scores, baseline: Scores) -> str:
 
 
 def without(scores: Scores, queries: set[str]) -> Scores:
-    """Scores in which some queries have no value."""
+    """Scores with the values of some queries removed."""
     rows = [at for at, query in enumerate(scores.query_ids) if query in queries]
     if not rows:
         return scores
@@ -174,7 +174,7 @@ def without(scores: Scores, queries: set[str]) -> Scores:
 
 
 def _differs(one: Mapping[str, Any], other: Mapping[str, Any], name: str) -> bool:
-    """Whether two contents say different things; a hash that one of them lacks says nothing."""
+    """Whether two contents differ; a hash that one of them lacks is ignored."""
     if name == "unjudged":
         return one.get(name) != other.get(name) and bool(one) and bool(other)
     return name in one and name in other and one[name] != other[name]
@@ -190,13 +190,13 @@ def _refusal(run: Scores, baseline: Scores, why: str) -> Check:
 
 
 def _unlike(run: Scores, baseline: Scores, lacking: set[str], least: MinQueries) -> Check | None:
-    """The failed check of a run with too few judged queries in common with its baseline; None where they are enough.
+    """The failed check of a run that shares too few judged queries with its baseline; None where they suffice.
 
     Args:
         run: the run.
         baseline: its baseline.
-        lacking: queries that some run of the call lacks, which none of them is compared on.
-        least: how many they must have in common.
+        lacking: queries that some run of the call lacks, on which no run is compared.
+        least: minimum number of shared queries.
     """
     judged = len(run.query_ids)
     common, needed = judged - len(lacking), least.of_judged(judged)

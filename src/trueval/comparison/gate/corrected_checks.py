@@ -1,13 +1,13 @@
-"""Checks of a gate that looks at what people's labels make of the judge's values, and not at these.
+"""Gate checks on values corrected by people's labels, in place of the judge's values.
 
     value >= limit of --min, or run - baseline >= -limit of --max-drop:
     passed, not worse      the whole interval says so
     failed, worse          the whole interval says the contrary
     cannot tell            else
 
-Intervals are those of labels/design_estimate.py, of a level that all such checks of a call share out between them
-(Bonferroni), so that they hold together. They are of expected values: the spread that ties leave is told by
---max-range.
+Intervals are those of labels/design_estimate.py, at a level that is divided among all such checks of a call
+(Bonferroni), so that they hold simultaneously. They are of expected values: --max-range reports the spread over tie
+orders.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ CALLED: Final = {CORRECTED: "corrected by people's labels", PEOPLE: "by people's
 
 @dataclass(frozen=True)
 class CorrectedChecks:
-    """What decides checks beside their limits.
+    """Settings of the checks other than their limits.
 
     Attributes:
-        corrected: values of the runs, and of their baseline where there is one.
+        corrected: corrected values of the runs, and of their baseline where there is one.
         labels: "corrected" or "people".
         when_unclear: whether a check that cannot tell is a "pass" or a "fail".
-        checks: that share out what the level leaves.
-        level: of all of them together.
+        checks: number of checks that share 1 - level.
+        level: simultaneous level of all checks.
     """
 
     corrected: CorrectedResults
@@ -53,15 +53,15 @@ class CorrectedChecks:
     level: float = 0.95
 
     def value(self, correction: Correction) -> EstimateWithInterval:
-        """The value that counts."""
+        """The corrected value or people's, whichever the checks use."""
         return correction.corrected if self.labels == CORRECTED else correction.people
 
     def interval(self, value: EstimateWithInterval, span: ValueRange = ANYTHING) -> tuple[float, float]:
-        """The interval of a value at the level that one check has.
+        """The interval of a value at the level of one check.
 
         Args:
-            value: with a standard error.
-            span: of the values, or differences, of queries.
+            value: a value with a standard error.
+            span: range of the values, or differences, of queries.
 
         >>> results = CorrectedResults("queries", "new queries", 0.95, (), (), (), {})
         >>> one = CorrectedChecks(results, "corrected", "pass", checks=2)
@@ -75,12 +75,12 @@ class CorrectedChecks:
 
     @property
     def level_of_one(self) -> float:
-        """The level that each check has, so that all hold together."""
+        """The level of each check at which all hold simultaneously."""
         return 1 - (1 - self.level) / self.checks
 
 
 def check_labels(labels: str, corrected: CorrectedResults | None) -> None:
-    """Refuse values that a gate is asked to look at and that are not there.
+    """Refuse a gate on corrected values where none are given.
 
     Raises:
         PolicyError: corrected values are asked for and none are given.
@@ -92,12 +92,12 @@ def check_labels(labels: str, corrected: CorrectedResults | None) -> None:
 
 
 def minima(runs: Sequence[Scores], limits: Iterable[Minimum], judged: CorrectedChecks) -> Iterator[Check]:
-    """A check for each run and --min.
+    """One check per run and --min.
 
     Args:
-        runs: that are held against the limits.
+        runs: runs to check.
         limits: of the gate.
-        judged: what decides.
+        judged: corrected values and the level of the checks.
     """
     for limit in limits:
         for run in runs:
@@ -110,13 +110,13 @@ def minima(runs: Sequence[Scores], limits: Iterable[Minimum], judged: CorrectedC
 
 
 def drops(runs: Sequence[Scores], baseline: str, limits: Iterable[MaxDrop], judged: CorrectedChecks) -> Iterator[Check]:
-    """A check for each run, measure and --max-drop.
+    """One check per run, measure and --max-drop.
 
     Args:
-        runs: that are held against the limits, without the baseline.
-        baseline: name of what they are compared with.
+        runs: runs to check, without the baseline.
+        baseline: name of the baseline.
         limits: of the gate.
-        judged: what decides.
+        judged: corrected values and the level of the checks.
     """
     for limit in limits:
         for run in runs:
@@ -136,13 +136,13 @@ def drops(runs: Sequence[Scores], baseline: str, limits: Iterable[MaxDrop], judg
 
 
 def count_checks(runs: Sequence[Scores], limits: Iterable[object], labels: str, baseline: str | None) -> int:
-    """How many checks share out a level.
+    """Count the checks that share a level.
 
     Args:
-        runs: that are held against the limits.
+        runs: runs to check.
         limits: of the gate.
-        labels: "corrected" or "people", whose drops are told as any others are.
-        baseline: name of what is compared with; None where there is nothing.
+        labels: "corrected" or "people"; drops by "people" are decided as those of the judge's values are.
+        baseline: name of the baseline; None where there is none.
     """
     total = 0
     for limit in limits:
@@ -199,9 +199,10 @@ def _check(
 
 
 def _labels_needed(limit: Minimum | MaxDrop, found: Correction, judged: CorrectedChecks, value: float) -> int | None:
-    """How many queries, or passages, people must have graded to decide, if the value stays; None where none would do.
+    """How many queries, or passages, people must grade to decide if the value stays; None where no number would.
 
-    Decided with a chance of POWER: also from z standard errors nearer to the limit, the whole interval is on its side.
+    Decided with probability POWER: the whole interval lies on one side of the limit also for an estimate z standard
+    errors nearer to it.
     """
     from scipy.special import ndtri
 
@@ -228,7 +229,7 @@ def _line(
     *,
     passed: bool,
 ) -> str:
-    """The whole story of a check."""
+    """The finding of a check in words."""
     called = CALLED[judged.labels]
     careful = "".join(f" {warning}" for warning in found.warnings)
     if math.isnan(ends[0]):

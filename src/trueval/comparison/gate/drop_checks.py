@@ -1,4 +1,4 @@
-"""Checks of an allowed drop: what the joint interval of run - baseline says, and what few queries cannot tell."""
+"""Checks of an allowed drop by the joint interval of run - baseline, and what few queries cannot exclude."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 def verdict_of(low: float, high: float, limit: float, within: float = ROUNDING) -> str:
-    """What an interval of run - baseline says of an allowed drop.
+    """The verdict on an allowed drop from an interval of run - baseline.
 
     Args:
-        low: end of the interval.
-        high: likewise.
+        low: lower end of the interval.
+        high: upper end.
         limit: the allowed drop.
-        within: how far an end can be from the limit by rounding alone.
+        within: how far rounding alone can move an end from the limit.
 
     >>> verdict_of(-0.02, 0.01, 0.05), verdict_of(-0.02, 0.01, 0.0), verdict_of(-0.02, -0.01, 0.0)
     ('not worse', 'cannot tell', 'worse')
@@ -42,20 +42,21 @@ def verdict_of(low: float, high: float, limit: float, within: float = ROUNDING) 
 
 
 class PairedDifference(NamedTuple):
-    """What the queries that two runs have in common say about their difference on one measure.
+    """The paired differences of two runs on one measure, over the queries they share.
 
     Attributes:
-        same: whether no query tells the two apart.
-        identical: whether the run holds the rows of its baseline.
-        units: how many queries, or clusters of them.
-        clusters: how many clusters; None where there are none.
-        worse: units on which the run is worse.
-        largest: the largest loss that a query can have; infinite where the measure sets no limit.
-        sd: of a difference between units, ties included: sqrt(units) times the standard error of the mean.
-        least: [unit] sums of the least differences that ties allow, above 0 where the run is better.
-        most: [unit] of the greatest.
-        sizes: [unit] queries.
-        rounding: how far the mean difference can be from a limit by rounding alone.
+        same: whether the two runs have equal values on every query.
+        identical: whether the run holds the same rows as its baseline.
+        units: number of queries, or of clusters of them.
+        clusters: number of clusters; None where there are none.
+        worse: number of units on which the run is worse.
+        largest: the largest loss possible on a query; infinite where the measure is unbounded.
+        sd: standard deviation between units, ties included: sqrt(units) times the standard error of the mean
+            difference.
+        least: [unit] sums of the lowest differences over tie orders, above 0 where the run is better.
+        most: [unit] sums of the highest.
+        sizes: [unit] number of queries.
+        rounding: how far rounding alone can move the mean difference from a limit.
     """
 
     same: bool
@@ -72,7 +73,7 @@ class PairedDifference(NamedTuple):
 
     @property
     def called(self) -> str:
-        """What its units are."""
+        """The word for its units: queries or clusters."""
         return "queries" if self.clusters is None else "clusters"
 
     @classmethod
@@ -82,11 +83,11 @@ class PairedDifference(NamedTuple):
         """Pair the queries of two runs.
 
         Args:
-            run: what is held against the baseline.
-            baseline: of the same measures.
-            measure: its text form.
-            clusters: which queries belong together; None where each counts by itself.
-            tolerance: of a difference that is none.
+            run: scores of the run.
+            baseline: scores of the baseline on the same measures.
+            measure: the measure's text form.
+            clusters: which queries belong together; None where each query is its own cluster.
+            tolerance: differences up to this value count as none.
         """
         place = {query: at for at, query in enumerate(baseline.query_ids)}
         column = [str(each) for each in run.measures].index(measure)  # the same in both
@@ -114,7 +115,7 @@ class PairedDifference(NamedTuple):
 
 
 class _Values(NamedTuple):
-    """Values of a run on one measure, [query], turned where less is better."""
+    """Values of a run on one measure, [query], negated where lower is better."""
 
     expected: Floats
     lowest: Floats
@@ -123,7 +124,7 @@ class _Values(NamedTuple):
 
     @classmethod
     def of(cls, scores: Scores, rows: Ints, column: int) -> _Values:
-        """Of some queries."""
+        """The values of some queries."""
         expected, lowest, highest, sd = (
             getattr(scores, name)[rows, column] for name in ("expected", "lowest", "highest", "sd")
         )
@@ -145,13 +146,13 @@ def _squared_standard_error(apart: Floats, units: QueryUnits) -> float:
 
 
 class DropRule(NamedTuple):
-    """How drops are decided.
+    """How allowed drops are decided.
 
     Attributes:
-        level: of all checks of the call together.
-        checks: how many they are.
+        level: simultaneous level of all checks of the call.
+        checks: number of checks.
         when_unclear: whether a check that cannot tell is a "pass" or a "fail".
-        bets: how the intervals are made, each at the level that one check has; None where by resampling.
+        bets: how intervals are made by betting, each at the level of one check; None where by resampling.
     """
 
     level: float
@@ -161,16 +162,16 @@ class DropRule(NamedTuple):
 
     @property
     def level_of_one(self) -> float:
-        """The level that each check has, so that all hold together."""
+        """The level of each check at which all hold simultaneously."""
         return 1 - (1 - self.level) / self.checks
 
 
 def drop(row: Difference, pair: PairedDifference, limit: MaxDrop, rule: DropRule) -> Check:
-    """What the joint interval of a difference says of an allowed drop.
+    """Check an allowed drop by the joint interval of a difference.
 
     Args:
         row: the difference, run - baseline.
-        pair: what the queries of both say.
+        pair: the paired differences per query.
         limit: the allowed drop.
         rule: how it is decided.
     """
@@ -208,7 +209,7 @@ def drop(row: Difference, pair: PairedDifference, limit: MaxDrop, rule: DropRule
 
 
 def _queries_needed(row: Difference, pair: PairedDifference, limit: MaxDrop, rule: DropRule) -> int | None:
-    """How many queries, or clusters, would decide; None where no number does."""
+    """How many queries, or clusters, would decide; None where no number would."""
     if rule.bets is not None:
         # As few as exclude the limit whatever the orders of ties are.
         sign, ends = (1, pair.least) if row.gain > -limit.limit else (-1, -pair.most)
@@ -222,7 +223,7 @@ def _queries_needed(row: Difference, pair: PairedDifference, limit: MaxDrop, rul
 
 
 def _line(check: Check, pair: PairedDifference) -> str:
-    """The whole story of a check."""
+    """The finding of a check in words."""
     run, measure, limit = check.run, check.measure, check.option
     rare = "" if check.rare_losses is None else f" {check.rare_losses.sentence(pair.called).capitalize()}"
     if pair.same and check.verdict == NOT_WORSE:
@@ -242,7 +243,7 @@ def _line(check: Check, pair: PairedDifference) -> str:
 
 
 def _unclear(check: Check, pair: PairedDifference) -> str:
-    """What a check that cannot tell says of itself."""
+    """The explanation of a check that cannot tell."""
     more = "no number of queries would decide a difference at the limit"
     if check.needed is not None:
         more = f"about {check.needed:,} would decide it with a chance of {POWER:.0%}, if the difference stays"

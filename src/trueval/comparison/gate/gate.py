@@ -1,9 +1,10 @@
-"""Gates: runs held against limits, and what was found about each.
+"""Gates: check runs against limits, and report a finding for each.
 
-The limits are data, and so are the findings: a command, a test or a notebook decides what to do with them.
+Limits and findings are data: the command, test or notebook that calls the gate decides what to do with them.
 
-A drop is told by the joint interval [low, high] of run - baseline, in the direction in which more is better. It holds
-the uncertainty of queries and of the ties of both, and is simultaneous over all runs and measures of the call:
+An allowed drop is decided by the joint interval [low, high] of run - baseline, in the direction in which higher is
+better. It holds the uncertainty of queries and of the ties of both, and is simultaneous over all runs and measures of
+the call:
 
     not worse      low >= -limit
     worse          high < -limit
@@ -79,20 +80,21 @@ def gate(
     threads: int | None = None,
     **choices: Unpack[GateChoices],
 ) -> tuple[Check, ...]:
-    """Hold runs against limits.
+    """Check runs against limits.
 
     Args:
-        scores: of the runs.
-        limits: what they must keep. Without MinQueries, all judged queries, 6 of them with something to find.
-        baseline: what MaxDrop compares with: scores, a run's name, or a folder of results (DIR#RUN).
+        scores: scores of the runs.
+        limits: limits to keep. Without MinQueries, a run must have all judged queries, and 6 of them a relevant
+            document.
+        baseline: the baseline of MaxDrop: scores, a run's name, or a folder of results (DIR#RUN).
         when_unclear: whether a check that cannot tell is a "pass" or a "fail".
-        when_same: whether a run with the rows of its baseline is a "pass" or a "fail".
-        missing: what a query that a run lacks counts as, "worst" or "skip"; None: a lack fails.
-        corrected: of `trueval.correct`, for these labels:
-        labels: "corrected": Minimum and MaxDrop look at its intervals; "people": Minimum at people's alone.
-        clusters: as in compare; not of corrected values.
+        when_same: whether a run with the same rows as its baseline is a "pass" or a "fail".
+        missing: how a query that a run lacks counts, "worst" or "skip"; None: a run with missing queries fails.
+        corrected: results of `trueval.correct`, for these labels:
+        labels: "corrected": Minimum and MaxDrop use its intervals; "people": Minimum uses people's labels alone.
+        clusters: as in compare; not with corrected values.
         threads: as in compare.
-        choices: of the comparison behind MaxDrop: level, intervals, resamples, seed.
+        choices: choices of the comparison behind MaxDrop: level, intervals, resamples, seed.
 
     Returns:
         What was found; where the judgments know nothing of a run, that alone, and it fails.
@@ -154,7 +156,7 @@ def gate(
 
 
 class _Rules(NamedTuple):
-    """What decides a comparison with the baseline beside its limits: arguments of `gate`."""
+    """How a comparison with the baseline is decided, other than its limits: arguments of `gate`."""
 
     when_unclear: str
     when_same: str
@@ -174,7 +176,7 @@ def check_choice(name: str, value: str | None, accepted: Sequence[str]) -> None:
 
 
 def mismatch(scores: Scores) -> str:
-    """What of a run the judgments do not know at all, so that its numbers say nothing and no gate may pass.
+    """Which ids of a run are all unknown to the judgments, so that its values mean nothing and no gate may pass.
 
     Returns:
         The end of a sentence, empty where something is judged.
@@ -185,13 +187,13 @@ def mismatch(scores: Scores) -> str:
 
 
 def measures_of_limits(limits: Iterable[MaxDrop], scores: Scores) -> list[Measure]:
-    """The measures that some limit is about: others may have no interval at all."""
+    """The measures named by the limits: others may have no interval."""
     named = {limit.measure for limit in limits}
     return [measure for measure in scores.measures if None in named or str(measure) in named]
 
 
 def _strangers(scores: Iterable[Scores]) -> Iterator[Check]:
-    """A failed check for each run whose ids the judgments do not know."""
+    """One failed check per run whose ids the judgments do not know."""
     for each in {id(one): one for one in scores}.values():  # a baseline may be one of the runs
         if why := mismatch(each):
             line = f"{each.name}: {why}, so no gate can pass. Are the ids the same?"
@@ -239,7 +241,7 @@ def _within(run: Scores, measure: str) -> float:
 def _drops(
     runs: Sequence[Scores], baseline: Scores, limits: Sequence[MaxDrop], choices: dict[str, Any], rules: _Rules
 ) -> Iterator[Check]:
-    """The checks of allowed drops, after those that say why some run cannot be compared, or not on all queries."""
+    """The checks of allowed drops, after the failed checks of runs that cannot be compared on all queries."""
     from trueval.comparison.compare import compare_scores
     from trueval.comparison.resampling.clusters import Clusters
 

@@ -1,7 +1,7 @@
-"""What a published mean can claim: the interval that its number of queries supports, without the runs behind it.
+"""Published means: the interval that a mean's number of queries supports, without the runs behind it.
 
-A mean m over n queries of a measure between 0 and 1, whatever values it takes, holds the true mean with a chance of at
-least 1 - a, a = 1 - level, in
+Let m be the mean over n queries of a measure between 0 and 1, whatever its distribution. With probability at least 1 -
+a, a = 1 - level, the true mean lies in
 
     {x: n kl(m, x) <= ln(2 / a)},   kl(m, x) = m ln(m / x) + (1 - m) ln((1 - m) / (1 - x))
 
@@ -40,15 +40,15 @@ DIGITS = 12
 
 @dataclass(frozen=True, repr=False)
 class PublishedMean(ReprByKind):
-    """What a published mean can claim.
+    """A published mean with the interval that its number of queries supports.
 
     Attributes:
         value: the mean, a fraction of 1.
-        queries: it is the mean of.
-        grain: that all values are multiples of; None where there is none.
-        difference: published with it; None where none was asked about.
-        level: of the interval, and 1 - level what p is held against.
-        interval: of the true mean over queries of this sort.
+        queries: number of queries averaged.
+        grain: step of which all values are multiples; None where there is none.
+        difference: difference published with it; None where none was given.
+        level: level of the interval; p is compared with 1 - level.
+        interval: interval of the true mean over queries of this kind.
         method: "clopper-pearson" where values are 0 or 1, else "kl".
         least_p: the least two-sided p that the difference could have; NaN without a difference or a grain.
     """
@@ -64,7 +64,7 @@ class PublishedMean(ReprByKind):
 
     @property
     def separable(self) -> bool | None:
-        """Whether any values could make the difference significant at the level; None where nothing is claimed."""
+        """Whether any values could make the difference significant at the level; None where no claim is made."""
         return None if math.isnan(self.least_p) else self.least_p < round(1 - self.level, 12)
 
     def to_dict(self) -> dict[str, Any]:
@@ -94,14 +94,14 @@ def published(
     difference: float | None = None,
     level: float = 0.95,
 ) -> PublishedMean:
-    """Say what a published mean over so many queries can claim.
+    """Compute the interval of a published mean, and the least p of a published difference.
 
     Args:
         value: the mean of a measure from 0 to 1.
-        queries: it is the mean of, each its own cluster.
-        grain: that every value is a multiple of; 1 says that values are 0 or 1. None where there is none.
-        difference: of two published means; its sign does not matter.
-        level: of the interval, 0.95.
+        queries: number of queries averaged, each its own cluster.
+        grain: step of which every value is a multiple; 1 means that values are 0 or 1. None where there is none.
+        difference: difference of two published means; its sign does not matter.
+        level: level of the interval, 0.95.
 
     Raises:
         PolicyError: a number is out of range, or no values of this grain have such a mean or difference.
@@ -127,7 +127,7 @@ def kl_interval(mean: float, queries: int, level: float) -> Interval:
     Args:
         mean: m.
         queries: n.
-        level: that the interval holds at least.
+        level: minimum coverage of the interval.
 
     >>> low, high = kl_interval(0.0, 10, 0.95)
     >>> low, round(high, 12) == round(1 - 0.025 ** 0.1, 12)
@@ -136,7 +136,7 @@ def kl_interval(mean: float, queries: int, level: float) -> Interval:
     bound = math.log(2 / (1 - level)) / queries
 
     def last(end: float) -> float:
-        """The last point on the way from the mean to an end of [0, 1] that is not too far."""
+        """The last point from the mean towards an end of [0, 1] that satisfies the inequality."""
         near, far = mean, end
         for _ in range(HALVINGS):
             middle = (near + far) / 2
@@ -152,7 +152,7 @@ def clopper_pearson(successes: int, queries: int, level: float) -> Interval:
     Args:
         successes: queries of value 1.
         queries: all of them.
-        level: that the interval holds at least.
+        level: minimum coverage of the interval.
 
     >>> clopper_pearson(0, 10, 0.95)
     Interval(low=0.0, high=0.308...)
@@ -183,7 +183,7 @@ def least_randomization_p(difference: float, queries: int, grain: float) -> floa
 
 
 def _kl(mean: float, other: float) -> float:
-    """Kullback-Leibler divergence of coins with such chances; infinite where the other cannot give the mean."""
+    """Kullback-Leibler divergence of two Bernoulli distributions; infinite where the second cannot give the mean."""
     return math.fsum(
         0.0 if one == 0 else math.inf if two == 0 else one * math.log(one / two)
         for one, two in ((mean, other), (1 - mean, 1 - other))

@@ -1,4 +1,4 @@
-"""Enough: whether what a gate looks at comes from enough queries, and from any that have something to find."""
+"""Sample size: whether a gate has enough queries, and enough of them with a relevant document."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ CURES = (
 def check_sample_size(
     run: Scores, limits: Sequence[Limit], least: MinQueries | None, *, chosen: bool
 ) -> Iterator[Check]:
-    """What of a run is too little to hold against limits; what was asked for and is there passes.
+    """Failed checks of a run with too few queries to check against limits.
 
     Args:
-        run: that is held against them.
+        run: scores of the run.
         limits: of the gate.
-        least: how many queries there must be; None for all judged ones.
-        chosen: whether somebody chose what judged queries count as that the run lacks. Then none of them must be there
+        least: minimum number of queries; None for all judged ones.
+        chosen: whether the treatment of judged queries that the run lacks was chosen. Then none of them is required
             unless `least` says so.
 
     Yields:
@@ -53,14 +53,14 @@ def check_sample_size(
 def too_few_compared(
     run: str, baseline: str, queries: int, clusters: int | None, least: MinQueries | None
 ) -> Check | None:
-    """The failed check of a comparison of too few queries, or too few clusters of them; None where they are enough.
+    """The failed check of a comparison on too few queries or clusters; None where there are enough.
 
     Args:
         run: name of the run.
-        baseline: name of what it is compared with.
-        queries: that both have a value for.
-        clusters: how many clusters they are in; None where there are none.
-        least: how many queries there must be; None for all judged ones, in FEWEST clusters where there are any.
+        baseline: name of the baseline.
+        queries: number of queries with a value in both.
+        clusters: number of their clusters; None where there are none.
+        least: minimum number of queries; None for all judged ones, in FEWEST clusters where there are any.
     """
     rule = least or EVERY
     in_clusters = clusters is not None and rule.count is None
@@ -76,13 +76,13 @@ def too_few_compared(
 
 
 def _measures_of_limits(run: Scores, limits: Sequence[Limit]) -> list[Measure]:
-    """The measures that limits are about, all where none names one."""
+    """The measures that limits name; all measures where none is named."""
     named = {limit.measure for limit in limits if not isinstance(limit, MinQueries)} or {None}
     return [measure for measure in run.measures if None in named or str(measure) in named]
 
 
 def _too_few(run: Scores, measures: Sequence[Measure], rule: MinQueries) -> Iterator[Check]:
-    """A failed check for each measure, or for all at once, that has something to find in too few queries."""
+    """One failed check per measure, or one for all, where too few queries have a relevant document."""
     found = {str(measure): _measurable(run, measure) for measure in measures}
     alike = len(set(found.values())) == 1
     for name, count in found.items():
@@ -108,7 +108,7 @@ def _too_few(run: Scores, measures: Sequence[Measure], rule: MinQueries) -> Iter
 
 
 def _measurable(run: Scores, measure: Measure) -> int:
-    """In how many queries of its own a run has something to find; of scores read back, in how many it has a value."""
+    """Number of a run's queries with a relevant document; for scores read back, number of queries with a value."""
     column = run.index(measure)
     if run.measurable:
         return run.measurable[column]
@@ -118,7 +118,7 @@ def _measurable(run: Scores, measure: Measure) -> int:
 
 
 def _why(rule: MinQueries, count: int) -> str:
-    """Why so few are too few, and the cure."""
+    """Why the queries are too few, and how to mend it."""
     if rule.count is not None:
         return f"{rule} asks for more."
     return f"Fewer than {FEWEST} cannot separate two systems at 95%; --min-queries {count} accepts so few."

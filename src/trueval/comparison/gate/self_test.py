@@ -1,9 +1,9 @@
 """Self-test of a gate: how often it would call a run worse that is not.
 
-Candidate and baseline are swapped at random, query by query or cluster by cluster, as if chance had decided which of
-the two lists belongs to which system (A/A). Then neither is better, and whatever the gate calls worse is a false alarm.
-The values are those of the real runs, their ties included: variances over tie orders swap along. Each such world is
-held against the limits as they are, and against 0, by the same intervals as the gate's.
+Candidate and baseline are swapped at random, per query or per cluster, as if chance had decided which of the two lists
+belongs to which system (A/A). Then neither is better, and every verdict "worse" is a false alarm. The values are those
+of the real runs, their ties included: variances over tie orders are swapped too. Each such world is checked against the
+limits as they are, and against 0, by the same intervals as the gate's.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ COLUMNS: Final = 240
 
 
 class Alarms(NamedTuple):
-    """What a gate says in worlds in which candidate and baseline are the same system.
+    """Verdicts of a gate in worlds in which candidate and baseline are the same system.
 
     Attributes:
-        limits: as options of the command line.
-        worse: share of the worlds in which some check is `worse`, a false alarm.
-        low: lower end of the exact 95 % interval of that share (Clopper & Pearson 1934), for the worlds are a sample.
-        high: its upper end.
+        limits: the limits as options of the command line.
+        worse: share of worlds in which some check is "worse", a false alarm.
+        low: lower end of the exact 95 % interval of that share (Clopper & Pearson 1934), as the worlds are a sample.
+        high: upper end of that interval.
         unclear: share of all checks that cannot tell.
     """
 
@@ -70,17 +70,17 @@ class Alarms(NamedTuple):
 
 
 class SelfTest(NamedTuple):
-    """What swapping candidate and baseline at random says of a gate.
+    """Result of the self-test: how a gate decides when candidate and baseline are swapped at random.
 
     Attributes:
-        worlds: how many were tried.
-        checks: in each of them.
-        queries: that the comparison counts, by the measure of which it counts most.
-        clusters: that were swapped whole; None where each query was swapped by itself.
-        level: of the intervals.
-        seed: of the swaps.
-        asked: under the limits as they are.
-        zero: under limits of 0, of which any loss is too much.
+        worlds: number of worlds tried.
+        checks: number of checks in each.
+        queries: number of queries in the comparison, for the measure with the most.
+        clusters: number of clusters, each swapped as a whole; None where each query was swapped independently.
+        level: level of the intervals.
+        seed: seed of the swaps.
+        asked: verdicts under the limits as they are.
+        zero: verdicts under limits of 0, where any loss is too large.
     """
 
     worlds: int
@@ -93,24 +93,24 @@ class SelfTest(NamedTuple):
     zero: Alarms
 
     def to_dict(self) -> dict[str, Any]:
-        """As it appears in the JSON of an evaluation."""
+        """The result as a dict, as in the JSON of an evaluation."""
         alarms = {name: getattr(self, name) for name in ("asked", "zero")}
         parts = {name: {**each._asdict(), "limits": list(each.limits)} for name, each in alarms.items()}
         return {**self._asdict(), **parts}
 
 
 class CheckGroup(NamedTuple):
-    """Checks of measures that count the same queries, in one world or many.
+    """Checks of measures that count the same queries, in one or more worlds.
 
     Attributes:
         apart: [unit, world, check] sums of candidate - baseline.
-        lowest: [unit, world, check] sums of the least differences that ties allow; NaN where not known.
-        highest: [unit, world, check] of the greatest.
+        lowest: [unit, world, check] sums of the lowest differences over tie orders; NaN where not known.
+        highest: [unit, world, check] sums of the highest.
         variance: [unit, world or 1, check] sums of variances over tie orders, those of both sides added; NaN where not
             known. Swapping the sides does not change it.
-        sizes: [unit] queries.
+        sizes: [unit] number of queries.
         run: [check] number of the candidate; all measures of a run share their tie noise.
-        reach: [check] the largest difference of a query; None where intervals are not by bets.
+        reach: [check] the largest possible difference of a query; None where intervals are not by bets.
     """
 
     apart: Floats
@@ -134,17 +134,17 @@ def self_test(
     begin: Callable[[str], None] | None = None,
     **choices: Unpack[GateChoices],
 ) -> SelfTest:
-    """Swap candidate and baseline at random, and count what the gate says.
+    """Swap candidate and baseline at random, and count the gate's verdicts.
 
     Args:
-        scores: of the runs.
+        scores: scores of the runs.
         limits: as in gate; those of MaxDrop are tested.
         baseline: as in gate.
-        worlds: how often to swap.
+        worlds: number of random swaps.
         missing: as in gate.
         clusters: as in gate; a cluster is swapped whole.
         threads: as in compare.
-        begin: called with a name before each part of the work; there are `parts` of them.
+        begin: called with a name before each of the `parts` parts of the work.
         choices: as in gate: level, intervals, resamples, seed.
 
     Raises:
@@ -203,7 +203,7 @@ def self_test(
 
 
 def parts(worlds: int, checks: int) -> int:
-    """How many parts a self-test works in.
+    """Number of parts of the work of a self-test.
 
     >>> parts(1000, 3)
     13
@@ -215,9 +215,9 @@ def joint_intervals(groups: Sequence[CheckGroup], draws: ResampleDraws, bets: Be
     """Joint intervals of candidate - baseline, simultaneous over all checks of a world.
 
     Args:
-        groups: of the same worlds.
+        groups: check groups of the same worlds.
         draws: how units are resampled.
-        bets: how intervals are made instead; None where by resampling.
+        bets: how intervals are made by betting; None where by resampling.
 
     Returns:
         [group] of [world, check, 2].
@@ -236,7 +236,7 @@ def joint_intervals(groups: Sequence[CheckGroup], draws: ResampleDraws, bets: Be
 
 
 def _by_bets(group: CheckGroup, bets: Bets) -> Floats:
-    """[world, check, 2] joint intervals, each at the level of the bets."""
+    """[world, check, 2] joint intervals by betting, each at the level of the bets."""
     units, worlds, checks = group.apart.shape
     tied = np.broadcast_to(~(group.variance == 0).all(axis=0), (worlds, checks)).ravel()
     apart, lowest, highest = (each.reshape(units, -1) for each in (group.apart, group.lowest, group.highest))
@@ -246,7 +246,7 @@ def _by_bets(group: CheckGroup, bets: Bets) -> Floats:
 
 
 class _Prepared(NamedTuple):
-    """A group as the comparison sees one: each difference is a column, to be compared with one of zeros."""
+    """A group in the form of a comparison: each difference is a column, compared with a column of zeros."""
 
     columns: ResampledColumns
     family: Family
@@ -312,13 +312,13 @@ def _groups(aligned: AlignedScores, codes: Ints, reach: Floats | None) -> Iterat
 
 
 class _Bars(NamedTuple):
-    """What the checks of a group are held against.
+    """The limits that the checks of a group are compared with.
 
     Attributes:
-        asked: [limit, check] limits; NaN where a limit is not about the check.
-        sign: [check] -1 where less of the measure is better.
-        same: [check] whether no query tells candidate and baseline apart: swapping changes nothing.
-        rounding: [check] how far a mean difference can be from a limit by rounding alone.
+        asked: [limit, check] limits; NaN where a limit does not apply to the check.
+        sign: [check] -1 where lower is better.
+        same: [check] whether candidate and baseline are equal on every query: swapping changes nothing.
+        rounding: [check] how far rounding alone can move a mean difference from a limit.
     """
 
     asked: Floats
@@ -328,7 +328,7 @@ class _Bars(NamedTuple):
 
     @classmethod
     def of(cls, aligned: AlignedScores, measures: Ints, limits: Sequence[MaxDrop]) -> _Bars:
-        """Of the measures of a group's checks, run by run."""
+        """The limits for the measures of a group's checks, run by run."""
         runs = len(aligned.names) - 1
         numbers = measures[: len(measures) // runs]
         named = [aligned.measures[at] for at in measures.tolist()]
@@ -348,11 +348,11 @@ class _Bars(NamedTuple):
 
     @property
     def zero(self) -> Floats:
-        """[1, check] limits of 0 in their place."""
+        """[1, check] limits of 0 in place of these."""
         return np.where(np.isfinite(self.asked).any(axis=0), 0.0, math.nan)[None]
 
     def is_open(self, low: Floats, high: Floats) -> Bools:
-        """[world, check] whether a wider interval may decide otherwise: a limit is outside the one with these ends."""
+        """[world, check] whether a wider interval could change a decision: a limit lies outside the interval."""
         lower, upper = np.where(self.sign > 0, low, -high), np.where(self.sign > 0, high, -low)
         limits = (-np.concatenate([self.asked, self.zero]) - self.rounding)[:, None]
         outside = np.isfinite(limits) & ~((lower < limits) & (limits <= upper))
@@ -374,7 +374,7 @@ def _try(
     bets: Bets | None,
     begin: Callable[[str], None] | None,
 ) -> tuple[_Tried, _Tried]:
-    """Swap, and hold every world against the limits and against 0."""
+    """Swap, and check every world against the limits and against 0."""
     clusters = 1 + max(int(units.max()) for _, _, units in groups)
     swaps = generator(draws.seed, SWAPS, 0).random((worlds, clusters)) < 0.5
     at_once = max(1, COLUMNS // sum(len(measures) for _, measures, _ in groups))
@@ -407,7 +407,7 @@ def _try(
 
 
 def _swap_systems(group: CheckGroup, swap: Bools) -> CheckGroup:
-    """As many worlds as there are swaps, of one: [world, unit] whether candidate and baseline change places."""
+    """Make one world per swap from a single one: [world, unit] whether candidate and baseline are exchanged."""
     turned = swap.T[:, :, None]  # [unit, world, 1]
     return group._replace(
         apart=np.where(turned, -group.apart, group.apart),

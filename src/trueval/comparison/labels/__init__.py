@@ -1,4 +1,4 @@
-"""People's labels correct a judge's: which labels count, designs of samples, corrected values, and audits to plan.
+"""Correction of a judge's labels by people's: which labels count, sampling designs, corrected values, and audit plans.
 
 Verb: correct.
 """

@@ -1,4 +1,4 @@
-"""Planning an audit: how many more labels a wanted width of the interval takes.
+"""Audit planning: how many more labels an interval of a given width needs.
 
     variance(n') = what lies between queries + sum over strata of N_h^2 s_h^2 (1 / n'_h - 1 / N_h)
     interval     of design_estimate.py, about the estimate of now, with n' - 1 degrees of freedom where queries are
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 
 class LabelsNeeded(NamedTuple):
-    """What a width takes.
+    """The labels that an interval of a given width needs.
 
     Attributes:
-        width: that is wanted, of the interval from end to end.
-        units: more queries, or passages, to grade; None where no number is enough.
-        labels: about as many labels.
-        least: the width with everything graded.
+        width: target width of the interval, from end to end.
+        units: number of additional queries, or passages, to grade; None where no number is enough.
+        labels: approximate number of labels.
+        least: width of the interval with everything graded.
     """
 
     width: float
@@ -44,12 +44,12 @@ class LabelsNeeded(NamedTuple):
     least: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Its entry; null where not available."""
+        """The plan as a dict for JSON; null where not available."""
         return {"width": self.width, "units": self.units, "labels": self.labels, "least": or_null(self.least)}
 
 
 def labels_needed(correction: Correction, width: float) -> LabelsNeeded:
-    """How many more labels make the interval of a corrected value as narrow as wanted.
+    """Compute how many more labels narrow the interval of a corrected value to a given width.
 
     Args:
         correction: as `correct` gives it, not a refused one.
@@ -76,11 +76,12 @@ def labels_needed(correction: Correction, width: float) -> LabelsNeeded:
 
 
 def fewest(correction: Correction, is_enough: Callable[[EstimateWithInterval], bool]) -> int | None:
-    """How many more units make an interval narrow enough; None where all of them do not.
+    """The least number of additional units that makes an interval narrow enough; None where grading all does not.
 
     Args:
         correction: as `correct` gives it.
-        is_enough: of the interval to be expected; true of each that is narrower than a true one.
+        is_enough: whether an expected interval is narrow enough; monotone: true for every interval narrower than one
+            for which it is true.
     """
     low, high = 0, _open(correction)
     if not is_enough(interval_after(correction, high)):
@@ -92,21 +93,21 @@ def fewest(correction: Correction, is_enough: Callable[[EstimateWithInterval], b
 
 
 def _open(correction: Correction) -> int:
-    """Units that nobody graded."""
+    """Number of units that nobody graded."""
     return sum(each.population - each.audited for each in correction.strata)
 
 
 def width_after(correction: Correction, more: int) -> float:
-    """The width of the interval that is to be expected after more units are graded; as `interval_after`."""
+    """The width of the expected interval after more units are graded; as `interval_after`."""
     return interval_after(correction, more).width
 
 
 def interval_after(correction: Correction, more: int) -> EstimateWithInterval:
-    """The interval that is to be expected after more units are graded, if the estimate stays.
+    """The expected interval after more units are graded, if the estimate stays the same.
 
     Args:
         correction: as `correct` gives it.
-        more: queries, or passages, beyond those that are graded.
+        more: number of additional queries, or passages, to grade.
     """
     population, audited, spread = (
         np.array([getattr(each, name) for each in correction.strata], dtype=np.float64)
@@ -119,7 +120,7 @@ def interval_after(correction: Correction, more: int) -> EstimateWithInterval:
 
 
 def _grown(population: Floats, audited: Floats, more: int) -> Floats:
-    """[stratum] units after so many more, each stratum grown by the same factor and none beyond its population."""
+    """[stratum] number of units after adding more, each stratum grown by the same factor, at most to its population."""
     drawn, left = audited.copy(), float(more)
     while left > 1e-9 and (room := drawn < population).any():
         share = left * audited * room / (audited * room).sum()

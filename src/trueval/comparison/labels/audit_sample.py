@@ -1,4 +1,4 @@
-"""Audited: what people said of a sample of judged passages, and how that sample was drawn.
+"""Audit samples: people's labels of a sample of judged passages, and how the sample was drawn.
 
     sample.json     design, scale, and the strata with their populations
     items.jsonl     every passage of the sample, in the order in which it is served
@@ -47,10 +47,10 @@ class AuditSample:
         design: "queries" (every judged passage of queries drawn at random) or "documents" (passages drawn at random
             inside strata).
         items: query_id, doc_id, stratum of every passage of the sample, answered or not.
-        labels: query_id, doc_id, grade of the answered ones; one grade each, whoever graded.
-        population: stratum → passages in it; for the design "queries" {"queries": N}, queries.
-        scale: least and greatest grade that people may give.
-        skipped: query and document of items that people saw and gave no grade.
+        labels: query_id, doc_id, grade of the answered passages; one grade each, whoever graded it.
+        population: stratum → number of its passages; for the design "queries" {"queries": N}, number of queries.
+        scale: least and greatest grade that people may assign.
+        skipped: query and document of items that people saw but did not grade.
 
     >>> items = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "stratum": ["queries"] * 2})
     >>> said = pl.DataFrame({"query_id": ["q"], "doc_id": ["a"], "grade": [3.0]})
@@ -76,7 +76,7 @@ class AuditSample:
         A folder without people.jsonl is an audit that nobody has answered.
 
         Args:
-            folder: of sample.json, items.jsonl and people.jsonl.
+            folder: folder with sample.json, items.jsonl and people.jsonl.
 
         Raises:
             InputError: a file is missing or damaged, or a line is wrong; with file and line.
@@ -97,14 +97,14 @@ class AuditSample:
         )
 
     def __repr__(self) -> str:
-        """One line: the design, and how far people came."""
+        """One line: the design and the number of graded passages."""
         return f"<Audited: design {self.design}, {len(self.labels):,} of {len(self.items):,} passages graded>"
 
     def over(self, judgments: Judgments) -> Judgments:
-        """Judgments with people's grade where there is one; the others and the order of rows stay as they are.
+        """The judgments with people's grades where they exist; other grades and the order of rows are unchanged.
 
         Args:
-            judgments: of the judge.
+            judgments: the judge's.
 
         >>> from trueval.judgments import Judgments
         >>> items = pl.DataFrame({"query_id": ["q"], "doc_id": ["a"], "stratum": ["queries"]})
@@ -119,7 +119,7 @@ class AuditSample:
 
 
 def _check(audited: AuditSample) -> None:
-    """Refuse what no estimate could be made of.
+    """Refuse a sample from which nothing can be estimated.
 
     Raises:
         InputError: the design is unknown, a stratum has no population or a smaller one than its items, an item is there
@@ -153,7 +153,7 @@ def _check(audited: AuditSample) -> None:
 
 
 def _text(path: Path) -> str:
-    """The text of a file, of which a result notes what it was."""
+    """The text of a file; its digest is recorded in results."""
     data = path.read_bytes()
     note_bytes(str(path), data)
     return data.decode("utf-8")
@@ -189,7 +189,7 @@ def _read_sample(path: Path) -> dict[str, Any]:
 
 
 def _rows(path: Path) -> Iterator[tuple[Place, dict[str, Any]]]:
-    """The objects of the task "grade" in a file of JSON lines, and where they are."""
+    """The objects of the task "grade" in a file of JSON lines, with their line numbers."""
     try:
         lines = _text(path).split("\n")
     except (OSError, UnicodeDecodeError) as error:
@@ -205,7 +205,7 @@ def _rows(path: Path) -> Iterator[tuple[Place, dict[str, Any]]]:
 
 
 def _ids(row: Mapping[str, Any], place: Place) -> tuple[str, str]:
-    """Query and document of a line."""
+    """The query and document ids of a line."""
     query, document = row.get("query"), row.get("document")
     if not isinstance(query, str) or not isinstance(document, str):
         raise place.error('"query" and "document" must be ids. Put the line back as it was written.')
@@ -213,11 +213,11 @@ def _ids(row: Mapping[str, Any], place: Place) -> tuple[str, str]:
 
 
 class _Item(NamedTuple):
-    """What items.jsonl says of a passage.
+    """A passage as listed in items.jsonl.
 
     Attributes:
-        name: of the item; None where it has none.
-        stratum: that it was drawn from.
+        name: name of the item; None where it has none.
+        stratum: stratum it was drawn from.
     """
 
     name: Any
@@ -225,7 +225,7 @@ class _Item(NamedTuple):
 
 
 def _read_items(path: Path, population: Mapping[str, int], design: str) -> dict[tuple[str, str], _Item]:
-    """Each passage of the sample, in their order."""
+    """Read the passages of the sample, in file order."""
     found: dict[tuple[str, str], _Item] = {}
     for place, row in _rows(path):
         ids, stratum = _ids(row, place), str(row.get("stratum", ALL_QUERIES))
@@ -240,7 +240,7 @@ def _read_items(path: Path, population: Mapping[str, int], design: str) -> dict[
 def _read_people(
     path: Path, items: Mapping[tuple[str, str], _Item], scale: tuple[float, float]
 ) -> tuple[list[tuple[str, str, float]], list[tuple[str, str]]]:
-    """What people graded, and what they skipped."""
+    """Read the passages that people graded, and those they skipped."""
     labels: list[tuple[str, str, float]] = []
     skipped: list[tuple[str, str]] = []
     seen: set[tuple[str, str]] = set()
@@ -277,7 +277,7 @@ def _grade(given: Any, scale: tuple[float, float], place: Place) -> float:
 
 
 def no_labels(audited: AuditSample) -> InputError:
-    """The error of an audit that nobody has answered."""
+    """The error for an audit that nobody has answered."""
     return Place("audit").error(
         f"nobody has graded any of its {len(audited.items):,} passages. Grade some with trueval golden audit."
     )

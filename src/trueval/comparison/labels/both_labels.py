@@ -1,7 +1,7 @@
-"""Both labels: values of runs by the judge's labels and by people's, over the same queries under the same policy.
+"""Values of runs by the judge's labels and by people's, over the same queries under the same policy.
 
-People's values are those of the judge's judgments with people's grades in their places, so that nothing but grades
-differs: documents, their order, sources, ties and conventions are the same on both sides.
+People's values use the judge's judgments with people's grades in place of the judge's, so that only grades differ:
+documents, their order, sources, ties and conventions are the same on both sides.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ ROUNDING: Final = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class LabelSets:
-    """The judgments of the judge and what people said of them.
+    """The judge's judgments and people's labels of a sample of them.
 
     Attributes:
         judge: judgments as they were when the sample was drawn.
-        audited: of them.
-        policy: every choice that changes a number.
+        audited: people's labels of a sample of these judgments.
+        policy: all choices that affect the numbers.
     """
 
     judge: Judgments
@@ -48,29 +48,29 @@ class LabelSets:
 
     @cached_property
     def people(self) -> Judgments:
-        """The judgments with people's grades in their places."""
+        """The judgments with people's grades in place of the judge's."""
         return self.audited.over(self.judge)
 
     @cached_property
     def query_ids(self) -> list[str]:
-        """The queries of the judgments: everything is over these."""
+        """The queries of the judgments; all values are over these."""
         found: list[str] = self.judge.query_ids.to_list()
         return found
 
     @cached_property
     def judged(self) -> pl.DataFrame:
-        """query_id, doc_id, grade of the passages that the judge graded; below 0 nobody did."""
+        """query_id, doc_id, grade of the passages that the judge graded; grades below 0 mean unjudged."""
         return self.judge.frame.filter(pl.col("grade") >= 0)
 
     @cached_property
     def answered(self) -> pl.DataFrame:
-        """query_id, doc_id of the items that people answered, by a grade or by leaving them open."""
+        """query_id, doc_id of the items that people graded or skipped."""
         left = pl.DataFrame(sorted(self.audited.skipped), schema=dict.fromkeys(KEYS, pl.String), orient="row")
         return pl.concat([self.audited.labels.select(KEYS), left])
 
     @cached_property
     def whole(self) -> Bools:
-        """[query] whether people answered every judged passage of it, at least one by a grade."""
+        """[query] whether people answered all its judged passages, and graded at least one."""
         open_passages = self.judged.join(self.answered, on=list(KEYS), how="anti")["query_id"]
         graded = self.audited.labels["query_id"]
         ids = self.judge.query_ids
@@ -79,24 +79,24 @@ class LabelSets:
 
     @cached_property
     def settled(self) -> Bools:
-        """[query] whether the judge graded none of its passages: it cannot be drawn, and no label changes its value."""
+        """[query] whether the judge graded none of its passages: it cannot be drawn, and labels do not affect it."""
         found: Bools = (~self.judge.query_ids.is_in(self.judged["query_id"].implode())).to_numpy()
         return found
 
     @cached_property
     def owner(self) -> Ints:
-        """[row of the judgments] the number of its query."""
+        """[row of the judgments] index of its query."""
         return np.repeat(np.arange(len(self.query_ids)), np.diff(self.judge.offsets))
 
     @cached_property
     def graded(self) -> pl.DataFrame:
-        """Row of the judgments, and stratum, of the passages that people graded."""
+        """Row of the judgments, and stratum, of each passage that people graded."""
         rows = self.judge.frame.select(KEYS).with_row_index("row")
         asked = self.audited.items.join(self.audited.labels, on=list(KEYS), how="semi")
         return rows.join(asked, on=list(KEYS), how="inner", maintain_order="left").select("row", "stratum")
 
     def check(self) -> None:
-        """Refuse labels that cannot be about the same passages on the same scale.
+        """Refuse labels that do not fit the judgments: other passages, or another scale.
 
         Raises:
             InputError: an item is not judged, or the judge's grades are not on people's scale.
@@ -131,13 +131,13 @@ class LabelSets:
 
 @dataclass(frozen=True, eq=False)
 class Sides:
-    """One run, counted under both labels.
+    """One run, evaluated under both labels.
 
     Attributes:
-        run: whose lists are ranked.
-        labels: of judge and people.
-        judge: standings under a policy, by the judge's labels.
-        people: the same by people's.
+        run: the run.
+        labels: labels of judge and people.
+        judge: standings under the policy by the judge's labels.
+        people: standings by people's labels.
     """
 
     run: Run
@@ -147,22 +147,22 @@ class Sides:
 
     @classmethod
     def of(cls, run: Run, labels: LabelSets) -> Sides:
-        """A run under both labels.
+        """Count the standings of a run under both labels.
 
         Args:
-            run: whose lists are ranked.
-            labels: of judge and people.
+            run: the run.
+            labels: labels of judge and people.
         """
         return cls(run, labels, counter(run, labels.judge), counter(run, labels.people))
 
     @property
     def name(self) -> str:
-        """Of the run."""
+        """The run's name."""
         return self.run.name
 
     @cached_property
     def absent(self) -> Bools:
-        """[query] whether the run lacks it.
+        """[query] whether the run lacks the query.
 
         Raises:
             InputError: it does, and the policy refuses that.
@@ -177,10 +177,10 @@ class Sides:
         return found
 
     def values(self, measure: Measure) -> PairedValues:
-        """What a measure is worth to each query under both labels; expected values over the orders of ties.
+        """Values of a measure per query under both labels, expected over tie orders.
 
         Args:
-            measure: as asked for.
+            measure: the measure as requested.
 
         Raises:
             InputError: a query is empty under one of them, and the policy refuses that.
@@ -197,12 +197,12 @@ class Sides:
 
 
 def never_differ(one: Sides, other: Sides, measure: Measure) -> bool:
-    """Whether two runs have the same values under any labels: what differs below a cutoff, or within it, may not count.
+    """Whether two runs have equal values under all labels: their lists differ only where the measure does not look.
 
     Args:
         one: a run.
-        other: another one, under the same labels.
-        measure: as asked for.
+        other: another run, under the same labels.
+        measure: the measure as requested.
     """
     labels, rng = one.labels, np.random.default_rng(0)
     policy, frame = replace(labels.policy, empty="zero"), labels.judge.frame
@@ -219,14 +219,15 @@ def never_differ(one: Sides, other: Sides, measure: Measure) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class PairedValues:
-    """Values of queries by both labels.
+    """Per-query values by both labels.
 
     Attributes:
         judge: [query] by the judge's labels; NaN where the policy leaves the query out.
-        people: [query] by people's where they graded the query, and by the judge's elsewhere.
-        there: [query] whether the run has the query, or the policy counts it although it does not.
-        settled: [query] whether it counts and has the same value under all labels, as none of its passages is graded.
-        rounding: values by the judge's labels that differ by no more are the same.
+        people: [query] by people's labels where they graded the query, by the judge's elsewhere.
+        there: [query] whether the run has the query, or the policy counts missing queries.
+        settled: [query] whether the query counts and has the same value under all labels, as none of its passages is
+            graded.
+        rounding: values by the judge's labels that differ by at most this are equal.
     """
 
     judge: Floats
@@ -236,10 +237,10 @@ class PairedValues:
     rounding: float = 0.0
 
     def less(self, other: PairedValues) -> PairedValues:
-        """The differences of two runs, on the queries that both have a value for.
+        """The differences from another run, on the queries for which both have a value.
 
         Args:
-            other: the values that are taken away.
+            other: values to subtract.
         """
         there = self.there & other.there
         least = max(self.rounding, other.rounding)

@@ -2,8 +2,8 @@
 
     M = sum over d of w(d) g(grade of d),   w(d) the expected weight of its rank under ties
 
-What a passage adds is the measure of a list in which it is the only judged one, at its own ranks and in its own tie
-group: expected weights, gains and norms are the measure's own, and nothing of it is written twice.
+The contribution of a passage is the measure of a list in which it is the only judged one, at its own ranks and in its
+own tie group: expected weights, gains and norms are the measure's own, and no formula is written twice.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ ROUNDING: Final = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Contributions:
-    """What passages add to a measure, by both labels.
+    """Contributions of passages to a measure, by both labels.
 
     Attributes:
-        judge: [row of the judgments] by the judge's grade; 0 where the run does not list it.
-        people: [row of the judgments] by people's, and by the judge's where they gave none.
-        constant: [query] what a query is worth whatever its labels: the worst value where the run lacks it.
-        there: [query] whether it counts.
-        rounding: what passages add by the judge's grades is the same if it differs by no more.
+        judge: [row of the judgments] by the judge's grade; 0 where the run does not list the passage.
+        people: [row of the judgments] by people's grade, or the judge's where they gave none.
+        constant: [query] value of the query independent of its labels: the worst value where the run lacks it.
+        there: [query] whether the query counts.
+        rounding: contributions by the judge's grades that differ by at most this are equal.
     """
 
     judge: Floats
@@ -60,10 +60,10 @@ class Contributions:
     rounding: float = 0.0
 
     def less(self, other: Contributions) -> Contributions:
-        """The differences of two runs, on the queries that count for both.
+        """The differences from another run, on the queries that count for both.
 
         Args:
-            other: the contributions that are taken away.
+            other: contributions to subtract.
         """
         return Contributions(
             self.judge - other.judge,
@@ -75,11 +75,11 @@ class Contributions:
 
 
 def contributions(side: Sides, measure: Measure) -> Contributions | str:
-    """What each judged passage adds to a measure of a run.
+    """Compute the contribution of each judged passage to a measure of a run.
 
     Args:
         side: the run under both labels.
-        measure: as asked for.
+        measure: the measure as requested.
 
     Returns:
         The contributions, or why there are none.
@@ -117,9 +117,9 @@ def alone(standings: Standings, measure: Measure, rows: int) -> Floats:
     """[row of the judgments] the measure of a list in which this passage is the only judged one.
 
     Args:
-        standings: of a run.
-        measure: with the parameters that it leaves to a policy.
-        rows: of the judgments.
+        standings: standings of a run.
+        measure: the measure with all parameters resolved by the policy.
+        rows: rows of the judgments.
     """
     number = np.arange(len(standings.query))
     place: Ints = np.zeros(rows, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Correcting: runs, a judge's labels and people's labels of a sample in; measures with intervals out.
+"""Correction: measures with intervals from runs, a judge's labels and people's labels of a sample.
 
 Source: docs/formulas.md §7; Angelopoulos et al. 2023; Oosterhuis et al. 2024.
 """
@@ -62,16 +62,16 @@ def correct(
 ) -> CorrectedResults:
     """Correct measures of runs, and their differences, by people's labels of a sample.
 
-    Each is the judge's mean over all queries plus what people's labels say the judge got wrong.
+    A corrected value is the judge's mean over all queries plus an estimate, from people's labels, of the judge's error.
 
     Args:
         runs: one run, or several in a list or a dict by name, as `Run.of` takes them.
-        judgments: of the judge, as they were when the sample was drawn; as in evaluate.
-        audited: what people said: an Audited, or the folder of an audit.
-        measures: as in evaluate; those that the design of the audit can correct if None.
-        target: "new queries", of which these are a sample, or "these queries", had people graded all.
-        level: of the intervals.
-        baseline: name of the run that the others are compared with; None for all pairs.
+        judgments: the judge's, as they were when the sample was drawn; as in evaluate.
+        audited: people's labels: an AuditSample, or the folder of an audit.
+        measures: as in evaluate; None for those that the design of the audit can correct.
+        target: "new queries", of which the given ones are a sample, or "these queries", as if people had graded all.
+        level: level of the intervals.
+        baseline: name of the run to compare the others with; None for all pairs.
         policy: as in evaluate.
         choices: attributes of Policy, as in evaluate.
 
@@ -124,11 +124,11 @@ def correction_defaults(
     policy: Policy | None = None,
     choices: Mapping[str, Any] | None = None,
 ) -> Request:
-    """The measures and the policy of a correction, with defaults that the design of the audit can correct.
+    """The measures and policy of a correction; defaults are those that the design of the audit can correct.
 
     Args:
-        judgments: of the judge.
-        audited: with its design and scale.
+        judgments: the judge's.
+        audited: the audit, with its design and scale.
         measures: as in evaluate; None for the defaults.
         policy: as in evaluate.
         choices: attributes of Policy, as in evaluate.
@@ -146,7 +146,7 @@ def correction_defaults(
 
 
 def _runs(given: Any) -> list[Run]:
-    """Runs with different names.
+    """Read the runs and check that their names differ.
 
     Raises:
         InputError: two have the same.
@@ -168,19 +168,19 @@ def _pairs(names: Sequence[str], baseline: str | None) -> list[tuple[str, str]]:
 
 
 class _Asked:
-    """What is asked of every measure.
+    """Settings that all corrections share.
 
     Args:
-        labels: of judge and people.
+        labels: labels of judge and people.
         target: "new queries" or "these queries".
-        level: of the intervals.
+        level: level of the intervals.
     """
 
     def __init__(self, labels: LabelSets, target: str, level: float) -> None:
         self.labels, self.target, self.level = labels, target, level
 
     def corrected(self, measure: Measure, side: Sides, other: Sides | None = None) -> Correction:
-        """One measure of a run, or of its difference to another."""
+        """Correct one measure of a run, or of its difference from another."""
         second = None if other is None else other.name
         span = measure.span if other is None else measure.span.of_differences
         empty = Correction(
@@ -216,7 +216,7 @@ class _Asked:
         return self._filled(begun, found, strata.names, self._unanswered(strata))
 
     def _unanswered(self, strata: Strata) -> Iterator[str]:
-        """What is said of strata that were merged, and of passages that were skipped."""
+        """Warnings about strata that were merged and passages that were skipped."""
         audited = self.labels.audited
         if len(strata.names) < len(audited.population):
             count = len(audited.population)
@@ -251,9 +251,9 @@ class _Asked:
 
     @staticmethod
     def _with_intervals(found: DesignEstimate, measure: Measure, side: Sides, other: Sides | None) -> DesignEstimate:
-        """The estimates, without intervals that have no width by accident: units that are all alike tell of no spread.
+        """The estimates, without intervals of accidental zero width: equal units say nothing about spread.
 
-        Where everything is graded, or no labels can tell two runs apart, no width is what there is.
+        Where everything is graded, or no labels can separate two runs, zero width is correct.
         """
         told = (found.people, found.corrected, found.untuned)
         if not found.is_partial or all(map(varies, told)):
@@ -266,7 +266,7 @@ class _Asked:
     def _filled(
         self, begun: Correction, found: DesignEstimate, strata: Sequence[str], notes: Iterator[str]
     ) -> Correction:
-        """The numbers of a design in their places."""
+        """The numbers of a design as fields of a correction."""
         if math.isnan(found.corrected.se):
             notes = chain(_alike(begun.design), notes)
         return replace(
@@ -285,7 +285,7 @@ class _Asked:
         )
 
     def _unfinished(self) -> Iterator[str]:
-        """What is said of queries that are not graded whole, and of passages that were skipped."""
+        """Warnings about queries that are only partly graded, and about passages that were skipped."""
         audited, whole = self.labels.audited, int(self.labels.whole.sum())
         sampled = audited.items["query_id"].n_unique()
         if whole < sampled:

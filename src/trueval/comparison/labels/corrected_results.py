@@ -1,4 +1,4 @@
-"""Beside: results with corrected values beside their own, what was audited, and what more labels would buy."""
+"""Corrected results: corrected values alongside the judge's, the audit they use, and what more labels would gain."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ GROWTH: Final = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0, 12.0)
 def with_corrections(
     results: Mapping[str, Any], found: CorrectedResults, joined: LabelSource, folder: str, labels: str = JUDGE
 ) -> dict[str, Any]:
-    """The JSON of an evaluation or a comparison with corrected values beside its own, and what was audited.
+    """The JSON of an evaluation or a comparison with corrected values alongside its own, and a summary of the audit.
 
     Args:
-        results: of `trueval evaluate` or `trueval compare`, of the same runs.
-        found: their corrected values.
-        joined: judgments and audit behind them.
-        folder: of the audit, as it is recorded.
-        labels: whose labels the values of the results are of.
+        results: results of `trueval evaluate` or `trueval compare` on the same runs.
+        found: corrected values of the runs.
+        joined: the judgments and the audit.
+        folder: folder of the audit, as recorded in the results.
+        labels: whose labels the values of the results use.
     """
     if joined.audited is None:
         return dict(results)
@@ -51,14 +51,14 @@ def with_corrections(
 def about(
     found: CorrectedResults, joined: LabelSource, audited: AuditSample, folder: str, labels: str = JUDGE
 ) -> dict[str, Any]:
-    """What was audited, as results say it.
+    """Summarize the audit for the results.
 
     Args:
         found: corrected values.
-        joined: judgments and audit behind them.
+        joined: the judgments and the audit.
         audited: the audit.
-        folder: of the audit, as it is recorded.
-        labels: whose labels the values of the results are of.
+        folder: folder of the audit, as recorded in the results.
+        labels: whose labels the values of the results use.
     """
     whole = int(LabelSets(joined.judge, audited, OURS).whole.sum())
     return {
@@ -77,15 +77,15 @@ def about(
 def add_label_plans(
     found: CorrectedResults, joined: LabelSource, audited: AuditSample, folder: str, width: float | None
 ) -> dict[str, Any]:
-    """The JSON of `trueval golden correct`: corrected values, what was audited, and what a width takes.
+    """The JSON of `trueval golden correct`: corrected values, a summary of the audit, and label plans.
 
     Args:
         found: corrected values.
-        joined: judgments and audit behind them.
+        joined: the judgments and the audit.
         audited: the audit.
-        folder: of the audit, as it is recorded.
-        width: of the intervals, from end to end; None for half of what labels can take
-            away of each.
+        folder: folder of the audit, as recorded in the results.
+        width: target width of the intervals, from end to end; None for half of the width that labels can remove from
+            each.
 
     Raises:
         PolicyError: the width is not above 0.
@@ -113,7 +113,7 @@ def _plan_corrections(corrections: Any, width: float | None) -> Iterator[dict[st
 
 
 def _plan(correction: Correction, width: float | None) -> dict[str, Any]:
-    """What a width takes, and how the width falls as more is graded."""
+    """The labels needed for a width, and how the width falls as more is graded."""
     graded = sum(each.audited for each in correction.strata)
     population = sum(each.population for each in correction.strata)
     now = correction.corrected.width

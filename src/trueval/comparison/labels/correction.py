@@ -1,4 +1,4 @@
-"""Corrected: what people's labels of a sample make of the values that a judge's labels gave."""
+"""Corrections: a judge's values corrected by people's labels of a sample."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class EstimateWithInterval(NamedTuple):
     """An estimate with its interval.
 
     Attributes:
-        estimate: of the mean over the target's queries.
-        low: end of the interval at the level; NaN where there is none.
-        high: its other end.
+        estimate: estimated mean over the target's queries.
+        low: lower end of the interval at the level; NaN where there is none.
+        high: upper end; NaN where there is none.
         se: standard error; NaN where there is none.
-        degrees: of freedom of t.
+        degrees: degrees of freedom of t.
     """
 
     estimate: float
@@ -35,11 +35,11 @@ class EstimateWithInterval(NamedTuple):
 
     @property
     def width(self) -> float:
-        """High - low."""
+        """Width of the interval, high - low."""
         return self.high - self.low
 
     def to_dict(self) -> dict[str, Any]:
-        """Its numbers; null where not available."""
+        """The estimate as a dict for JSON; null where not available."""
         return {name: or_null(getattr(self, name)) for name in ("estimate", "low", "high", "se", "degrees")}
 
 
@@ -47,15 +47,15 @@ NOTHING: Final = EstimateWithInterval(*[math.nan] * 5)
 
 
 class StratumGain(NamedTuple):
-    """What more labels in a stratum would be worth.
+    """What more labels in a stratum would gain.
 
     Attributes:
-        name: of the stratum; "queries" of the design of that name, whose units are queries.
-        population: units in it.
-        audited: of them with people's labels.
-        spread: variance of what the judge leaves open, in units of the corrected value.
-        share: of the variance that labels can take away.
-        worth: by how much one more unit of it lowers the variance of the corrected value.
+        name: name of the stratum; "queries" in the design of that name, whose units are queries.
+        population: number of units in the stratum.
+        audited: number of units with people's labels.
+        spread: variance of the residuals, in units of the corrected value.
+        share: share of the variance that labels can remove.
+        worth: reduction of the variance of the corrected value by one more label in the stratum.
     """
 
     name: str
@@ -66,17 +66,17 @@ class StratumGain(NamedTuple):
     worth: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Its entry; null where not available."""
+        """The stratum as a dict for JSON; null where not available."""
         numbers = {name: or_null(getattr(self, name)) for name in ("share", "worth")}
         return {"stratum": self.name, "population": self.population, "audited": self.audited, **numbers}
 
 
 class OpenQuery(NamedTuple):
-    """A query in which judge and people differ much.
+    """A query on which judge and people differ much.
 
     Attributes:
-        query: its id.
-        share: of the squared residuals of all audited units.
+        query: the query's id.
+        share: its share of the squared residuals of all audited units.
     """
 
     query: str
@@ -85,32 +85,32 @@ class OpenQuery(NamedTuple):
 
 @dataclass(frozen=True)
 class Correction:
-    """One measure of one run, or of the difference of two, corrected.
+    """The corrected value of one measure, for one run or for the difference of two.
 
     Attributes:
-        measure: its text form.
-        run: name of the run; of a difference, of the first.
-        second: name of the run that is taken away; None where this is no difference.
-        design: of the audit.
-        target: what it is an estimate of, "new queries" or "these queries".
-        level: of the intervals.
+        measure: the measure's text form.
+        run: name of the run; for a difference, of the first run.
+        second: name of the run that is subtracted; None for a single run.
+        design: design of the audit.
+        target: target of the estimate, "new queries" or "these queries".
+        level: level of the intervals.
         judge: mean by the judge's labels.
-        judge_queries: that this mean counts.
-        people: by people's labels alone.
-        people_queries: audited queries that count.
-        corrected: by both, with the tuned weight.
-        untuned: by both, with the weight 1.
-        weight: of the judge's labels, 0 to 1: mean of the cross-fitted ones.
-        correlation: of the two values of audited units; NaN where one does not vary.
-        labels: of people, that were used.
-        queries: that have any.
-        skipped: items that people saw and left open.
-        strata: where more labels are worth how much.
+        judge_queries: number of queries in that mean.
+        people: estimate by people's labels alone.
+        people_queries: number of audited queries that count.
+        corrected: estimate by both labels, with the tuned weight.
+        untuned: estimate by both labels, with weight 1.
+        weight: weight of the judge's labels, 0 to 1: mean of the cross-fitted weights.
+        correlation: correlation of the judge's and people's values over audited units; NaN where one does not vary.
+        labels: number of people's labels used.
+        queries: number of queries with any of them.
+        skipped: number of items that people saw but did not grade.
+        strata: gain of more labels per stratum.
         open: audited queries in which judge and people differ most.
-        span: what values, or differences, of queries lie in: intervals end there.
-        fixed: the part of the variance of `corrected` that no label takes away: queries are few.
-        warnings: one line each.
-        refused: why there are no numbers, and the design that has them; None where there are.
+        span: range of the values, or differences, of queries; intervals are cut to it.
+        fixed: part of the variance of `corrected` that no label removes, due to the number of queries.
+        warnings: one line per warning.
+        refused: why there are no numbers, and which design would give them; None where there are numbers.
     """
 
     measure: str
@@ -138,7 +138,7 @@ class Correction:
     refused: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Its entry in the JSON of results; null where not available."""
+        """The correction as a dict for the JSON of results; null where not available."""
         names = {} if self.second is None else {"first": self.run, "second": self.second}
         about = {"measure": self.measure, **names, "design": self.design, "target": self.target, "level": self.level}
         if self.refused is not None:
@@ -162,16 +162,16 @@ class Correction:
 
 @dataclass(frozen=True, repr=False)
 class CorrectedResults(ReprByKind):
-    """Corrected measures of runs, and of their differences.
+    """Corrected measures of runs and of their differences.
 
     Attributes:
-        design: of the audit.
+        design: design of the audit.
         target: "new queries" or "these queries".
-        level: of the intervals.
-        runs: names, in the order in which they were given.
-        corrections: of each run by each measure.
-        differences: of each pair by each measure; the first less the second.
-        policy: behind the numbers, as `Policy.to_dict` has it.
+        level: level of the intervals.
+        runs: names of the runs, in the order given.
+        corrections: one per run and measure.
+        differences: one per pair and measure; the first run less the second.
+        policy: policy of the evaluation, as `Policy.to_dict` returns it.
     """
 
     design: str
@@ -186,8 +186,8 @@ class CorrectedResults(ReprByKind):
         """The correction of a measure of a run.
 
         Args:
-            run: its name.
-            measure: its text form.
+            run: name of the run.
+            measure: the measure's text form.
 
         Raises:
             InputError: there is none.
@@ -199,8 +199,8 @@ class CorrectedResults(ReprByKind):
 
         Args:
             first: name of a run.
-            second: name of the one that is taken away from it.
-            measure: its text form.
+            second: name of the run that is subtracted.
+            measure: the measure's text form.
 
         Raises:
             InputError: there is none.

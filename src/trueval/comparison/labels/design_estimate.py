@@ -1,4 +1,4 @@
-"""What a design makes of one measure, and the interval of an estimate."""
+"""Estimates of one measure under a sampling design, and the interval of an estimate."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ OPEN_QUERIES: Final = 10
 
 @dataclass(frozen=True, eq=False)
 class DesignEstimate:
-    """What a design makes of one measure.
+    """Estimates of one measure under a sampling design.
 
     Attributes:
-        people: by people's labels alone.
-        corrected: with the tuned weight.
-        untuned: with the weight 1.
-        weight: mean of the tuned ones.
-        correlation: of the values of audited units.
-        queries: that count by people's labels.
-        population: [stratum] units.
-        drawn: [stratum] audited units.
+        people: estimate by people's labels alone.
+        corrected: estimate with the tuned weight.
+        untuned: estimate with weight 1.
+        weight: mean of the tuned weights.
+        correlation: correlation of the two values of audited units.
+        queries: number of queries that count by people's labels.
+        population: [stratum] number of units.
+        drawn: [stratum] number of audited units.
         spread: [stratum] variance of the residuals in units of the corrected value.
-        parts: [stratum] in the variance of the corrected value.
-        fixed: the part that no label takes away.
-        residual: [unit] of the corrected value.
-        of_query: [unit] number of its query.
+        parts: [stratum] its part of the variance of the corrected value.
+        fixed: part of the variance that no label removes.
+        residual: [unit] residuals of the corrected value.
+        of_query: [unit] index of its query.
     """
 
     people: EstimateWithInterval
@@ -60,10 +60,10 @@ class DesignEstimate:
     of_query: Ints
 
     def strata(self, names: Sequence[str]) -> tuple[StratumGain, ...]:
-        """Where more labels are worth how much.
+        """Gain of more labels per stratum.
 
         Args:
-            names: [stratum].
+            names: [stratum] names.
         """
         # The variance has population^2 spread / drawn of each: one more unit takes 1 / (drawn + 1) of that off.
         worth = np.where(self.drawn < self.population, self.parts_without_end / (self.drawn + 1), 0.0)
@@ -73,19 +73,19 @@ class DesignEstimate:
 
     @property
     def is_partial(self) -> bool:
-        """Whether some unit is not graded."""
+        """Whether some units are not graded."""
         return bool((self.drawn < self.population).any())
 
     @property
     def parts_without_end(self) -> Floats:
-        """[stratum] what its part of the variance would be if no end of its population were near."""
+        """[stratum] its part of the variance without the finite population correction."""
         return self.population**2 * self.spread / self.drawn
 
     def open(self, query_ids: Sequence[str]) -> tuple[OpenQuery, ...]:
-        """The queries in which people say otherwise than the judge lets expect, the most first.
+        """The queries on which people's labels differ most from what the judge's predict, largest first.
 
         Args:
-            query_ids: [query].
+            query_ids: [query] ids.
         """
         squares = sum_by(self.of_query, self.residual**2, len(query_ids))
         order = np.argsort(-squares, kind="stable")[:OPEN_QUERIES]
@@ -95,12 +95,12 @@ class DesignEstimate:
 
 
 def varies(value: EstimateWithInterval) -> bool:
-    """Whether an estimate has a standard error that is no rounding."""
+    """Whether an estimate has a standard error beyond rounding."""
     return not value.se <= ROUNDING * (1 + abs(value.estimate))
 
 
 def without_interval(value: EstimateWithInterval) -> EstimateWithInterval:
-    """The estimate alone: units that are all alike tell nothing of how much the others vary."""
+    """The estimate alone: equal units say nothing about how much the others vary."""
     return EstimateWithInterval(value.estimate, math.nan, math.nan, math.nan, math.nan)
 
 
@@ -121,11 +121,11 @@ def interval(
     v for values between 0 and 1: Papke & Wooldridge 1996. Measured in docs/audit.md.
 
     Args:
-        estimate: of the mean; it may lie outside the span.
-        variance: of the estimate.
-        degrees: of freedom.
-        level: 0.95.
-        span: of the values.
+        estimate: estimated mean; it may lie outside the span.
+        variance: variance of the estimate.
+        degrees: degrees of freedom.
+        level: coverage of the interval, 0.95 for example.
+        span: range of the values.
 
     >>> [round(end, 2) for end in interval(0.5, 0.01, 9, 0.95)[:3]]
     [0.5, 0.27, 0.73]

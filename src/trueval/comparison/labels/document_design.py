@@ -1,7 +1,7 @@
-"""Corrections from single passages, drawn at random inside strata: of measures that are sums over passages.
+"""Corrections from single passages, drawn at random within strata, for measures that are sums over passages.
 
-A unit is a passage, worth what it adds to the measure (contributions.py); the estimate is the total of
-prediction_powered.py, divided by the N queries. With V the variance of the total over samples, V_i that of the part of
+A unit is a passage, and its value is its contribution to the measure (contributions.py); the estimate is the total of
+prediction_powered.py, divided by the N queries. With V the variance of the total over samples, V_i the part of it from
 query i, T_i the estimated value of query i and S^2 the variance between queries:
 
     these queries   V / N^2
@@ -44,11 +44,11 @@ FEWEST = 2  # answers of a stratum, below which it has no variance
 
 
 class Strata(NamedTuple):
-    """Strata that all have answers enough.
+    """Strata that each have enough answers.
 
     Attributes:
-        names: [stratum].
-        population: [stratum] passages in it.
+        names: [stratum] names.
+        population: [stratum] number of passages.
         of_label: [label] its stratum.
     """
 
@@ -61,7 +61,7 @@ def merge_strata(population: Mapping[str, int], of_label: Sequence[str]) -> Stra
     """Merge strata with fewer than two answers, unless that is all, with the one whose rate of answers is nearest.
 
     Args:
-        population: stratum → passages in it.
+        population: stratum → number of its passages.
         of_label: [label] name of its stratum; two labels at least.
 
     >>> merge_strata({"a": 10, "b": 90, "c": 80}, ["a", "a", "b", "c"])[:2]
@@ -98,13 +98,13 @@ def by_documents(
     """Correct the mean of a measure over queries.
 
     Args:
-        added: what each judged passage adds to it.
+        added: contribution of each judged passage to the measure.
         labels: [label] row of the judgments that people graded.
-        strata: of the labels.
-        owner: [row of the judgments] number of its query.
+        strata: strata of the labels.
+        owner: [row of the judgments] index of its query.
         target: one of TARGETS.
-        level: of the intervals.
-        span: of the values of queries.
+        level: level of the intervals.
+        span: range of the values of queries.
     """
     counts = added.there[owner]
     judge, people = np.where(counts, added.judge, 0.0), np.where(counts, added.people, 0.0)
@@ -132,7 +132,7 @@ def by_documents(
 
 
 class _Told(NamedTuple):
-    """One estimate: its interval, the total behind it, and the part of its variance that lies between queries."""
+    """An estimate with its interval, the underlying total, and the part of its variance between queries."""
 
     bounded: EstimateWithInterval
     total: TotalEstimate
@@ -145,9 +145,9 @@ class _OfQueries:
     Args:
         units: audited passages.
         judge: [query] value by the judge's labels.
-        added: what passages add, and what queries are worth without any.
-        of_query: [unit] number of its query.
-        span: of the values of queries.
+        added: contributions of passages, and the constant values of queries.
+        of_query: [unit] index of its query.
+        span: range of the values of queries.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class _OfQueries:
         self.number = int(added.there.sum())
 
     def estimate(self, weights: Floats, target: str, level: float) -> _Told:
-        """The mean over queries, with these weights of the judge."""
+        """The mean over queries with given weights of the judge."""
         found = total(self.units, weights)
         mean = (found.estimate + float(self.added.constant[self.added.there].sum())) / self.number
         variance, degrees, between = found.variance / self.number**2, found.degrees, 0.0
@@ -167,7 +167,7 @@ class _OfQueries:
         return _Told(interval(mean, variance + between, degrees, level, self.span), found, between)
 
     def _between(self, weight: float, variance: float) -> tuple[float, float]:
-        """The part of the variance that lies between queries, the sample's own part taken out; degrees of freedom."""
+        """The part of the variance between queries, without the sample's own part, and its degrees of freedom."""
         units, queries = self.units, len(self.judge)
         left = units.people - weight * units.judge
         scale = units.population / units.drawn
@@ -183,7 +183,7 @@ class _OfQueries:
 
 
 def _degrees_of(values: Floats, spread: float) -> float:
-    """Degrees of freedom of the variance of some values."""
+    """Degrees of freedom of the variance of given values."""
     one, number = np.array([spread]), float(len(values))
     moments = np.array([float(((values - values.mean()) ** 4).mean())])
     return degrees_of_sum(one, variance_of_variance(one, moments, np.array([number])), number - 1)

@@ -1,6 +1,6 @@
-"""Labels: whose grades a result is measured by: the judge's, people's, or people's before the judge's.
+"""Label sources: whether results use the judge's grades, people's, or people's where they exist.
 
-Nothing is written: people's labels never replace the judge's in a file. What is made here is in memory.
+No file is written: people's labels never replace the judge's on disk, only in memory.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ GOLDEN, FOLDER = "golden.json", "audit"  # of a golden set
 
 
 def audit_beside(qrels: str) -> Path | None:
-    """The audit of a golden set, where the judgments are one; None where there is none.
+    """The audit stored with a golden set; None where the judgments are no golden set or have no audit.
 
     Args:
         qrels: the folder of a golden set, or the file qrels.trec in it.
@@ -46,13 +46,13 @@ def audit_beside(qrels: str) -> Path | None:
 
 
 class LabelSource(NamedTuple):
-    """Judgments and an audit of them, as a command uses them.
+    """Judgments and their audit, as a command uses them.
 
     Attributes:
-        judge: the judge's grades, mapped where grades are.
-        used: those that values are computed with.
-        audited: what people said, mapped alike; None where there is no audit, or it cannot be used.
-        notes: why it cannot be used.
+        judge: the judge's grades, after any mapping of grades.
+        used: the judgments that values are computed with.
+        audited: people's labels, mapped the same way; None where there is no audit, or it cannot be used.
+        notes: why the audit cannot be used.
     """
 
     judge: Judgments
@@ -69,14 +69,15 @@ def join(
     grades: Mapping[float, float] | None = None,
     found: bool = False,
 ) -> LabelSource:
-    """Read an audit and hold it beside the judgments that it was drawn from.
+    """Read an audit and match it with the judgments that it was drawn from.
 
     Args:
-        judgments: as they were read, before grades are mapped.
-        folder: of the audit; None where there is none.
+        judgments: judgments as read, before grades are mapped.
+        folder: folder of the audit; None where there is none.
         labels: one of LABELS.
-        grades: grade in files → grade to use, for the judge's and people's alike; None keeps them.
-        found: whether nobody named the folder: then what is wrong with it is a note, unless its labels are asked for.
+        grades: grade in files → grade to use, for both the judge's and people's; None keeps them.
+        found: whether the folder was found rather than named: then a fault in it is a note, unless its labels are
+            requested.
 
     Raises:
         InputError: labels of people are asked for and there is no audit; it is damaged, of other judgments, or nobody
@@ -108,12 +109,12 @@ def join(
 
 
 def refuse_other(judgments: Judgments, audited: AuditSample, folder: Path) -> None:
-    """Refuse an audit of other judgments: its strata and chances would be of passages that are not there.
+    """Refuse an audit of other judgments: its strata and sampling probabilities would not apply.
 
     Args:
-        judgments: as they were read.
-        audited: what was read from the folder.
-        folder: of the audit.
+        judgments: judgments as read.
+        audited: audit as read from the folder.
+        folder: folder of the audit.
 
     Raises:
         InputError: the sample was drawn from other grades or with other questions, holds passages that nobody judged
@@ -143,9 +144,10 @@ def _check_labels(labels: str) -> None:
 
 
 def _same(judgments: Judgments, folder: Path) -> bool:
-    """Whether a sample was drawn from these judgments, as far as its sample.json says.
+    """Whether a sample was drawn from these judgments, as far as its sample.json tells.
 
-    "judgments" is the hash of their rows; "qrels" that of the bytes of their file, which says the same of a copy only.
+    "judgments" is the hash of their rows; "qrels" is the hash of the bytes of their file, which only an exact copy
+    matches.
     """
     about = json.loads((folder / SAMPLE).read_text(encoding="utf-8"))
     if isinstance(about.get("judgments"), str):
@@ -158,9 +160,9 @@ def _same(judgments: Judgments, folder: Path) -> bool:
 
 
 def _asks_the_same(golden: Path, folder: Path) -> bool:
-    """Whether a golden set asks the questions that a sample was drawn with, as far as both say.
+    """Whether the questions of a golden set are those the sample was drawn with, as far as both record them.
 
-    Grades may be the same where questions are not: the hash of the judgments does not tell.
+    Grades can be equal while questions differ: the hash of the judgments does not cover the questions.
     """
     try:
         asked = json.loads((folder / SAMPLE).read_text(encoding="utf-8")).get("questions")
@@ -171,12 +173,12 @@ def _asks_the_same(golden: Path, folder: Path) -> bool:
 
 
 def select_labels(judgments: Judgments, audited: AuditSample, labels: str) -> Judgments:
-    """Judgments with the grades that were asked for.
+    """The judgments with the requested grades.
 
     Args:
-        judgments: of the judge, as they were when the sample was drawn.
-        audited: what people said of them.
-        labels: one of LABELS; with "judge" and "corrected" the judgments stay as they are.
+        judgments: the judge's, as they were when the sample was drawn.
+        audited: people's labels of them.
+        labels: one of LABELS; "judge" and "corrected" leave the judgments unchanged.
 
     Raises:
         InputError: nobody has answered, or no query as a whole.
@@ -190,13 +192,13 @@ def select_labels(judgments: Judgments, audited: AuditSample, labels: str) -> Ju
 
 
 def people_only(judgments: Judgments, audited: AuditSample) -> Judgments:
-    """The queries of which people graded every judged document, with their grades alone.
+    """Judgments restricted to the queries in which people graded every judged document, with people's grades only.
 
-    They are a simple random sample of all queries, so that intervals over them mean what they say.
+    These queries are a simple random sample of all queries, so intervals over them are valid.
 
     Args:
-        judgments: of the judge.
-        audited: of the design "queries".
+        judgments: the judge's.
+        audited: an audit of the design "queries".
 
     Raises:
         InputError: no query is graded as a whole.
@@ -237,11 +239,11 @@ def people_only(judgments: Judgments, audited: AuditSample) -> Judgments:
 
 
 def people_first(judgments: Judgments, audited: AuditSample) -> Judgments:
-    """The judgments with people's grade where there is one, and the judge's elsewhere.
+    """The judgments with people's grades where they exist, and the judge's elsewhere.
 
     Args:
-        judgments: of the judge.
-        audited: what people said of some of them.
+        judgments: the judge's.
+        audited: people's labels of some of them.
     """
     said = judgments.frame.join(audited.labels, on=list(KEYS), how="semi").height
     note = (
@@ -252,10 +254,10 @@ def people_first(judgments: Judgments, audited: AuditSample) -> Judgments:
 
 
 def under_grades(audited: AuditSample, mapping: Mapping[float, float] | None) -> AuditSample:
-    """What people said, on the grades that the judgments are mapped to.
+    """People's labels on the grades that the judgments are mapped to.
 
     Args:
-        audited: on the scale of the audit.
+        audited: labels on the scale of the audit.
         mapping: grade in files → grade to use; None where grades stay as they are.
 
     Raises:
@@ -282,7 +284,7 @@ def _refuse_facets(judgments: Judgments, labels: str) -> None:
 
 
 def _of_queries(judgments: Judgments, chosen: Bools) -> Judgments:
-    """The judgments of some queries."""
+    """The judgments of the given queries."""
     counts = np.diff(judgments.offsets)
     rows = np.repeat(chosen, counts)
     codes = judgments.source_codes

@@ -1,4 +1,4 @@
-"""Prediction-powered totals: what people's labels of a sample say of all, helped by what the judge says of all.
+"""Prediction-powered totals: estimated from people's labels of a sample, with the judge's labels of all as predictions.
 
 Units (queries, or passages) are drawn at random without replacement inside strata, n_h of N_h. H is a unit's value by
 people's labels, known where it was drawn; J its value by the judge's, whose sum over all units C is known:
@@ -36,10 +36,10 @@ REMAINDER: Final = 1e-6
 
 
 def rounding_tolerance(values: Floats) -> float:
-    """How far rounding alone may take values apart that are the same, and differences of two of them.
+    """How far rounding alone may separate equal values, or differences of two of them.
 
     Args:
-        values: before any was subtracted; NaN where there is none.
+        values: values before any subtraction; NaN where there is none.
 
     >>> rounding_tolerance(np.array([0.6, -0.8, np.nan])) == 16 * 2**-53
     True
@@ -48,15 +48,15 @@ def rounding_tolerance(values: Floats) -> float:
 
 
 class LabeledUnits(NamedTuple):
-    """The units that people labeled, and what they were drawn from.
+    """The units that people labeled, and the population they were drawn from.
 
     Attributes:
         people: [unit] value by people's labels.
         judge: [unit] value by the judge's labels.
-        stratum: [unit] from 0.
-        population: [stratum] units in it, N_h.
+        stratum: [unit] index of its stratum, from 0.
+        population: [stratum] number of its units, N_h.
         total: sum of the judge's values over all units, labeled or not.
-        rounding: values of the judge that differ by no more are the same.
+        rounding: values of the judge that differ by at most this are equal.
     """
 
     people: Floats
@@ -68,33 +68,33 @@ class LabeledUnits(NamedTuple):
 
     @property
     def drawn(self) -> Floats:
-        """[stratum] units that people labeled, n_h."""
+        """[stratum] number of units that people labeled, n_h."""
         return np.bincount(self.stratum, minlength=len(self.population)).astype(np.float64)
 
     @property
     def free(self) -> Floats:
-        """[stratum] degrees of freedom, n_h - 1; a stratum of one unit, which is drawn, has nothing to vary."""
+        """[stratum] degrees of freedom, n_h - 1; a stratum of a single unit, which is drawn, does not vary."""
         return np.maximum(self.drawn - 1, 1.0)
 
     @property
     def factors(self) -> Floats:
-        """[stratum] N_h^2 (1 - n_h / N_h) / n_h: what turns the variance of units into that of the estimate."""
+        """[stratum] N_h^2 (1 - n_h / N_h) / n_h, the factor from the variance of units to that of the estimate."""
         return self.population * (self.population - self.drawn) / self.drawn
 
     def centered(self, values: Floats) -> Floats:
-        """[unit] values less the mean of their stratum."""
+        """[unit] values minus the mean of their stratum."""
         means = sum_by(self.stratum, values, len(self.population)) / np.maximum(self.drawn, 1.0)
         return np.asarray(values - means[self.stratum])
 
     def ranges(self, values: Floats) -> Floats:
-        """[stratum] greatest value less least; 0 where there is none."""
+        """[stratum] greatest value minus least; 0 where there is none."""
         least, most = np.full(len(self.population), np.inf), np.full(len(self.population), -np.inf)
         np.minimum.at(least, self.stratum, values)
         np.maximum.at(most, self.stratum, values)
         return np.where(self.drawn > 0, most - np.where(self.drawn > 0, least, 0.0), 0.0)
 
     def without(self, unit: int) -> LabeledUnits:
-        """The same without a unit."""
+        """These units without one of them."""
         kept = np.arange(len(self.people)) != unit
         return self._replace(people=self.people[kept], judge=self.judge[kept], stratum=self.stratum[kept])
 
@@ -103,11 +103,11 @@ class TotalEstimate(NamedTuple):
     """An estimate of the sum of H over all units.
 
     Attributes:
-        estimate: of the sum.
-        residual: [unit] what the judge leaves open, less the mean of its stratum.
-        spread: [stratum] variance of the residuals of its units, s_h^2.
+        estimate: estimated sum.
+        residual: [unit] residual, minus the mean of its stratum.
+        spread: [stratum] variance of the residuals, s_h^2.
         parts: [stratum] its part of the variance of the estimate.
-        degrees: of freedom of the variance, `degrees_of_sum` over strata.
+        degrees: degrees of freedom of the variance, `degrees_of_sum` over strata.
     """
 
     estimate: float
@@ -118,15 +118,15 @@ class TotalEstimate(NamedTuple):
 
     @property
     def variance(self) -> float:
-        """Of the estimate over all samples that could have been drawn."""
+        """Variance of the estimate over all samples that could have been drawn."""
         return float(self.parts.sum())
 
 
 def tune_judge_weights(units: LabeledUnits) -> Floats:
-    """[unit] l_i, how much of the judge helps most, from all labeled units but this one.
+    """[unit] l_i, the optimal weight of the judge, from all labeled units except this one.
 
     Args:
-        units: at least two of each stratum that is not drawn whole.
+        units: at least two per stratum that is not drawn completely.
 
     >>> people, judge = np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 5.0])
     >>> tune_judge_weights(LabeledUnits(people, judge, np.zeros(3, dtype=np.int64), np.array([9.0]), 27.0)).tolist()
@@ -150,7 +150,7 @@ def tune_judge_weights(units: LabeledUnits) -> Floats:
 
 
 def _varies_without(units: LabeledUnits) -> Bools:
-    """[unit] whether the judge's values of the other units differ inside a stratum by more than rounding."""
+    """[unit] whether the judge's values of the other units differ within a stratum by more than rounding."""
     order = np.lexsort((units.judge, units.stratum))
     values, owner, count = units.judge[order], units.stratum[order], units.drawn.astype(np.int64)
     first = (np.cumsum(count) - count)[owner]
@@ -166,11 +166,11 @@ def _varies_without(units: LabeledUnits) -> Bools:
 
 
 def _leave_one_out_covariances(units: LabeledUnits, products: Floats) -> Floats:
-    """[unit] sum over strata of factor times (co)variance, without the unit.
+    """[unit] sum over strata of factor times (co)variance, without this unit.
 
     Args:
-        units: of which each is left out once.
-        products: [unit] of two centered values.
+        units: units, each left out once.
+        products: [unit] product of two centered values.
     """
     drawn, factors = units.drawn, _weights_of_strata(units)
     sums = sum_by(units.stratum, products, len(drawn))
@@ -183,7 +183,7 @@ def _leave_one_out_covariances(units: LabeledUnits, products: Floats) -> Floats:
 
 
 def _weights_of_strata(units: LabeledUnits) -> Floats:
-    """[stratum] its factor; where all units of all strata are drawn, as if more were left."""
+    """[stratum] its factor; where all units of all strata are drawn, the factor as if more were left."""
     factors = units.factors
     return factors if factors.any() else units.population**2 / units.drawn
 
@@ -192,9 +192,9 @@ def total(units: LabeledUnits, weights: Floats) -> TotalEstimate:
     """Estimate the sum of H over all units.
 
     Args:
-        units: at least two of each stratum that is not drawn whole.
-        weights: [unit] l_i, as `tune_judge_weights` has them; all 0 for people's labels alone, all 1 for the judge
-            untuned.
+        units: at least two per stratum that is not drawn completely.
+        weights: [unit] l_i, as `tune_judge_weights` returns them; all 0 for people's labels alone, all 1 for the
+            untuned judge.
 
     >>> human, judge = np.array([1.0, 2.0]), np.array([1.0, 3.0])
     >>> units = LabeledUnits(human, judge, np.zeros(2, dtype=np.int64), np.array([4.0]), 10.0)
@@ -217,15 +217,15 @@ def total(units: LabeledUnits, weights: Floats) -> TotalEstimate:
 
 
 def variance_of_variance(spread: Floats, moments: Floats, drawn: Floats) -> Floats:
-    """[stratum] variance of a sample variance: from fourth moments, and no less than values of a bell curve have.
+    """[stratum] variance of a sample variance: from fourth moments, and at least that of normal values.
 
-    max(2 s^4 / (n - 1), (m_4 - s^4 (n - 3) / (n - 1)) / n); Cramér 1946 §27.4. What passages add is 0 for most and much
-    for few, so that the variance is known far less well than its number of answers says.
+    max(2 s^4 / (n - 1), (m_4 - s^4 (n - 3) / (n - 1)) / n); Cramér 1946 §27.4. Most passages contribute 0 and few
+    contribute much, so the variance is known far less precisely than the number of answers suggests.
 
     Args:
         spread: [stratum] sample variance s^2.
         moments: [stratum] m_4, mean fourth power around the mean.
-        drawn: [stratum] values, n.
+        drawn: [stratum] number of values, n.
 
     >>> variance_of_variance(np.array([1.0, 1.0]), np.array([3.0, 9.0]), np.array([11.0, 11.0])).tolist()
     [0.2, 0.7454545454545454]
@@ -236,20 +236,20 @@ def variance_of_variance(spread: Floats, moments: Floats, drawn: Floats) -> Floa
 
 
 def degrees_of_sum(parts: Floats, errors: Floats, most: float) -> float:
-    """Degrees of freedom of a sum of variances: 2 (sum of parts)^2 / sum of their variances, from 1 up.
+    """Degrees of freedom of a sum of variances: 2 (sum of parts)^2 / sum of their variances, at least 1.
 
     Source: Satterthwaite 1946, whose parts have the variance 2 part^2 / (n_h - 1).
 
     Args:
-        parts: of the variance.
-        errors: the variance of each.
-        most: where nothing varies.
+        parts: parts of the variance.
+        errors: variance of each part.
+        most: result where nothing varies.
     """
     return max(1.0, float(2 * parts.sum() ** 2 / errors.sum())) if errors.any() else most
 
 
 def correlation(units: LabeledUnits) -> float:
-    """How the two values of units go together inside strata, -1 to 1; NaN where one varies by no more than rounding."""
+    """Correlation of the two values of units within strata, -1 to 1; NaN where one varies by no more than rounding."""
     least = max(units.rounding, rounding_tolerance(units.people))
     if not (units.ranges(units.people) > least).any() or not (units.ranges(units.judge) > units.rounding).any():
         return math.nan

@@ -1,16 +1,16 @@
 """Corrections from whole queries: people graded every judged passage of n of N queries, drawn at random.
 
-A query counts d = 1, or 0 where the policy leaves it out under those labels: a query whose only relevant passages the
-judge made up is empty by people's. The mean is then the ratio of two totals over the same N queries, with the weights
-l_i of prediction_powered.py for both:
+A query counts as d = 1, or as d = 0 where the policy excludes it under those labels: a query whose only relevant
+passages are the judge's errors is empty by people's labels. The mean is then the ratio of two totals over the same N
+queries, with the weights l_i of prediction_powered.py for both:
 
     theta     total of d H / total of d: theta_0 + total of d (H - theta_0) / total of d
     variance  of the total of d (H - theta) [1 - n/N parts], over (total of d)^2; for new queries and that of
               S^2 = Var(d (H - theta)) between queries, times N
     interval  as design_estimate.py has it, t with n - 1 degrees of freedom
 
-Queries of which the judge graded no passage cannot be drawn: they are no part of N, their values are known, and both
-totals have them as they are.
+Queries of which the judge graded no passage cannot be drawn: they are not among the N, their values are known, and both
+totals include them as they are.
 
 Where every query counts, this is mean over N of l M^J + mean over n of (M^H - l M^J), with the variance
 (1 - f) Var(M^H - l M^J) / n for these queries, and f Var(M^H) / n + (1 - f) Var(M^H - l M^J) / n for new ones.
@@ -45,11 +45,11 @@ def by_queries(
     """Correct the mean of a measure over queries.
 
     Args:
-        values: of all N queries by both labels.
-        whole: [query] whether people graded it.
+        values: values of all N queries by both labels.
+        whole: [query] whether people graded all of it.
         target: one of TARGETS.
-        level: of the intervals.
-        span: of the values.
+        level: level of the intervals.
+        span: range of the values.
 
     Returns:
         The estimates; None where fewer than 2 graded queries count.
@@ -92,10 +92,10 @@ class _Ratio:
     Args:
         people: [audited] values by people's labels, NaN where the query does not count.
         own: [audited] values by the judge's.
-        judge: [query] values of all that can be drawn, by the judge's.
-        settled: [query] values of the others, which no label changes.
-        span: of the values.
-        least: values of the judge that differ by no more are the same.
+        judge: [query] values by the judge's labels of all queries that can be drawn.
+        settled: [query] values of the others, which labels do not affect.
+        span: range of the values.
+        least: values of the judge that differ by at most this are equal.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class _Ratio:
         self.rounding = max(least, rounding_tolerance(np.array([self.start])))
 
     def units(self, theta: float) -> LabeledUnits:
-        """What queries are worth beyond theta."""
+        """Values of queries relative to theta."""
         return self._units([value - theta * count for value, count in zip(self.values, self.counted, strict=True)])
 
     def count(self, weights: Floats) -> float:
@@ -117,7 +117,7 @@ class _Ratio:
         return total(self._units(list(self.counted)), weights).estimate + len(self.settled)
 
     def estimate(self, weights: Floats, target: str, level: float) -> tuple[EstimateWithInterval, TotalEstimate, float]:
-        """The mean, what its total is made of, and the part of its variance that lies between queries."""
+        """The mean, the units of its total, and the part of its variance between queries."""
         size, units = self.count(weights), self.units(self.start)
         if not size > 0:
             return NOTHING, total(units, weights), 0.0
@@ -129,7 +129,7 @@ class _Ratio:
         return interval(theta, variance, len(units.people) - 1, level, self.span), found, between
 
     def _between(self, units: LabeledUnits, theta: float) -> float:
-        """N^2 times the part of the variance of the mean over N queries that lies between them: N S^2."""
+        """N^2 times the part of the variance of the mean over N queries that lies between queries: N S^2."""
         beyond, drawable, settled = units.centered(units.people), float(units.population[0]), self.settled - theta
         number, own = drawable + len(settled), float(units.people.mean())
         mean = (drawable * own + float(settled.sum())) / number

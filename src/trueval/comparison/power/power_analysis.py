@@ -1,8 +1,8 @@
-"""Power: how large a difference must be for `compare` to separate it, and how many queries one of a given size needs.
+"""Power analysis: the difference that `compare` can separate, and the queries that a difference of a given size needs.
 
-sample_size.py has what a t test finds; separation.py, by simulation, by how much the least difference of the rule of
-`compare` is larger at a number of clusters, every pair of the measure decided together. For values under one tie
-order, the variance over the orders of both runs is added to sd^2; what is expected over tie orders has none.
+sample_size.py gives the least difference of a t test; separation.py simulates how much larger the least difference is
+under the rule of `compare`, at a given number of clusters and with all pairs of the measure decided together. For
+values under one tie order, the variance over tie orders of both runs is added to sd^2; expected values have none.
 
 Clusters of unequal size count as fewer: as C = n^2 / sum of n_c^2 of one size (Kish 1965), and sd / sqrt(C) is the
 jackknife's standard error of the mean over queries, which leaves out one of the c clusters at a time:
@@ -72,18 +72,18 @@ def power(
     difference: float | None = None,
     **choices: Unpack[PolicyChoices],
 ) -> Power:
-    """Say how large a difference between runs these queries can find, and how many queries a difference needs.
+    """Compute the least difference between runs that these queries detect, and the queries that a difference needs.
 
     Args:
         runs: two or more: a list, or a dict by name, of Runs or what `Run.of` takes (paths, dicts, frames, ...).
         judgments: as in evaluate.
         measures: as in evaluate.
-        baseline: name of the run to hold the others against; None for all pairs.
-        clusters: which queries belong together, {query: cluster} or a file; None where each is its own.
+        baseline: name of the run to compare the others with; None for all pairs.
+        clusters: which queries belong together, {query: cluster} or a file; None where each query is its own cluster.
         policy: as in evaluate.
-        level: of the test and of intervals.
-        power: the chance to find a difference.
-        difference: for which the queries needed are counted; None for the measured one of each pair.
+        level: level of the test and of intervals.
+        power: probability of detecting a difference.
+        difference: difference for which needed queries are computed; None for the measured one of each pair.
         choices: attributes of Policy, as in evaluate.
 
     Raises:
@@ -113,10 +113,10 @@ def power_of_scores(
     power: float = 0.8,
     difference: float | None = None,
 ) -> Power:
-    """The same from evaluated runs.
+    """Compute power from evaluated runs, as `power` does.
 
     Args:
-        scores: of two or more runs, by the same measures.
+        scores: scores of two or more runs on the same measures.
         baseline: as in power.
         clusters: as in power.
         level: as in power.
@@ -147,30 +147,30 @@ def power_of_scores(
 
 
 class _Asked(NamedTuple):
-    """With what a difference is to be found, and which one."""
+    """Level, power and difference of the analysis."""
 
     level: float
     power: float
     difference: float | None
 
     def checked(self) -> _Asked:
-        """Itself, where all of it is in range."""
+        """These settings, checked to be in range."""
         check_chances(self.level, self.power)
         if self.difference is not None and not 0 < self.difference < math.inf:
             raise PolicyError(f"difference must be a number > 0, such as 0.02. Got {self.difference!r}.")
         return self
 
     def half_width(self, sd: float, effective: float) -> float:
-        """Of the interval of a mean difference."""
+        """Half width of the interval of a mean difference."""
         return least_difference(sd, effective, level=self.level, power=0.5)
 
     def least(self, sd: float, effective: float, rise: float = 1.0) -> float:
-        """The least difference that is found; NaN where nothing varied, which says nothing of other queries."""
+        """The least detectable difference; NaN where nothing varied, which says nothing about other queries."""
         least = least_difference(sd, effective, level=self.level, power=self.power) * rise if sd > 0 else math.nan
         return least if math.isfinite(least) else math.nan
 
     def detection(self, measured: float, sd: float, wanted: float, sizes: _Sizes, rise: SeparationRise) -> Detection:
-        """What queries in clusters of such sizes find."""
+        """What queries in clusters of these sizes detect."""
         needed = None
         if sd > 0:
             each = sizes.clusters / sizes.effective
@@ -188,11 +188,11 @@ class _Asked(NamedTuple):
 
 
 class _Sizes:
-    """How many queries are in each cluster.
+    """Number of queries per cluster.
 
     Args:
-        queries: how many there are.
-        codes: [query] number of its cluster; None where each is its own.
+        queries: number of queries.
+        codes: [query] index of its cluster; None where each query is its own cluster.
     """
 
     def __init__(self, queries: int, codes: Ints | None) -> None:
@@ -217,22 +217,22 @@ class _Sizes:
         return math.sqrt(squares * (self.clusters - 1) / self.clusters * self.effective)
 
     def tie_variance(self, variances: Floats) -> float:
-        """What the orders of ties add to the square of that deviation; the orders of queries are independent.
+        """What tie orders add to the square of that deviation; tie orders of different queries are independent.
 
         Args:
-            variances: [query] of the difference over tie orders; NaN where not known.
+            variances: [query] variance of the difference over tie orders; NaN where not known.
         """
         return float(variances.sum()) / self.queries**2 * self.effective if self.queries else math.nan
 
     def points(self) -> tuple[int, ...]:
-        """Numbers of clusters to draw a curve at: steps of 1, 2, 5 to ten times as many and 1,000 at least."""
+        """Numbers of clusters on a curve: steps of 1, 2, 5 up to ten times the current number, at least to 1,000."""
         steps = (lead * 10**power for power in range(12) for lead in (1, 2, 5))
         last = max(1000, 10 * self.clusters)
         chosen = {*takewhile(lambda step: step <= last, steps), self.clusters}
         return tuple(sorted(each for each in chosen if each >= FEWEST and self.at(each) >= 2))
 
     def at(self, clusters: int) -> float:
-        """How many clusters of one size a number of clusters of such sizes is as good as."""
+        """The effective number of equal-sized clusters for a number of clusters of these sizes."""
         return clusters * self.effective / max(self.clusters, 1)
 
 
@@ -265,7 +265,7 @@ def _of_measure(
 def _rises(
     aligned: AlignedScores, at: int, pairs: Sequence[tuple[int, int]], sizes: _Sizes, asked: _Asked
 ) -> Sequence[SeparationRise]:
-    """By how much `compare`, which decides all pairs together, needs larger differences than a t test of each."""
+    """How much larger a difference `compare`, which decides all pairs together, needs than a t test of each pair."""
     if sizes.clusters < 2:
         return [SeparationRise((), ())] * len(pairs)
     kept = aligned.kept[:, at]
@@ -323,7 +323,7 @@ def _of_pair(
 
 
 def _check_runs(count: int) -> None:
-    """Refuse one run alone, whose values say nothing of differences."""
+    """Refuse a single run, which has no difference."""
     if count < 2:
         raise InputError(
             f"Power is about the difference of runs and needs at least 2. Got {count}. For a published value without "

@@ -1,4 +1,4 @@
-"""Power: what is known about the differences that some queries can find."""
+"""Power results: the differences that a set of queries can detect."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ FORMAT_VERSION = 1
 
 
 class Detection(NamedTuple):
-    """What queries find of one difference: of expected values, or of values under one tie order.
+    """What queries detect of one difference, either of expected values or of values under one tie order.
 
     Attributes:
-        difference: measured, first - second; NaN where not known.
-        sd: standard deviation of differences between queries, or clusters; for tie-broken values with the variance over
-            tie orders. NaN where not known.
-        half_width: of the interval of the mean difference; NaN where not known.
-        least_difference: the least that these queries find with the power; NaN where nothing varies or sd is not known.
-        queries_needed: for the wanted difference; None where no number is enough, or it is not known.
-        clusters_needed: that hold so many queries; None without clusters, and as above.
+        difference: measured difference, first - second; NaN where not known.
+        sd: standard deviation of differences between queries, or clusters; for tie-broken values it includes the
+            variance over tie orders. NaN where not known.
+        half_width: half width of the interval of the mean difference; NaN where not known.
+        least_difference: the least difference that these queries detect with the power; NaN where nothing varies or sd
+            is not known.
+        queries_needed: queries needed for the target difference; None where no number is enough, or it is not known.
+        clusters_needed: number of clusters that hold these queries; None without clusters, or where queries_needed is
+            None.
     """
 
     difference: float
@@ -41,11 +43,11 @@ class Detection(NamedTuple):
 
 
 class NoiseSource(NamedTuple):
-    """What one source of noise does to the difference of tie-broken values. Squares of half widths add up.
+    """The contribution of one source of noise to the difference of tie-broken values. Squared half widths add up.
 
     Attributes:
-        half_width: of the interval of the mean difference, if this noise were the only one; NaN where not known.
-        share: of the variance; NaN where there is no variance, or it is not known.
+        half_width: half width of the interval of the mean difference if this were the only noise; NaN where not known.
+        share: share of the variance; NaN where there is no variance, or it is not known.
     """
 
     half_width: float
@@ -53,18 +55,18 @@ class NoiseSource(NamedTuple):
 
 
 class PairPower(NamedTuple):
-    """What the queries find of the difference of two runs.
+    """What the queries detect of the difference between two runs.
 
     Attributes:
-        first: name of a run; without a baseline, of the one with the better expected mean.
-        second: name of the other.
-        wanted: difference for which queries were counted; the measured one unless it was chosen.
-        expected: of expected values.
-        tie_broken: of values under one tie order, those of the two runs independent.
-        sampling: what the choice of queries adds to the noise.
-        ties: what the orders of tied documents add.
-        curve_expected: [point] least difference of expected values at the numbers of queries of the measure.
-        curve_tie_broken: [point] the same of tie-broken values.
+        first: name of the first run; without a baseline, the one with the better expected mean.
+        second: name of the second run.
+        wanted: target difference; the measured one unless it was chosen.
+        expected: detection by expected values.
+        tie_broken: detection by values under one tie order, drawn independently for the two runs.
+        sampling: noise from the sampling of queries.
+        ties: noise from the order of tied documents.
+        curve_expected: [point] least difference of expected values at the measure's curve_queries.
+        curve_tie_broken: [point] least difference of tie-broken values at these numbers.
     """
 
     first: str
@@ -78,7 +80,7 @@ class PairPower(NamedTuple):
     curve_tie_broken: tuple[float, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The pair in the JSON of power; null where not available."""
+        """The pair as a dict, as in the JSON of power; null where not available."""
         names = ("expected", "tie_broken", "sampling", "ties")
         curves = {"expected": self.curve_expected, "tie_broken": self.curve_tie_broken}
         return {
@@ -91,19 +93,19 @@ class PairPower(NamedTuple):
 
 
 class MeasurePower(NamedTuple):
-    """What the queries find by one measure.
+    """What the queries detect by one measure.
 
     Attributes:
-        measure: its text form.
+        measure: the measure's text form.
         better: "higher" or "lower".
-        queries: counted by all runs.
+        queries: number of queries that count for all runs.
         left_out: ids of queries that are not counted.
-        clusters: that these queries are in; None where each is its own.
-        effective: how many clusters of one size these are as good as; the number of queries without clusters.
+        clusters: number of clusters of these queries; None where each query is its own cluster.
+        effective: effective number of equal-sized clusters; the number of queries without clusters.
         ranking: (run, expected mean), best first.
         curve_queries: [point] numbers of queries of the curves.
-        curve_clusters: [point] clusters that hold so many; None without clusters.
-        pairs: in the order of the ranking.
+        curve_clusters: [point] number of clusters that hold these queries; None without clusters.
+        pairs: pairs in the order of the ranking.
     """
 
     measure: str
@@ -118,7 +120,7 @@ class MeasurePower(NamedTuple):
     pairs: tuple[PairPower, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The measure in the JSON of power; null where not available."""
+        """The measure as a dict, as in the JSON of power; null where not available."""
         clusters = None if self.curve_clusters is None else list(self.curve_clusters)
         return {
             "measure": self.measure,
@@ -135,14 +137,14 @@ class MeasurePower(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Power(ReprByKind):
-    """What some queries can find: least differences, queries needed, and the noise of queries and of ties.
+    """What a set of queries can detect: least differences, queries needed, and the noise of queries and of ties.
 
     Attributes:
-        runs: names, in the order given.
-        baseline: name of the run that the others are held against; None for all pairs.
-        measures: one entry for each.
-        choices: everything chosen that changes a number.
-        notes: one line for each thing a reader must know.
+        runs: names of the runs, in the order given.
+        baseline: name of the run that the others are compared with; None for all pairs.
+        measures: one entry per measure.
+        choices: all choices that affect the numbers.
+        notes: one line per thing a reader must know.
     """
 
     runs: tuple[str, ...]
@@ -152,7 +154,7 @@ class Power(ReprByKind):
     notes: tuple[str, ...]
 
     def pair(self, measure: str, first: str, second: str) -> PairPower:
-        """What is known of two runs, in either order.
+        """The power of a pair of runs, given in either order.
 
         Raises:
             InputError: they were not held against each other by this measure.
@@ -166,7 +168,7 @@ class Power(ReprByKind):
         raise InputError(f"{first} and {second} on {measure} were not asked about. Known are {known}.")
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON of `trueval power`; null where not available."""
+        """The result as a dict, the JSON of `trueval power`; null where not available."""
         from trueval.version import __version__
 
         return {
@@ -181,14 +183,14 @@ class Power(ReprByKind):
         }
 
     def to_polars(self) -> pl.DataFrame:
-        """One row for each measure and pair, without the curves; null where not available."""
+        """One row per measure and pair as a polars frame, without the curves; null where not available."""
         need_polars()
         import polars as pl
 
         return pl.DataFrame(list(rows(self.to_dict())), infer_schema_length=None)
 
     def to_pandas(self) -> Any:
-        """What `to_polars` returns as a frame of pandas.
+        """The frame of `to_polars` as a pandas frame.
 
         Raises:
             MissingExtraError: pandas is not installed.
@@ -199,7 +201,7 @@ class Power(ReprByKind):
 
 
 def rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """One row for each measure and pair, with parts of parts as expected_sd or ties_share.
+    """One row per measure and pair, with nested names joined, as expected_sd or ties_share.
 
     Args:
         result: the JSON of `trueval power`.

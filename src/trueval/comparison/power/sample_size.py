@@ -1,7 +1,7 @@
-"""Sample sizes by Student's t: the least difference that n queries find, and the queries that a difference needs.
+"""Sample sizes by Student's t: the least difference that n queries detect, and the queries that a difference needs.
 
-Paired: with C clusters (a query is its own unless told) and a standard deviation sd between them, the least difference
-that a test at a level finds with a power is
+Paired: with C clusters (each query is its own cluster unless clusters are given) and a standard deviation sd between
+them, the least difference that a test at a level detects with a power is
 
     (t_{C-1}((1 + level) / 2) + t_{C-1}(power)) sd / sqrt(C)
 
@@ -29,13 +29,13 @@ LEAST_PART = 0.7
 
 
 def least_difference(sd: float, queries: float, *, level: float, power: float) -> float:
-    """The least difference that so many queries find with the power.
+    """The least difference that a number of queries detects with the power.
 
     Args:
         sd: standard deviation of paired differences between queries, or between clusters.
-        queries: how many, or how many clusters; broken where it says how many of one size some clusters are as good as.
-        level: of the test, 0.95.
-        power: the chance to find it, 0.8; 0.5 gives the half width of an interval.
+        queries: number of queries, or of clusters; fractional where it is an effective number of equal-sized clusters.
+        level: level of the test, 0.95 for example.
+        power: probability of detection, 0.8 for example; 0.5 gives the half width of an interval.
 
     Returns:
         The difference on the scale of the measure; NaN below two queries, and where sd is NaN.
@@ -53,17 +53,18 @@ def least_difference(sd: float, queries: float, *, level: float, power: float) -
 def queries_needed(
     difference: float, sd: float, *, level: float, power: float, rise: Callable[[float], float] | None = None
 ) -> int | None:
-    """The least number of queries whose least difference is no larger than a given one.
+    """The least number of queries whose least detectable difference is at or below a given one.
 
-    How many queries would decide a check against a limit is the same with the distance to the limit as difference and
-    a power of 0.5: their interval is then just narrow enough to end at the limit.
+    For the number of queries that decides a check against a limit, pass the distance to the limit as the difference and
+    a power of 0.5: the interval is then just narrow enough to end at the limit.
 
     Args:
-        difference: that is to be found; its sign does not matter.
+        difference: difference to detect; its sign does not matter.
         sd: as in least_difference.
-        level: of the test, 0.95.
-        power: the chance to find it, 0.8; 0.5 for an interval whose half width is the difference.
-        rise: by how much the least difference of another rule is larger, at a number of queries; None for the t test.
+        level: level of the test, 0.95 for example.
+        power: probability of detection, 0.8 for example; 0.5 for an interval whose half width is the difference.
+        rise: factor by which the least difference of another rule is larger, at a number of queries; None for the t
+            test.
 
     Returns:
         Two or more queries, or clusters where sd is between clusters; None where no number is enough: the difference
@@ -121,7 +122,7 @@ def check_chances(level: float, power: float) -> None:
 
 @lru_cache(maxsize=4096)
 def _factor(queries: float, level: float, power: float) -> float:
-    """The least difference in units of sd; it falls as queries are added."""
+    """The least difference in units of sd; it falls with the number of queries."""
     from scipy.special import stdtrit
 
     free = queries - 1

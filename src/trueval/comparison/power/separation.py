@@ -1,8 +1,8 @@
-"""What it takes to be separated: least differences that `compare` finds with a chance, by simulation with its own rule.
+"""Separation: the least differences that `compare` separates with a given power, by simulation of its own rule.
 
-A world is as many units (queries, or clusters of them) as are asked about, drawn with replacement from the measured
-ones. No run is better in it: from the values x of every unit the mean of the run is taken, and the rest stretched by
-sqrt(n / (n - 1)), since the spread of n values around their own mean is too small by that. With S the sum of the
+A world is a sample, with replacement, of the measured units (queries, or clusters of them), as many as requested. No
+run is better in it: the mean of the run is subtracted from the values x of every unit, and the rest is scaled by sqrt(n
+/ (n - 1)), since the spread of n values around their own mean is too small by that factor. With S the sum of the
 differences x of a pair, N the number of queries, n_u those of a unit and d a difference that is added to each query,
 `compare` separates the pair from the largest of three d on:
 
@@ -43,18 +43,18 @@ FEWEST_WORLDS: Final = 100
 
 
 class SeparationRise(NamedTuple):
-    """By how much the least difference of a pair is larger than that of a t test of the pair alone.
+    """How much larger the least difference of a pair is than that of a t test of the pair alone.
 
     Attributes:
-        units: [point] numbers of units at which it was simulated, ascending.
-        ratio: [point] the least difference over that of the t test; infinite where none is separated.
+        units: [point] simulated numbers of units, ascending.
+        ratio: [point] the least difference over that of the t test; infinite where the pair is never separated.
     """
 
     units: tuple[int, ...]
     ratio: tuple[float, ...]
 
     def at(self, units: float) -> float:
-        """At a number of units: between two points by the logarithm of the number, beyond the last as there.
+        """The ratio at a number of units: interpolated on the logarithm of the number, constant beyond the last point.
 
         >>> rise = SeparationRise((6, 8, 32), (float("inf"), 1.2, 1.0))
         >>> rise.at(7), round(rise.at(16), 6), rise.at(1000)
@@ -73,7 +73,7 @@ class SeparationRise(NamedTuple):
 
 
 class _Pairs(NamedTuple):
-    """The pairs of the worlds of a batch, world by world: columns of values are too.
+    """The pairs of a batch of worlds, world by world; columns of values have the same order.
 
     Attributes:
         family: first and second column of each pair, its world, and the run of each column.
@@ -86,12 +86,12 @@ class _Pairs(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class UnitPopulation:
-    """Units of queries that worlds are drawn from.
+    """The units of queries that worlds are drawn from.
 
     Attributes:
-        values: [unit, run] sums over its queries, the mean of every run taken away.
-        ties: [unit, run] their variances over tie orders; 0 where not known.
-        sizes: [unit] queries.
+        values: [unit, run] sums over its queries, minus the mean of each run.
+        ties: [unit, run] sums of variances over tie orders; 0 where not known.
+        sizes: [unit] number of queries.
         pairs: [pair, 2] runs, one family.
         direction: [pair] 1 where the first of the runs is the better one, -1 where the second is.
     """
@@ -104,12 +104,12 @@ class UnitPopulation:
 
     @classmethod
     def of(cls, expected: Floats, variances: Floats, codes: Ints, pairs: Ints) -> UnitPopulation:
-        """The measured units.
+        """Build the population from the measured values.
 
         Args:
-            expected: [query, run] values.
+            expected: [query, run] expected values.
             variances: [query, run] over tie orders; NaN where not known.
-            codes: [query] unit that it belongs to; two at least.
+            codes: [query] index of its unit; at least two units.
             pairs: [pair, 2] runs.
         """
         units = QueryUnits.of(codes)
@@ -120,19 +120,19 @@ class UnitPopulation:
         return cls(values, np.nan_to_num(units.sums(variances)), sizes, pairs, np.where(gain < 0, -1.0, 1.0))
 
     def least_differences(self, units: int, *, level: float, power: float, worlds: int) -> Floats:
-        """[pair] the least difference that so many units separate with a power; infinite where none is.
+        """[pair] the least difference that a number of units separates with the power; infinite where none is.
 
         Args:
-            units: two or more.
-            level: of the rule.
+            units: number of units, two or more.
+            level: level of the rule.
             power: share of the worlds in which the pair is separated.
-            worlds: to draw, less where pairs are many.
+            worlds: number of worlds to draw, fewer where pairs are many.
         """
         found = self.critical_differences(units, level=level, worlds=worlds)
         return np.asarray(np.quantile(found, power, axis=0, method="higher"))
 
     def critical_differences(self, units: int, *, level: float, worlds: int) -> Floats:
-        """[world, pair] the difference from which on each pair is separated; infinite where none is."""
+        """[world, pair] the least difference at which each pair is separated; infinite where none is."""
         if SignPatterns(units, BEYOND, 0).least_p >= round(1 - level, 12) and units <= ALL_SIGNS_UP_TO:
             return np.full((1, len(self.pairs)), np.inf)
         # Columns of one call have units of the same sizes, so worlds whose units are of others take a call each.
@@ -144,7 +144,7 @@ class UnitPopulation:
         )
 
     def _batch(self, units: int, worlds: int, level: float, seed: int) -> Floats:
-        """[world, pair] the difference from which on each is separated."""
+        """[world, pair] the least difference at which each pair is separated, for a batch of worlds."""
         drawn = generator(seed, WORLDS, units).integers(0, len(self.sizes), (units, worlds))
         values, ties = (each[drawn].reshape(units, -1) for each in (self.values, self.ties))
         runs = self.values.shape[1]
@@ -158,7 +158,7 @@ class UnitPopulation:
 
 
 def _critical(values: Floats, ties: Floats, sizes: Floats, pairs: _Pairs, draws: ResampleDraws) -> Floats:
-    """[world and pair] the difference from which on it is separated."""
+    """[world and pair] the least difference at which the pair is separated."""
     from scipy.special import ndtri
 
     family, sign = pairs
@@ -183,7 +183,7 @@ def _critical(values: Floats, ties: Floats, sizes: Floats, pairs: _Pairs, draws:
 
 
 def _bar(flipped: RandomizationResult, level: float) -> Floats:
-    """[family] what a statistic must exceed for an adjusted p below alpha; infinite where it cannot."""
+    """[family] the threshold of the statistic for an adjusted p below alpha; infinite where it is unreachable."""
     signs, alpha = flipped.signs, round(1 - level, 12)
     # p = share(k) of the k patterns that reach it.
     most = int(np.searchsorted(signs.share(np.arange(signs.count + 1)), alpha, side="left")) - 1
@@ -193,7 +193,7 @@ def _bar(flipped: RandomizationResult, level: float) -> Floats:
 
 
 def _beyond(bar: Floats, apart: Floats, sizes: Floats) -> Floats:
-    """[comparison] the d from which on |S + d N| / sqrt(sum (x + d n)^2) is above a bar: the larger root.
+    """[comparison] the d above which |S + d N| / sqrt(sum (x + d n)^2) exceeds a bar: the larger root.
 
     Args:
         bar: [comparison] c.

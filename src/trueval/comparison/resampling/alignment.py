@@ -1,4 +1,4 @@
-"""Which queries a comparison is about: scores of several runs brought onto the same queries, by a named policy."""
+"""Alignment: scores of several runs on the same queries, by the policy for missing ones."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class AlignedScores:
     """Scores of several runs on the same queries.
 
     Attributes:
-        names: [run] of the runs.
-        measures: [measure] that all were evaluated with.
+        names: [run] names of the runs.
+        measures: [measure] measures of all runs.
         query_ids: [query] the union of their queries, in the order of the first run that has them.
-        place: [run, query] index of the query in the run's own scores; -1 where it has none.
-        kept: [query, measure] whether the comparison counts the query.
-        expected: [run, query, measure] of Scores, and so on; NaN where not available.
-        lowest: as in Scores.
-        highest: as in Scores.
-        tie_broken: as in Scores.
-        sd: as in Scores.
-        notes: one line for each thing that a reader must know.
+        place: [run, query] index of the query in the run's own scores; -1 where it is missing.
+        kept: [query, measure] whether the query counts in the comparison.
+        expected: [run, query, measure] as in Scores; NaN where not available.
+        lowest: [run, query, measure] as in Scores.
+        highest: [run, query, measure] as in Scores.
+        tie_broken: [run, query, measure] as in Scores.
+        sd: [run, query, measure] as in Scores.
+        notes: one line per thing a reader must know.
     """
 
     names: tuple[str, ...]
@@ -45,18 +45,18 @@ class AlignedScores:
     notes: tuple[str, ...]
 
     def left_out(self, measure: int) -> tuple[str, ...]:
-        """Ids of the queries that the comparison on a measure does not count."""
+        """Ids of the queries that do not count in the comparison on a measure."""
         return tuple(self.query_ids[index] for index in np.flatnonzero(~self.kept[:, measure]).tolist())
 
 
 def align(scores: Sequence[Scores]) -> AlignedScores:
-    """Bring scores onto the same queries.
+    """Align scores on the same queries.
 
-    The policy `missing` of the scores says what a judged query is worth that a run lacks. A query without a value for
-    any run ("skip", or NA) is left out of that measure by all of them.
+    The policy `missing` of the scores sets the value of a judged query that a run lacks. A query without a value for
+    any one run ("skip", or NA) is left out of that measure for all of them.
 
     Args:
-        scores: of each run; different names, the same measures.
+        scores: scores of each run; distinct names, the same measures.
 
     Raises:
         InputError: fewer than two runs, equal names, queries that differ where the policy does not allow it.

@@ -1,4 +1,4 @@
-"""Intervals by betting: of the mean of bounded differences, valid for any law of them and any number of queries.
+"""Intervals by betting: for the mean of bounded differences, valid for any distribution and any number of queries.
 
 Whoever bets on differences d of a measure with values between two ends, b apart, bets on x = (d / b + 1) / 2 in [0, 1].
 If their mean is m, no bet gains in expectation, so capital is at most 1/alpha with a chance of 1 - alpha, and a mean at
@@ -53,14 +53,14 @@ MOST: Final = 10**9
 
 
 class Bets(NamedTuple):
-    """How bets are made.
+    """Settings of intervals by betting.
 
     Attributes:
         alpha: 1 - level of one interval.
         repeated: whether the interval must hold at every look, in the order of arrival.
-        largest: the most queries that a unit could have.
-        seed: of the orders.
-        threads: that share the work.
+        largest: the largest possible number of queries in a unit.
+        seed: seed of the random orders.
+        threads: number of threads.
     """
 
     alpha: float
@@ -71,7 +71,7 @@ class Bets(NamedTuple):
 
     @property
     def target(self) -> float:
-        """The logarithm of the capital at which a mean is excluded."""
+        """Logarithm of the capital at which a mean is excluded."""
         return math.log(2 / self.alpha)
 
     def orders(self, units: int) -> Ints:
@@ -82,18 +82,18 @@ class Bets(NamedTuple):
         return np.stack([rng.permutation(units) for _ in range(ORDERS)])
 
     def horizon(self, units: float, number: Floats) -> Floats:
-        """What bets number 1, 2, ... are spread over."""
+        """The horizon N of each bet, number 1, 2, ..."""
         return number * np.log1p(number) if self.repeated else np.full_like(number, units)
 
 
 def lower_ends(sums: Floats, sizes: Floats, reach: Floats, bets: Bets) -> Floats:
-    """The lower ends of intervals of mean differences; the upper ones are those of the negative differences, turned.
+    """The lower ends of intervals of mean differences; upper ends are those of negated differences, negated.
 
     Args:
         sums: [unit, comparison] sums of the differences of the queries of a unit, units in the order of arrival.
-        sizes: [unit] its queries.
-        reach: [comparison] b, the largest difference that a query can have.
-        bets: how they are made.
+        sizes: [unit] number of queries.
+        reach: [comparison] b, the largest possible difference of a query.
+        bets: settings of the bets.
 
     Returns:
         [comparison] ends, -b or more.
@@ -118,13 +118,13 @@ def lower_ends(sums: Floats, sizes: Floats, reach: Floats, bets: Bets) -> Floats
 
 
 def _lower(values: Floats, shares: Floats, orders: Ints, bets: Bets) -> Floats:
-    """[comparison] the largest mean that bets on more exclude, 0 where they exclude none.
+    """[comparison] the largest mean that upward bets exclude, 0 where they exclude none.
 
     Args:
         values: [comparison, unit] between 0 and the share.
-        shares: [unit] sizes in units of the largest possible one.
-        orders: [order, unit].
-        bets: how they are made.
+        shares: [unit] sizes as shares of the largest possible one.
+        orders: [order, unit] random orders of units.
+        bets: settings of the bets.
     """
     ordered, held = values[:, orders], shares[orders]
     sizes = _bet_sizes(ordered, held, bets)
@@ -136,7 +136,7 @@ def _lower(values: Floats, shares: Floats, orders: Ints, bets: Bets) -> Floats:
 
 
 def _find_roots(falling: Callable[[Floats], Floats], count: int) -> Floats:
-    """[comparison] the last place of [0, 1] at which a falling function is at least 0, and 0 where it nowhere is.
+    """[comparison] the last point of [0, 1] at which a falling function is at least 0, or 0 where there is none.
 
     Regula falsi; the value of an end that stays twice is halved (Illinois), and every eighth step halves the bracket.
     The place returned is never beyond the true one.
@@ -160,7 +160,7 @@ def _find_roots(falling: Callable[[Floats], Floats], count: int) -> Floats:
 
 
 def _bet_sizes(ordered: Floats, held: Floats, bets: Bets) -> Floats:
-    """[comparison, order, unit] the bets before they are cut at what m allows; each is known before its value."""
+    """[comparison, order, unit] the bets before they are clipped to what m allows; each is fixed before its value."""
     units = ordered.shape[-1]
     middle = (0.5 + np.cumsum(ordered, axis=-1)) / (1 + np.cumsum(held, axis=-1))
     squares = 0.25 + np.cumsum((ordered - middle * held) ** 2, axis=-1)
@@ -171,7 +171,7 @@ def _bet_sizes(ordered: Floats, held: Floats, bets: Bets) -> Floats:
 
 
 def _capital(mean: Floats, ordered: Floats, held: Floats, sizes: Floats, *, repeated: bool) -> Floats:
-    """[comparison] logarithm of the capital that bets on more make where the mean is [comparison, 1, 1] so large."""
+    """[comparison] logarithm of the capital of upward bets if the mean is that of [comparison, 1, 1]."""
     with np.errstate(divide="ignore"):
         factors = 1 + np.minimum(sizes, PART / mean) * (ordered - mean * held)
     if repeated:
@@ -186,18 +186,18 @@ def _capital(mean: Floats, ordered: Floats, held: Floats, sizes: Floats, *, repe
 
 
 def units_needed(sums: Floats, sizes: Floats, reach: float, least: float, bets: Bets, *, power: float) -> int | None:
-    """How many units decide with some chance whether the mean difference is above or below a value, if the law stays.
+    """Number of units that decide, with some power, whether the mean difference is above or below a value.
 
     The logarithm of the capital against that value is taken as the sum over i of the mean over the measured units of
     ln(1 + l_i (x - m)), with all x moved towards the value by as many standard errors as the power asks for.
 
     Args:
         sums: [unit] sums of differences.
-        sizes: [unit] queries.
-        reach: the largest difference of a query.
-        least: the value, a mean difference.
-        bets: how they are made.
-        power: the chance.
+        sizes: [unit] number of queries.
+        reach: the largest possible difference of a query.
+        least: the value to compare the mean difference with.
+        bets: settings of the bets.
+        power: probability of deciding.
 
     Returns:
         More units than were measured; None where the measured mean is the value itself, or billions would be needed.
@@ -228,7 +228,7 @@ def units_needed(sums: Floats, sizes: Floats, reach: float, least: float, bets: 
 
 
 def _first(holds: Callable[[int], bool], low: int, high: int) -> int | None:
-    """The first number from low to high for which it holds, of those that follow one for which it does not."""
+    """The first number from low to high for which a monotone condition holds."""
     if not holds(high):
         return None
     while low < high:

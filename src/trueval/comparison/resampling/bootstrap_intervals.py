@@ -1,11 +1,11 @@
-"""Bootstrap intervals over queries: of the expected difference, and of a realized one.
+"""Bootstrap intervals over queries, for the expected difference and for a realized one.
 
-Expected difference: the mean over the population of queries of E[A] - E[B]. Its interval resamples queries.
-Realized difference: that mean plus the accident of one order of ties for each system on as many queries as were
-measured, what a tool that breaks ties in some order reports in its place. Its interval resamples queries and gives
-every drawn query fresh tie noise of its own variance, Var_ties(A) + Var_ties(B).
-Where such a variance is not known, the ends are bounds from L = lowest(A) - highest(B) and H = highest(A) - lowest(B).
-With D = E[A] - E[B], E of the population of queries, means over the measured ones and percentiles of resampled means:
+Expected difference: the mean over the population of queries of E[A] - E[B]. Its interval resamples queries. Realized
+difference: that mean plus the deviation due to one tie order per system on as many queries as were measured; it is what
+a tool that breaks ties in some order reports. Its interval resamples queries and gives every drawn query fresh tie
+noise of its own variance, Var_ties(A) + Var_ties(B). Where such a variance is not known, the ends are bounds from L =
+lowest(A) - highest(B) and H = highest(A) - lowest(B). With D = E[A] - E[B], E over the population of queries, means
+over the measured ones and percentiles of resampled means:
 
     low = min(percentile(L), mean(L) - (mean(D) - percentile(D))), high likewise from H
 
@@ -73,9 +73,9 @@ class Intervals(NamedTuple):
     """Ends of the intervals of every comparison.
 
     Attributes:
-        expected: [comparison, 2] of the expected difference; NaN below two queries.
-        realized: [comparison, 2] of a realized difference; NaN also where neither a tie variance nor, in its place, the
-            extremes, is known.
+        expected: [comparison, 2] interval of the expected difference; NaN below two queries.
+        realized: [comparison, 2] interval of a realized difference; NaN also where neither the tie variance nor the
+            extremes are known.
         bounded: [comparison] whether the ends of realized are bounds made from extremes.
     """
 
@@ -85,11 +85,11 @@ class Intervals(NamedTuple):
 
 
 class Extremes(NamedTuple):
-    """What the orders of ties can make of every query.
+    """The lowest and highest values of every query over tie orders.
 
     Attributes:
-        lowest: [unit, column] least values, or less; NaN where not known.
-        highest: [unit, column] greatest values, or more; NaN where not known.
+        lowest: [unit, column] lowest values, or lower bounds of them; NaN where not known.
+        highest: [unit, column] highest values, or upper bounds of them; NaN where not known.
     """
 
     lowest: Floats
@@ -97,7 +97,7 @@ class Extremes(NamedTuple):
 
 
 class ResampleDraws(NamedTuple):
-    """How units are resampled, and for which level."""
+    """How units are resampled, and the level of the intervals."""
 
     resamples: int
     seed: int
@@ -105,15 +105,15 @@ class ResampleDraws(NamedTuple):
     level: float
 
     def sums(self, columns: ValueGrid) -> Floats:
-        """[column, resample] sums over drawn units."""
+        """[column, resample] sums over the drawn units."""
         return bootstrap_sums(columns, self.resamples, self.seed, self.threads)
 
 
 class Sizes(NamedTuple):
-    """How many queries the units hold.
+    """Numbers of queries in the units.
 
     Attributes:
-        units: [unit] their numbers of queries.
+        units: [unit] number of queries.
         total: their sum.
         drawn: [resample] the sum over drawn units; [1] where all units have the same size.
     """
@@ -124,18 +124,18 @@ class Sizes(NamedTuple):
 
     @classmethod
     def of(cls, units: Floats, draws: ResampleDraws) -> Sizes:
-        """Of resamples; nothing is drawn where they cannot differ."""
+        """Resample the sizes; nothing is drawn where all are equal."""
         sizes = cls(units, float(units.sum()), np.array([float(units.sum())]))
         return sizes if sizes.alike else sizes._replace(drawn=draws.sums(to_grid(units[:, None]))[0])
 
     @property
     def alike(self) -> bool:
-        """Whether all units hold as many queries."""
+        """Whether all units have equally many queries."""
         return bool((self.units == self.units[0]).all())
 
 
 class _Ends(NamedTuple):
-    """Finds the ends of intervals from the same resamples."""
+    """Computes the ends of intervals from the same resamples."""
 
     draws: ResampleDraws
     sizes: Sizes
@@ -146,10 +146,10 @@ class _Ends(NamedTuple):
         """[comparison, 2] low and high ends of intervals.
 
         Args:
-            means: of some comparisons, their resampled mean differences without the noise of ties: [some, resample].
-            differences: [unit, comparison] on the grid of the means, so that their sums are exact too.
-            rounding: [comparison] how far from 0 an end can be that rounding to two different grids has made.
-            ties: what their orders add; None for nothing.
+            means: [some, resample] resampled mean differences of some comparisons, without tie noise.
+            differences: [unit, comparison] differences on the grid of the means, so that their sums are exact too.
+            rounding: [comparison] how far rounding to two different grids can move an end from 0.
+            ties: noise from tie orders; None for none.
         """
         units, count = differences.shape
         share, parts, out = tail(units, self.draws.level), blocks(count, WIDTH), np.empty((count, 2))
@@ -172,9 +172,9 @@ class _Ends(NamedTuple):
         """[some, 2] ends by the studentized bootstrap; the mean itself where nothing varies.
 
         Args:
-            differences: [unit, some].
-            means: [some, resample] of resampled units.
-            noisy: [some, resample] the same with the noise of ties.
+            differences: [unit, some] differences.
+            means: [some, resample] means of resampled units.
+            noisy: [some, resample] these means with tie noise.
             ties: [some] tie variance of the mean.
             added: [some, resample] tie variance of a resampled mean.
         """
@@ -200,7 +200,7 @@ class _Ends(NamedTuple):
         return ends
 
     def _shift(self, alone: ResampleDraws, residuals: Floats, moved: Floats) -> Floats:
-        """[some, resample] what the move of the mean takes from the sum of squares, -2 m sum(r c) + m^2 sum(c^2)."""
+        """[some, resample] change of the sum of squares as the mean moves, -2 m sum(r c) + m^2 sum(c^2)."""
         units: Floats = self.sizes.units
         if self.sizes.alike:  # sum(r) is the move times the queries
             gone: Floats = -(moved**2) * units[0] * self.sizes.total
@@ -211,12 +211,12 @@ class _Ends(NamedTuple):
 
 
 class _Ties(NamedTuple):
-    """What the orders of ties add to some mean differences.
+    """The noise that tie orders add to some mean differences.
 
     Attributes:
-        measured: [comparison] variance of the mean of the measured queries.
-        spread: of some comparisons, the same of resampled means: [some, resample].
-        noise: [resample] standard normal.
+        measured: [comparison] tie variance of the mean over the measured queries.
+        spread: [some, resample] tie variance of resampled means.
+        noise: [resample] standard normal numbers.
     """
 
     measured: Floats
@@ -224,13 +224,13 @@ class _Ties(NamedTuple):
     noise: Floats
 
     def add(self, means: Floats, some: Ints) -> tuple[Floats, Floats]:
-        """[some, resample] means with noise; the variance of that noise."""
+        """[some, resample] means with noise, and the variance of that noise."""
         spread = self.spread(some)
         return means + self.noise * np.sqrt(spread), spread
 
 
 def tail(queries: int, level: float) -> float:
-    """The share of resamples to leave out at each end, of an interval of some level.
+    """The share of resamples to leave out at each end for an interval of a given level.
 
     >>> round(tail(50, 0.95), 4), round(tail(10**6, 0.95), 4)
     (0.0212, 0.025)
@@ -242,15 +242,15 @@ def tail(queries: int, level: float) -> float:
 
 
 class ResampledColumns(NamedTuple):
-    """Columns and their sums over resampled units, from which intervals of any two of them come.
+    """Columns and their sums over resampled units, from which intervals of any pair of them are made.
 
     Attributes:
         grid: [unit, column] values.
         ties: [unit, column] variances over tie orders; 0 where not known.
-        known: [column] whether all its variances are known.
-        sums: [column, resample] of values.
-        spread: [column, resample] of variances.
-        sizes: of the units.
+        known: [column] whether all variances of the column are known.
+        sums: [column, resample] sums of values.
+        spread: [column, resample] sums of variances.
+        sizes: sizes of the units.
     """
 
     grid: ValueGrid
@@ -269,8 +269,8 @@ class ResampledColumns(NamedTuple):
         Args:
             expected: [unit, column] sums of expected values, finite.
             variance: [unit, column] sums of variances over tie orders; NaN where not known.
-            draws: how.
-            sizes: [unit] queries of each; None where each unit is a query.
+            draws: how units are resampled.
+            sizes: [unit] number of queries; None where each unit is a query.
         """
         known: Bools = np.logical_not(np.isnan(variance).any(axis=0))
         grid, ties = to_grid(expected), to_grid(np.where(known, variance, 0.0))
@@ -292,19 +292,20 @@ def bootstrap_intervals(
     extremes: Extremes | None = None,
     sizes: Floats | None = None,
 ) -> Intervals:
-    """Bootstrap the mean difference of columns, the same resamples for all.
+    """Bootstrap the mean differences of columns, with the same resamples for all.
 
     Args:
         expected: [unit, column] expected values, or their sums over the queries of a cluster; finite.
         variance: [unit, column] variances over tie orders, or their sums; NaN where not known.
         first: [comparison] column of system A.
         second: [comparison] column of system B.
-        level: of the intervals, 0.95.
-        resamples: how often the units are drawn.
-        seed: of the draws.
-        threads: that share the work.
-        extremes: that bound a realized difference where a variance is not known; None where they are not known.
-        sizes: [unit] queries of each; None where each unit is a query.
+        level: level of the intervals, 0.95 for example.
+        resamples: number of resamples.
+        seed: seed of the draws.
+        threads: number of threads.
+        extremes: extremes that bound a realized difference where a variance is not known; None where they are not known
+            either.
+        sizes: [unit] number of queries; None where each unit is a query.
     """
     if len(expected) < 2:
         ends = np.full((len(first), 2), np.nan)
@@ -316,7 +317,7 @@ def bootstrap_intervals(
 def intervals_of(
     resampled: ResampledColumns, first: Ints, second: Ints, draws: ResampleDraws, extremes: Extremes | None = None
 ) -> Intervals:
-    """The intervals of pairs of resampled columns, each alone; as `bootstrap_intervals`."""
+    """The individual intervals of pairs of resampled columns; as `bootstrap_intervals`."""
     grid, sizes, sums, spread = resampled.grid, resampled.sizes, resampled.sums, resampled.spread
     known, find = resampled.known, _Ends(draws, sizes)
     rounding = grid.step[first] + grid.step[second]
@@ -346,15 +347,15 @@ def intervals_of(
 def realized_intervals(
     columns: ValueGrid, sums: Floats, ties: Floats, spread: Floats, draws: ResampleDraws, sizes: Sizes
 ) -> Floats:
-    """[comparison, 2] the intervals of realized differences, each alone and each a column of its own.
+    """[comparison, 2] individual intervals of realized differences, each difference a column of its own.
 
     Args:
         columns: [unit, comparison] differences.
-        sums: [comparison, resample] of them.
+        sums: [comparison, resample] sums of the differences.
         ties: [unit, comparison] variances over tie orders, known.
-        spread: [comparison, resample] sums of them.
+        spread: [comparison, resample] sums of these variances.
         draws: how the units were resampled.
-        sizes: of the units.
+        sizes: sizes of the units.
     """
     noise = _Ties(
         ties.sum(axis=0) / sizes.total**2,
@@ -365,14 +366,14 @@ def realized_intervals(
 
 
 def _bounds(extremes: Extremes, reach: Floats, first: Ints, second: Ints, find: _Ends) -> Floats:
-    """Ends that no order of ties moves a mean difference past.
+    """Ends beyond which no tie order moves a mean difference.
 
     Args:
-        extremes: of every column.
+        extremes: extremes of every column.
         reach: [comparison, 2] ends of the interval of the expected difference, less the measured mean.
         first: [comparison] column of system A.
         second: [comparison] column of system B.
-        find: the ends.
+        find: computes the ends.
 
     Returns:
         [comparison, 2] bounds; NaN where extremes are not known.

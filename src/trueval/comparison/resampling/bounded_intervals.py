@@ -1,4 +1,4 @@
-"""Intervals of pairs by betting in place of resampling: for measures whose values lie between two known ends.
+"""Intervals of pairs by betting in place of resampling: for measures with values between two known ends.
 
 A realized difference, what one order of ties in each list leaves, has the farther of two ends on each side, as where a
 variance over ties is not known (bootstrap_intervals.py): that of bets on the least difference L which the orders of a
@@ -27,12 +27,12 @@ class Differences(NamedTuple):
     """Sums of differences over the queries of units, in the order of arrival.
 
     Attributes:
-        expected: [unit, comparison] of expected values.
-        lowest: [unit, comparison] of the least that orders of ties allow; NaN where not known.
-        highest: [unit, comparison] of the greatest.
-        tied: [comparison] whether ties move any.
-        sizes: [unit] queries.
-        reach: [comparison] the largest difference that a query can have.
+        expected: [unit, comparison] sums of differences of expected values.
+        lowest: [unit, comparison] sums of the lowest differences over tie orders; NaN where not known.
+        highest: [unit, comparison] sums of the highest.
+        tied: [comparison] whether ties affect any difference.
+        sizes: [unit] number of queries.
+        reach: [comparison] the largest possible difference of a query.
     """
 
     expected: Floats
@@ -44,12 +44,12 @@ class Differences(NamedTuple):
 
 
 def bets_of(chosen: ComparisonChoices, clusters: Clusters | None, threads: int) -> Bets | None:
-    """How the bets behind the intervals are made; None where intervals are bootstrapped.
+    """Settings of the bets behind the intervals; None where intervals are bootstrapped.
 
     Args:
-        chosen: of the comparison.
-        clusters: which queries belong together, whose largest one is known before any difference is.
-        threads: that share the work.
+        chosen: choices of the comparison.
+        clusters: which queries belong together; the size of the largest cluster is known before any difference.
+        threads: number of threads.
     """
     if chosen.intervals == BOOTSTRAP:
         return None
@@ -58,7 +58,7 @@ def bets_of(chosen: ComparisonChoices, clusters: Clusters | None, threads: int) 
 
 
 def reach_of(measures: Iterable[Measure]) -> Floats:
-    """[measure] the largest difference that two values can have.
+    """[measure] the largest possible difference of two values.
 
     Raises:
         MeasureError: a measure has values without end.
@@ -80,11 +80,11 @@ def reach_of(measures: Iterable[Measure]) -> Floats:
 
 
 def intervals_by_bets(apart: Differences, bets: Bets) -> Intervals:
-    """The intervals of pairs, each at the level of the bets; NaN where there is no unit.
+    """Intervals of pairs, each at the level of the bets; NaN where there is no unit.
 
     Args:
-        apart: their differences.
-        bets: how they are made.
+        apart: differences of the pairs.
+        bets: settings of the bets.
     """
     expected = np.full((len(apart.reach), 2), np.nan)
     if len(apart.sizes) == 0:
@@ -105,13 +105,13 @@ def intervals_by_bets(apart: Differences, bets: Bets) -> Intervals:
 
 
 def widths(aligned: AlignedScores, clusters: Clusters | None, chosen: ComparisonChoices, pairs: int) -> Iterator[str]:
-    """How wide the intervals of each measure are where nothing differs: fewer queries than needed are seen at once.
+    """Width of the intervals of each measure where nothing differs, which shows at once when queries are too few.
 
     Args:
-        aligned: the scores.
+        aligned: scores on aligned queries.
         clusters: which queries belong together.
-        chosen: of the comparison, with intervals by bets.
-        pairs: how many a family has of each measure.
+        chosen: choices of the comparison, with intervals by bets.
+        pairs: number of pairs in a family of each measure.
     """
     bets = bets_of(chosen, clusters, 1)
     tests = pairs * (len(aligned.measures) if chosen.family == "all" else 1)

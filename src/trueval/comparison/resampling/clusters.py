@@ -1,7 +1,7 @@
-"""Clusters: queries that belong together, as those of one topic, document or customer, and count as one observation.
+"""Clusters: queries of one topic, document or customer, for example, which count as one observation.
 
-Queries of a cluster rise and fall together, so intervals and tests that take each of them as a fresh one claim too
-much. Resampling draws whole clusters, and a randomization test flips the signs of a whole cluster at once.
+Values of queries in a cluster are correlated, so intervals and tests that treat them as independent claim too much.
+Resampling draws whole clusters, and a randomization test flips the signs of a whole cluster at once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Clusters:
 
     Attributes:
         members: query id → name of its cluster.
-        source: where they come from, for messages.
+        source: origin of the clusters, for messages.
     """
 
     members: Mapping[str, str]
@@ -37,7 +37,7 @@ class Clusters:
 
     @classmethod
     def of(cls, given: Clusters | Mapping[str, str] | Source | None) -> Clusters | None:
-        """Clusters from what people have: themselves, a dict, or a file; None stays None.
+        """Make clusters from clusters, a dict or a file; None stays None.
 
         Raises:
             InputError: the file is bad.
@@ -48,11 +48,11 @@ class Clusters:
 
     @property
     def largest(self) -> int:
-        """How many queries the largest cluster has, compared or not."""
+        """Number of queries in the largest cluster, whether compared or not."""
         return max(Counter(self.members.values()).values(), default=1)
 
     def codes(self, query_ids: Sequence[str]) -> Ints:
-        """The cluster of each query as a number from 0, in the order of their first queries.
+        """The cluster of each query as an index from 0, in order of first appearance.
 
         Raises:
             InputError: a query has no cluster.
@@ -68,21 +68,21 @@ class Clusters:
         return np.array([numbers.setdefault(self.members[query], len(numbers)) for query in query_ids], dtype=np.int64)
 
     def names(self, query_ids: Sequence[str]) -> list[str]:
-        """The names of the clusters of some queries, in the order of `codes`."""
+        """Names of the clusters of the given queries, in the order of `codes`."""
         return list(dict.fromkeys(self.members[query] for query in query_ids))
 
     def count(self, query_ids: Sequence[str]) -> int:
-        """How many clusters the queries are in."""
+        """Number of clusters that the queries are in."""
         return len({self.members[query] for query in query_ids})
 
 
 @dataclass(frozen=True, eq=False)
 class QueryUnits:
-    """Queries put together into units: clusters, or queries by themselves.
+    """Queries grouped into units: clusters, or single queries.
 
     Attributes:
-        number: [query] of its unit, from 0.
-        sizes: [unit] its queries.
+        number: [query] index of its unit, from 0.
+        sizes: [unit] number of queries.
     """
 
     number: Ints
@@ -90,12 +90,12 @@ class QueryUnits:
 
     @classmethod
     def of(cls, codes: Ints) -> QueryUnits:
-        """Of the queries that count, by the cluster of each."""
+        """Group the queries that count by the cluster of each."""
         number = np.unique(codes, return_inverse=True)[1].ravel()
         return cls(number, np.bincount(number).astype(np.float64))
 
     def sums(self, values: Floats) -> Floats:
-        """The sum over the queries of each unit, in their order, along the first axis: [query, ...] → [unit, ...]."""
+        """Sums over the queries of each unit, in their order, along the first axis: [query, ...] → [unit, ...]."""
         if len(self.sizes) == len(self.number):  # one query each, which a sum would only put in another order
             return values[np.argsort(self.number)]
         order = np.argsort(self.number, kind="stable")

@@ -1,8 +1,8 @@
-"""Whether a difference rests on few queries, so that resampling and tests know little of it.
+"""Concentration: whether a difference rests on few queries, so that resampling and tests are unreliable.
 
-What no query showed is in no resample. Where differences are a constant but for a few queries, as many of these as were
-seen make the whole uncertainty, and a rare one that was not seen is missing: intervals are too short, and p too small.
-With residuals r_i = d_i - the mean difference (of a cluster: the sum of its differences less its size times the mean):
+A resample contains only what some query showed. Where differences are constant but for a few queries, the uncertainty
+comes from these few alone, and a rare one that was not sampled is missing: intervals are too short, and p too small.
+With residuals r_i = d_i - the mean difference (for a cluster: the sum of its differences less its size times the mean):
 
     one query carries most    max r_i^2 > 1/2 sum r_i^2
     few queries carry it      the largest tenth of the r_i^2, at least one, is more than .8 sum r_i^2
@@ -32,12 +32,12 @@ ROUNDING: Final = 1e-12
 
 
 class Concentration(NamedTuple):
-    """The few queries, or clusters, that carry the variance of a difference.
+    """The few queries, or clusters, that account for most of the variance of a difference.
 
     Attributes:
         units: their names, the largest first; empty where nothing varies.
-        share: of the variance; 0 where nothing varies.
-        of: how many units there are.
+        share: their share of the variance; 0 where nothing varies.
+        of: number of units.
     """
 
     units: tuple[str, ...]
@@ -45,7 +45,7 @@ class Concentration(NamedTuple):
     of: int
 
     def sentence(self, called: str) -> str:
-        """What that means, without a subject.
+        """The concentration as a predicate, without a subject.
 
         Args:
             called: "queries" or "clusters".
@@ -58,17 +58,17 @@ class Concentration(NamedTuple):
         return f"{who} {self.share:.0%} of the variance over {self.of:,} {called}"
 
     def to_dict(self) -> dict[str, object]:
-        """As it appears in JSON."""
+        """The concentration as a dict for JSON."""
         return {**self._asdict(), "units": list(self.units)}
 
 
 def concentration(sums: Floats, sizes: Floats, names: Sequence[str]) -> Concentration | None:
-    """The few units that carry the variance of a difference; None where many do, or nothing differs at all.
+    """Find the few units that account for most of the variance; None where many do, or nothing differs.
 
     Args:
         sums: [unit] sums of the differences of the queries of a unit.
-        sizes: [unit] queries.
-        names: [unit] of queries, or clusters.
+        sizes: [unit] number of queries.
+        names: [unit] names of queries or clusters.
 
     >>> found = concentration(np.array([0.05] * 11 + [-0.95]), np.ones(12), [f"q{at}" for at in range(12)])
     >>> found.sentence("queries")

@@ -1,7 +1,7 @@
-"""Corrections of p for a family of tests: looking at many pairs finds differences where none are.
+"""Corrections of p for a family of tests: among many pairs, some differ by chance.
 
-MaxT, the default, is made with the signs of the randomization test (paired_tests.py), because it looks at all pairs of
-a pattern at once. Holm and Benjamini-Hochberg need nothing but the p of each pair, and so serve every test.
+MaxT, the default, uses the sign patterns of the randomization test (paired_tests.py), because it needs all pairs under
+one pattern. Holm and Benjamini-Hochberg need only the p of each pair, and so apply to every test.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ class AdjustedPValues(NamedTuple):
 
 
 def adjust(p: Sequence[Floats], *, together: bool) -> AdjustedPValues:
-    """Adjust the p of the pairs of several measures.
+    """Adjust the p of the pairs on several measures.
 
     Args:
-        p: [measure][pair].
-        together: whether all measures are one family; else each is one.
+        p: [measure][pair] unadjusted p.
+        together: whether all measures form one family; otherwise each measure is one.
     """
     families = [np.concatenate(p)] if together else p
     holms, shares = [holm(each) for each in families], [benjamini_hochberg(each) for each in families]
@@ -36,10 +36,10 @@ def adjust(p: Sequence[Floats], *, together: bool) -> AdjustedPValues:
 
 
 def holm(p: Floats) -> Floats:
-    """The p adjusted for a family of tests by Holm's step-down method (1979): the chance of any false claim.
+    """Adjust p by Holm's step-down method (1979), which controls the probability of any false claim.
 
     Args:
-        p: [test]; NaN stays NaN and is not of the family.
+        p: [test] unadjusted p; NaN stays NaN and does not count in the family.
 
     >>> holm(np.array([0.01, 0.04, 0.03])).tolist()
     [0.03, 0.06, 0.06]
@@ -48,10 +48,10 @@ def holm(p: Floats) -> Floats:
 
 
 def benjamini_hochberg(p: Floats) -> Floats:
-    """The p adjusted for a family of tests by Benjamini & Hochberg's step-up method (1995): the share of false claims.
+    """Adjust p by Benjamini & Hochberg's step-up method (1995), which controls the false discovery rate.
 
     Args:
-        p: [test]; NaN stays NaN and is not of the family.
+        p: [test] unadjusted p; NaN stays NaN and does not count in the family.
 
     >>> benjamini_hochberg(np.array([0.01, 0.04, 0.03])).tolist()
     [0.03, 0.04, 0.04]

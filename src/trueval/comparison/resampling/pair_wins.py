@@ -1,4 +1,4 @@
-"""Win probabilities of the pairs of a comparison, each known in the best way there is."""
+"""Win probabilities of the pairs of a comparison, each by the most exact method available."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class MeasureColumn(NamedTuple):
     Attributes:
         queries: [query] indices among all queries of the comparison.
         sign: 1 where higher is better, -1 where lower is.
-        expected: [query] of Scores, and so on.
-        lowest: as in Scores.
-        highest: as in Scores.
-        tie_broken: as in Scores.
-        sd: as in Scores.
+        expected: [query] as in Scores.
+        lowest: [query] as in Scores.
+        highest: [query] as in Scores.
+        tie_broken: [query] as in Scores.
+        sd: [query] as in Scores.
     """
 
     queries: Ints
@@ -62,25 +62,25 @@ class MeasureColumn(NamedTuple):
 
     @property
     def tied(self) -> Ints:
-        """Queries, counted from the first of the column, whose value depends on the order of ties."""
+        """Indices in the column of the queries whose value depends on the tie order."""
         return np.flatnonzero(self.highest - self.lowest > 0)
 
     def spread(self) -> TieMoments:
-        """What ties do to it, for the normal distribution."""
+        """Moments of the values over tie orders, for the normal approximation."""
         reach = np.maximum(self.highest - self.expected, self.expected - self.lowest)
         return TieMoments(self.sign * self.expected, self.sd**2, reach)
 
 
 @dataclass(frozen=True, eq=False)
 class PairWins:
-    """Finds win probabilities; what is listed or drawn for a run and measure serves all of its pairs.
+    """Computes win probabilities; orders enumerated or drawn for a run and measure are shared by all its pairs.
 
     Attributes:
-        aligned: the scores.
-        orders: [run] tie orders; None where there are scores only.
-        tie_samples: orders to draw at least where they cannot be listed.
-        seed: of the orders.
-        level: of the verdict, for which as many orders are drawn as it needs.
+        aligned: scores on aligned queries.
+        orders: [run] tie orders; None where only scores are known.
+        tie_samples: minimum number of orders to draw where they cannot be enumerated.
+        seed: seed of the orders.
+        level: level of the verdict, which determines how many orders are drawn.
     """
 
     aligned: AlignedScores
@@ -121,7 +121,7 @@ class PairWins:
         return sample_win_probability(batches, found, self.level, self.tie_samples)
 
     def _distribution(self, measure: int, run: int, column: MeasureColumn) -> Atoms | None:
-        """The distribution of the sum over queries, higher being better; None where it cannot be listed."""
+        """The distribution of the sum over queries, higher being better; None where it cannot be enumerated."""
         key = (measure, run)
         if key not in self._listed:
             self._listed[key] = self._list(measure, run, column)
@@ -145,7 +145,7 @@ class PairWins:
         return Atoms(values[order], atoms.probabilities[order])
 
     def _batches(self, measure: int, run: int, column: MeasureColumn) -> Iterator[Floats]:
-        """[sample] sums over queries under random orders, higher being better, until their mean cannot be expected."""
+        """[sample] sums under random orders, higher being better, until their mean contradicts the expected value."""
         drawn, total, batch = self._drawn.setdefault((measure, run), []), 0, 0
         while self.orders and total < MOST_TIE_SAMPLES:
             if batch == len(drawn):
@@ -166,16 +166,17 @@ class PairWins:
 
     @staticmethod
     def _rest(column: MeasureColumn) -> float:
-        """The sum over the queries that no order changes."""
+        """The sum over the queries that tie orders do not affect."""
         fixed = np.ones(len(column.expected), dtype=bool)
         fixed[column.tied] = False
         return float(column.expected[fixed].sum())
 
 
 def _has_mean(drawn: Floats, column: MeasureColumn) -> bool:
-    """Whether the mean of sums under random orders can be the expected one: it is farther off once in 10^9 (Hoeffding).
+    """Whether the mean of sums under random orders is consistent with the expected value.
 
-    A measure of somebody else may have a tie-broken value that is not that of an order.
+    It is farther off with a probability of 10^-9 (Hoeffding). The tie-broken value of a user's own measure may not be
+    that of any tie order.
     """
     reach = float(np.square(column.highest - column.lowest).sum())
     expected = column.sign * float(column.expected.sum())

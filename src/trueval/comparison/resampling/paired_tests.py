@@ -1,7 +1,7 @@
 """Paired tests over queries, and effect sizes.
 
-The randomization test asks how often the mean difference would be as far from 0 if, query by query, the names of the
-two systems were exchanged by the toss of a coin (Fisher 1935; Smucker, Allan & Carterette 2007).
+The randomization test asks how often the mean difference would be at least as far from 0 if the names of the two
+systems were exchanged at random per query (Fisher 1935; Smucker, Allan & Carterette 2007).
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ WIDTH = 64
 
 
 class RandomizationResult(NamedTuple):
-    """What the randomization test says of each comparison.
+    """Result of the randomization test for each comparison.
 
     Attributes:
-        p: [comparison] of each alone; NaN without queries.
-        statistic: [comparison] what MaxT compares: |sum of differences| / sqrt(sum of their squares).
-        family: [comparison] number of its family.
+        p: [comparison] unadjusted p; NaN without queries.
+        statistic: [comparison] statistic of MaxT: |sum of differences| / sqrt(sum of their squares).
+        family: [comparison] index of its family.
         largest: [family, pattern] the largest statistic of the family under each pattern, ascending.
-        signs: the patterns.
+        signs: the sign patterns.
     """
 
     p: Floats
@@ -51,7 +51,7 @@ class RandomizationResult(NamedTuple):
         return out
 
     def _share(self, number: int, bars: Floats) -> Floats:
-        """The share of patterns in which the largest statistic of a family reaches each bar."""
+        """The share of patterns in which the largest statistic of a family reaches each threshold."""
         if not self.signs.units:
             return np.full(len(bars), np.nan)
         reached = self.signs.count - np.searchsorted(self.largest[number], bars, side="left")
@@ -69,7 +69,7 @@ def joint_maxt(groups: Sequence[RandomizationResult]) -> list[Floats]:
     which is conservative, because measures of the same runs do not contradict each other (Sidak 1967).
 
     Args:
-        groups: each one family.
+        groups: test results, each of one family.
     """
     found = []
     for each in groups:
@@ -88,26 +88,26 @@ def randomization_test(
     threads: int,
     family: Ints | None = None,
 ) -> RandomizationResult:
-    """The two-sided paired randomization test of mean differences, of each comparison alone and for families at once.
+    """The two-sided paired randomization test of mean differences, per comparison and per family.
 
-    A pattern gives every unit (a query, or a cluster of queries) one random sign, the same for every system. Alone: the
-    share of patterns with |mean| >= |observed mean|. MaxT (Westfall & Young 1993; Boytsov 2013; Sakai 2018): the share
-    of patterns in which the largest |mean| / sqrt(sum of squared differences) of the family is as large as the pair's.
-    That bounds the chance of any false claim as Holm does, without its price for many pairs, because all pairs share
-    the patterns. No sign changes the sum of squares; without it the pairs that vary most would decide for all others
-    (docs/design/compare.md has the figures).
+    A pattern assigns every unit (a query, or a cluster of queries) one random sign, the same for every system.
+    Unadjusted p: the share of patterns with |mean| >= |observed mean|. MaxT (Westfall & Young 1993; Boytsov 2013; Sakai
+    2018): the share of patterns in which the largest |mean| / sqrt(sum of squared differences) of the family is at
+    least the pair's. It controls the probability of any false claim as Holm does, but is less conservative for many
+    pairs, because all pairs share the patterns. Signs do not affect the sum of squares; without this scaling the pairs
+    that vary most would dominate all others (docs/design/compare.md has the figures).
 
-    Exact where all 2^(n-1) patterns are listed, up to 18 units. Beyond, drawn patterns: (1 + those as extreme) /
-    (1 + drawn), which is never 0 (Phipson & Smyth 2010).
+    Exact where all 2^(n-1) patterns are enumerated, up to 18 units. Beyond, from drawn patterns: (1 + number at least
+    as extreme) / (1 + number drawn), which is never 0 (Phipson & Smyth 2010).
 
     Args:
         expected: [unit, column] finite values.
         first: [comparison] column of system A.
         second: [comparison] column of system B.
-        resamples: how many sign patterns are drawn.
-        seed: of the signs.
-        threads: that share the work.
-        family: [comparison] number of its family; None for one family.
+        resamples: number of sign patterns to draw.
+        seed: seed of the signs.
+        threads: number of threads.
+        family: [comparison] index of its family; None for a single family.
     """
     signs = SignPatterns(len(expected), resamples, seed)
     families = np.zeros(len(first), dtype=np.int64) if family is None else family
@@ -143,7 +143,7 @@ def randomization_test(
 
 
 def _scale(values: Floats, first: Ints, second: Ints) -> Floats:
-    """[comparison] square root of the sum of squared differences, which no sign changes; 1 where they are all 0."""
+    """[comparison] square root of the sum of squared differences, which signs do not affect; 1 where all are 0."""
     out = np.ones(len(first))
     for part in blocks(len(first), WIDTH):
         apart = np.round(values[:, first[part]] - values[:, second[part]], DECIMALS)
@@ -154,7 +154,7 @@ def _scale(values: Floats, first: Ints, second: Ints) -> Floats:
 
 
 def t_test(differences: Floats) -> Floats:
-    """The p of Student's paired t test; 1 where every difference is 0, 0 where all are one other value.
+    """The p of Student's paired t test; 1 where every difference is 0, 0 where all equal one other value.
 
     Args:
         differences: [query, comparison].
@@ -180,10 +180,10 @@ def t_test(differences: Floats) -> Floats:
 
 
 def wilcoxon_test(differences: Floats) -> Floats:
-    """The p of Wilcoxon's signed rank test, for each comparison by the way that scipy.stats.wilcoxon chooses.
+    """The p of Wilcoxon's signed rank test; each comparison uses the method that scipy.stats.wilcoxon would choose.
 
-    Zeros are left out (Wilcoxon's way). Without zeros and equal sizes the p is exact up to 50 differences, with them up
-    to 13; beyond it is that of the normal approximation with its variance corrected for ties.
+    Zeros are left out (Wilcoxon's way). The p is exact up to 50 differences without zeros and equal sizes, and up to 13
+    with them; beyond, it is that of the normal approximation with variance corrected for ties.
 
     Args:
         differences: [query, comparison].
@@ -209,16 +209,17 @@ def wilcoxon_test(differences: Floats) -> Floats:
 
 
 def _exact_wilcoxon(differences: Floats) -> Floats:
-    """By the distribution of the rank sum, where no two sizes are equal."""
+    """The p from the distribution of the rank sum, where no two sizes are equal."""
     from scipy.stats import wilcoxon
 
     return np.asarray(wilcoxon(differences, axis=0, method="exact").pvalue)
 
 
 def _wilcoxon_over_all_signs(differences: Floats) -> Floats:
-    """The share of all sign patterns whose rank sums are as far apart as the observed ones.
+    """The share of all sign patterns whose rank sums differ at least as much as the observed ones.
 
-    scipy lists them for every comparison by itself, a second each; here they are listed once for all, with the same p.
+    scipy enumerates the patterns again for every comparison, at a second each; here they are enumerated once for all,
+    with the same p.
 
     >>> _wilcoxon_over_all_signs(np.array([[1.0], [1.0], [2.0], [0.0]])).tolist()
     [0.25]
@@ -232,7 +233,7 @@ def _wilcoxon_over_all_signs(differences: Floats) -> Floats:
 
 
 def _wilcoxon_by_normal(differences: Floats) -> Floats:
-    """By the normal approximation, with n differences that are not 0 and groups of t equal sizes.
+    """The p from the normal approximation, with n nonzero differences and groups of t equal sizes.
 
         z = (R+ - n (n + 1) / 4) / sqrt((n (n + 1) (2n + 1) - sum of (t^3 - t) / 2) / 24)
 
@@ -249,10 +250,10 @@ def _wilcoxon_by_normal(differences: Floats) -> Floats:
 
 
 class _Ranks(NamedTuple):
-    """Ranks of the sizes of differences that are not 0.
+    """Ranks of the absolute values of nonzero differences.
 
     Attributes:
-        ranks: [query, comparison] from 1, of equal sizes their mean; 0 where the difference is 0.
+        ranks: [query, comparison] from 1, the mean rank for equal sizes; 0 where the difference is 0.
         ties: [comparison] sum of t^3 - t over groups of t equal sizes.
     """
 
@@ -261,7 +262,7 @@ class _Ranks(NamedTuple):
 
 
 def _ranks(differences: Floats) -> _Ranks:
-    """Rank the sizes of each comparison.
+    """Rank the absolute differences of each comparison.
 
     >>> _ranks(np.array([[1.0], [-1.0], [2.0], [0.0]])).ranks.ravel().tolist()
     [1.5, 1.5, 3.0, 0.0]
@@ -288,7 +289,7 @@ class Effects(NamedTuple):
 
     Attributes:
         cohen_d: [comparison] mean / standard deviation of the paired differences (d_z); NaN where all are equal.
-        hedges_g: [comparison] the same without its bias in small samples (Hedges 1981).
+        hedges_g: [comparison] Cohen's d corrected for its small-sample bias (Hedges 1981).
     """
 
     cohen_d: Floats
@@ -319,5 +320,5 @@ def effect_sizes(differences: Floats) -> Effects:
 
 
 def _rows(columns: Floats) -> Floats:
-    """The columns as rows: NumPy adds up a row the same whatever is beside it, but many columns otherwise than one."""
+    """The columns as rows: NumPy's sum of a row does not depend on the other rows, but a sum of columns may."""
     return np.ascontiguousarray(columns.T)

@@ -1,13 +1,13 @@
-"""Rare losses: what n queries can tell of a loss that few queries have.
+"""Rare losses: what n queries can say about a loss that only few queries have.
 
-An interval made from the measured differences knows nothing of what no query showed. A system that fails on one query
-in twenty has no failure in 20 queries with a chance of .36, and then nothing differs. Where k of C queries are worse,
-however many are better, the share of all queries that are worse is, at the level, at most the upper end of Clopper &
-Pearson (1934):
+An interval made from the measured differences does not account for what no query showed. A system that fails on one
+query in twenty shows no failure in 20 queries with a probability of .36, and then nothing differs. Where k of C queries
+are worse, however many are better, the share of all queries that are worse is, at the level, at most the upper end of
+Clopper & Pearson (1934):
 
     share = the p for which P(Binomial(C, p) <= k) = 1 - level;   for k = 0: 1 - (1 - level)^(1 / C)
 
-Losses up to share * (the largest loss that a query can have) are therefore not excluded. Clusters count once each.
+Losses up to share * (the largest possible loss of a query) are therefore not excluded. Clusters count once each.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import NamedTuple
 
 
 class RareLosses(NamedTuple):
-    """What the queries that are worse say of those that nobody measured.
+    """A bound on rare losses from the number of queries that are worse.
 
     Attributes:
-        worse: queries, or clusters of them, on which the run is worse than its baseline.
-        units: queries, or clusters, compared.
-        share: the largest share of all queries that may be worse.
-        loss: the largest mean loss, where each of these loses as much as the measure allows; infinite where it sets no
-            limit.
+        worse: number of queries, or clusters of them, on which the run is worse than its baseline.
+        units: number of queries, or clusters, compared.
+        share: upper bound of the share of all queries that are worse.
+        loss: upper bound of the mean loss, where each of these loses as much as the measure allows; infinite where the
+            measure is unbounded.
     """
 
     worse: int
@@ -33,11 +33,11 @@ class RareLosses(NamedTuple):
     loss: float
 
     def to_dict(self) -> dict[str, float | None]:
-        """As it appears in the JSON of a check."""
+        """The bound as a dict, as in the JSON of a check."""
         return {**self._asdict(), "loss": self.loss if math.isfinite(self.loss) else None}
 
     def sentence(self, units: str) -> str:
-        """What is not excluded, without the first word's capital.
+        """The losses that are not excluded, as a sentence that begins in lower case.
 
         Args:
             units: "queries" or "clusters".
@@ -50,13 +50,13 @@ class RareLosses(NamedTuple):
 
 
 def rare_losses(worse: int, units: int, largest: float, level: float) -> RareLosses:
-    """The losses that so many queries do not exclude.
+    """Compute the losses that a number of queries does not exclude.
 
     Args:
-        worse: queries, or clusters, that are worse.
-        units: all of them, at least one.
-        largest: the largest loss that the measure allows on one query; infinite where it sets no limit.
-        level: of the bound, on one side; shared out between the checks of a call.
+        worse: number of queries, or clusters, that are worse.
+        units: number of queries, or clusters, at least one.
+        largest: the largest loss that the measure allows on one query; infinite where the measure is unbounded.
+        level: one-sided level of the bound; 1 - level is divided among the checks of a call.
 
     >>> rare_losses(0, 20, 1.0, 0.95).sentence("queries")
     'none of 20 queries is worse; losses up to 0.139 are not excluded.'

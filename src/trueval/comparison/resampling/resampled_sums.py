@@ -1,9 +1,9 @@
-"""Resampled sums that are the same, to the last bit, on any number of threads.
+"""Resampled sums that are identical, to the last bit, on any number of threads.
 
-Two things make them so. Random numbers come from a counter-based generator (Philox 4x64; Salmon et al. 2011): chunk i
-of a stream begins at its own counter, whoever draws it. And the values of a column are first rounded to a grid so
-coarse that every sum of them is exact in float64, so neither BLAS nor its threads can change a bit by adding in another
-order. Every column has its own grid: a large gain under one measure, or of one run, does not blur the others.
+Random numbers come from a counter-based generator (Philox 4x64; Salmon et al. 2011): chunk i of a stream begins at its
+own counter, whichever thread draws it. The values of a column are first rounded to a grid so coarse that every sum of
+them is exact in float64, so neither BLAS nor its threads can change a bit by adding in another order. Every column has
+its own grid: a large gain under one measure, or of one run, does not reduce the precision of the others.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ LEAST_EXPONENT: Final = -1074
 
 
 class ValueGrid(NamedTuple):
-    """Values rounded to multiples of a power of two, one for each column.
+    """Values rounded to multiples of a power of two, one power per column.
 
     Attributes:
-        values: [unit, column] as given, each moved by at most half a step.
-        step: [column] the power of two.
+        values: [unit, column] the values, each moved by at most half a step.
+        step: [column] power of two.
     """
 
     values: Floats
@@ -67,10 +67,10 @@ class ValueGrid(NamedTuple):
 
 
 def to_grid(values: Floats) -> ValueGrid:
-    """Round values so that any sum of as many of a column as there are rows is exact.
+    """Round values so that the sum of a column, over as many values as there are rows, is exact.
 
     Args:
-        values: [query, column] finite; a column is rounded the same, whatever the others hold.
+        values: [query, column] finite; the rounding of a column does not depend on the others.
 
     Returns:
         The same values to about 15 digits for 50 queries, 13 for 5,000.
@@ -86,7 +86,7 @@ def to_grid(values: Floats) -> ValueGrid:
 
 
 def generator(seed: int, stream: int, chunk: int) -> np.random.Generator:
-    """The random numbers of one chunk of one stream of a seed."""
+    """The random generator for one chunk of one stream of a seed."""
     if not 0 <= seed < 2**64:
         raise PolicyError(f"seed must be an integer from 0 to 2^64 - 1. Got {seed!r}.")
     key, counter = np.array([seed, stream], dtype=np.uint64), np.array([0, 0, 0, chunk], dtype=np.uint64)
@@ -94,12 +94,12 @@ def generator(seed: int, stream: int, chunk: int) -> np.random.Generator:
 
 
 def sample(ids: Sequence[str], count: int | None, seed: int) -> list[str]:
-    """Some queries drawn at random, in the order in which they were given.
+    """Draw queries at random, keeping their order.
 
     Args:
-        ids: of all queries.
-        count: how many are drawn; all if None, or if there are no more.
-        seed: of the draw.
+        ids: ids of all queries.
+        count: number of queries to draw; all if None, or if there are no more.
+        seed: seed of the draw.
 
     >>> sample(["a", "b", "c", "d"], 2, 0) == sample(["a", "b", "c", "d"], 2, 0), sample(["a"], 5, 0)
     (True, ['a'])
@@ -111,13 +111,13 @@ def sample(ids: Sequence[str], count: int | None, seed: int) -> list[str]:
 
 
 def bootstrap_sums(columns: ValueGrid, resamples: int, seed: int, threads: int) -> Floats:
-    """Sums over units drawn with replacement, as many as there are; the same draws for every column.
+    """Sums over units drawn with replacement, as many as there are units; the same draws for every column.
 
     Args:
         columns: [unit, column] on a grid; a unit is a query, or the sum over the queries of a cluster.
-        resamples: how often the units are drawn.
-        seed: of the draws.
-        threads: that share the work.
+        resamples: number of resamples.
+        seed: seed of the draws.
+        threads: number of threads.
 
     Returns:
         [column, resample] sums.
@@ -136,7 +136,7 @@ def bootstrap_sums(columns: ValueGrid, resamples: int, seed: int, threads: int) 
 
 
 def _counts(units: int, seed: int, chunk: int) -> Ints:
-    """[resample, unit] how often each unit is drawn in the resamples of a chunk."""
+    """[resample, unit] how often each unit is drawn, for the resamples of one chunk."""
     drawn = generator(seed, RESAMPLES, chunk).integers(0, units, size=(CHUNK, units))
     drawn += np.arange(CHUNK)[:, None] * units
     return np.bincount(drawn.ravel(), minlength=CHUNK * units).reshape(CHUNK, units)
@@ -144,7 +144,7 @@ def _counts(units: int, seed: int, chunk: int) -> Ints:
 
 @lru_cache(maxsize=1)
 def _draw_all_counts(units: int, resamples: int, seed: int, threads: int) -> NDArray[np.uint16]:
-    """[resample, unit] those of all chunks, for the calls that follow: drawing them takes as long as 200 columns."""
+    """[resample, unit] counts of all chunks, cached: drawing them takes as long as summing 200 columns."""
     kept = np.empty((resamples, units), dtype=np.uint16)
 
     def work(chunk: int) -> None:
@@ -157,12 +157,12 @@ def _draw_all_counts(units: int, resamples: int, seed: int, threads: int) -> NDA
 
 @dataclass(frozen=True)
 class SignPatterns:
-    """The signs of a randomization test: every pattern where they are few, else random ones.
+    """The signs of a randomization test: every pattern where they are few, otherwise random ones.
 
     Attributes:
-        units: how many signs a pattern has.
-        resamples: how many patterns are drawn where they are not all listed.
-        seed: of the signs.
+        units: number of signs in a pattern.
+        resamples: number of patterns drawn where they are not all enumerated.
+        seed: seed of the signs.
     """
 
     units: int
@@ -171,32 +171,34 @@ class SignPatterns:
 
     @property
     def all_listed(self) -> bool:
-        """Whether every pattern is listed. A listed one stands for its mirror image too: look at absolute sums only."""
+        """Whether every pattern is enumerated. Each also stands for its mirror image: use absolute sums only."""
         return self.units <= ALL_SIGNS_UP_TO
 
     @property
     def count(self) -> int:
-        """How many patterns there are to look at."""
+        """Number of patterns."""
         return 2 ** (self.units - 1) if self.all_listed else self.resamples
 
     def share(self, reached: Ints) -> Floats:
-        """The p of tests whose statistic so many patterns reach; drawn ones have the observed signs added."""
+        """The p of tests from the number of patterns that reach the statistic; drawn ones include the observed
+        signs.
+        """
         added = 0 if self.all_listed else 1
         found: Floats = (reached + added) / (self.count + added)
         return found
 
     @property
     def least_p(self) -> float:
-        """The least p that a test over the patterns can give."""
+        """The least p possible with these patterns."""
         return 1 / self.count if self.all_listed else 1 / (self.count + 1)
 
     @property
     def chunks(self) -> int:
-        """In how many parts they come."""
+        """Number of chunks the patterns come in."""
         return -(-self.count // (LISTED if self.all_listed else CHUNK))
 
     def rows(self, chunk: int) -> tuple[slice, Floats]:
-        """The patterns of one part: their places among all, and their signs [pattern, unit], 1 or -1."""
+        """The patterns of one chunk: their indices among all, and their signs [pattern, unit], 1 or -1."""
         size = LISTED if self.all_listed else CHUNK
         place = slice(chunk * size, min((chunk + 1) * size, self.count))
         if self.all_listed:
@@ -210,7 +212,7 @@ class SignPatterns:
 
 @lru_cache(maxsize=64)
 def normal_noise(resamples: int, seed: int, stream: int = NOISE) -> Floats:
-    """[resample] standard normal numbers, for the tie noise of a resample; kept for the calls that follow."""
+    """[resample] standard normal numbers for the tie noise of a resample, cached for later calls."""
     chunks = [generator(seed, stream, chunk).standard_normal(CHUNK) for chunk in range(_chunks(resamples))]
     noise = np.concatenate(chunks)[:resamples]
     noise.setflags(write=False)
@@ -218,7 +220,7 @@ def normal_noise(resamples: int, seed: int, stream: int = NOISE) -> Floats:
 
 
 def thread_count(threads: int | None) -> int:
-    """The threads asked for, or one for each processor up to 8.
+    """The requested number of threads, or one per processor up to 8.
 
     Raises:
         PolicyError: fewer than 1.
@@ -231,7 +233,7 @@ def thread_count(threads: int | None) -> int:
 
 
 def in_threads(work: Callable[[int], None], count: int, threads: int) -> None:
-    """Call work(0) .. work(count - 1) on some threads; what each does must not depend on the others."""
+    """Call work(0) .. work(count - 1) on several threads; the calls must be independent."""
     if threads == 1 or count == 1:
         for index in range(count):
             work(index)
@@ -241,16 +243,16 @@ def in_threads(work: Callable[[int], None], count: int, threads: int) -> None:
 
 
 def blocks(columns: int, width: int) -> list[Ints]:
-    """Column numbers in blocks of some width, the last one narrower."""
+    """Split column indices into blocks of a given width, the last one possibly narrower."""
     return [np.arange(start, min(start + width, columns)) for start in range(0, columns, width)]
 
 
 def family_blocks(families: Ints, width: int) -> list[Ints]:
-    """Comparisons in blocks of some width, each of one family.
+    """Split comparisons into blocks of at most a given width, each within one family.
 
     Args:
-        families: [comparison] number of the family it belongs to.
-        width: most comparisons of a block.
+        families: [comparison] index of its family.
+        width: maximum number of comparisons in a block.
     """
     return [
         members[part]

@@ -1,8 +1,8 @@
-"""Reshuffle: how much two lists of results differ, in which documents they have and in their order.
+"""Reshuffle: how much two ranked lists differ, in their documents and in their order.
 
-The lists may hold different documents and be of different lengths. Ties count as what they are: every order of a tie
-group is equally likely, the orders of the two lists are independent, and every number is the exact mean over all of
-them. A list with ties therefore agrees with itself less than fully.
+The lists may hold different documents and have different lengths. Every order of a tie group is equally likely, the
+orders of the two lists are independent, and every number is the exact mean over all orders. A list with ties therefore
+agrees with itself less than fully.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ MOST_CELLS: Final = 1 << 21  # numbers of chances by depth that are in memory at
 
 @dataclass(frozen=True, eq=False)
 class TiedLists:
-    """Some lists of documents with their tie groups.
+    """Lists of documents with their tie groups.
 
     Attributes:
         key: [row] number of the document, the same for a document in both of two lists that are compared and
             different in each list: list · documents + document. Ascending.
         list: [row] index of its list.
-        above: [row] documents of the list with a higher score.
-        tied: [row] documents of the list with the same score, itself counted.
-        length: [list] documents.
+        above: [row] number of documents of the list with a higher score.
+        tied: [row] number of documents of the list with the same score, including itself.
+        length: [list] number of documents.
     """
 
     key: Ints
@@ -43,13 +43,13 @@ class TiedLists:
 
     @classmethod
     def of(cls, document: Ints, scores: Floats, offsets: Ints, documents: int) -> TiedLists:
-        """Take lists of scores.
+        """Build the lists from scores.
 
         Args:
             document: [row] number of the document, from 0; no list has one twice.
             scores: [row] higher is better.
             offsets: [list + 1] where each list starts.
-            documents: how many different ones there are.
+            documents: number of distinct documents.
         """
         length = np.diff(offsets)
         owner = np.arange(len(length)).repeat(length)
@@ -59,20 +59,20 @@ class TiedLists:
 
     @classmethod
     def placed(cls, document: Ints, owner: Ints, above: Ints, tied: Ints, length: Ints, documents: int) -> TiedLists:
-        """Take documents whose places are known; arguments as the attributes, rows in any order."""
+        """Build the lists from documents with known positions; arguments as the attributes, rows in any order."""
         key = owner * documents + document
         order = np.argsort(key, kind="stable")
         return cls(key[order], owner[order], above[order], tied[order], length)
 
 
 class SharedDocuments(NamedTuple):
-    """Documents that two lists share; those of one tie group in both lists are alike, and counted together.
+    """Documents that two lists share; those in the same tie group in both lists are equivalent and counted together.
 
     Attributes:
-        list: [cell] index of the two lists; ascending.
-        above: [2, cell] documents above them in the first list, and in the second.
+        list: [cell] index of the pair of lists; ascending.
+        above: [2, cell] number of documents above them in the first list, and in the second.
         tied: [2, cell] size of their tie group.
-        documents: [cell] how many.
+        documents: [cell] number of documents.
     """
 
     list: Ints
@@ -81,18 +81,18 @@ class SharedDocuments(NamedTuple):
     documents: Ints
 
     def within(self, depth: int) -> SharedDocuments:
-        """Those that may be among the first documents of both lists."""
+        """The documents that may be among the first ones of both lists, to a given depth."""
         inside = (self.above < depth).all(axis=0)
         return SharedDocuments(self.list[inside], self.above[:, inside], self.tied[:, inside], self.documents[inside])
 
     def chances(self, depth: int) -> Floats:
-        """[2, cell] chance of each to be among the first documents: clip((depth − above) / tied, 0, 1)."""
+        """[2, cell] probability of each to be among the first documents: clip((depth − above) / tied, 0, 1)."""
         chance: Floats = np.clip((depth - self.above) / self.tied, 0, 1)
         return chance
 
 
 class Reshuffle(NamedTuple):
-    """How much two lists agree, for each pair of lists; NaN where one of them is empty.
+    """Agreement of two lists, for each pair of lists; NaN where one of them is empty.
 
     Attributes:
         overlap: [list] expected share of common documents in the top k.
@@ -111,10 +111,10 @@ def reshuffle(
     """Compare lists pair by pair.
 
     Args:
-        first: some lists.
-        second: as many, of the same documents by number.
-        k: results of which overlap and τ are.
-        depth: results that RBO looks at.
+        first: lists of documents.
+        second: equally many lists, with the same document numbers.
+        k: cutoff of overlap and τ.
+        depth: depth of RBO.
         p: persistence of RBO.
 
     Raises:
@@ -141,15 +141,15 @@ def reshuffle(
 
 
 def reshuffle_after_change(first: TiedLists, second: TiedLists, *, k: int = K, depth: int = DEPTH) -> Reshuffle:
-    """Compare what queries found before and after a change: where one of the two found nothing, nothing is kept.
+    """Compare result lists before and after a change; where one of the two is empty, nothing is kept.
 
-    So a query that loses all its documents counts as overlap 0, τ −1 and RBO 0, where `reshuffle` has no number.
+    A query that loses all its documents counts as overlap 0, τ −1 and RBO 0, where `reshuffle` gives NaN.
 
     Args:
         first: lists before the change.
-        second: as many after it.
+        second: equally many lists after it.
         k: as in `reshuffle`.
-        depth: likewise.
+        depth: as in `reshuffle`.
 
     Returns:
         As `reshuffle`; NaN only where both lists are empty.
@@ -166,7 +166,7 @@ def reshuffle_after_change(first: TiedLists, second: TiedLists, *, k: int = K, d
 
 
 def find_shared_documents(first: TiedLists, second: TiedLists) -> SharedDocuments:
-    """The documents that lists share, pair by pair.
+    """Find the documents that lists share, pair by pair.
 
     >>> one = TiedLists.of(np.array([0, 1]), np.array([1.0, 1.0]), np.array([0, 2]), 2)
     >>> find_shared_documents(one, one).tied.tolist(), find_shared_documents(one, one).documents.tolist()
@@ -197,7 +197,7 @@ def overlaps(cells: SharedDocuments, lists: int, depth: int) -> Floats:
 
     Args:
         cells: shared documents.
-        lists: how many pairs of lists there are.
+        lists: number of pairs of lists.
         depth: the largest d.
 
     Returns:
@@ -223,7 +223,7 @@ def overlaps(cells: SharedDocuments, lists: int, depth: int) -> Floats:
 
 
 def rank_biased_overlap(sums: Floats, length: Ints, p: float = PERSISTENCE) -> Floats:
-    """RBO_EXT of lists of s and l >= s documents: what was seen, and the same agreement in all ranks below.
+    """RBO_EXT of lists of s and l >= s documents: the observed agreement, extrapolated to all ranks below.
 
     (1 − p)/p · [Σ_{d<=l} X_d/d · p^d + Σ_{s<d<=l} X_s (d − s)/(s d) · p^d] + [(X_l − X_s)/l + X_s/s] · p^l
     (Webber, Moffat & Zobel 2010, eq. 32). It is linear in X_d, so with the expected X_d it is the mean over all orders
@@ -231,7 +231,7 @@ def rank_biased_overlap(sums: Floats, length: Ints, p: float = PERSISTENCE) -> F
 
     Args:
         sums: [list, d − 1] X_d, from `overlaps`.
-        length: [2, list] documents of each list, at most as many as there are d.
+        length: [2, list] number of documents of each list, at most the largest d.
         p: persistence, between 0 and 1.
 
     Returns:
@@ -260,15 +260,15 @@ def rank_biased_overlap(sums: Floats, length: Ints, p: float = PERSISTENCE) -> F
 def top_k_tau(cells: SharedDocuments, length: Ints, k: int) -> Floats:
     """Kendall's τ of two top k lists of different documents: 1 − 2 K^(1/2) / max K^(1/2).
 
-    K^(1/2) of Fagin, Kumar & Sivakumar 2003 counts pairs of documents of either list: 1 where the lists say opposite
-    orders, a list saying that its own are above those it lacks; 1/2 where both are in one list and in the other
-    neither. Its maximum is that of lists with nothing in common, a·b + (a(a−1) + b(b−1))/4 for lengths a and b. With
-    ties it is the mean over all orders of both. The same documents in reverse order have τ = (k + 1)/(3k − 1).
+    K^(1/2) of Fagin, Kumar & Sivakumar 2003 counts pairs of documents of either list: 1 where the lists imply opposite
+    orders, a list implying that its own documents rank above those it lacks; 1/2 where both are in one list and neither
+    is in the other. Its maximum is that of lists with nothing in common, a·b + (a(a−1) + b(b−1))/4 for lengths a and b.
+    With ties it is the mean over all orders of both. The same documents in reverse order have τ = (k + 1)/(3k − 1).
 
     Args:
         cells: shared documents.
-        length: [2, list] documents of each top k: k, or fewer of a short list.
-        k: results that are looked at.
+        length: [2, list] number of documents of each top k: k, or fewer for a short list.
+        k: cutoff.
 
     Returns:
         [list]; NaN where neither list has a pair to compare.
@@ -298,8 +298,8 @@ class _PairSums(NamedTuple):
     """Sums over pairs of common documents.
 
     Attributes:
-        others: [list] Σ over ordered pairs of the chance that both are in both top k.
-        ordered: [list] Σ over pairs of that chance, less where the lists order them oppositely.
+        others: [list] Σ over ordered pairs of the probability that both are in both top k.
+        ordered: [list] Σ over pairs of that probability, minus it where the lists order them oppositely.
     """
 
     others: Floats
@@ -321,7 +321,7 @@ def _pair_sums(cells: SharedDocuments, chance: Floats, k: int, lists: int) -> _P
 
 
 def _pair_chance(cells: SharedDocuments, k: int) -> Floats:
-    """[2, cell] chance of two documents of one group to be both among the first k: c(c−1) / (m(m−1)) of m, c inside."""
+    """[2, cell] probability of two documents of a group to be among the first k: c(c−1) / (m(m−1)) of m, c inside."""
     inside = np.clip(k - cells.above, 0, cells.tied)
     chance: Floats = inside * (inside - 1) / np.maximum(cells.tied * (cells.tied - 1), 1)
     return chance

@@ -1,4 +1,4 @@
-"""The reshuffle of runs: how much their lists differ, as means over queries, for every pair that is compared."""
+"""The reshuffle of runs: how much their lists differ, as means over queries, for every compared pair."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ MOST_LISTS: Final = 60_000
 
 
 class PairReshuffle(NamedTuple):
-    """How much the lists of two runs agree.
+    """Agreement of the lists of two runs.
 
     Attributes:
-        first: name of a run.
-        second: name of the other.
-        queries: that both list documents for.
+        first: name of the first run.
+        second: name of the second run.
+        queries: number of queries for which both list documents.
         overlap: mean of the expected share of common documents in the top k; NaN where there are no queries.
         tau: mean of the top k τ.
         rbo: mean of the rank-biased overlap.
@@ -47,15 +47,15 @@ class PairReshuffle(NamedTuple):
 
 @dataclass(frozen=True)
 class RunReshuffle:
-    """How much the lists of several runs agree, pair by pair.
+    """Agreement of the lists of several runs, pair by pair.
 
     Attributes:
-        k: results of which overlap and τ are.
-        depth: results that RBO looks at.
+        k: cutoff of overlap and τ.
+        depth: depth of RBO.
         p: persistence of RBO.
-        queries: that were looked at.
-        of: that there are; where these are more, the others were left out at random.
-        pairs: as they are compared.
+        queries: number of queries used.
+        of: number of queries available; where it is larger, the queries used are a random sample.
+        pairs: pairs in the order of the comparison.
     """
 
     k: int
@@ -66,7 +66,7 @@ class RunReshuffle:
     pairs: tuple[PairReshuffle, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The "reshuffle" of the JSON of `trueval compare`."""
+        """The entry "reshuffle" of the JSON of `trueval compare`."""
         pairs = [each._asdict() for each in self.pairs]
         return {"k": self.k, "depth": self.depth, "p": self.p, "queries": self.queries, "of": self.of, "pairs": pairs}
 
@@ -74,14 +74,14 @@ class RunReshuffle:
 def reshuffle_runs(
     orders: Sequence[TieOrders], names: Sequence[str], pairs: Ints, query_ids: Sequence[str], seed: int
 ) -> RunReshuffle:
-    """Compare the lists of runs.
+    """Compare the lists of runs, pair by pair.
 
     Args:
-        orders: [run] of each run: what it lists, by which judgments and policy it was evaluated.
-        names: [run] of the runs.
+        orders: [run] each run's lists with the judgments and policy of its evaluation.
+        names: [run] names of the runs.
         pairs: [pair, 2] indices of runs.
-        query_ids: of the evaluated queries.
-        seed: of the queries that are drawn where there are many.
+        query_ids: ids of the evaluated queries.
+        seed: seed of the sample of queries where there are many.
     """
     chosen = _sample_queries(query_ids, min(MOST_QUERIES, MOST_LISTS // len(pairs)), seed)
     policy = orders[0].policy
@@ -99,14 +99,14 @@ def reshuffle_runs(
 def lists_of(
     runs: Sequence[Run], judgments: Judgments, policy: Policy, queries: Sequence[str], *, depth: int = DEPTH
 ) -> list[TiedLists]:
-    """The first documents of each run, with the tie groups that evaluate finds, under numbers that all runs share.
+    """The top documents of each run, with the tie groups of evaluate, under document numbers shared by all runs.
 
     Args:
         runs: some runs.
-        judgments: that they are evaluated by; only judged queries have lists.
-        policy: under which they are evaluated.
+        judgments: judgments of the evaluation.
+        policy: policy of the evaluation.
         queries: ids, in the order of the lists.
-        depth: documents of each list; a group across it is there whole.
+        depth: number of documents per list; a tie group that crosses it is kept whole.
     """
     frames = [_first(run, judgments, policy, queries, depth) for run in runs]
     names = pl.concat([frame["doc_id"] for frame in frames])
@@ -127,7 +127,7 @@ def _first(run: Run, judgments: Judgments, policy: Policy, queries: Sequence[str
 
 
 def _of_queries(run: Run, queries: pl.Series) -> Run:
-    """A run without the other queries, so that nothing is sorted that nobody looks at."""
+    """A run restricted to the given queries, so that no other lists are sorted."""
     kept = np.flatnonzero(run.query_ids.is_in(queries.implode()).to_numpy())
     if len(kept) == len(run.query_ids):
         return replace(run)  # its frame is made here, and does not stay with the user's run
@@ -139,7 +139,7 @@ def _of_queries(run: Run, queries: pl.Series) -> Run:
 
 
 def _sample_queries(query_ids: Sequence[str], most: int, seed: int) -> list[str]:
-    """Some of the queries, in their order; the same for a seed."""
+    """A sample of the queries, in their order; reproducible for a seed."""
     if len(query_ids) <= most:
         return list(query_ids)
     places = generator(seed, RESHUFFLE, 0).choice(len(query_ids), size=max(most, 1), replace=False)

@@ -1,8 +1,8 @@
-"""What a measure is worth under single orders of the tied documents: all of them where few, or a sample.
+"""Values of a measure under single tie orders: all orders where they are few, otherwise a sample.
 
-No measure is written a second time here. A query of some standings is repeated once for every order, each copy with its
+Measures are not implemented a second time here. A query of the standings is repeated once per order, each copy with its
 own `ahead`, and the measure's tie-broken value of a copy is its value under that order. Where a measure lets tied
-documents enter together (AP with norm='threshold'), that is the value of the same measure as they enter one by one.
+documents enter together (AP with norm='threshold'), the measure in which they enter one by one is used.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ TOGETHER: Final = 1 << 16
 
 
 class Atoms(NamedTuple):
-    """A distribution over finitely many values.
+    """A discrete distribution with finitely many values.
 
     Attributes:
-        values: [atom] ascending, different.
-        probabilities: [atom] of each; they sum to 1.
+        values: [atom] ascending, distinct.
+        probabilities: [atom] probabilities; they sum to 1.
     """
 
     values: Floats
@@ -63,13 +63,13 @@ class Atoms(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TieOrders:
-    """The orders of tied documents that one run allows.
+    """The tie orders of one run.
 
     Attributes:
         run: the run.
-        judgments: what it is measured by.
-        policy: under which it was evaluated.
-        stream: tells its random orders from those of other runs of the same seed.
+        judgments: judgments of the evaluation.
+        policy: policy of the evaluation.
+        stream: separates its random orders from those of other runs with the same seed.
     """
 
     run: Run
@@ -83,19 +83,19 @@ class TieOrders:
         return counter(self.run, self.judgments)
 
     def standings(self, measure: Measure) -> Standings:
-        """Of the run, as evaluate counts them for a measure."""
+        """The run's standings, as evaluate counts them for a measure."""
         return self._count(self.policy.of(measure.innermost.name))
 
     @property
     def are_of_documents(self) -> bool:
-        """Whether every row of the standings is a document; facets make several of one, which must move together."""
+        """Whether every row of the standings is a document; facets split one into several, which must move together."""
         return "facet" not in self.judgments.frame.columns
 
     def distribution(self, measure: Measure, queries: Ints) -> Atoms | None:
         """The distribution of the sum of a measure over some queries, every order equally likely.
 
         Args:
-            measure: as evaluated.
+            measure: the evaluated measure.
             queries: indices of queries with tied documents.
 
         Returns:
@@ -110,14 +110,14 @@ class TieOrders:
         return convolve(self._values(whole, measure, listed))
 
     def samples(self, measure: Measure, queries: Ints, count: int, seed: int, batch: int = 0) -> Floats:
-        """Sums of a measure over some queries under random orders.
+        """Draw sums of a measure over some queries under random tie orders.
 
         Args:
-            measure: as evaluated.
+            measure: the evaluated measure.
             queries: indices of queries with tied documents.
-            count: how many orders are drawn.
-            seed: of the orders.
-            batch: number of the batch; orders of two batches are independent.
+            count: number of orders to draw.
+            seed: seed of the orders.
+            batch: index of the batch; orders of two batches are independent.
 
         Returns:
             [sample] sums; NaN where the measure has no value under a single order.
@@ -133,7 +133,7 @@ class TieOrders:
         return out
 
     def _find_ways(self, whole: Standings, measure: Measure, queries: Sequence[int]) -> None:
-        """How orders of each query are drawn: from the list of their values where they are few, else group by group."""
+        """How orders of each query are drawn: from the enumerated ones where they are few, otherwise group by group."""
         ways = self._ways.setdefault(measure, {})
         groups = {query: _groups(whole, query, measure) for query in queries if query not in ways}
         few = [query for query, found in groups.items() if _count_of(found) <= FEW_ORDERS]
@@ -151,7 +151,7 @@ class TieOrders:
         ways, found = self._ways[measure], dict.fromkeys(queries, np.empty(0))
 
         def drawn() -> Iterator[tuple[int, Ints]]:
-            """Orders of the queries that have many; values of those that have few are found on the way."""
+            """Draw orders of the queries that have many; enumerate the values of the others."""
             for query in queries:
                 way = ways[query]
                 if isinstance(way, _Listed):
@@ -167,7 +167,7 @@ class TieOrders:
         return list(found.values())
 
     def _in_order(self, measure: Measure) -> Measure:
-        """The measure as the policy has it, its tie-broken value that of an order."""
+        """The measure resolved by the policy, whose tie-broken value is that of one order."""
         return measure.under(self.policy).one_by_one
 
     def _values(
@@ -177,7 +177,7 @@ class TieOrders:
 
         Args:
             whole: standings of the measure.
-            measure: by order.
+            measure: measure as `_in_order` returns it.
             listed: queries, each with its groups.
         """
 
@@ -196,11 +196,11 @@ class TieOrders:
     def _under(
         self, whole: Standings, measure: Measure, orders: Iterable[tuple[int, Ints]]
     ) -> Iterator[tuple[int, Floats]]:
-        """Queries, each with its values [order]. They are measured together, for a call costs more than most queries.
+        """Queries, each with its values [order], evaluated together: a call costs more than most queries.
 
         Args:
             whole: standings of the measure.
-            measure: by order.
+            measure: measure as `_in_order` returns it.
             orders: queries, each with the tied documents before its rows, [order, row of the query].
         """
         waiting: dict[int, Ints] = {}
@@ -212,7 +212,7 @@ class TieOrders:
         yield from self._measured(whole, measure, waiting)
 
     def _measured(self, whole: Standings, measure: Measure, orders: dict[int, Ints]) -> Iterator[tuple[int, Floats]]:
-        """What `_under` gives of some queries at once."""
+        """The result of `_under` for one batch of queries."""
         if not orders:
             return
         queries, counts = list(orders), [len(ahead) for ahead in orders.values()]
@@ -224,11 +224,11 @@ class TieOrders:
 
 
 class _Listed(NamedTuple):
-    """The values of a query under every order, each once.
+    """The distinct values of a query over all orders.
 
     Attributes:
         values: [value] ascending.
-        until: [value] the probability of a value or a lower one; without the last, which is 1.
+        until: [value] cumulative probability; without the last, which is 1.
     """
 
     values: Floats
@@ -236,20 +236,20 @@ class _Listed(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """Rows of a query, counted from its first, that are in one tie group of some size."""
+    """Rows of a query, counted from its first, that form one tie group of a given size."""
 
     rows: Ints
     tied: int
 
 
 def _ahead(whole: Standings, query: int) -> Ints:
-    """[row of the query] places of documents that no group of interest holds: any will do, so the first."""
+    """[row of the query] positions of documents outside the groups of interest: any will do, so the first."""
     start, stop = np.searchsorted(whole.query, [query, query + 1])
     return np.zeros(int(stop - start), dtype=np.int64)
 
 
 def _groups(whole: Standings, query: int, measure: Measure | None) -> list[_Group]:
-    """The groups whose order can change a measure; every group of two or more without one."""
+    """The groups whose order can affect a measure; without a measure, every group of two or more."""
     start, stop = np.searchsorted(whole.query, [query, query + 1])
     # A measure of a measure, and one of what the list holds, may look past its own cutoff.
     past = measure is None or measure.inner is not None or (whole.depth is not None and sees_end(measure))
@@ -265,7 +265,7 @@ def _groups(whole: Standings, query: int, measure: Measure | None) -> list[_Grou
 
 
 def _count_of(groups: Sequence[_Group]) -> int:
-    """The orders in which the rows of some groups can be."""
+    """Number of orders of the rows of the given groups."""
     return math.prod(math.perm(group.tied, len(group.rows)) for group in groups)
 
 
@@ -290,6 +290,6 @@ def convolve(parts: Iterable[Atoms]) -> Atoms | None:
 
 
 def _merge(values: Floats, probabilities: Floats) -> Atoms:
-    """Atoms of different values, equal up to DECIMALS."""
+    """Merge atoms whose values are equal up to DECIMALS."""
     different, which = np.unique(np.round(values, DECIMALS), return_inverse=True)
     return Atoms(different, sum_by(which.ravel(), probabilities, len(different)))

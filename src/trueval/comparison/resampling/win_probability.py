@@ -1,8 +1,8 @@
-"""The probability that one system beats another when nothing but the order of tied documents is random.
+"""Win probability: that one system beats another when only the order of tied documents is random.
 
     w = P(D > 0) + P(D = 0) / 2,   D = mean of A - mean of B over the queries, tie orders of both independent
 
-Four ways to know it, best first, each with bounds [low, high]:
+Four methods, most exact first, each with bounds [low, high]:
 
 - certain: no order makes D change sign, so w is 0, 1/2 or 1.
 - exact: every order of every query is listed and the distributions are convolved.
@@ -42,7 +42,7 @@ MISSED: Final = 1e-3
 
 
 class WinProbability(NamedTuple):
-    """The probability that the first system is the better one, over tie orders.
+    """The probability over tie orders that the first system is the better one.
 
     Attributes:
         value: P(better) + P(equal) / 2; NaN where not available.
@@ -57,11 +57,11 @@ class WinProbability(NamedTuple):
     method: str
 
     def is_open(self, level: float) -> bool:
-        """Whether neither system is known to win with a probability of at least a level."""
+        """Whether neither system wins with a probability known to be at least the level."""
         return self.low < level and self.high > round(1 - level, 12)
 
     def is_settled(self, level: float) -> bool:
-        """Whether narrower bounds would say the same of `is_open`."""
+        """Whether narrower bounds could not change `is_open`."""
         return not self.is_open(level) or (self.high < level and self.low > round(1 - level, 12))
 
 
@@ -69,11 +69,11 @@ UNKNOWN: Final = WinProbability(math.nan, 0.0, 1.0, "none")
 
 
 class TieMoments(NamedTuple):
-    """What ties do to one system on the queries of a comparison, higher being better.
+    """Moments over tie orders of one system's values on the queries of a comparison, higher being better.
 
     Attributes:
         expected: [query] expected value.
-        variance: [query] over tie orders; NaN where not known.
+        variance: [query] variance over tie orders; NaN where not known.
         reach: [query] largest distance of a value from the expected one.
     """
 
@@ -83,11 +83,11 @@ class TieMoments(NamedTuple):
 
 
 def certain(lowest: float, highest: float) -> WinProbability | None:
-    """The probability where no order changes the sign of the difference.
+    """The probability where no order changes the sign of the difference; None elsewhere.
 
     Args:
-        lowest: least sum or mean of differences over tie orders.
-        highest: greatest.
+        lowest: lowest sum or mean of differences over tie orders.
+        highest: highest sum or mean.
 
     >>> certain(0.1, 0.2).value, certain(0.0, 0.0).value, certain(-0.1, 0.1)
     (1.0, 0.5, None)
@@ -118,13 +118,13 @@ def exact(first: Atoms, second: Atoms) -> WinProbability:
 def sample_win_probability(
     batches: Iterable[tuple[Floats, Floats]], known: WinProbability, level: float, least: int
 ) -> WinProbability:
-    """The probability from sums under random orders, pair by pair, as many as the verdict at a level needs.
+    """Estimate the probability from sums under random orders, drawing as many as the verdict at a level needs.
 
     Args:
         batches: [sample] sums of the first and of the second system, drawn independently.
         known: bounds that hold in any case.
-        level: at which bounds decide.
-        least: samples to take, also where fewer decide.
+        level: level of the verdict.
+        least: minimum number of samples.
     """
     score, count, found = 0.0, 0, known
     for first, second in batches:
@@ -144,11 +144,11 @@ def sample_win_probability(
 
 
 def bounds_of_mean(score: float, count: int) -> tuple[float, float]:
-    """Bounds of the mean of values between 0 and 1 that hold at every count at once, all but MISSED of the time.
+    """Bounds of the mean of values between 0 and 1, valid at every count simultaneously with probability 1 - MISSED.
 
     Args:
         score: sum of the values.
-        count: how many there are.
+        count: number of values.
 
     >>> [round(end, 3) for end in bounds_of_mean(95.0, 100)]
     [0.799, 0.997]
@@ -172,7 +172,7 @@ def bounds_of_mean(score: float, count: int) -> tuple[float, float]:
 
 
 def normal(first: TieMoments, second: TieMoments) -> WinProbability:
-    """The probability from the normal distribution, with bounds that hold for certain."""
+    """The probability by the normal approximation, with bounds that always hold."""
     variance = np.concatenate((first.variance, second.variance))
     reach = np.concatenate((first.reach, second.reach))
     total = float(variance.sum())

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def values_of(comparison: Mapping[str, Any]) -> list[CorrectedEntry]:
-    """The entries of every run, by measure, the best by the judge's labels first.
+    """Corrections of every run, by measure, the best by the judge's labels first.
 
     Args:
         comparison: the JSON of `trueval compare`.
@@ -31,7 +31,7 @@ def values_of(comparison: Mapping[str, Any]) -> list[CorrectedEntry]:
 
 
 def differences_of(comparison: Mapping[str, Any]) -> list[CorrectedEntry]:
-    """The entries of every pair, as the tables of pairs show them: the better run by the judge's labels first.
+    """Corrections of every pair, as the tables of pairs show them: the better run by the judge's labels first.
 
     Args:
         comparison: the JSON of `trueval compare`.
@@ -49,7 +49,7 @@ def differences_of(comparison: Mapping[str, Any]) -> list[CorrectedEntry]:
 
 
 def _places(comparison: Mapping[str, Any]) -> dict[tuple[str, str], tuple[int, int]]:
-    """The place of each measure and run: among the measures, and in the ranking."""
+    """The position of each measure and run: among the measures, and in the ranking."""
     return {
         (board["measure"], row["run"]): (number, place)
         for number, board in enumerate(comparison["leaderboards"])
@@ -58,11 +58,11 @@ def _places(comparison: Mapping[str, Any]) -> dict[tuple[str, str], tuple[int, i
 
 
 def corrected_renderables(comparison: Mapping[str, Any], scale: ValueUnit) -> Iterator[RenderableType]:
-    """What a terminal shows of them; nothing without an audit.
+    """Corrected values and differences for a terminal; empty without an audit.
 
     Args:
         comparison: the JSON of `trueval compare`.
-        scale: of the values.
+        scale: scale of the printed values.
     """
     from rich.text import Text
 
@@ -81,11 +81,11 @@ def corrected_renderables(comparison: Mapping[str, Any], scale: ValueUnit) -> It
 
 
 def corrected_markdown(comparison: Mapping[str, Any], scale: ValueUnit) -> Iterator[str]:
-    """The same as Markdown.
+    """Corrected values and differences as Markdown; empty without an audit.
 
     Args:
         comparison: the JSON of `trueval compare`.
-        scale: of the values.
+        scale: scale of the printed values.
     """
     if "audit" not in comparison:
         return
@@ -96,11 +96,11 @@ def corrected_markdown(comparison: Mapping[str, Any], scale: ValueUnit) -> Itera
 
 
 def corrected_latex(comparison: Mapping[str, Any], scale: ValueUnit) -> Iterator[str]:
-    """The same as tabulars of LaTeX, one of values and one of differences.
+    """Corrected values and differences as two LaTeX tabulars.
 
     Args:
         comparison: the JSON of `trueval compare`.
-        scale: of the values.
+        scale: scale of the printed values.
     """
     if "audit" not in comparison:
         return
@@ -110,7 +110,7 @@ def corrected_latex(comparison: Mapping[str, Any], scale: ValueUnit) -> Iterator
 
 
 def csv_rows(comparison: Mapping[str, Any]) -> tuple[list[str], list[dict[str, Any]]]:
-    """Names and rows of CSV, a row for each difference with what its correction says.
+    """Names and rows of CSV, one row per difference with its correction.
 
     Args:
         comparison: the JSON of `trueval compare`.

@@ -1,4 +1,4 @@
-"""The blocks of a comparison's page with corrected values and differences, and what they overturn."""
+"""The blocks of a comparison's page with corrected values and differences, and the verdicts they reverse."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from trueval.report.result_directory import ResultFile
 
 
 def corrected_blocks(file: ResultFile, *, values: bool) -> Iterator[Block]:
-    """Corrected values and differences; nothing without an audit.
+    """The blocks of corrected values and differences; none without an audit.
 
     Args:
         file: the comparison.
-        values: whether to show those of runs, which an evaluation on the same page shows too.
+        values: whether to show the values of runs, which an evaluation on the same page may show already.
     """
     if "audit" not in file.data:
         return
@@ -28,11 +28,11 @@ def corrected_blocks(file: ResultFile, *, values: bool) -> Iterator[Block]:
 
 
 def describe_reversals(file: ResultFile, measure: str | None = None) -> Iterator[str]:
-    """A sentence for each difference that people's labels turn, its whole corrected interval on the other side of 0.
+    """One sentence per difference reversed by people's labels: its whole interval has the opposite sign.
 
     Args:
         file: the comparison.
-        measure: to look at; None for all.
+        measure: a measure; None for all.
     """
     if "audit" in file.data:
         told = differences_of(file.data)

@@ -1,4 +1,4 @@
-"""Corrected values for themselves, as `trueval golden correct` shows them: values, differences, and what labels buy."""
+"""The view of `trueval golden correct`: corrected values, differences, and the gain of more labels."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MOST_WORTH: Final = 3  # strata that a sentence names
 
 
 def differences_of(result: Mapping[str, Any]) -> list[CorrectedEntry]:
-    """The entries of every pair, by measure.
+    """Corrections of every pair, by measure.
 
     Args:
         result: the JSON of `trueval golden correct`.
@@ -46,11 +46,11 @@ def differences_of(result: Mapping[str, Any]) -> list[CorrectedEntry]:
 
 
 def table(result: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> Group:
-    """What a person reads of it, top to bottom.
+    """The result as a terminal shows it, top to bottom.
 
     Args:
         result: the JSON of `trueval golden correct`.
-        scale: of the values.
+        scale: scale of the printed values.
     """
     values, differences = of_runs(result), differences_of(result)
     parts: list[RenderableType] = [corrected.table(values, scale)]
@@ -66,7 +66,7 @@ def table(result: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> Group:
 
 
 def console(result: Mapping[str, Any]) -> str:
-    """What Python prints: values, differences, and what is refused or to be careful about.
+    """The result as plain text: values, differences, refusals and warnings.
 
     Args:
         result: what `Corrected.to_dict` returns.
@@ -80,7 +80,7 @@ def console(result: Mapping[str, Any]) -> str:
 
 
 def html(result: Mapping[str, Any]) -> str:
-    """The same as tables of HTML, everything in them escaped.
+    """The result as HTML tables, everything escaped.
 
     Args:
         result: what `Corrected.to_dict` returns.
@@ -104,7 +104,7 @@ def _words(
 
 
 def lines(result: Mapping[str, Any]) -> Iterator[str]:
-    """What must be said beside the numbers.
+    """Notes to the numbers.
 
     Args:
         result: the JSON of `trueval golden correct`.
@@ -121,7 +121,7 @@ def lines(result: Mapping[str, Any]) -> Iterator[str]:
 
 
 def plan_sentence(result: Mapping[str, Any]) -> str:
-    """What the table of labels says.
+    """The table of needed labels in one sentence.
 
     Args:
         result: the JSON of `trueval golden correct`.
@@ -135,11 +135,11 @@ def plan_sentence(result: Mapping[str, Any]) -> str:
 
 
 def suggest_labels(result: Mapping[str, Any], values: Sequence[CorrectedEntry]) -> Iterator[str]:
-    """Where the next labels are worth most: strata; of whole queries, those in which judge and people differ most.
+    """Where more labels gain most: strata, or whole queries on which judge and people differ most.
 
     Args:
         result: the JSON of `trueval golden correct`.
-        values: entries of runs.
+        values: corrections of runs.
     """
     known = [each for each in values if not each.refused]
     if result["design"] == "queries":
@@ -163,7 +163,7 @@ def suggest_labels(result: Mapping[str, Any], values: Sequence[CorrectedEntry]) 
 
 
 def units_of(result: Mapping[str, Any]) -> str:
-    """What is drawn: queries or passages."""
+    """The unit of sampling: queries or passages."""
     return "queries" if result["design"] == "queries" else "passages"
 
 
@@ -193,7 +193,7 @@ def _plan_cells(told: CorrectedEntry, scale: ValueUnit) -> list[str]:
 
 
 def to_csv(result: Mapping[str, Any]) -> str:
-    """One line for each run or pair and measure, in full precision.
+    """One line per run or pair and measure, in full precision.
 
     Args:
         result: the JSON of `trueval golden correct`.
@@ -220,11 +220,11 @@ def _entries(result: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str
 
 
 def to_markdown(result: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> str:
-    """Pipe tables, then what must be said.
+    """Markdown tables, then the notes.
 
     Args:
         result: the JSON of `trueval golden correct`.
-        scale: of the values.
+        scale: scale of the printed values.
     """
     values, differences = of_runs(result), differences_of(result)
     parts = [corrected.markdown(values, scale)]
@@ -244,11 +244,11 @@ def _list_item(line: str) -> str:
 
 
 def to_latex(result: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> str:
-    """Tabulars of values, differences and labels; they need the package booktabs.
+    """LaTeX tabulars of values, differences and labels; they need the package booktabs.
 
     Args:
         result: the JSON of `trueval golden correct`.
-        scale: of the values.
+        scale: scale of the printed values.
     """
     values, differences = of_runs(result), differences_of(result)
     parts = [corrected.tabular_of(values, scale, notes=[*lines(result), *unit(scale)])]
@@ -262,7 +262,7 @@ def to_latex(result: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> str:
 
 
 def headline(result: Mapping[str, Any]) -> str:
-    """One sentence: what was audited, and how far that moves the values.
+    """One sentence: what was audited, and how far the audit moves the values.
 
     Args:
         result: the JSON of `trueval golden correct`.

@@ -1,4 +1,4 @@
-"""The page of `trueval golden correct`: values three times, differences, and what more labels buy."""
+"""The page of `trueval golden correct`: values by each kind of labels, differences, and the gain of more labels."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def build(file: ResultFile, _: Directory) -> Part:
 
 
 def _advice(data: Mapping[str, Any], values: Sequence[CorrectedEntry]) -> Iterator[Words]:
-    """Where the next labels are worth most, in one paragraph."""
+    """Where more labels gain most, in one paragraph."""
     first, *rest = [line.strip() for line in suggest_labels(data, values)] or [""]
     if first:
         yield (f"{first} {'; '.join(rest)}." if rest else first,)
@@ -74,11 +74,11 @@ def _plan_blocks(file: ResultFile, told: Sequence[CorrectedEntry]) -> Iterator[B
 
 
 def width_plot(told: Sequence[CorrectedEntry], units: str, *, width: int = NARROW) -> Chart:
-    """Width of the interval over units that people graded, of each run or pair.
+    """Plot of the interval width over the number of labeled units, for each run or pair.
 
     Args:
-        told: of one measure.
-        units: that are graded.
+        told: plans of one measure.
+        units: name of the units that are graded.
         width: CSS pixels of the whole figure.
     """
     import altair as alt
@@ -115,7 +115,7 @@ def _plan_table(file: ResultFile, told: Sequence[CorrectedEntry]) -> Table:
 
 
 def _strata_table(file: ResultFile, told: Sequence[CorrectedEntry]) -> Iterator[Table]:
-    """Where one more label is worth most, of audits with strata."""
+    """Strata by the gain of one more label, for audits with strata."""
     if all(len(each.entry["strata"]) < 2 for each in told):
         return
     columns = (

@@ -44,7 +44,7 @@ def legend(comparison: Mapping[str, Any]) -> Iterator[str]:
 
 
 def mark_legend(comparison: Mapping[str, Any]) -> Iterator[str]:
-    """What the marks of a pair mean.
+    """Explanation of the marks of a pair.
 
     Args:
         comparison: the JSON of `trueval compare`.
@@ -63,7 +63,7 @@ def mark_legend(comparison: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _p_alone(row: Mapping[str, Any], comparison: Mapping[str, Any]) -> bool:
-    """Whether p is small and nothing else keeps the pair together but its interval."""
+    """Whether p is small and the pair is not separated only because of its interval."""
     p = row["tests"]["adjusted"]
     return p is not None and p < 1 - comparison["choices"]["level"] and not row["separated"] and not row["undecidable"]
 
@@ -94,7 +94,7 @@ def _describe_adjustment(choices: Mapping[str, Any]) -> str:
 
 
 def _interval_beside(choices: Mapping[str, Any]) -> str:
-    """The interval of the expected difference that must be beside 0."""
+    """The name of the interval of the expected difference that must exclude 0."""
     return "its interval" if choices["correction"] == "benjamini-hochberg" else "the simultaneous interval"
 
 

@@ -1,4 +1,4 @@
-"""The page of a comparison: who is separated from whom, by which measures, and what to do about it."""
+"""The page of a comparison: which systems are separated, on which measures, and what to do next."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
 
     Args:
         file: the comparison.
-        directory: may hold the evaluation of the same runs, which then draws the plot of the first screen.
+        directory: folder that may hold the evaluation of the same runs, whose plot is then shown first.
 
     Returns:
         Verdict, advice, the matrix of runs and measures, close calls, every pair and the choices behind them.
@@ -70,7 +70,7 @@ def _counts(file: ResultFile) -> Words:
 
 
 def _verdicts(file: ResultFile) -> Iterator[Words]:
-    """One sentence for each measure that has a value."""
+    """One sentence per measure with a value."""
     for index, board in enumerate(file.data["leaderboards"]):
         if board["ranking"]:
             yield (
@@ -104,7 +104,7 @@ def _first_group(file: ResultFile, index: int, board: Mapping[str, Any]) -> Word
 
 
 def _describe_baseline_differences(data: Mapping[str, Any], board: Mapping[str, Any]) -> Words:
-    """Which runs are separated from the baseline, by the side on which they are."""
+    """The runs separated from the baseline, better and worse."""
     mine = [each for each in data["differences"] if each["measure"] == board["measure"] and each["separated"]]
     sign = -1 if board["better"] == "lower" else 1
     better = [each["first"] for each in mine if sign * each["expected"] > 0]
@@ -196,7 +196,7 @@ def _matrix(file: ResultFile, place: int, boards: Sequence[tuple[int, Mapping[st
 
 
 def _letters(groups: str) -> str:
-    """The letters of a run's groups, of many the first ones and how many there are.
+    """The letters of a run's groups; where there are many, the first ones and their number.
 
     >>> _letters("abc"), _letters("abcdefghijkl")
     ('abc', 'abc… 12 groups')
@@ -206,7 +206,7 @@ def _letters(groups: str) -> str:
 
 
 def _ranks(ends: Sequence[int] | None) -> str:
-    """The ranks that a system can have.
+    """The rank interval of a system as text.
 
     >>> _ranks([1, 3]), _ranks([2, 2])
     ('1–3', '2')

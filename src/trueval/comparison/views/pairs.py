@@ -1,4 +1,4 @@
-"""The pairs of a comparison on its page: close calls, and every pair for those who ask."""
+"""The pairs of a comparison on its page: close pairs, and every pair in a folded block."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class ShownPair(NamedTuple):
     """A difference as the page shows it: the better run first, or against the baseline.
 
     Attributes:
-        place: in the differences of the file.
-        entry: what is there.
-        turned: whether the page shows it the other way round.
-        rank: places of the two runs in the leaderboard, by which pairs are sorted.
+        place: index in the differences of the file.
+        entry: the difference's entry.
+        turned: whether the page shows the pair in reverse order.
+        rank: ranks of the two runs in the leaderboard, by which pairs are sorted.
     """
 
     place: int
@@ -44,7 +44,7 @@ class ShownPair(NamedTuple):
         return (second, first) if self.turned else (first, second)
 
     def along(self, name: str) -> tuple[float, float]:
-        """An interval of the difference as it is shown."""
+        """An interval of the difference in the direction shown."""
         low, high = self.entry[name]
         return _reverse_interval(low, high) if self.turned else (low, high)
 
@@ -53,7 +53,7 @@ class ShownPair(NamedTuple):
 
 
 def _pairs(data: Mapping[str, Any]) -> list[ShownPair]:
-    """Every difference, by measure and the rank of its runs, the better one first; against a baseline as it is."""
+    """Every difference, by measure and the rank of its runs, the better one first; against a baseline as stored."""
     places = {
         (board["measure"], row["run"]): place
         for board in data["leaderboards"]
@@ -71,7 +71,7 @@ def _pairs(data: Mapping[str, Any]) -> list[ShownPair]:
 
 
 def _close(data: Mapping[str, Any], pairs: Sequence[ShownPair]) -> list[ShownPair]:
-    """Neighbors in the ranking of each measure; against a baseline every pair."""
+    """Neighbors in the ranking of each measure; against a baseline, every pair."""
     if data["baseline"] is not None:
         return list(pairs)
     neighbors = {
@@ -83,7 +83,7 @@ def _close(data: Mapping[str, Any], pairs: Sequence[ShownPair]) -> list[ShownPai
 
 
 def close_block(file: ResultFile) -> Block:
-    """Close calls, drawn and as a table, and every pair in a folded one.
+    """Close pairs as a figure and a table, and every pair in a folded block.
 
     Args:
         file: the comparison.

@@ -1,4 +1,4 @@
-"""Power as people and papers read it: a terminal table of 80 columns, Markdown, LaTeX, CSV."""
+"""Power as a terminal table of 80 columns, Markdown, LaTeX and CSV."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -43,11 +43,11 @@ HEAD = (
 
 
 def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
-    """What a person reads of power: for each measure its runs, pairs and the curve of one; then what all this means.
+    """Power for a terminal: runs, pairs and one curve per measure, then the legend.
 
     Args:
         result: what `Power.to_dict` returns, the JSON of `trueval power`.
-        scale: of the values.
+        scale: scale of the printed values.
 
     Returns:
         A renderable for a rich console of 80 columns or more.
@@ -87,7 +87,7 @@ def to_text(result: Entry) -> str:
 
 
 def measure_heading(found: Entry) -> str:
-    """The line above the pairs of a measure: how many queries and clusters.
+    """The heading of a measure: numbers of queries and clusters.
 
     Args:
         found: an entry of "measures".
@@ -102,7 +102,7 @@ def measure_heading(found: Entry) -> str:
 
 
 def legend(result: Entry) -> Iterator[str]:
-    """What the columns mean.
+    """Explanation of the columns.
 
     Args:
         result: the JSON of `trueval power`.
@@ -141,7 +141,7 @@ def legend(result: Entry) -> Iterator[str]:
 
 
 def select_pairs(result: Entry, found: Entry) -> Sequence[Entry]:
-    """The pairs of a measure that people look at: all of few runs, neighbors in the ranking of many.
+    """The pairs of a measure to show: all of few runs, neighbors in the ranking of many.
 
     Args:
         result: the JSON of `trueval power`.
@@ -156,17 +156,17 @@ def select_pairs(result: Entry, found: Entry) -> Sequence[Entry]:
 
 
 def middle_pair(pairs: Sequence[Entry]) -> Entry | None:
-    """The pair whose least difference is in the middle; None where none has one.
+    """The pair with the median least difference; None where none has one.
 
     Args:
-        pairs: of one measure.
+        pairs: pairs of one measure.
     """
     known = [pair for pair in pairs if _least(pair) is not None]
     return sorted(known, key=_least)[(len(known) - 1) // 2] if known else None
 
 
 def near(found: Entry) -> list[int]:
-    """The points of a curve that people look at.
+    """The points of a curve to show.
 
     Args:
         found: an entry of "measures".
@@ -175,7 +175,7 @@ def near(found: Entry) -> list[int]:
 
 
 def to_csv(result: Entry) -> str:
-    """One line for each measure and pair, in full precision, without the curves.
+    """One line per measure and pair, in full precision, without the curves.
 
     Args:
         result: the JSON of `trueval power`.
@@ -188,11 +188,11 @@ def to_csv(result: Entry) -> str:
 
 
 def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
-    """A table of pairs for each measure.
+    """One table of pairs per measure.
 
     Args:
         result: the JSON of `trueval power`.
-        scale: of the values.
+        scale: scale of the printed values.
 
     Returns:
         Pipe tables, then what the columns mean.
@@ -201,11 +201,11 @@ def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
 
 
 def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
-    """A tabular of pairs for a paper, one part for each measure; it needs the package booktabs.
+    """A LaTeX tabular of pairs, one part per measure; it needs the package booktabs.
 
     Args:
         result: the JSON of `trueval power`.
-        scale: of the values.
+        scale: scale of the printed values.
 
     Returns:
         The environment, with what the columns mean in comments.
@@ -236,7 +236,7 @@ def _numbers(pair: Entry, scale: ValueUnit) -> Iterator[str]:
 
 
 def _shares(found: Entry) -> Iterator[str]:
-    """How much of the noise ties make."""
+    """Share of the noise due to ties."""
     known = [pair["ties"]["share"] for pair in found["pairs"] if pair["ties"]["share"] is not None]
     if any(known):
         ends = dict.fromkeys(map(percent, (min(known), max(known))))

@@ -1,4 +1,4 @@
-"""The page of power: what the queries can find, how many a difference needs, and the curve between the two."""
+"""The page of power: what the queries can detect, how many a difference needs, and the curve between the two."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ def build(file: ResultFile, directory: Directory) -> Part:
 
     Args:
         file: the result.
-        directory: not needed.
 
     Returns:
         What each measure can find, curves, every pair and the choices behind them.
@@ -56,12 +55,11 @@ def build(file: ResultFile, directory: Directory) -> Part:
 
 
 def write_figures(file: ResultFile, directory: Directory, folder: Path) -> tuple[Path, ...]:
-    """The curves of the first measures as figures for a paper.
+    """Write the curves of the first measures as figures for a paper.
 
     Args:
         file: the result.
-        directory: not needed.
-        folder: where to; it exists.
+        folder: existing folder to write to.
 
     Returns:
         Their paths; none where nothing is known.
@@ -83,14 +81,14 @@ def curve_plot(
     *,
     title: str = "",
 ) -> Chart:
-    """Least difference against number of queries, both in steps of factors: of one pair, and of others behind it.
+    """Plot of the least difference over the number of queries, both logarithmic: one pair in front, others behind it.
 
     Args:
         found: an entry of "measures".
         middle: the pair in front; it has a least difference.
-        pairs: all that may be drawn.
-        difference: to mark; None for none.
-        title: above the plot.
+        pairs: all pairs that may be drawn.
+        difference: difference to mark; None for none.
+        title: title of the plot.
     """
     import altair as alt
 
@@ -149,7 +147,7 @@ def _lead(choices: Mapping[str, Any]) -> Words:
 
 
 def _ties_show(pair: Mapping[str, Any]) -> bool:
-    """Whether the curve of tie-broken values is another line than that of expected ones."""
+    """Whether the curve of tie-broken values differs from that of expected ones."""
     expected, tie_broken = (pair[kind]["least_difference"] for kind in ("expected", "tie_broken"))
     return tie_broken is not None and bool(tie_broken > (1 + DIFFERS) * expected)
 

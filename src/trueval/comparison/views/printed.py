@@ -1,4 +1,4 @@
-"""What Python shows of a comparison: the tables of `trueval compare` in a console, and in a notebook as HTML."""
+"""A comparison printed in Python: the tables of `trueval compare` in a console, and as HTML in a notebook."""
 
 from collections.abc import Iterator, Mapping
 from html import escape
@@ -25,7 +25,7 @@ def console(comparison: Mapping[str, Any]) -> str:
 
 
 def html(comparison: Mapping[str, Any]) -> str:
-    """Leaderboards and pairs as tables of HTML, everything in them escaped.
+    """Leaderboards and pairs as HTML tables, everything escaped.
 
     Args:
         comparison: what `Comparison.to_dict` returns.
@@ -44,12 +44,12 @@ def html(comparison: Mapping[str, Any]) -> str:
 
 
 def _place(row: Mapping[str, Any]) -> tuple[str, str]:
-    """Ranks and letters; against a baseline there are none."""
+    """Ranks and letters; empty against a baseline."""
     return ("", "") if row["rank_interval"] is None else (ranks(row), row["groups"])
 
 
 def _words(comparison: Mapping[str, Any]) -> Iterator[str]:
-    """What the columns mean; verdicts are written out, so there are no marks to explain."""
+    """Explanation of the columns; verdicts are written out, so there are no marks to explain."""
     if comparison["baseline"] is None:
         yield "Runs that share a letter are not separated. ranks: those that the separated pairs leave to a run."
         if len(comparison["runs"]) > MOST_WITH_ALL_PAIRS:

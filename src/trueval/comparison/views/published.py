@@ -1,4 +1,4 @@
-"""What a published mean can claim, as people read it."""
+"""The view of a published mean: what its number of queries supports."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -21,17 +21,17 @@ METHODS = {
 
 
 def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
-    """A few sentences.
+    """The result as a few sentences for a terminal.
 
     Args:
         result: what `Published.to_dict` returns, the JSON of `trueval power --value`.
-        scale: of the values.
+        scale: scale of the printed values.
     """
     return Group(*map(Text, [*sentences(result, scale), *unit(scale)]))
 
 
 def console(result: Entry) -> str:
-    """The sentences, one on each line.
+    """The sentences, one per line.
 
     Args:
         result: the JSON of `trueval power --value`.
@@ -40,11 +40,11 @@ def console(result: Entry) -> str:
 
 
 def sentences(result: Entry, scale: ValueUnit = FRACTIONS) -> Iterator[str]:
-    """What the number of queries supports.
+    """Sentences on what the number of queries supports.
 
     Args:
         result: the JSON of `trueval power --value`.
-        scale: of the values.
+        scale: scale of the printed values.
     """
     low, high = result["interval"]
     span = interval(low, high, scale)
@@ -83,17 +83,17 @@ def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
 
     Args:
         result: the JSON of `trueval power --value`.
-        scale: of the values.
+        scale: scale of the printed values.
     """
     return "".join(f"- {markdown(line)}\n" for line in [*sentences(result, scale), *unit(scale)])
 
 
 def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
-    """A tabular of one line; it needs the package booktabs.
+    """A LaTeX tabular of one line; it needs the package booktabs.
 
     Args:
         result: the JSON of `trueval power --value`.
-        scale: of the values.
+        scale: scale of the printed values.
     """
     head = ["mean", "queries", "interval", "difference", "least $p$"]
     low, high = result["interval"]
@@ -108,7 +108,6 @@ def build(file: ResultFile, directory: Directory) -> Part:
 
     Args:
         file: the result.
-        directory: not needed.
     """
     data = file.data
     first: Words = (

@@ -1,4 +1,4 @@
-"""How much the lists of compared runs differ, as a terminal, Markdown and the page show it."""
+"""Reshuffle of compared runs for a terminal, Markdown and the page."""
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
@@ -20,7 +20,7 @@ VALUES = ("overlap", "tau", "rbo")
 
 
 def table(comparison: Mapping[str, Any]) -> Iterator[RenderableType]:
-    """The lists of runs pair by pair, for a terminal; nothing where only their scores are known.
+    """The reshuffle pair by pair, for a terminal; nothing where only scores are known.
 
     Args:
         comparison: the JSON of `trueval compare`.
@@ -37,7 +37,7 @@ def table(comparison: Mapping[str, Any]) -> Iterator[RenderableType]:
 
 
 def to_markdown(comparison: Mapping[str, Any]) -> str:
-    """The same as Markdown; empty where only scores are known.
+    """The reshuffle as Markdown; empty where only scores are known.
 
     Args:
         comparison: the JSON of `trueval compare`.
@@ -51,7 +51,7 @@ def to_markdown(comparison: Mapping[str, Any]) -> str:
 
 
 def block(file: ResultFile) -> tuple[Block, ...]:
-    """The block of the page: every pair, best known runs first.
+    """The page's block: every pair, best known runs first.
 
     Args:
         file: the comparison.
@@ -92,7 +92,7 @@ def _describe_measures(found: Mapping[str, Any]) -> str:
 
 
 def _select_pairs(comparison: Mapping[str, Any]) -> list[tuple[int, Mapping[str, Any]]]:
-    """The pairs that a terminal has room for: all, those with a baseline, or neighbors by the first measure."""
+    """The pairs that fit a terminal: all, those with a baseline, or neighbors by the first measure."""
     pairs = list(enumerate(comparison["reshuffle"]["pairs"]))
     if len(pairs) <= MOST_ROWS or comparison["baseline"] is not None:
         return pairs

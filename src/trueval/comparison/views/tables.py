@@ -1,4 +1,4 @@
-"""Comparisons as people and papers read them: a terminal table of 80 columns, Markdown, LaTeX, CSV."""
+"""Comparisons as a terminal table of 80 columns, Markdown, LaTeX and CSV."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -39,12 +39,12 @@ MOST_WITH_ALL_PAIRS = 6
 
 
 def table(comparison: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS, pairs: str = "") -> Group:
-    """What a person reads of a comparison: runs by measures, then for each measure the ranking and the pairs.
+    """A comparison for a terminal: runs by measures, then the ranking and the pairs of each measure.
 
     Args:
         comparison: what `Comparison.to_dict` returns, the JSON of `trueval compare`.
-        scale: of the values.
-        pairs: "close" for those of neighbors in the ranking, "all"; "" for all where they are few.
+        scale: scale of the printed values.
+        pairs: "close" for neighbors in the ranking, "all"; "" for all where they are few.
 
     Returns:
         A renderable for a rich console of 80 columns or more.
@@ -78,7 +78,7 @@ def _pair_grid(comparison: Mapping[str, Any], board: Row, scale: ValueUnit, pair
 
 
 class Blocks:
-    """Columns that go on below where the terminal ends: the first column is repeated.
+    """A table whose columns continue below the width of the terminal, with the first column repeated.
 
     Args:
         head: headings.
@@ -109,7 +109,7 @@ class Blocks:
 
 
 def _matrix(comparison: Mapping[str, Any], scale: ValueUnit) -> tuple[list[str], list[list[str]]]:
-    """Headings and rows of expected values with the letters of groups, or the marks against a baseline."""
+    """Headings and rows of expected values with group letters, or with marks against a baseline."""
     boards = comparison["leaderboards"]
     rows = []
     for row in boards[0]["ranking"]:
@@ -122,7 +122,7 @@ def _matrix(comparison: Mapping[str, Any], scale: ValueUnit) -> tuple[list[str],
 
 
 def _value_and_letters(comparison: Mapping[str, Any], board: Row, run: str) -> tuple[float | None, str]:
-    """The expected value of a run, and its letters; against a baseline the mark of its pair."""
+    """The expected value of a run with its letters, or with the mark of its pair against a baseline."""
     ranked = next(row for row in board["ranking"] if row["run"] == run)
     if comparison["baseline"] is None:
         return ranked["expected"], ranked["groups"]
@@ -133,12 +133,12 @@ def _value_and_letters(comparison: Mapping[str, Any], board: Row, run: str) -> t
 
 
 def _letter_heads(comparison: Mapping[str, Any]) -> tuple[str, ...]:
-    """Headings of what only a comparison of all pairs has."""
+    """Headings of columns that only a comparison of all pairs has."""
     return ("ranks", "groups") if comparison["baseline"] is None else ()
 
 
 def to_csv(comparison: Mapping[str, Any]) -> str:
-    """One line for each pair and measure, in full precision.
+    """One line per pair and measure, in full precision.
 
     Args:
         comparison: the JSON of `trueval compare`.
@@ -154,7 +154,7 @@ def to_markdown(comparison: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS, 
 
     Args:
         comparison: the JSON of `trueval compare`.
-        scale: of the values.
+        scale: scale of the printed values.
         pairs: as `table` takes it.
 
     Returns:
@@ -190,7 +190,7 @@ def to_latex(comparison: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> 
 
     Args:
         comparison: the JSON of `trueval compare`.
-        scale: of the values.
+        scale: scale of the printed values.
 
     Returns:
         The environment. Superscripts are the letters of groups, or, against a baseline, the marks of the pair.
@@ -210,7 +210,7 @@ def mark(row: Row, level: float) -> str:
 
     Args:
         row: an entry of "differences".
-        level: of the comparison.
+        level: level of the comparison.
 
     Example:
         >>> mark({"verdict": "separated", "separated": True, "tests": {"adjusted": 0.004}}, 0.95)
@@ -240,7 +240,7 @@ def reverse_pair(row: Row) -> Row:
 
 
 def select_pairs(comparison: Mapping[str, Any], board: Row, pairs: str = "") -> list[Row]:
-    """The pairs of a measure: the better system first, best pairs first; against a baseline, the baseline second.
+    """The pairs of a measure, better system first and best pairs first; against a baseline, the baseline second.
 
     Args:
         comparison: the JSON of `trueval compare`.
@@ -257,12 +257,12 @@ def select_pairs(comparison: Mapping[str, Any], board: Row, pairs: str = "") -> 
 
 
 def _only_close(comparison: Mapping[str, Any], pairs: str) -> bool:
-    """Whether only neighbors in the ranking are shown: at 17 runs all pairs would be 136 lines a measure."""
+    """Whether only neighbors in the ranking are shown: with 17 runs all pairs would be 136 lines per measure."""
     return pairs == "close" or (not pairs and len(comparison["runs"]) > MOST_WITH_ALL_PAIRS)
 
 
 def _describe_omitted_pairs(comparison: Mapping[str, Any], board: Row, pairs: str) -> str:
-    """What is said where only close calls are shown."""
+    """The note where only close pairs are shown."""
     count = sum(row["measure"] == board["measure"] for row in comparison["differences"])
     if comparison["baseline"] is not None or not _only_close(comparison, pairs) or count < len(comparison["runs"]):
         return ""
@@ -284,7 +284,7 @@ def _ranking_rows(comparison: Mapping[str, Any], board: Row, scale: ValueUnit) -
 
 
 def ranks(row: Row) -> str:
-    """The ranks that a run may have.
+    """The rank interval of a run as text.
 
     Args:
         row: an entry of "ranking" of all pairs.

@@ -128,7 +128,7 @@ def table(told: Sequence[CorrectedEntry], scale: ValueUnit = FRACTIONS, show: Sh
 
     Args:
         told: entries.
-        scale: of the values.
+        scale: scale of the printed values.
         show: how a value is written.
     """
     from rich.text import Text
@@ -153,7 +153,7 @@ def markdown(
 
     Args:
         told: entries.
-        scale: of the values.
+        scale: scale of the printed values.
         head: heading of what they are about.
         show: how a value is written.
     """
@@ -183,7 +183,7 @@ def tabular_of(
 
     Args:
         told: entries.
-        scale: of the values.
+        scale: scale of the printed values.
         head: heading of what they are about.
         show: how a value is written.
         notes: comments above the table.

@@ -23,7 +23,7 @@ def explanation_table(entry: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS)
 
     Args:
         entry: what `Explanation.to_dict` returns, the JSON of `trueval explain`.
-        scale: of the values.
+        scale: scale of the printed values.
 
     Returns:
         A renderable for a rich console of 80 columns or more.
@@ -45,7 +45,7 @@ def explanation_markdown(entry: Mapping[str, Any], *, scale: ValueUnit = FRACTIO
 
     Args:
         entry: what `Explanation.to_dict` returns.
-        scale: of the values.
+        scale: scale of the printed values.
     """
     blocks = [pipes(HEADINGS, _convention_cells(entry, scale), words=len(HEADINGS))]
     if entry["queries"]:

@@ -21,7 +21,7 @@ def dots_of(results: Mapping[str, Any], measure: str) -> list[TieInterval]:
 
     Args:
         results: of an evaluation.
-        measure: its text form.
+        measure: the measure's text form.
     """
     return [dot_of(run["name"], run["measures"][measure]) for run in by_merit(results, measure)]
 

@@ -41,7 +41,7 @@ def to_markdown(results: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> 
 
     Args:
         results: what `trueval.evaluation.scores.results` returns.
-        scale: of the values.
+        scale: scale of the printed values.
 
     Returns:
         A pipe table, then the findings as a list.
@@ -70,7 +70,7 @@ def to_latex(results: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> str
 
     Args:
         results: what `trueval.evaluation.scores.results` returns.
-        scale: of the values.
+        scale: scale of the printed values.
 
     Returns:
         The environment, names escaped.

@@ -25,7 +25,7 @@ def table(results: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> Group:
     Args:
         results: what `trueval.evaluation.scores.results` returns, the JSON of `trueval evaluate`. A table of every
             query of every run is there where these are.
-        scale: of the values.
+        scale: scale of the printed values.
 
     Returns:
         A renderable for a rich console of any width.
@@ -55,7 +55,7 @@ def value_table(results: Mapping[str, Any], scale: ValueUnit = FRACTIONS) -> Ter
 
     Args:
         results: the JSON of `trueval evaluate`.
-        scale: of the values.
+        scale: scale of the printed values.
 
     Returns:
         A table that leaves out range, bias and sd where a terminal has no room for them.
@@ -87,7 +87,7 @@ def tie_table(results: Mapping[str, Any], scale: ValueUnit = FRACTIONS) -> Termi
 
     Args:
         results: the JSON of `trueval evaluate`.
-        scale: of the values.
+        scale: scale of the printed values.
 
     Returns:
         A table with counts of queries and shares of documents.
@@ -106,7 +106,7 @@ def query_table(results: Mapping[str, Any], scale: ValueUnit = FRACTIONS) -> Ter
 
     Args:
         results: the JSON of `trueval evaluate --per-query`.
-        scale: of the values.
+        scale: scale of the printed values.
 
     Returns:
         A table without the marks, which are about means.

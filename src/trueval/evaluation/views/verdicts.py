@@ -140,7 +140,7 @@ def by_merit(results: Mapping[str, Any], measure: str, *, missing: bool = False)
 
     Args:
         results: of an evaluation.
-        measure: its text form.
+        measure: the measure's text form.
         missing: whether runs without a value come too, at the end.
 
     Returns:

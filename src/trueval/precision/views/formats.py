@@ -55,7 +55,7 @@ def table(audit: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> Group:
 
     Args:
         audit: what `Audit.to_dict` returns, the JSON of `trueval precision`.
-        scale: of the values.
+        scale: scale of the printed values.
 
     Returns:
         A renderable for a rich console of 80 columns or more.
@@ -80,7 +80,7 @@ def statistics(value: Mapping[str, Any], scale: ValueUnit = FRACTIONS) -> tuple[
 
     Args:
         value: of a measure in a regime.
-        scale: of the values.
+        scale: scale of the printed values.
     """
     return tuple((format_difference if name == "bias" else format_value)(value[name], scale) for name in STATISTICS)
 
@@ -177,7 +177,7 @@ def to_markdown(audit: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> st
 
     Args:
         audit: the JSON of `trueval precision`.
-        scale: of the values.
+        scale: scale of the printed values.
 
     Returns:
         Pipe tables and a list.

@@ -36,7 +36,7 @@ def answer_line(run: str, measure: str, found: AccuracyGivenHit, scale: ValueUni
         run: its name.
         measure: AllGold at a cutoff, in its text form.
         found: the accuracy.
-        scale: of the values.
+        scale: scale of the printed values.
 
     Example:
         >>> from trueval.rag.answer_accuracy import AccuracyGivenHit
@@ -57,7 +57,7 @@ def sensitivity_lines(found: Sensitivity, scale: ValueUnit = FRACTIONS) -> Itera
 
     Args:
         found: of one measure.
-        scale: of the values.
+        scale: scale of the printed values.
     """
     yield f"Sensitivity of {found.measure}"
     yield "  alpha  cap4  cap3  " + "  ".join(found.runs)
@@ -86,7 +86,7 @@ def flip_line(flip: LabelFlip, scale: ValueUnit = FRACTIONS) -> str:
 
     Args:
         flip: the change.
-        scale: of the values.
+        scale: scale of the printed values.
 
     Example:
         >>> from trueval.rag.sensitivity import LabelFlip

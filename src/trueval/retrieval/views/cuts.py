@@ -28,7 +28,7 @@ def cells_of_measure(name: str, value: Entry, scale: ValueUnit) -> list[str]:
     Args:
         name: of the measure.
         value: of the JSON.
-        scale: of the values.
+        scale: scale of the printed values.
     """
     span = interval(value["calls_lowest"], value["calls_highest"], scale)
     values = (*(value[each] for each in ("expected", "lowest", "highest", "range")), value["cut"]["range"])
@@ -40,7 +40,7 @@ def cells_of_query(cut: Entry, scale: ValueUnit, measure: str | None) -> list[st
 
     Args:
         cut: of the JSON.
-        scale: of the values.
+        scale: scale of the printed values.
         measure: whose range by the cut stands last; None for none.
     """
     value = cut["measures"][measure]["cut"] if measure in cut["measures"] else None

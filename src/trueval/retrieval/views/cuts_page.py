@@ -35,7 +35,6 @@ def build(file: ResultFile, directory: Directory) -> Part:
 
     Args:
         file: the result.
-        directory: not needed.
     """
     data = file.data
     blocks = [_costs(file)] if data["measures"] else []

@@ -212,7 +212,6 @@ def build(file: ResultFile, directory: Directory) -> Part:
 
     Args:
         file: the result.
-        directory: not needed.
     """
     data = file.data
     stages: Sequence[Entry] = data["stages"]
