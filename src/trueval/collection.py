@@ -1,4 +1,4 @@
-"""Collection: documents and queries with their texts, and the candidates that a model must score."""
+"""Collection: documents and queries with their texts, and the candidates that a model scores."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ QUERY_FIELDS: Final = ("text",)
 
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """Documents, queries and, where there are some, judgments.
+    """Documents, queries and, where there are any, judgments.
 
     Args:
-        name: what reports call it.
+        name: name in reports.
         source: the folder or name it came from.
-        documents: text of each document, by id, in the order of the corpus; of many, on disk.
+        documents: text of each document, by id, in the order of the corpus; for a large corpus, on disk.
         queries: text of each query, by id.
-        judgments: grades; None where nobody judged.
-        lists: candidates that the collection itself names for each query, in its order; None if it names none.
-        notes: one-line remarks made while reading.
+        judgments: grades; None where there are none.
+        lists: candidates that the collection itself provides per query, in its order; None if it provides none.
+        notes: one-line warnings from reading.
 
     >>> from trueval.sample import sample_path
     >>> sample = Collection.read(str(sample_path()))
@@ -77,12 +77,12 @@ class Collection:
 
         Args:
             place: such a name; or a folder with corpus and queries, each a file .jsonl (.gz, .zst) or .parquet, or a
-                folder of such parts, which are read in the order of their names; and with qrels.trec, or
-                qrels/test.tsv, if there are judgments.
-            fields: of a document that make its text, joined by spaces; empty ones are left out.
+                folder of such parts, read in the order of their names; and with qrels.trec, or qrels/test.tsv, if there
+                are judgments.
+            fields: fields of a document that make up its text, joined by spaces; empty ones are left out.
             qrels: file of the judgments, instead of the folder's.
             queries: file or folder of the queries, instead of the folder's.
-            tell: called now and then with the number of documents so far.
+            tell: progress callback, called with the number of documents so far.
 
         Raises:
             InputError: a file is missing or bad, with its line; an id is there twice; no document has a text; the
@@ -98,7 +98,7 @@ class Collection:
 
     @property
     def graded(self) -> Judgments:
-        """The judgments, for whoever cannot do without.
+        """The judgments; an error where there are none.
 
         Raises:
             InputError: there are none.
@@ -111,7 +111,7 @@ class Collection:
         return self.judgments
 
     def restricted(self, queries: Container[str]) -> Collection:
-        """Return the collection with some judged queries only.
+        """Return the collection restricted to some judged queries.
 
         Raises:
             InputError: no query is left, or there are no judgments.
@@ -133,9 +133,9 @@ class Candidates:
     Args:
         kind: "judged", "lists", "corpus", or the name of a run.
         query_ids: [list] ids.
-        doc_ids: ids of all documents that some list holds, in the order of the corpus.
-        lists: [list] arrays of indices into doc_ids, in the order that ties are left in.
-        notes: one-line remarks.
+        doc_ids: ids of all documents in any list, in the order of the corpus.
+        lists: [list] arrays of indices into doc_ids, in the input order of ties.
+        notes: one-line warnings.
     """
 
     kind: str
@@ -146,7 +146,7 @@ class Candidates:
 
     @property
     def pairs(self) -> int:
-        """How many pairs of query and document there are."""
+        """Number of pairs of query and document."""
         return sum(len(each) for each in self.lists)
 
 
@@ -154,9 +154,9 @@ def candidate_lists(collection: Collection, choice: str | Run | None = None) -> 
     """Return the candidates of every judged query.
 
     Args:
-        collection: with the texts.
-        choice: "judged" (every judged document of the query, in the order of the judgments), "corpus" (every
-            document), a run (what it lists, in its order), or None: the collection's own lists, else "judged".
+        collection: collection with the texts.
+        choice: "judged" (every judged document of the query, in the order of the judgments), "corpus" (every document),
+            a run (the documents it lists, in its order), or None: the collection's own lists, otherwise "judged".
 
     Raises:
         InputError: there are no judgments, the choice is unknown, a query has no text, or no candidate has one.
@@ -184,7 +184,7 @@ def candidate_lists(collection: Collection, choice: str | Run | None = None) -> 
 
 
 def _choose_lists(collection: Collection, choice: str | Run) -> tuple[str, Mapping[str, Sequence[str]]]:
-    """Return a name and the candidates of each query, by id."""
+    """Return the kind of candidates, and the candidates of each query by id."""
     if choice == "judged":
         judged = collection.graded.frame.filter(pl.col("grade") >= 0)  # below 0 means not judged
         # With facets a document has a row for each; it is a candidate once.
@@ -227,7 +227,7 @@ def _index_candidates(
 
 
 def place_beside(file: Path, place: str) -> str:
-    """The place of a collection that a file names: a folder from that of the file, or a name of a library.
+    """Resolve the place of a collection named in a file: a folder relative to that file, or a library name.
 
     >>> place_beside(Path("pipelines/p.toml"), "mteb:SciFact")
     'mteb:SciFact'
@@ -237,7 +237,7 @@ def place_beside(file: Path, place: str) -> str:
 
 
 def text_hash(texts: Iterable[str]) -> str:
-    """Return the SHA-256 of texts in their order; parts of different lengths cannot hash alike.
+    """Return the SHA-256 of texts in order; texts with different boundaries never hash alike.
 
     >>> text_hash(["ab", "c"]) == text_hash(["a", "bc"])
     False
@@ -248,7 +248,7 @@ def text_hash(texts: Iterable[str]) -> str:
 
 
 def texts_with_ids_hash(texts: Mapping[str, str]) -> str:
-    """The hash of ids and texts, one after another; texts on disk have it from when they were read.
+    """The hash of ids and texts in order; for texts on disk it was computed while reading.
 
     >>> texts_with_ids_hash({"a": "x", "b": "y"}) == text_hash(["a", "x", "b", "y"])
     True
@@ -264,7 +264,7 @@ def ids_in_order(texts: Mapping[str, str]) -> pl.Series:
 
 
 def texts_in_order(texts: Mapping[str, str]) -> Sequence[str]:
-    """The texts in their order; those on disk are read when they are asked for."""
+    """The texts in order; texts on disk are read on demand."""
     return texts.texts if isinstance(texts, StoredTexts) else list(texts.values())
 
 
@@ -289,7 +289,7 @@ def _read_folder(
 
 
 def read_queries(place: Path) -> Mapping[str, str]:
-    """Read queries alone.
+    """Read queries without a corpus.
 
     Args:
         place: a file .jsonl (.gz, .zst) or .parquet with _id and text, or a folder of such parts.
@@ -304,7 +304,7 @@ def read_queries(place: Path) -> Mapping[str, str]:
 
 
 class _Texts(NamedTuple):
-    """Texts by id, and what is to be said of them."""
+    """Texts by id, with warnings about them."""
 
     texts: Mapping[str, str]
     note: str | None
@@ -316,7 +316,7 @@ def _read_texts(parts: TextFiles, fields: tuple[str, ...], what: str, tell: Tell
 
 
 def _check_texts(found: TextMapping, fields: tuple[str, ...], what: str, place: str) -> _Texts:
-    """Refuse no texts, and texts that are all empty, read from the wrong fields; remark on some that are."""
+    """Refuse no texts, and texts that are all empty, read from the wrong fields; warn where some are empty."""
     several = "queries" if what == "query" else f"{what}s"
     if not found.texts:
         raise Place(place).error(f"there is no {what}. It must hold one at least, with _id and {' or '.join(fields)}.")
@@ -333,7 +333,7 @@ def _check_texts(found: TextMapping, fields: tuple[str, ...], what: str, place: 
 
 @contextmanager
 def _library(library: str, name: str) -> Iterator[Any]:
-    """Give a library that loads a collection, and say what it lacks where it fails."""
+    """Import a library that loads collections, with an error that says what it lacks."""
     try:
         module = import_module(library)
     except ImportError as error:
@@ -370,7 +370,7 @@ def _load_ir_datasets(name: str, fields: tuple[str, ...], tell: Tell) -> Collect
 
 
 def _text_of(doc: Any, fields: tuple[str, ...]) -> str:
-    """The fields of a document that are there; one that has none of ours still has a default text."""
+    """The present fields of a document; one that has none of ours still has a default text."""
     found = {field: getattr(doc, field) for field in fields if getattr(doc, field, None)}
     return join_fields(found, fields) if found else str(doc.default_text())
 
@@ -394,7 +394,7 @@ def _load_mteb(name: str, fields: tuple[str, ...], tell: Tell) -> Collection:
 
 
 def _rows(source: str, given: Iterable[tuple[Any, Mapping[str, Any]]]) -> Iterator[TextRow]:
-    """What a library gives, one after another, as rows of a file."""
+    """Yield what a library returns as rows of a file."""
     for number, (id, values) in enumerate(given):
         yield TextRow(source, number, str(id), values, has_lines=False)
 

@@ -20,11 +20,11 @@ from trueval.printable import printable_message
 class TruevalError(Exception):
     """The root of every error that trueval raises on purpose.
 
-    As a text it is fit for a terminal whatever ids it names (printable.py); `args` hold the message as it was given.
+    As text it is safe for a terminal whatever ids it names (printable.py); `args` hold the original message.
     """
 
     def __str__(self) -> str:
-        """The message, control characters written out and very long ids without their middles."""
+        """The message, with control characters escaped and very long ids shortened in the middle."""
         return printable_message(super().__str__())
 
 
@@ -44,9 +44,9 @@ class InputError(TruevalError, ValueError):
 
 
 class Place(str):
-    """Where data are at fault, as a message begins that says so.
+    """Where data are at fault, as the beginning of a message.
 
-    A string, so that any message can begin with it; an error that is made of it knows file and line too.
+    A string, so that any message can begin with it; an error built from it also knows file and line.
 
     Args:
         source: the file or object that the data came from.
@@ -65,7 +65,7 @@ class Place(str):
     line: int | None
 
     def __new__(cls, source: str, line: int | None = None, *, row: int | None = None) -> Place:
-        """Write the place as messages show it."""
+        """Format the place as messages show it."""
         at = f":{line}" if line is not None else f": row {row + 1}" if row is not None else ""
         place = super().__new__(cls, f"{source}{at}")
         place.source, place.line = source, line
@@ -92,7 +92,7 @@ class MissingExtraError(TruevalError, ImportError):
     """A feature whose optional libraries are not installed.
 
     Args:
-        feature: what was asked for, as the subject of a sentence ("Plots").
+        feature: the feature requested, as the subject of a sentence ("Plots").
         extra: the name of the extra in pyproject.toml; empty where one package by itself is enough.
         package: that package.
 
@@ -112,19 +112,19 @@ class MissingExtraError(TruevalError, ImportError):
 
 
 class ForkError(TruevalError, RuntimeError):
-    """A process that was forked off another one cannot go on with what that one's threads began."""
+    """A forked process cannot continue with threads that its parent started."""
 
 
 class TruevalWarning(UserWarning):
-    """A one-line remark on data or options that do not stop the work."""
+    """A one-line warning on data or options that do not stop the work."""
 
     def __str__(self) -> str:
-        """The remark, control characters written out and very long ids without their middles."""
+        """The warning, with control characters escaped and very long ids shortened in the middle."""
         return printable_message(super().__str__())
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name: the nearest of those known, whatever the case, or nothing.
+    """The end of a message about an unknown name: the nearest known name, ignoring case, or nothing.
 
     >>> nearest("tie_odrer", ["tie_order", "depth"]), nearest("ndcg@10", ["nDCG@10"])
     (' Did you mean tie_order?', ' Did you mean nDCG@10?')

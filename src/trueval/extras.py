@@ -1,4 +1,4 @@
-"""Extras: the optional libraries, each imported when something needs it, with one error where it is not there."""
+"""Extras: optional libraries, imported only when needed, with one error where they are missing."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from trueval.errors import MissingExtraError
 
 
 def need(module: str, feature: str, extra: str) -> ModuleType:
-    """Return a module of an extra, imported only now.
+    """Import and return a module of an extra.
 
     Args:
         module: its full name, such as "safetensors.numpy".
-        feature: what needs it, as the subject of a sentence ("Plots").
-        extra: that holds it, as pyproject.toml names it.
+        feature: the feature that needs it, as the subject of a sentence ("Plots").
+        extra: name of the extra in pyproject.toml.
 
     Raises:
         MissingExtraError: it is not installed.

@@ -1,9 +1,9 @@
-"""Forks: a process that was forked off another has none of its threads, and polars waits for its own for ever.
+"""Forks: a forked process has none of its parent's threads, and polars would wait for them forever.
 
-polars starts its threads with its first larger work. A process forked after that has a copy of their pool without a
-thread in it, and hangs on the next work given to it, with no error and no use of the processor. So the kinds of work of
-ours that need that pool ask here first, and what is forked off too late says so at once. NumPy needs no such pool:
-evaluate_arrays, finished scores and their comparison go on as before.
+polars starts its threads with its first larger work. A process forked after that has a copy of the thread pool without
+any threads, and hangs on the next work, without an error or CPU use. So every function of ours that needs the pool
+checks here first, and a process forked too late gets an error at once. NumPy needs no such pool: evaluate_arrays,
+finished scores and their comparison still work.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ POOL_THREAD = re.compile(r"polars-\d+\s*")
 
 
 class _Process:
-    """What this process knows of polars' threads.
+    """State of polars' threads in this process.
 
     Attributes:
-        worked: whether work was given to them here.
-        lost: whether they were left behind in the process that this one was forked off.
+        worked: whether polars was given work in this process.
+        lost: whether its threads stayed in the parent of this process.
     """
 
     worked = False
@@ -31,7 +31,7 @@ class _Process:
 
 
 def need_polars() -> None:
-    """Say at once that work needs the threads of polars, where they are lost.
+    """Raise at once where work needs polars' threads and they are lost.
 
     Raises:
         ForkError: this process was forked off one in which polars had worked.
@@ -46,7 +46,7 @@ def need_polars() -> None:
 
 
 def _pool_has_started() -> bool:
-    """Whether the threads of polars run in this process, whoever gave them work."""
+    """Whether polars' threads run in this process, whoever started them."""
     tasks = Path("/proc/self/task")
     if not tasks.is_dir():  # not Linux: what we know ourselves
         return _Process.worked

@@ -1,4 +1,4 @@
-"""What this installation can do: libraries of each extra, compiled parts, the machine, the cache, plugins."""
+"""Installation: libraries of each extra, compiled parts, the machine, the cache, plugins."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Library(NamedTuple):
     """A library that an extra needs.
 
     Attributes:
-        name: as PyPI has it.
-        wanted: its versions, as pyproject.toml writes them; "" for any.
-        found: the version that is installed; None for none.
+        name: name on PyPI.
+        wanted: required versions, as in pyproject.toml; "" for any.
+        found: installed version; None if not installed.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Library(NamedTuple):
 
     @property
     def fits(self) -> bool:
-        """Whether a version that is wanted is there."""
+        """Whether a required version is installed."""
         return self.found is not None and SpecifierSet(self.wanted).contains(self.found, prereleases=True)
 
 
@@ -50,8 +50,8 @@ class Extra(NamedTuple):
     """An extra of pyproject.toml.
 
     Attributes:
-        name: of it.
-        libraries: that it needs, those of extras within it too.
+        name: name of the extra.
+        libraries: libraries that it needs, including those of extras within it.
     """
 
     name: str
@@ -59,17 +59,17 @@ class Extra(NamedTuple):
 
     @property
     def lacks(self) -> tuple[Library, ...]:
-        """Libraries that are not there, or too old."""
+        """Libraries that are missing or too old."""
         return tuple(each for each in self.libraries if not each.fits)
 
 
 class Plugin(NamedTuple):
-    """What another package adds.
+    """An entry point of another package.
 
     Attributes:
-        group: of its entry point.
-        name: of it.
-        package: that brings it.
+        group: group of its entry point.
+        name: name of its entry point.
+        package: package that provides it.
         error: why it cannot be loaded; "" where it can.
     """
 
@@ -81,20 +81,20 @@ class Plugin(NamedTuple):
 
 @dataclass(frozen=True)
 class Installation:
-    """What an installation can do.
+    """The state of an installation.
 
     Attributes:
-        versions: of trueval, Python and the libraries that compute.
-        system: its name and the architecture.
-        processors: that this process may use.
-        memory: bytes that are free.
-        accelerators: that torch sees, by their names.
-        compiled: what the C kernels do → whether they are built; without them it works the same and takes longer.
-        extras: that pyproject.toml names; empty where trueval is not installed as a package.
-        models: names that need no hub.
-        cache: the folder of the user, which may not be there yet.
-        plugins: of other packages.
-        problems: what is broken, with the cure; missing extras are not.
+        versions: versions of trueval, Python and the numerical libraries.
+        system: name of the system and its architecture.
+        processors: number of processors available to this process.
+        memory: free memory in bytes.
+        accelerators: names of the accelerators that torch sees.
+        compiled: purpose of each C kernel → whether it is built; without them everything works, but slower.
+        extras: extras of pyproject.toml; empty where trueval is not installed as a package.
+        models: names of models that need no hub.
+        cache: the user's cache folder, which may not exist yet.
+        plugins: entry points of other packages.
+        problems: faults, with their remedies; missing extras are not faults.
     """
 
     versions: dict[str, str]
@@ -110,7 +110,7 @@ class Installation:
     problems: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON of `trueval doctor`; it names the folder of the cache, so it is not for others."""
+        """The JSON of `trueval doctor`; it contains the path of the cache, so it is private."""
         extras = [
             {
                 "name": each.name,
@@ -137,7 +137,7 @@ class Installation:
 
 
 def read_installation() -> Installation:
-    """Look at what is installed; nothing is changed, and torch is imported only where there may be an accelerator."""
+    """Inspect the installation without changing it; torch is imported only where there may be an accelerator."""
     problems: list[str] = []
     extras = tuple(_extras())
     old = {each for extra in extras for each in extra.lacks if each.found is not None}
@@ -194,7 +194,7 @@ def _extras() -> Iterator[Extra]:
 
 
 def _libraries(needed: Sequence[str], extra: str) -> Iterator[Library]:
-    """The libraries of an extra; those of extras that it names are its own."""
+    """The libraries of an extra, including those of extras that it names."""
     for each in map(Requirement, needed):
         if each.marker is None or not each.marker.evaluate({"extra": extra}) or each.marker.evaluate({"extra": ""}):
             continue  # needed without the extra too, or not on this Python
@@ -213,7 +213,7 @@ def _find_version(name: str) -> str | None:
 
 
 def _plugins() -> Iterator[Plugin]:
-    """What other packages add, each loaded once to see that it can be."""
+    """The entry points of other packages, each loaded once as a check."""
     for group in GROUPS:
         for point in metadata.entry_points(group=group):
             package = point.dist.name if point.dist else "?"

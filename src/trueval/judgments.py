@@ -45,10 +45,10 @@ class Judgments:
             where facets were asked for; rows of one query adjacent.
         query_ids: String, unique, in order of first appearance.
         offsets: [queries + 1]; rows of query i are frame[offsets[i]:offsets[i + 1]].
-        source: the path, "<stdin>", or what they came from.
-        notes: one-line remarks made while reading.
-        source_codes: [row] number of the source that the document comes from; None where sources are not known.
-        rubric: whether they are those of a golden set, whose grades 1 to 5 mean relevant from 4 on.
+        source: the path, "<stdin>", or the kind of object they came from.
+        notes: one-line warnings from reading.
+        source_codes: [row] code of the document's source; None where sources are not known.
+        rubric: whether they are a golden set's, whose grades 1 to 5 mean relevant from 4 on.
 
     >>> Judgments.from_dict({"q1": {"d1": 2, "d2": 0}}).frame.rows()
     [('q1', 'd1', 2.0), ('q1', 'd2', 0.0)]
@@ -64,7 +64,7 @@ class Judgments:
 
     @classmethod
     def of(cls, given: object, *, facets: bool = False) -> Judgments:
-        """Take whatever holds judgments, as `evaluate` and `compare` do.
+        """Make judgments from anything that holds them, as `evaluate` and `compare` do.
 
         Args:
             given: Judgments; a path or open file; a dict {query: {document: grade}} or {query: relevant documents}; a
@@ -88,10 +88,10 @@ class Judgments:
         """Read a file: TREC or MS MARCO qrels, BEIR tsv, csv, jsonl, json, parquet, Arrow, gold of a log of contexts.
 
         Args:
-            source: a path, "-" for standard input, or an open file; plain, gzip or zstd. Of a folder, such as a
-                collection or a golden set, its qrels.trec.
-            facets: keep the second column (diversity qrels); a document may then be graded once for each facet.
-            format: one of trueval.files.FORMATS, or one that a package adds; told from the content if None.
+            source: a path, "-" for standard input, or an open file; plain, gzip or zstd. For a folder, such as a
+                collection or a golden set, its qrels.trec is read.
+            facets: keep the second column (diversity qrels); a document may then be graded once per facet.
+            format: one of trueval.files.FORMATS, or one that a package adds; detected from the content if None.
 
         Raises:
             InputError: the file is missing, damaged, not judgments, or holds a bad row, with its line.
@@ -113,7 +113,7 @@ class Judgments:
 
     @classmethod
     def from_frame(cls, frame: object, *, facets: bool = False) -> Judgments:
-        """Take a frame of polars, pandas, pyarrow, or anything with the Arrow C stream.
+        """Make judgments from a polars, pandas or pyarrow frame, or anything with the Arrow C stream.
 
         Raises:
             InputError: a column is missing or of the wrong type, or a row is bad.
@@ -124,13 +124,13 @@ class Judgments:
     def from_arrays(
         cls, grades: object, doc_ids: object = None, query_ids: object = None, *, mask: object = None
     ) -> Judgments:
-        """Take one list of grades for each query: a matrix, a tensor, or ragged lists; NaN means unjudged.
+        """Make judgments from one list of grades per query: a matrix, a tensor, or ragged lists; NaN means unjudged.
 
         Args:
             grades: [query, document] grades.
-            doc_ids: ids shaped as the grades, or one list for all queries; positions from 0 if None.
-            query_ids: one for each list; positions from 0 if None.
-            mask: shaped as the grades, True where there is a document.
+            doc_ids: ids in the shape of the grades, or one list for all queries; positions from 0 if None.
+            query_ids: one id per list; positions from 0 if None.
+            mask: in the shape of the grades, True where there is a document.
 
         Raises:
             InputError: shapes differ, a grade is infinite, or nothing is judged.
@@ -142,10 +142,10 @@ class Judgments:
         return cls._from_table(dataclasses.replace(table, frame=table.frame.filter(pl.col("grade").is_not_nan())))
 
     def write(self, path: str | PathLike[str]) -> None:
-        """Write a file in the form that its name asks for: .parquet, .jsonl, .csv, or TREC text; whole or not at all.
+        """Write a file in the format of its suffix: .parquet, .jsonl, .csv, or TREC text; written atomically.
 
         Args:
-            path: of the file.
+            path: path of the file.
 
         Raises:
             InputError: TREC text cannot hold an id, because there is white space in it.
@@ -161,15 +161,15 @@ class Judgments:
         return judgments.with_sources(table.sources) if table.sources else judgments
 
     def __repr__(self) -> str:
-        """One line: how much there is, and where it is from."""
+        """One line: numbers of queries and documents, and the source."""
         counts = f"{len(self.query_ids):,} queries, {len(self.frame):,} documents"
         return f"<Judgments: {counts}, from {self.source}>"
 
     def with_sources(self, sources: Mapping[str, str]) -> Judgments:
-        """Say from which source (paper, site, file) each document comes; one that is not named is its own source.
+        """Set the source (paper, site, file) of each document; a document without one is its own source.
 
         Args:
-            sources: source of each document id.
+            sources: document id → source.
 
         >>> Judgments.from_dict({"q": {"a": 5, "b": 5, "c": 5}}).with_sources({"a": "x", "c": "x"}).source_codes
         array([0, 1, 0])
@@ -179,10 +179,10 @@ class Judgments:
         return dataclasses.replace(self, source_codes=np.array([numbers[name] for name in names], dtype=np.int64))
 
     def map_grades(self, mapping: Mapping[float, float]) -> Judgments:
-        """Replace every grade; grades below 0 (unjudged) stay where the mapping does not name them.
+        """Replace every grade; grades below 0 (unjudged) are kept where the mapping does not name them.
 
         Args:
-            mapping: new grade of each old grade; what it means is then the caller's to say, also of a golden set.
+            mapping: old grade → new grade; the caller then defines what grades mean, also for a golden set.
 
         Raises:
             InputError: a grade from 0 up has no mapping.
@@ -208,7 +208,7 @@ class Judgments:
 
 
 def judgments_file(source: Any) -> Any:
-    """The file of judgments where a folder is named; anything else as it is.
+    """The file of judgments in a named folder; anything else is returned unchanged.
 
     Args:
         source: as `Judgments.read` takes it.
@@ -225,10 +225,10 @@ def qrels_in(folder: Path) -> str | None:
 
 
 def on_rubric(given: Any) -> bool:
-    """Whether judgments are those of a golden set: its folder, or the file qrels.trec in it, compressed or not.
+    """Whether judgments are a golden set's: its folder, or the file qrels.trec in it, compressed or not.
 
     Args:
-        given: as `Judgments.of` takes it; a file is not read, but for the golden.json beside it.
+        given: as `Judgments.of` takes it; of a file only the golden.json in its folder is read.
     """
     if isinstance(given, Judgments):
         return given.rubric
@@ -245,7 +245,7 @@ def on_rubric(given: Any) -> bool:
 
 
 def grade_map(text: str) -> dict[float, float]:
-    """Read a mapping of grades as the command line has it.
+    """Read a mapping of grades in the syntax of the command line.
 
     Raises:
         PolicyError: an entry is not old:new with finite numbers, or a grade is mapped twice.

@@ -1,7 +1,7 @@
-"""Logs of a command: what failed, with its traceback, in a file beside the results; with --verbose on stderr too.
+"""Logs of a command: failures with tracebacks, in a file in the results folder; with --verbose also on stderr.
 
-Modules log by `logging.getLogger(__name__)`. Nothing is printed unless a program attaches a handler, as one of these
-functions does for the command line. Values of environment variables that hold keys are written as their names.
+Modules log by `logging.getLogger(__name__)`. Nothing is printed unless a program attaches a handler, as the functions
+here do for the command line. Values of environment variables that hold keys are replaced by their names.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Formatter(logging.Formatter):
 
 
 class _FolderHandler(logging.FileHandler):
-    """A file that is made, with its folder, when there is something to log."""
+    """A handler whose file and folder are created with the first record."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder / LOG_FILE, encoding="utf-8", delay=True, errors="backslashreplace")
@@ -47,14 +47,14 @@ class _FolderHandler(logging.FileHandler):
         return super()._open()
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """A full disk must not end the work that is logged."""
+        """Ignore logging errors: a full disk must not end the work that is logged."""
 
 
 def log_beside(folder: Path | None) -> None:
-    """Append warnings and errors of this process to FOLDER/trueval.log, in place of any other folder.
+    """Append warnings and errors of this process to FOLDER/trueval.log, replacing any other folder.
 
     Args:
-        folder: of the results; made, like the file, when there is something to log. None for no file.
+        folder: folder of the results; it and the file are created with the first record. None for no file.
     """
     for handler in [each for each in _ROOT.handlers if isinstance(each, _FolderHandler)]:
         _ROOT.removeHandler(handler)
@@ -65,7 +65,7 @@ def log_beside(folder: Path | None) -> None:
 
 
 def log_to_stderr() -> None:
-    """Print what is logged, from DEBUG on, to stderr."""
+    """Print log records, from DEBUG on, to stderr."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Formatter())
     _ROOT.addHandler(handler)
@@ -73,7 +73,7 @@ def log_to_stderr() -> None:
 
 
 def log_file() -> Path | None:
-    """The file that `log_beside` named, if it has been written."""
+    """The file of `log_beside`, if it has been written."""
     for handler in _ROOT.handlers:
         if isinstance(handler, _FolderHandler) and Path(handler.baseFilename).is_file():
             return Path(handler.baseFilename)

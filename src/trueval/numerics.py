@@ -1,4 +1,4 @@
-"""Number formats, what they can tell apart, and rounding to them."""
+"""Number formats, their resolution, and rounding to them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Format:
 
     @property
     def reach(self) -> float:
-        """Half a step past the largest value: what is beyond overflows.
+        """Half a step past the largest value: anything beyond overflows.
 
         >>> FORMATS["float8_e4m3fn"].reach
         464.0
@@ -65,7 +65,7 @@ class Format:
         return math.ldexp(1.0, self.exponent(value) - self.mantissa_bits)
 
     def exponent(self, value: float) -> int:
-        """Return floor(log2 |value|), but no less than the lowest exponent: subnormals share it.
+        """Return floor(log2 |value|), but at least the lowest exponent, which subnormals share.
 
         >>> FORMATS["float16"].exponent(0.3), FORMATS["float16"].exponent(0.0)
         (-2, -14)
@@ -74,7 +74,7 @@ class Format:
 
 
 class FormatResolution(NamedTuple):
-    """What a format can tell apart between two bounds.
+    """The resolution of a format between two bounds.
 
     Args:
         values: number of representable values strictly between the bounds.
@@ -137,7 +137,7 @@ def round_to(values: ArrayLike, precision: str | float | None, *, saturate: bool
     Args:
         values: scores of any shape, float64 or narrower.
         precision: a name of `FORMATS`, a positive grid width, or None for as they are.
-        saturate: what overflows becomes infinite instead of an error.
+        saturate: overflow gives infinity instead of an error.
 
     Returns:
         The rounded values, or grid indexes, as float64. With None or "float64" this may be the array given.
@@ -167,7 +167,7 @@ def round_to(values: ArrayLike, precision: str | float | None, *, saturate: bool
 
 
 def _round_part(part: NDArray[np.float64], precision: str | float, saturate: bool) -> NDArray[np.float64]:
-    """Round one chunk and refuse what overflows, or make it infinite."""
+    """Round one chunk; refuse what overflows, or make it infinite."""
     if isinstance(precision, str):
         known = find_format(precision)
         rounded, name, largest = _to_format(part, known), known.name, known.largest
@@ -188,7 +188,7 @@ def _round_part(part: NDArray[np.float64], precision: str | float, saturate: boo
 
 
 def _to_format(part: NDArray[np.float64], target: Format) -> NDArray[np.float64]:
-    """Round to nearest even on the bits of float64; a carry out of the mantissa raises the exponent, as it must."""
+    """Round to nearest even on the bits of float64; a carry out of the mantissa correctly raises the exponent."""
     shift = 52 - target.mantissa_bits  # bits of float64's mantissa that the format does not have
     bits = part.view(np.int64)
     # Half a unit less one is added, and one more where the last kept bit is odd: so a half goes up to the even neighbor
@@ -208,11 +208,11 @@ def _to_format(part: NDArray[np.float64], target: Format) -> NDArray[np.float64]
 
 
 class RoundingInterval(NamedTuple):
-    """Bounds of values that are rounded to the same.
+    """Bounds of values that round to the same value.
 
     Attributes:
-        low: the least value.
-        high: the largest.
+        low: the lowest value.
+        high: the highest value.
     """
 
     low: NDArray[Any]
@@ -220,14 +220,14 @@ class RoundingInterval(NamedTuple):
 
 
 def rounding_interval(values: NDArray[Any], rounded: Callable[[NDArray[Any]], NDArray[np.float64]]) -> RoundingInterval:
-    """Return the least and the largest value of their own format that are rounded as each of some values is.
+    """Return, for each value, the lowest and highest value of its own format that rounds to the same result.
 
-    Rounding keeps order, so a score is rounded to the same as a value if and only if it is within these bounds: two
-    comparisons do for a score what rounding it would.
+    Rounding keeps order, so a score rounds to the same result as a value if and only if it lies within these bounds:
+    two comparisons replace rounding the score.
 
     Args:
         values: [value] float32 or float64, no NaN.
-        rounded: the rounding, which never puts a larger value below a smaller one and gives no error.
+        rounded: the rounding; it must keep order and not raise errors.
 
     >>> found = rounding_interval(np.array([1.0], np.float32), lambda x: round_to(x, "bfloat16"))
     >>> (found.low[0], found.high[0]) == (1 - 2**-9, 1 + 2**-8)
@@ -252,19 +252,19 @@ def rounding_interval(values: NDArray[Any], rounded: Callable[[NDArray[Any]], ND
 
 
 def _keys(values: NDArray[Any]) -> NDArray[np.int64]:
-    """Integers that are ordered as the floating-point values are; neighbors differ by 1."""
+    """Integers in the order of the floating-point values; neighboring values differ by 1."""
     bits = values.view(f"i{values.dtype.itemsize}").astype(np.int64)
     return np.where(bits < 0, np.iinfo(f"i{values.dtype.itemsize}").min - bits - 1, bits)
 
 
 def _of_keys(keys: NDArray[np.int64], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The values that have these keys."""
+    """The values with these keys."""
     integer = np.dtype(f"i{dtype.itemsize}")
     return np.where(keys < 0, np.iinfo(integer).min - keys - 1, keys).astype(integer).view(dtype)
 
 
 def resolution(format: str, low: float = 0.0, high: float = 1.0) -> FormatResolution:
-    """Return what a format can tell apart strictly between two bounds.
+    """Return the resolution of a format strictly between two bounds.
 
     The default bounds are those of softmax and sigmoid scores (P-A Appendix A).
 
@@ -291,7 +291,7 @@ def resolution(format: str, low: float = 0.0, high: float = 1.0) -> FormatResolu
 
 
 def _place(target: Format, value: float) -> tuple[int, int]:
-    """Return the places, counted from zero in representable values, of those just at or below and at or above."""
+    """Return the indices, counted from zero in representable values, of those at or below and at or above a value."""
     exponent = target.exponent(value)
     steps = math.ldexp(abs(value), target.mantissa_bits - exponent)
     base = (exponent - target.lowest_exponent) << target.mantissa_bits
@@ -300,9 +300,9 @@ def _place(target: Format, value: float) -> tuple[int, int]:
 
 
 def distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The different values of an array, ascending, as `np.unique` gives them.
+    """The distinct values of an array, ascending, as `np.unique` returns them.
 
-    Since NumPy 2.3 that hashes integers, which takes some 60 times as long where most of them differ.
+    Since NumPy 2.3 `np.unique` hashes integers, which takes some 60 times as long where most of them differ.
 
     Args:
         values: [any] integers.
@@ -316,7 +316,7 @@ def distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def or_null(value: float) -> float | None:
-    """A number for JSON, which has no NaN, and readers in other languages refuse it.
+    """A number for JSON, with None for NaN, which JSON lacks and readers in other languages refuse.
 
     >>> or_null(0.5), or_null(math.nan)
     (0.5, None)
@@ -325,10 +325,10 @@ def or_null(value: float) -> float | None:
 
 
 def nulls(value: Any) -> Any:
-    """A value of JSON with null for every NaN in it, however deep.
+    """A JSON value with null for every NaN in it, at any depth.
 
     Args:
-        value: of objects, lists, texts and numbers.
+        value: nested objects, lists, texts and numbers.
 
     >>> nulls({"a": [0.5, math.nan], "b": {"c": math.nan}})
     {'a': [0.5, None], 'b': {'c': None}}

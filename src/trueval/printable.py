@@ -1,4 +1,4 @@
-"""Texts of others as they may be shown: what would move a cursor, end a line or turn a text around is written out."""
+"""Printable texts: control characters of foreign texts are escaped, so that none moves a cursor or ends a line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ELLIPSIS: Final = "…"
 
 
 def printable(text: str) -> str:
-    r"""A text in which control characters are written out as Python writes them; any other text is itself.
+    r"""The text with control characters escaped as Python does; other text is unchanged.
 
     Args:
         text: an id, a name, or a line that holds some.
@@ -32,7 +32,7 @@ def printable(text: str) -> str:
 
 
 def encodable(text: str) -> str:
-    r"""A text that UTF-8 can write: halves of surrogates, as file names that are not UTF-8 bring, are written out.
+    r"""The text with lone surrogates escaped, as in file names that are not UTF-8, so that UTF-8 can encode it.
 
     Args:
         text: a path, or a name made of one.
@@ -45,10 +45,10 @@ def encodable(text: str) -> str:
 
 
 def printable_all(value: Any) -> Any:
-    r"""A result, every text in it printable, names of values too; itself where nothing changes.
+    r"""A result with every text in it printable, names of values too; the same object where nothing changes.
 
     Args:
-        value: what JSON holds: objects, lists, texts, numbers.
+        value: a JSON value: objects, lists, texts, numbers.
 
     Example:
         >>> printable_all({"name": "a\n", "queries": [1, None]})
@@ -68,11 +68,11 @@ def printable_all(value: Any) -> Any:
 
 
 def printable_message(text: str, *, lines: bool = False) -> str:
-    r"""A message for people: printable, and without the middle of ids that nobody would read to the end.
+    r"""A message for people: printable, with very long ids shortened in the middle.
 
     Args:
-        text: what is wrong, with ids and names in it.
-        lines: whether line feeds in it are ours.
+        text: message, with ids and names in it.
+        lines: whether line feeds in it are intended.
 
     Example:
         >>> print(printable_message("query " + "x" * 1_000_000 + " appears twice."))
@@ -98,8 +98,8 @@ def first_ids(ids: Sequence[str], most: int = 3) -> str:
     """The first few ids, quoted, for a message.
 
     Args:
-        ids: as they are.
-        most: how many are shown.
+        ids: all ids.
+        most: number of ids to show.
 
     >>> first_ids(["a", "b", "c", "d"]), first_ids(["a", "b", "c"])
     ("'a', 'b', 'c', ...", "'a', 'b', 'c'")

@@ -1,4 +1,4 @@
-"""Run: the scores that a system gave."""
+"""Run: the scored lists of a system."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ UNNAMED = "run"  # what a run is called that nobody named
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """Ranked lists, one for each query, in the order in which they were given.
+    """Ranked lists, one per query, in the order given.
 
     Args:
-        documents: doc_id String, score Float64, and where the source has ranks rank, Int32 or Int64; rows of one query
+        documents: doc_id String, score Float64, and rank, Int32 or Int64, where the source has ranks; rows of one query
             adjacent.
         query_ids: String, unique, in order of first appearance.
         offsets: [queries + 1]; rows of query i are documents[offsets[i]:offsets[i + 1]].
-        name: what tables call the run.
-        source: the path, "<stdin>", or what it came from.
-        notes: one-line remarks made while reading.
-        empty: queries that were given with an empty list, in dicts, arrays and logs; not among query_ids.
+        name: name in tables.
+        source: the path, "<stdin>", or the kind of object it came from.
+        notes: one-line warnings from reading.
+        empty: queries with an empty list, in dicts, arrays and logs; not among query_ids.
 
     >>> run = Run.from_dict({"q1": {"d1": 2.0, "d2": 1.5}, "q2": {"d1": 0.3}})
     >>> run.query_ids.to_list(), run.offsets.tolist()
@@ -65,13 +65,13 @@ class Run:
 
     @classmethod
     def of(cls, given: object, *, name: str | None = None) -> Run:
-        """Take whatever holds a run, as `evaluate` and `compare` do.
+        """Make a run from anything that holds one, as `evaluate` and `compare` do.
 
         Args:
             given: a Run; a path or open file; a dict {query: {document: score}} or {query: documents, best first}; a
                 frame of polars, pandas or Arrow; a Run of ranx; triples (query, document, score); or rows of a log of
                 contexts, dicts or objects.
-            name: what tables call the run; if None its own name, the file name without suffixes, or "run".
+            name: name in tables; if None its own name, the file name without suffixes, or "run".
 
         Raises:
             InputError: it is none of these, or something in it is wrong.
@@ -102,10 +102,10 @@ class Run:
 
     @classmethod
     def of_several(cls, given: object) -> list[Run]:
-        """Take several runs, told apart by name: a list of what `of` takes, or a dict of them by name.
+        """Make several runs with distinct names: from a list of what `of` takes, or a dict of them by name.
 
-        Files are called by their names without suffixes, or by their paths where these are equal; what has no name of
-        its own is "run 1", "run 2" and so on, by its place.
+        A file's run is named by the file without suffixes, or by its path where these are equal; runs without a name
+        are "run 1", "run 2" and so on, by position.
 
         Raises:
             InputError: one cannot be read, or there is one run where several belong.
@@ -134,12 +134,12 @@ class Run:
 
     @classmethod
     def read(cls, source: Source, *, name: str | None = None, format: str | None = None) -> Run:
-        """Read a file: TREC, MS MARCO, BEIR tsv, csv, jsonl, json, parquet, Arrow, a log of contexts; also packed.
+        """Read a run: TREC, MS MARCO, BEIR tsv, csv, jsonl, json, parquet, Arrow, a log of contexts; also compressed.
 
         Args:
             source: a path, "-" for standard input, or an open file; plain, gzip or zstd.
-            name: what tables call the run; the file name without suffixes if None.
-            format: one of trueval.files.FORMATS, or one that a package adds; told from the content if None.
+            name: name in tables; the file name without suffixes if None.
+            format: one of trueval.files.FORMATS, or one that a package adds; detected from the content if None.
 
         Raises:
             InputError: the file is missing, damaged, not a run, or holds a bad row, with its line.
@@ -161,7 +161,7 @@ class Run:
 
     @classmethod
     def from_frame(cls, frame: object, *, name: str = UNNAMED) -> Run:
-        """Take a frame of polars, pandas, pyarrow, or anything with the Arrow C stream.
+        """Make a run from a polars, pandas or pyarrow frame, or anything with the Arrow C stream.
 
         Raises:
             InputError: a column is missing or of the wrong type, or a row is bad.
@@ -178,14 +178,14 @@ class Run:
         mask: object = None,
         name: str = UNNAMED,
     ) -> Run:
-        """Take one list of scores for each query: a matrix, a tensor, or ragged lists.
+        """Make a run from one list of scores per query: a matrix, a tensor, or ragged lists.
 
         Args:
             scores: [query, document] scores; higher is better.
-            doc_ids: ids shaped as the scores, or one list for all queries; positions from 0 if None.
-            query_ids: one for each list; positions from 0 if None.
-            mask: shaped as the scores, True where there is a document.
-            name: what tables call the run.
+            doc_ids: ids in the shape of the scores, or one list for all queries; positions from 0 if None.
+            query_ids: one id per list; positions from 0 if None.
+            mask: in the shape of the scores, True where there is a document.
+            name: name in tables.
 
         Raises:
             InputError: shapes differ, or a score is NaN.
@@ -196,11 +196,11 @@ class Run:
         return cls._from_table(read_arrays(scores, "run", doc_ids, query_ids, mask), name)
 
     def write(self, path: str | PathLike[str], *, tag: str | None = None) -> None:
-        """Write a file in the form that its name asks for: .parquet, .jsonl, .csv, or TREC text; whole or not at all.
+        """Write a file in the format of its suffix: .parquet, .jsonl, .csv, or TREC text; written atomically.
 
         Args:
-            path: of the file.
-            tag: last column of TREC text; the name of the run if None, white space in it as "-".
+            path: path of the file.
+            tag: last column of TREC text; the run's name if None, with white space replaced by "-".
 
         Raises:
             InputError: TREC text cannot hold an id, because there is white space in it.
@@ -217,12 +217,12 @@ class Run:
         return run
 
     def __repr__(self) -> str:
-        """One line: the name, how much there is, and where it is from."""
+        """One line: the name, numbers of queries and documents, and the source."""
         counts = f"{len(self.query_ids):,} queries, {len(self.documents):,} documents"
         return f"<Run {self.name!r}: {counts}, from {self.source}>"
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a pickle holds: nothing derived, as another version of polars would make other hashes."""
+        """The state to pickle, without derived data, as another version of polars would compute other hashes."""
         return {name: value for name, value in vars(self).items() if name not in ("frame", "doc_hashes")}
 
     @cached_property
@@ -244,12 +244,12 @@ RETRIEVERS: Final = ("retrieve", "invoke", "get_relevant_documents", "search", "
 
 
 def _method_of_retriever(given: Any) -> str | None:
-    """By what a retriever is asked; None of what is none."""
+    """The search method of a retriever; None for other objects."""
     return next((name for name in RETRIEVERS if callable(getattr(given, name, None))), None)
 
 
 def _number_of_runs(given: Any) -> int:
-    """How many runs there are where one belongs, in a list or in a dict by name; 0 of what may be one run."""
+    """Number of runs given in a list or a dict where one is expected; 0 for what may be a single run."""
     values = list(given.values()) if isinstance(given, Mapping) else given
     if not isinstance(values, list | tuple) or not values:
         return 0
@@ -261,23 +261,23 @@ def _number_of_runs(given: Any) -> int:
 
 
 def _holds_lists(given: Mapping[Any, Any]) -> bool:
-    """Whether all values of a dict are documents with their scores, as those of a run are."""
+    """Whether all values of a dict are documents with scores, as in a run."""
     return all(is_one_run({"": each}) for each in given.values())
 
 
 def find_empty_queries(runs: Iterable[Run], query_ids: pl.Series) -> tuple[str, ...]:
-    """The queries that some runs were given with an empty list, and that have no rows in a run made of them.
+    """The queries with an empty list in some runs, and without rows in a run made from them.
 
     Args:
-        runs: that were put together.
-        query_ids: that have rows.
+        runs: runs that were combined.
+        query_ids: ids of queries with rows.
     """
     there = set(query_ids.to_list())
     return tuple(dict.fromkeys(query for run in runs for query in run.empty if query not in there))
 
 
 def is_one_run(given: Mapping[Any, Any]) -> bool:
-    """Whether a dict that should hold runs holds one itself: its values are documents with their scores.
+    """Whether a dict that should hold runs is itself a run: its values are documents with scores.
 
     Args:
         given: {query: {document: score}}, or {name: run}.

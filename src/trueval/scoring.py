@@ -1,4 +1,4 @@
-"""Scoring functions φ, in low precision as models are served and in high precision as they should be judged.
+"""Scoring functions φ, in low precision as models are served and in high precision for evaluation.
 
 Low precision: s = round_B(φ(float32(z))), one rounding to the format B, which is what torch's softmax and sigmoid do
 on a bfloat16 or float16 tensor. High precision: ŝ = φ(float32(z)), kept in float32 (P-A eq. 3). The model's output z,
@@ -255,7 +255,7 @@ class _Arrays:
         return np.asarray(values).astype(self.width, copy=False)
 
     def exp(self, values: Any) -> Any:
-        """Return the exponential; NumPy's is rounded from float64, so that it is the same on every machine."""
+        """Return the exponential; NumPy's is rounded from float64, so that it is identical on every machine."""
         return self.module.exp(values) if self.tensors else np.exp(values.astype(np.float64)).astype(values.dtype)
 
     def native(self, values: Any) -> bool:
@@ -281,7 +281,7 @@ class _Arrays:
         return rounded
 
     def finished(self, scores: Any, name: str) -> Any:
-        """Return the scores rounded, if all are numbers; a second rounding of rounded ones changes nothing."""
+        """Return the rounded scores, if all are numbers; rounding again changes nothing."""
         scores = self.rounded(scores)
         missing = self.module.isnan(scores)
         if missing.any():

@@ -1,10 +1,10 @@
-"""Specs: a name with parameters, the text form of measures and indexes, `hnsw(storage='int8', M=32)`.
+"""Specs: a name with parameters, the text form of measures and indexes, such as `hnsw(storage='int8', M=32)`.
 
 arguments = argument { "," argument }
 argument  = parameter "=" value | anything else, which the reader of the spec understands
 value     = number | 'text' | True | False | None | "{" number ":" number { "," number ":" number } "}"
 
-What is wrong is told by the error class of the reader: a MeasureError for measures, a PolicyError for indexes.
+Faults are reported by the error class of the reader: a MeasureError for measures, a PolicyError for indexes.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class Parameter:
 
     Attributes:
         default: its value when the text form does not name it.
-        accepts: what it must be, in words, for help and errors.
+        accepts: accepted values in words, for help and errors.
         check: returns the value in canonical form, or raises ValueError.
-        about: what it decides.
-        searched: of an index, whether it decides a search alone, so that an index that was built serves any value.
+        about: what it controls.
+        searched: for indexes, whether it affects search only, so that a built index serves any value.
     """
 
     default: Value
@@ -46,7 +46,7 @@ class Parameter:
 
 
 def choice(default: str, *others: str | None, about: str) -> Parameter:
-    """A parameter that is one of some words, or None where that is one of the choices."""
+    """A parameter that is one of some words, or None where None is among the choices."""
     words = (default, *others)
     accepts = " or ".join(repr(word) for word in words)
 
@@ -61,7 +61,7 @@ def choice(default: str, *others: str | None, about: str) -> Parameter:
 def number_in_range(
     default: float | None, low: float, high: float, about: str, *, below: bool = False, above: bool = False
 ) -> Parameter:
-    """A parameter that is a finite number in [low, high], without high if it must stay below, without low if above."""
+    """A parameter that is a finite number in [low, high], with open ends where it must stay below or above."""
     most = f"{'below ' * below}{high:g}"
     least = f"a number above {low:g}" if above else f"a number of at least {low:g}"
     accepts = f"a number from {low:g} to {most}" if high < math.inf else least
@@ -77,7 +77,7 @@ def number_in_range(
 
 
 def whole(default: int | None, low: int, about: str, *, searched: bool = False) -> Parameter:
-    """A parameter that is an integer of at least `low`; a default of None is left out only, and never given.
+    """A parameter that is an integer of at least `low`; None is accepted as the default only.
 
     >>> whole(32, 2, "links").check(16)
     16
@@ -92,7 +92,7 @@ def whole(default: int | None, low: int, about: str, *, searched: bool = False) 
 
 
 def text(default: str | None, about: str) -> Parameter:
-    """A parameter that is a text, not an empty one."""
+    """A parameter that is a nonempty text."""
 
     def check(value: Value) -> Value:
         if not isinstance(value, str) or not value:
@@ -114,14 +114,14 @@ def flag(default: bool, about: str) -> Parameter:
 
 
 def check_value(owner: str, declared: Mapping[str, Parameter], name: str, value: Value, refusal: Refusal) -> Value:
-    """The value of a parameter in canonical form.
+    """Return the value of a parameter in canonical form.
 
     Args:
-        owner: what has the parameter, as an error calls it.
-        declared: the parameters that it has.
-        name: of the parameter.
-        value: as it was given.
-        refusal: class of the error.
+        owner: name of the owner of the parameter, for errors.
+        declared: its declared parameters.
+        name: name of the parameter.
+        value: value as given.
+        refusal: error class.
 
     Raises:
         TruevalError: of the class `refusal`: there is no such parameter, or the value is none that it accepts.
@@ -137,11 +137,11 @@ def check_value(owner: str, declared: Mapping[str, Parameter], name: str, value:
 
 
 class Arguments(NamedTuple):
-    """What stands between the brackets of a spec.
+    """The arguments in the brackets of a spec.
 
     Attributes:
-        plain: arguments without a name.
-        named: values by the name of their parameter.
+        plain: positional arguments.
+        named: values by parameter name.
     """
 
     plain: tuple[str, ...]
@@ -149,12 +149,12 @@ class Arguments(NamedTuple):
 
 
 def read_arguments(text: str, whole: str, refusal: Refusal) -> Arguments:
-    """Read what stands between the brackets of a spec; arguments without a name come first.
+    """Read the arguments in the brackets of a spec; positional arguments come first.
 
     Args:
-        text: without the brackets.
+        text: the arguments, without brackets.
         whole: the whole spec, for errors.
-        refusal: class of the error.
+        refusal: error class.
 
     Raises:
         TruevalError: of the class `refusal`: the text is not of this form.
@@ -179,7 +179,7 @@ def read_arguments(text: str, whole: str, refusal: Refusal) -> Arguments:
 
 
 def split(text: str, separators: str, refusal: Refusal) -> list[str]:
-    """Split at separators that are outside brackets and quotes; empty parts are dropped.
+    """Split at separators outside brackets and quotes; empty parts are dropped.
 
     Raises:
         TruevalError: of the class `refusal`: brackets or quotes do not match.
@@ -210,9 +210,9 @@ def read_value(text: str, whole: str, refusal: Refusal) -> Value:
     """Read one value.
 
     Args:
-        text: of the value.
+        text: text of the value.
         whole: the whole spec, for errors.
-        refusal: class of the error.
+        refusal: error class.
 
     Raises:
         TruevalError: of the class `refusal`: it is none of the values of the grammar.

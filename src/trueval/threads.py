@@ -1,4 +1,4 @@
-"""Work on many items at once: here on all processors, elsewhere where an Executor of another package takes it."""
+"""Parallel work on many items: on all processors here, or elsewhere through another package's Executor."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Other = TypeVar("Other")
 
 
 class Executor(Protocol):
-    """What long work on many shards is given to: threads here, or processes and machines."""
+    """The role of running long work on many shards: threads here, or processes and machines."""
 
     def map(self, work: Callable[[Item], Result], items: Iterable[Item], /) -> list[Result]:
-        """Give the results of some work in the order of its items, whatever finishes first.
+        """Yield results in the order of the items, whichever finishes first.
 
         Raises:
             Exception: what the work raised on the first item, in their order, on which it failed.
@@ -27,16 +27,16 @@ class Executor(Protocol):
 
 
 class Threads:
-    """The default Executor: one thread for each processor of this machine.
+    """The default Executor: one thread per processor of this machine.
 
-    The work must let other threads run, as NumPy and polars do on large arrays.
+    The work must release the GIL, as NumPy and polars do on large arrays.
 
     >>> Threads().map(abs, [-1, 2])
     [1, 2]
     """
 
     def map(self, work: Callable[[Item], Result], items: Iterable[Item], /) -> list[Result]:
-        """Give the results of some work in the order of its items."""
+        """Yield results in the order of the items."""
         items = list(items)
         if len(items) < 2:  # to start a pool takes longer than many a small item
             return [work(item) for item in items]
@@ -45,13 +45,13 @@ class Threads:
 
 
 class Processes:
-    """An Executor of several processes, for work in Python that does not let other threads run.
+    """An Executor of several processes, for pure Python work, which holds the GIL.
 
-    The work and its items are sent to the processes, which start anew and import what they need; one process is this
-    one. To be used as a context: the processes end with it.
+    The work and its items are sent to the processes, which start afresh and import what they need; a count of 1 means
+    this process. Use it as a context manager: the processes end with it.
 
     Args:
-        count: of processes; None for one for each processor.
+        count: number of processes; None for one per processor.
 
     >>> with Processes(1) as executor:
     ...     executor.map(abs, [-1, 2])
@@ -67,16 +67,16 @@ class Processes:
         self._pool = ProcessPoolExecutor(count, get_context("spawn")) if count > 1 else None
 
     def __enter__(self) -> Processes:
-        """Begin."""
+        """Return the executor."""
         return self
 
     def __exit__(self, *error: object) -> None:
-        """End the processes; work that has not begun is not done."""
+        """End the processes; work that has not begun is dropped."""
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
 
     def map(self, work: Callable[[Item], Result], items: Iterable[Item], /) -> list[Result]:
-        """Give the results of some work in the order of its items.
+        """Yield results in the order of the items.
 
         Raises:
             InputError: a process was ended from outside.
@@ -96,7 +96,7 @@ LOCAL: Executor = Threads()
 
 
 def in_threads(work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-    """Give the results of some work, on this machine, in the order of its items.
+    """Yield results of work on this machine, in the order of the items.
 
     >>> in_threads(abs, [-1, 2])
     [1, 2]
@@ -105,7 +105,7 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item]) -> list[Re
 
 
 def side_by_side(first: Callable[[], Result], second: Callable[[], Other]) -> tuple[Result, Other]:
-    """Do two things at once, each of which lets other threads run.
+    """Run two functions at once, each of which releases the GIL.
 
     >>> side_by_side(list, dict)
     ([], {})

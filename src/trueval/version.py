@@ -1,3 +1,3 @@
-"""The version, which every result file carries."""
+"""The version, recorded in every result file."""
 
 __version__ = "0.1.0"

@@ -1,1 +1,1 @@
-"""Evaluation: what every measure of a run is worth under ties."""
+"""Evaluation: the values of measures for a run, exact under ties."""

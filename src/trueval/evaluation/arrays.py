@@ -1,4 +1,4 @@
-"""Evaluation of arrays: scores and grades of the same documents, which need no ids."""
+"""Evaluation of arrays: scores and grades of the same documents, without ids."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def evaluate_arrays(
     policy: Policy | None = None,
     **choices: Unpack[PolicyChoices],
 ) -> Scores:
-    """Evaluate lists of scores and grades of the same documents; no ids needed.
+    """Evaluate lists of scores and grades of the same documents, without ids.
 
     Args:
         score_lists: [query, document] array, tensor or ragged lists of scores; NaN is an error.
-        grade_lists: the same shape; NaN or a grade below 0 means unjudged.
+        grade_lists: same shape as score_lists; NaN or a grade below 0 means unjudged.
         measures: as in evaluate.
-        mask: the same shape, False for padding; None if there is none.
-        name: of the run in tables.
+        mask: same shape, False for padding; None if there is none.
+        name: name of the run in tables.
         policy: as in evaluate; it must not need document ids, nor skip first results.
         choices: as in evaluate; without policy and convention the tie order is "input".
 

@@ -1,6 +1,7 @@
-"""Content: hashes of what was measured, by which results of two days are known to be comparable.
+"""Content hashes: hashes of the evaluated data, which tell whether two results are comparable.
 
-A hash is of content, not of bytes: the same rows hash alike as TREC, CSV or a dict, compressed or not, in any order.
+A hash is of content, not of bytes: the same rows have the same hash as TREC, CSV or a dict, compressed or not, in any
+order.
 
     rows       sorted by all their columns; every 2^20 of them column by column: texts as lengths and UTF-8,
                numbers as little-endian float64, -0 as 0
@@ -36,11 +37,11 @@ NAMES: Final = ("judgments", "queries", "policy", "run", "corpus", "query_texts"
 
 
 class ContentHashes:
-    """What a run was measured on; the hash of judgments is made when it is first asked for.
+    """Hashes of the data a run was evaluated on; the hash of judgments is computed when first needed.
 
     Args:
         known: hashes by name, and the grade of `unjudged` documents where one was given.
-        source: judgments whose hash is not made yet; None where it is known, or nobody knows it.
+        source: judgments whose hash is not computed yet; None where it is known, or the judgments are not available.
     """
 
     def __init__(self, known: Mapping[str, Any], source: Judgments | None = None) -> None:
@@ -48,28 +49,28 @@ class ContentHashes:
 
     @cached_property
     def all(self) -> dict[str, Any]:
-        """Everything that is known, by name."""
+        """All known hashes, by name."""
         made = {} if self.source is None else {"judgments": judgments_hash(self.source)}
         known = {**made, **self.known}
         return {name: known[name] for name in NAMES if known.get(name) is not None}
 
     def but(self, **known: Any) -> ContentHashes:
-        """The same with more that is known."""
+        """A copy with further hashes."""
         return ContentHashes({**self.known, **known}, self.source)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a pickle holds: hashes, not the judgments themselves."""
+        """The state to pickle: hashes, without the judgments."""
         return {"known": self.all, "source": None}
 
 
 def full_content(content: ContentHashes, run: Run, query_ids: Iterable[str], policy: Policy) -> ContentHashes:
-    """The hashes of queries, policy and run beside what is known.
+    """Add the hashes of queries, policy and run to the known ones.
 
     Args:
-        content: what is known already.
-        run: as it was read.
-        query_ids: that it was evaluated for.
-        policy: behind the values.
+        content: hashes known already.
+        run: the run as read.
+        query_ids: ids of the evaluated queries.
+        policy: policy of the evaluation.
     """
     return content.but(queries=queries_hash(query_ids), policy=policy_hash(policy), run=run_hash(run))
 
@@ -101,14 +102,14 @@ def run_hash(run: Run) -> str:
 
 
 def queries_hash(query_ids: Iterable[str]) -> str:
-    """The hash of the ids of queries, whatever their order."""
+    """The hash of the ids of queries, independent of their order."""
     from trueval.collection import text_hash  # here and below late: most evaluations hash nothing
 
     return text_hash(sorted(query_ids))
 
 
 def policy_hash(policy: Policy) -> str:
-    """The hash of the choices of a policy; whole numbers hash alike, as rel=4 of Python and --rel 4, which is 4.0."""
+    """The hash of a policy's choices; equal numbers hash alike: rel=4 in Python and --rel 4, which is read as 4.0."""
     import json
 
     from trueval.collection import text_hash
@@ -121,16 +122,16 @@ def policy_hash(policy: Policy) -> str:
 
 
 def choices_that_matter(policy: Policy) -> dict[str, Any]:
-    """The choices of a policy by name, without the name of its convention and without a seed that nothing uses."""
+    """A policy's choices by name, without the name of its convention and without an unused seed."""
     left_out = {"convention"} | ({"seed"} if policy.tie_order != "random" else set())
     return {name: value for name, value in policy.to_dict().items() if name not in left_out}
 
 
 def collection_hashes(folder: Path) -> dict[str, str]:
-    """The hashes of the documents of a BEIR-shaped folder, and of the texts of its queries if there are any.
+    """The hashes of a collection's documents and, where there are any, of the texts of its queries.
 
     Args:
-        folder: with corpus.jsonl, and queries.jsonl or not, or the other forms of a collection.
+        folder: folder with corpus.jsonl and optionally queries.jsonl, or with another form of a collection.
 
     Raises:
         InputError: the corpus is missing, or a line is not a text with an id.
@@ -143,7 +144,7 @@ def collection_hashes(folder: Path) -> dict[str, str]:
 
 
 def _texts_hash(paths: Sequence[Path]) -> str:
-    """The hash of the texts of files, of which one line at a time is in memory."""
+    """The hash of the texts in files, read line by line."""
     from trueval.collection import text_hash
     from trueval.files.texts.text_row import join_fields
     from trueval.files.texts.text_rows import read_rows
@@ -156,7 +157,7 @@ def _texts_hash(paths: Sequence[Path]) -> str:
 
 
 def rows_hash(frame: pl.DataFrame) -> str:
-    """The SHA-256 of rows, whatever their order.
+    """The SHA-256 of rows, independent of their order.
 
     Args:
         frame: columns of texts and numbers without nulls.
@@ -180,7 +181,7 @@ def _hash_sorted_rows(ordered: pl.DataFrame) -> str:
 
 
 def _sort_lists(run: Run) -> pl.DataFrame | None:
-    """The rows of a run sorted by query and document: list by list and as numbers, in a third of the time.
+    """Sort a run's rows by query and document, list by list and as numbers, in a third of the time of a plain sort.
 
     Returns:
         query_id, doc_id, score; None where documents of one list cannot be told apart by `_words`.
@@ -203,7 +204,7 @@ def _sort_lists(run: Run) -> pl.DataFrame | None:
 
 
 def _of_one_size(sizes: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    """Lists of one size each, of about BLOCK documents together."""
+    """Split lists into groups of equal length, of about BLOCK documents each."""
     order = sizes.argsort(kind="stable")
     for alike in np.split(order, np.flatnonzero(np.diff(sizes[order])) + 1):
         count = max(1, BLOCK // max(1, int(sizes[alike].max(initial=1))))
@@ -211,7 +212,7 @@ def _of_one_size(sizes: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
 
 
 def _words(texts: pl.Series) -> NDArray[np.uint64]:
-    """The eight bytes of each text after those that all begin with, as numbers: in the order of the texts, or equal.
+    """The eight bytes of each text after their common prefix, as numbers: in the order of the texts, or equal.
 
     >>> _words(pl.Series(["d10", "d9", "d1"])).argsort().tolist()
     [2, 0, 1]

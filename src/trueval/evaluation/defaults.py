@@ -1,4 +1,4 @@
-"""Defaults: what is measured, and from which grade on, where nobody says it.
+"""Defaults: the measures and the relevance threshold where the call names none.
 
 A golden set knows its scale, the rubric 1 to 5 of P-B (§2.4), on which 1 and 2 are not relevant, and 4 and 5 are. With
 a threshold of 1, every passage of it would be relevant and the reciprocal rank of any run 1.
@@ -26,11 +26,11 @@ OF_GRADES: Final = ("convention", "rel", "labels")
 
 
 class Request(NamedTuple):
-    """What is measured, and by which choices.
+    """The measures and choices of an evaluation.
 
     Attributes:
-        measures: each once.
-        policy: every choice that changes a number.
+        measures: the measures, without duplicates.
+        policy: all choices that affect the numbers.
     """
 
     measures: tuple[Measure, ...]
@@ -38,10 +38,10 @@ class Request(NamedTuple):
 
 
 def rubric_measures(k: object = 10) -> str:
-    """The measures of a golden set, where nobody names any.
+    """The default measures of a golden set.
 
     Args:
-        k: their cutoff, or what stands for it.
+        k: cutoff, or a placeholder for it.
     """
     return f"RA-nWG@{k} N-Recall4+@{k} nDCG(gain='rubric')@{k} P4+@{k} Harm@{k}"
 
@@ -55,18 +55,18 @@ def fill_defaults(
     plain: str = PLAIN,
     rubric: str | None = None,
 ) -> Request:
-    """The measures and the policy of a call, with what judgments say where the call says nothing.
+    """Complete the measures and policy of a call with defaults that depend on the judgments.
 
-    Of a golden set a document is relevant from grade 4 on, unless a policy, a convention or `rel` is given. Measures
-    with a threshold then name it, `RR(rel=4)@10`, so that no result is read as another's.
+    In a golden set a document is relevant from grade 4 on, unless a policy, a convention or `rel` is given. Measures
+    with a threshold then name it, `RR(rel=4)@10`, so that results under different thresholds are not confused.
 
     Args:
         judgments: as `Judgments.of` takes them, or a path; None where they are not known.
         measures: as in `evaluate`; None for the defaults.
-        policy: a whole one, which says what grades mean; None for ours.
+        policy: a complete policy, including what grades mean; None for the default one.
         choices: attributes of Policy; "convention" names a preset.
-        plain: the defaults of judgments whose scale is not known.
-        rubric: the defaults of a golden set; `rubric_measures()` if None.
+        plain: defaults for judgments whose scale is not known.
+        rubric: defaults for a golden set; `rubric_measures()` if None.
 
     Raises:
         MeasureError: a measure cannot be read.
@@ -85,27 +85,27 @@ def fill_defaults(
 
 
 def scale_is_known(judgments: Any, choices: Mapping[str, Any]) -> bool:
-    """Whether judgments say what their grades mean, and nothing that was chosen says otherwise.
+    """Whether the scale of the judgments is known and no choice overrides it.
 
     Args:
         judgments: as `Judgments.of` takes them, or a path; None where they are not known.
-        choices: attributes of Policy; None is no choice.
+        choices: attributes of Policy; None means not chosen.
     """
     return all(choices.get(name) is None for name in OF_GRADES) and on_rubric(judgments)
 
 
 def with_thresholds(measures: Iterable[Measure], rel: float) -> tuple[Measure, ...]:
-    """Measures that name the threshold that they had left open, each once."""
+    """The measures with the policy's threshold filled in where they name none, without duplicates."""
     return tuple(dict.fromkeys(measure.with_threshold(rel) for measure in measures))
 
 
 def resolve_measure(measure: Measure, measures: Sequence[Measure], policy: Policy) -> Measure:
-    """The one of some measures that a name means: RR@10 is RR(rel=4)@10 where the policy has that threshold.
+    """The evaluated measure that a name refers to: RR@10 is RR(rel=4)@10 where the policy has that threshold.
 
     Args:
-        measure: as somebody wrote it.
-        measures: those evaluated.
-        policy: behind them, which says what measures leave open.
+        measure: measure as the user wrote it.
+        measures: evaluated measures.
+        policy: policy of the evaluation, which completes measures.
 
     Returns:
         One of the measures, or the measure itself where none is meant.

@@ -1,4 +1,4 @@
-"""Estimates: means over queries, arithmetic and geometric, and what tie orders can do to them."""
+"""Estimates: arithmetic and geometric means over queries, with their distribution over tie orders."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ LEAST_IN_GEOMETRIC_MEAN = 1e-5
 
 
 class Estimate(NamedTuple):
-    """The mean of a measure over queries, and what tie orders can do to it.
+    """The mean of a measure over queries, with its distribution over tie orders.
 
     Attributes:
-        expected: mean over all orders of tied documents.
-        lowest: mean of the lowest values.
-        highest: mean of the highest values.
-        tie_broken: mean under the tie order; NaN where that is not known.
+        expected: mean over all tie orders.
+        lowest: mean of the lowest values per query.
+        highest: mean of the highest values per query.
+        tie_broken: mean under the tie order; NaN where the order is not known.
         sd: standard deviation of the mean over tie orders, sqrt(sum of variances) / queries.
-        queries: queries averaged over; the others were not available.
+        queries: number of queries in the mean; for others the value is not available.
     """
 
     expected: float
@@ -35,34 +35,34 @@ class Estimate(NamedTuple):
 
     @property
     def range(self) -> float:
-        """Highest - lowest; P-A eq. 4."""
+        """Tie range, highest - lowest; P-A eq. 4."""
         return self.highest - self.lowest
 
     @property
     def bias(self) -> float:
-        """Tie-broken - expected; P-A eq. 5."""
+        """Tie bias, tie-broken - expected; P-A eq. 5."""
         return self.tie_broken - self.expected
 
     @property
     def z(self) -> float:
-        """Bias / sd: how unlikely the tie-broken order is; NaN where sd is 0."""
+        """Bias / sd: how unusual the tie order is; NaN where sd is 0."""
         return self.bias / self.sd if self.sd else math.nan
 
     def to_dict(self, *names: str) -> dict[str, Any]:
-        """Some of its numbers, all unless told otherwise, and its queries; null where not available."""
+        """The given statistics, by default all, and the number of queries; null where not available."""
         chosen = names or ("expected", "lowest", "highest", "range", "tie_broken", "bias", "sd")
         return {**{name: or_null(getattr(self, name)) for name in chosen}, "queries": self.queries}
 
 
 def arithmetic_mean(values: Floats) -> float:
-    """The mean, also where the sum of the values is out of range."""
+    """The arithmetic mean, also where the sum of the values overflows."""
     with np.errstate(over="ignore"):
         mean = float(np.mean(values))
     return mean if math.isfinite(mean) or not np.isfinite(values).all() else float((values / len(values)).sum())
 
 
 def geometric_mean(values: Floats) -> float:
-    """Exp of the mean of ln max(value, 0.00001), the least value of trec_eval's gm_map.
+    """The exponential of the mean of ln max(value, 0.00001), with the floor of trec_eval's gm_map.
 
     >>> round(geometric_mean(np.array([0.25, 1.0])), 12), round(geometric_mean(np.array([0.0])), 12)
     (0.5, 1e-05)

@@ -1,4 +1,4 @@
-"""Evaluation: a run, judgments and measures in; Scores out."""
+"""Evaluation: compute the Scores of a run from judgments and measures."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def evaluate(
             (query, document, score), rows of a log of contexts.
         judgments: Judgments, or what `Judgments.of` takes; their queries are evaluated, in their order.
         measures: texts, Measures, or measures of ir_measures; spaces outside brackets separate several in one text.
-            None: nDCG@10 RR@10 AP R@100 P@10, and of a golden set RA-nWG@10 N-Recall4+@10 nDCG(gain='rubric')@10 P4+@10
-            Harm@10.
-        policy: every choice that changes a number; None for ours, in which documents of a golden set are relevant from
-            grade 4 on.
-        choices: single attributes of Policy, which win over those of `policy`: tie_order, tie_precision,
-            rel, base, empty, missing, depth, judged_only, seed ...; convention="ranx" begins from a tool's.
+            None: nDCG@10 RR@10 AP R@100 P@10, and for a golden set RA-nWG@10 N-Recall4+@10 nDCG(gain='rubric')@10
+            P4+@10 Harm@10.
+        policy: all choices that affect the numbers; None for the default policy, in which documents of a golden set are
+            relevant from grade 4 on.
+        choices: attributes of Policy as keywords, which override those of `policy`: tie_order, tie_precision, rel,
+            base, empty, missing, depth, judged_only, seed ...; convention="ranx" starts from a tool's policy.
 
     Returns:
         Scores, with one-line notes on what looks wrong; each is also a TruevalWarning.
@@ -86,16 +86,16 @@ def score(
     unjudged: tuple[str, ...],
     notes: tuple[str, ...],
 ) -> Scores:
-    """Compute measures from standings, and what policies make of missing and empty queries.
+    """Compute measures from standings, and apply the policy for missing and empty queries.
 
     Args:
-        name: of the run.
-        query_ids: [query] of the standings.
-        count: standings under a policy (counting.counter).
-        measures: as asked for.
-        chosen: the policy.
-        unjudged: queries that were left out.
-        notes: what is known to look wrong already.
+        name: name of the run.
+        query_ids: [query] ids of the standings' queries.
+        count: gives the standings under a policy (counting.counter).
+        measures: measures as requested.
+        chosen: policy of the evaluation.
+        unjudged: queries left out for lack of judgments.
+        notes: warnings collected so far.
     """
     counted = count(chosen)
     absent = counted.absent
@@ -139,9 +139,9 @@ def score(
 
 
 def _details(settled: Measure, counted: Standings, values: Values) -> dict[str, float]:
-    """What belongs beside the mean of a measure, about the same queries: those that have a value under the policy.
+    """Additional numbers of a measure, over the same queries as its mean: those with a value under the policy.
 
-    It says also how far the expectation can be off, where that is bounded only.
+    They include the error bound of the expected value, where it is only bounded.
     """
     in_mean = ~np.isnan(values.expected)
     details = {**settled.details(counted, in_mean)}
@@ -154,14 +154,14 @@ def _details(settled: Measure, counted: Standings, values: Values) -> dict[str, 
 def evaluate_measure(
     counted: Standings, measure: Measure, chosen: Policy, absent: Bools, query_ids: Sequence[str]
 ) -> Values:
-    """The values of one measure, with what a policy makes of unknown orders, absent and empty queries.
+    """Compute the values of one measure, and apply the policy for unknown orders, absent and empty queries.
 
     Args:
         counted: standings under the policy.
-        measure: as asked for.
+        measure: measure as requested.
         chosen: the policy for this measure (Policy.of).
         absent: [query] whether the run lacks the query.
-        query_ids: [query] for messages.
+        query_ids: [query] ids, for messages.
 
     Raises:
         InputError: an empty query, where the policy refuses it, or a grade that is not binary where it must be.
@@ -218,7 +218,7 @@ def _check_binary(standings: Standings, measure: Measure) -> None:
 
 
 def _with_order(values: Values, counted: Standings, tie_order: str, *, together: bool) -> Values:
-    """Values whose tie-broken one is the mean, or is left out where the order is not known and matters."""
+    """The values with the tie-broken one set to the mean, or dropped where the order is unknown and matters."""
     if counted.order_is_known:
         return values
     if together:  # tied documents enter together, if they are in the list

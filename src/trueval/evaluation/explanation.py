@@ -1,7 +1,7 @@
-"""Why tools disagree: a measure under every convention, and the choices that make each number differ from ours.
+"""Explanations of why tools disagree: a measure under every convention, and the choices behind each difference.
 
-Causes are found, not looked up: the choices in which a convention differs from ours are switched on one at a time, then
-two at a time and so on, until the switched policy gives the convention's value for every query.
+Causes are found by search, not looked up: the choices in which a convention differs from ours are applied one at a
+time, then two at a time and so on, until the resulting policy gives the convention's value for every query.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Switch(NamedTuple):
 
     @property
     def topic(self) -> str:
-        """What the choice is about: tie, normalizer, base, gain, label, missing query, ..."""
+        """The topic of the choice: tie, normalizer, base, gain, label, missing query, ..."""
         return OPTIONS[self.option].topic
 
     def __str__(self) -> str:
@@ -72,11 +72,11 @@ class Switch(NamedTuple):
 
 
 class DifferenceCause(NamedTuple):
-    """A choice that makes a difference.
+    """A choice that causes a difference.
 
     Attributes:
         switch: the choice.
-        alone: what it changes when it is the only one made; NaN where that is refused.
+        alone: change of the value when only this choice is made; NaN where that is refused.
     """
 
     switch: Switch
@@ -85,16 +85,16 @@ class DifferenceCause(NamedTuple):
 
 @dataclass(frozen=True)
 class ConventionRow:
-    """What one convention makes of the measure.
+    """The value of the measure under one convention.
 
     Attributes:
-        convention: its name.
-        version: of the tool.
+        convention: name of the convention.
+        version: version of the tool.
         value: the tool's own number, the tie-broken mean; NaN where there is none, for the reason in `why`.
-        estimate: the mean with expectation and range under the convention; None where it cannot be had.
+        estimate: the mean with expectation and range under the convention; None where not available.
         difference: value - ours, of the expectation where the value is not known; NaN where neither is.
-        causes: the smallest set of choices that makes the difference, one in most cases, the largest effect first.
-        others: further sets of that size which make it too.
+        causes: the smallest set of choices that causes the difference, usually one, largest effect first.
+        others: other sets of that size that also cause it.
         why: why there is no value; empty if there is one.
     """
 
@@ -110,15 +110,15 @@ class ConventionRow:
 
 @dataclass(frozen=True)
 class Move:
-    """A query that some convention moves.
+    """A query whose value differs under some convention.
 
     Attributes:
-        query: its id.
-        convention: the one that moves it most.
-        ours: our expected value; NaN if we leave it out.
+        query: the query's id.
+        convention: the convention under which it differs most.
+        ours: our expected value; NaN if we leave the query out.
         theirs: the convention's value; NaN if it leaves the query out.
-        difference: theirs - ours; for a query left out, what that does: the mean of the others takes its place.
-        causes: the smallest set of choices that moves it.
+        difference: theirs - ours; for a query left out, the effect of replacing it by the mean of the others.
+        causes: the smallest set of choices that causes the difference.
     """
 
     query: str
@@ -136,10 +136,10 @@ class Explanation(ReprByKind):
     Attributes:
         run: name of the run.
         measure: the measure.
-        ours: our mean, expectation and range.
+        ours: our mean, with expectation and range.
         rows: one per convention.
-        moves: the queries that move most, the largest move first.
-        notes: remarks of readers and evaluation.
+        moves: the queries with the largest differences, largest first.
+        notes: warnings from reading and evaluation.
     """
 
     run: str
@@ -171,11 +171,12 @@ class Explanation(ReprByKind):
 
 
 class Outcome(NamedTuple):
-    """What a policy makes of the measure.
+    """The result of the measure under a policy.
 
     Attributes:
-        values: [query] the value under the tie order, the expectation where that is not known; NaN where left out.
-        scores: all of it; None if the policy refuses the input.
+        values: [query] the value under the tie order, or the expectation where the order is not known; NaN where left
+            out.
+        scores: the complete scores; None if the policy refuses the input.
         refusal: why it does.
     """
 
@@ -194,16 +195,16 @@ def explain(
     examples: int = 5,
     **choices: Unpack[PolicyChoices],
 ) -> Explanation:
-    """Find why other tools report other numbers.
+    """Find why other tools report other values.
 
     Args:
         run: as in evaluate.
         judgments: as in evaluate.
-        measure: one measure; no convention changes parameters that it names, such as the threshold of a golden set.
-        policy: what the tools are compared with, beside the tie order; None for ours.
+        measure: one measure; conventions do not change parameters that it names, such as the threshold of a golden set.
+        policy: policy that the tools are compared with, apart from the tie order; None for the default.
         conventions: names of presets; None for all.
-        examples: how many of the queries that move most are wanted.
-        choices: attributes of Policy, which hold for every tool: depth=100, rel=2 and so on.
+        examples: number of queries with the largest differences to return.
+        choices: attributes of Policy applied to every tool: depth=100, rel=2 and so on.
 
     Returns:
         An Explanation. Our number is the expectation, so a tie order is a difference like any other.
@@ -242,7 +243,7 @@ def explain(
 
 
 def _describe_overrides(measure: Measure, conventions: Iterable[str]) -> tuple[str, ...]:
-    """Say which choices of the conventions the measure overrules by naming them; a threshold is for all tools."""
+    """The choices of the conventions that the measure overrides by naming them; a threshold applies to all tools."""
     named = {name: value for name, value in measure.chosen if name != "rel" and name in OPTIONS}
     bare = replace(measure, chosen=tuple((name, value) for name, value in measure.chosen if name not in named))
     settled = [bare.under(TOOLS[name].policy) for name in conventions]
@@ -265,14 +266,14 @@ def _outcome(run: Run, judgments: Judgments, measure: Measure, chosen: Policy) -
 
 
 class _Search:
-    """The search for what makes one convention differ.
+    """The search for the causes of one convention's difference.
 
     Args:
-        name: of the convention.
-        measure: what is measured.
+        name: name of the convention.
+        measure: the measure.
         base: our policy.
-        choices: that hold for every tool.
-        outcome: what a policy makes of the measure; remembers what it was asked.
+        choices: choices applied to every tool.
+        outcome: gives the outcome under a policy; cached.
     """
 
     def __init__(
@@ -291,17 +292,17 @@ class _Search:
         self.switches = tuple(Switch(*pair) for pair in pairs if pair[1] != pair[2])
 
     def under(self, switches: Sequence[Switch]) -> Outcome:
-        """Our policy with some choices made as the convention makes them."""
+        """Our policy with the given choices made as in the convention."""
         choices: dict[str, Any] = {each.option: each.theirs for each in switches}
         return self.outcome(replace(self.base, **choices))
 
     @property
     def theirs(self) -> Outcome:
-        """The convention's outcome: all choices made."""
+        """The convention's outcome, with all its choices."""
         return self.under(self.switches)
 
     def causes(self, same: Callable[[Outcome, Outcome], bool]) -> Iterator[tuple[Switch, ...]]:
-        """The sets of choices of the smallest size that make our outcome the same as theirs."""
+        """The smallest sets of choices that turn our outcome into theirs."""
         # Two choices can undo each other, so no set is left out because a part of it changes nothing. Policies whose
         # outcome is known are not evaluated again, and conventions differ from ours in few choices.
         for size in range(len(self.switches) + 1):
@@ -311,13 +312,13 @@ class _Search:
                 return
 
     def effects(self, switches: Sequence[Switch], number: Callable[[Outcome], float]) -> tuple[DifferenceCause, ...]:
-        """What each choice changes about a number when it is made alone, the largest change first."""
+        """The change of the value by each choice alone, largest first."""
         ours = number(self.outcome(self.base))
         causes = [DifferenceCause(each, number(self.under([each])) - ours) for each in switches]
         return tuple(sorted(causes, key=lambda cause: -abs(np.nan_to_num(cause.alone))))
 
     def row(self) -> ConventionRow:
-        """What the convention makes of the measure, and why."""
+        """The convention's value of the measure, with causes."""
         row = ConventionRow(
             self.name, self.tool.version, math.nan, None, math.nan, (), (), f"{self.name} has no {self.measure}"
         )
@@ -343,7 +344,7 @@ def _same(one: Outcome, other: Outcome) -> bool:
 
 
 def _moves(searches: Sequence[_Search], ours: Outcome, most: int) -> tuple[Move, ...]:
-    """The queries with the largest differences, each under the convention that moves it most."""
+    """The queries with the largest differences, each under the convention where it is largest."""
     open_to_all = [search for search in searches if search.theirs.scores is not None]
     if not open_to_all or ours.scores is None:
         return ()

@@ -1,4 +1,4 @@
-"""Whether the order that ties are left in follows the labels.
+"""Label order: whether the order of tied documents correlates with their labels.
 
 MTEB up to 1.38 put the positives of a reranking task first, so that the tie-broken value was the maximum (P-A, caption
 of Figure 5). Later versions name candidates apositive_... and negative_... and break ties by id descending, which puts
@@ -32,14 +32,14 @@ WORDS = {"input": "the order of the input", "rank": "the order of ranks", "docid
 
 
 class OrderCheck(NamedTuple):
-    """What one order says about the labels.
+    """The association of one order with the labels.
 
     Attributes:
         order: "input", "rank", or "docid" (ascending by bytes).
-        share: of pairs of documents with different grades, how many have the higher grade first: 1 if positives always
-            come first, 0 if last, 0.5 if the order says nothing.
-        p: of the two-sided permutation test of the rank correlation between grade and position.
-        pairs: pairs with different grades.
+        share: share of pairs of documents with different grades in which the higher grade comes first: 1 if positives
+            always come first, 0 if last, 0.5 if the order is unrelated to the grade.
+        p: p of the two-sided permutation test of the rank correlation between grade and position.
+        pairs: number of pairs with different grades.
         among: "lists" (whole candidate lists) or "ties" (documents of equal score only, where lists are sorted).
     """
 
@@ -51,7 +51,7 @@ class OrderCheck(NamedTuple):
 
     @property
     def follows(self) -> bool:
-        """Whether the order follows the labels, in either direction, by more than chance and by enough to matter."""
+        """Whether the order follows the labels in either direction, significantly and by enough to matter."""
         return self.p <= LEVEL and abs(self.share - 0.5) >= EFFECT
 
 
@@ -59,7 +59,7 @@ def check_orders(run: Run, judgments: Judgments, *, seed: int = 0) -> tuple[Orde
     """Check the order of input and of document ids against the labels.
 
     Lists sorted by score say nothing about the order of ties as a whole, since a good run puts good documents first;
-    there the order of input is checked among documents of equal score alone.
+    there, the input order is checked only among documents of equal score.
 
     Args:
         run: candidates with their scores.
@@ -95,7 +95,7 @@ def label_order(
     *,
     among: str = "lists",
 ) -> OrderCheck:
-    """Check one order: does the position of a document say what its grade is?
+    """Check one order: whether a document's position predicts its grade.
 
     share = P(x before y | grade x > grade y) over pairs of one stratum, the AUC of position for grade. p = share of
     permutations of the grades inside strata whose T = Σ (grade − mean)(position rank − mean) is as far from 0 as ours,
@@ -103,11 +103,11 @@ def label_order(
     Σ over strata of Σ(g − mean)² Σ(r − mean)² / (n − 1).
 
     Args:
-        order: what it is called.
+        order: name of the order.
         grades: [document].
         strata: [document] the list or tie group that holds it; only documents of one stratum are compared.
         positions: [document] smaller comes first.
-        rng: of the permutations.
+        rng: random generator of the permutations.
         among: what the strata are.
 
     >>> rng = np.random.default_rng(0)
@@ -125,12 +125,12 @@ def label_order(
 
 
 def order_notes(run: Run, judgments: Judgments, *, tie_order: str | None = None) -> tuple[str, ...]:
-    """Say in one line each which tie orders of a run follow the labels.
+    """One line per tie order of a run that follows the labels.
 
     Args:
         run: candidates with their scores.
         judgments: grades.
-        tie_order: behind the tie-broken value; only orders that it uses are named. None names all.
+        tie_order: tie order of the tie-broken value; only orders that it uses are named. None names all.
     """
     return tuple(
         f"{run.name}: {_words(check, tie_order)}"
@@ -140,14 +140,14 @@ def order_notes(run: Run, judgments: Judgments, *, tie_order: str | None = None)
 
 
 def tie_order_notes(name: str, standings: Standings, tie_order: str, *, seed: int = 0) -> tuple[str, ...]:
-    """Say in one line that the tie order behind the tie-broken value follows the labels, if it does.
+    """One line where the tie order of the tie-broken value follows the labels.
 
-    Documents of equal score alone are compared, at the tie precision of the standings.
+    Only documents of equal score are compared, at the tie precision of the standings.
 
     Args:
-        name: of the run.
-        standings: of the run under the tie order.
-        tie_order: one of TIE_ORDERS; an order that does not come from the data, such as random, says nothing.
+        name: name of the run.
+        standings: the run's standings under the tie order.
+        tie_order: one of TIE_ORDERS; orders independent of the data, such as random, are not checked.
         seed: seed of the permutations.
     """
     order = tie_order.partition("-")[0]
@@ -186,7 +186,7 @@ def _words(check: OrderCheck, tie_order: str | None, *, all_judged: bool = True)
 
 
 def _join_grades(run: Run, judgments: Judgments) -> pl.DataFrame:
-    """Return list, doc_id, score, position and grade of the judged documents that the run lists."""
+    """List, doc_id, score, position and grade of the judged documents that the run lists."""
     grades = judgments.frame.filter(pl.col("grade") >= 0).group_by("query_id", "doc_id").agg(pl.col("grade").max())
     # Documents that nobody judged for any query are most of a long run; the rest is little to join.
     position = np.flatnonzero(run.documents["doc_id"].is_in(grades["doc_id"].implode()).to_numpy())
@@ -199,7 +199,7 @@ def _join_grades(run: Run, judgments: Judgments) -> pl.DataFrame:
 
 
 def _is_sorted_by_score(run: Run) -> bool:
-    """Whether every list of a run with documents is in descending order of scores, with some difference among them."""
+    """Whether every list of the run is in descending order of scores, with at least one difference."""
     scores = run.documents["score"].to_numpy()
     falls, rises = scores[1:] < scores[:-1], scores[1:] > scores[:-1]
     inside = np.ones(len(scores) - 1, dtype=bool)
@@ -208,14 +208,14 @@ def _is_sorted_by_score(run: Run) -> bool:
 
 
 def _pairs(grades: NDArray[np.float64], sizes: NDArray[np.int64]) -> tuple[int, int]:
-    """Return how many pairs have the higher grade first, and how many have different grades.
+    """Count the pairs with the higher grade first, and the pairs with different grades.
 
     Two grades differ first in some bit of their ranks among all grades: every bit, from the highest, is counted among
     documents that agree in those above it. Cost: documents times bits.
 
     Args:
-        grades: [document] strata one after another, each in the order that is checked.
-        sizes: [stratum] its documents.
+        grades: [document] stratum by stratum, each in the order that is checked.
+        sizes: [stratum] number of documents.
     """
     code = np.unique(grades, return_inverse=True)[1].astype(np.int64)
     block, first = np.repeat(np.arange(len(sizes)), sizes), 0

@@ -1,4 +1,4 @@
-"""Notes: one line for each thing that looks wrong about a run, its judgments, or the measures asked for."""
+"""Notes: one line per anomaly in a run, its judgments, or the requested measures."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ MOST_WRITTEN = 12
 
 
 class GradeCures(NamedTuple):
-    """How a reader chooses what grades mean, with {} where the value belongs.
+    """How the user chooses what grades mean, with {} in place of the value.
 
     Attributes:
-        rel: the grade from which on a document is relevant.
-        grades: a map of grades.
+        rel: option for the grade from which on a document is relevant.
+        grades: option for a mapping of grades.
     """
 
     rel: str
@@ -56,15 +56,15 @@ def notes_of(
     measures: Sequence[Measure],
     chosen: Policy,
 ) -> tuple[str, ...]:
-    """What looks wrong about a run that is evaluated.
+    """Notes on a run in evaluation.
 
     Args:
         run: the run, or a scorer of a corpus in its place.
-        judgments: what it is evaluated by.
-        counted: its standings.
+        judgments: judgments of the evaluation.
+        counted: the run's standings.
         unjudged: queries of the run without judgments.
-        measures: as they were asked for.
-        chosen: the policy.
+        measures: measures as requested.
+        chosen: policy of the evaluation.
     """
     gold = _gold_notes(run.name, counted, measures, chosen)
     # What is said of AllGold already is not said twice.
@@ -83,7 +83,7 @@ def notes_of(
 def _query_notes(
     run: Run | CorpusScorer, judgments: Judgments, counted: Standings, unjudged: tuple[str, ...], chosen: Policy
 ) -> tuple[str, ...]:
-    """One line for each thing that looks wrong about a pair of run and judgments."""
+    """One line per anomaly in a pair of run and judgments."""
     notes = []
     missing, emptied = (
         judgments.query_ids.filter(pl.Series(which)).to_list()
@@ -109,7 +109,7 @@ def _query_notes(
 
 
 def unknown_documents(run: Run | CorpusScorer, judgments: Judgments) -> str:
-    """The line about a run of which no document is judged."""
+    """The line for a run without any judged document."""
     ids = run.documents["doc_id"] if isinstance(run, Run) else run.doc_ids
     of_run, of_judgments = (first_ids(each.head(3).to_list()) for each in (ids, judgments.frame["doc_id"]))
     return (
@@ -119,7 +119,7 @@ def unknown_documents(run: Run | CorpusScorer, judgments: Judgments) -> str:
 
 
 def _facet_notes(name: str, counted: Standings, measures: Sequence[Measure]) -> tuple[str, ...]:
-    """Say that a measure of facets sees one facet only, as in ordinary judgments, whose second column says nothing."""
+    """Note that a measure of facets sees one facet only, as in ordinary judgments, whose second column is unused."""
     of_facets = next((measure for measure in measures if measure.needs_facets), None)
     if of_facets is None or counted.facets is None or len(np.unique(counted.facets.facet)) != 1:
         return ()
@@ -132,7 +132,7 @@ def _facet_notes(name: str, counted: Standings, measures: Sequence[Measure]) -> 
 def open_orders(
     name: str, measures: Sequence[Measure], tie_broken: Floats, expected: Floats, chosen: Policy
 ) -> tuple[str, ...]:
-    """A line for each reason why some tie-broken values, [query, measure], are not available."""
+    """One line per reason why some tie-broken values, [query, measure], are not available."""
     lost = (np.isnan(tie_broken) & ~np.isnan(expected)).sum(axis=0).tolist()
     if not any(lost):
         return ()
@@ -155,7 +155,7 @@ def _queries(ids: Sequence[str]) -> str:
 
 
 def _gold_notes(name: str, standings: Standings, measures: Sequence[Measure], chosen: Policy) -> tuple[str, ...]:
-    """Say that AllGold takes grade 1 for gold, where the grades look like the rubric 1 to 5 of P-B, whose gold is 4."""
+    """Note that AllGold takes grade 1 for gold where the grades look like the rubric 1 to 5 of P-B, whose gold is 4."""
     grades = standings.pool_grade
     open_threshold = [measure for measure in measures if measure.name == "AllGold" and not measure.chosen]
     # A rubric from 1 has no grade 0; where nothing is judged there is no rubric.
@@ -169,7 +169,7 @@ def _gold_notes(name: str, standings: Standings, measures: Sequence[Measure], ch
 
 
 def _other_scale(grades: Floats, measures: Sequence[Measure]) -> tuple[str, ...]:
-    """Say that measures of the rubric 1 to 5 see nothing but its grades for what is not relevant, as in binary ones."""
+    """Note that measures of the rubric 1 to 5 see only its grades for "not relevant", as in binary judgments."""
     of_rubric = [measure for measure in measures if measure.innermost.name in RUBRIC]
     if not of_rubric or not len(grades) or not 0 < grades.max() < LEAST_OF_WORTH:
         return ()
@@ -184,7 +184,7 @@ def _other_scale(grades: Floats, measures: Sequence[Measure]) -> tuple[str, ...]
 def _note_high_thresholds(
     name: str, standings: Standings, measures: Sequence[Measure], chosen: Policy
 ) -> tuple[str, ...]:
-    """Say where no grade reaches a threshold: the measure then finds nothing, which no order of ties changes."""
+    """Note where no grade reaches a threshold: the measure then finds nothing under any tie order."""
     # Where nothing is judged, the note on unjudged documents says why all values are 0.
     largest = standings.pool_grade.max() if len(standings.pool_grade) else math.inf
     return tuple(
@@ -199,17 +199,17 @@ def _note_high_thresholds(
 def note_low_thresholds(
     grades: Floats, measures: Sequence[Measure], chosen: Policy, cures: GradeCures = OPTIONS
 ) -> tuple[str, ...]:
-    """Say where every grade reaches a threshold: the measure then takes whatever is judged for relevant.
+    """Note where every grade reaches a threshold: the measure then counts every judged document as relevant.
 
-    Judgments of one or two low grades are left alone: most that were not pooled list the relevant documents only, as
-    NFCorpus does with 1 and 2. A scale of three grades or more, or one that goes up to 4 or 5, has its lowest grade for
-    what is not relevant.
+    Judgments with one or two low grades are not reported: judgments without pooling usually list the relevant documents
+    only, as NFCorpus does with 1 and 2. On a scale of three grades or more, or one that goes up to 4 or 5, the lowest
+    grade means "not relevant".
 
     Args:
-        grades: of every judged document, zeros among them.
-        measures: as they were asked for.
-        chosen: the policy.
-        cures: what to change, as the reader says it.
+        grades: grades of all judged documents, zeros included.
+        measures: measures as requested.
+        chosen: policy of the evaluation.
+        cures: what to change, in the user's terms.
     """
     if not len(grades):
         return ()
@@ -226,7 +226,7 @@ def note_low_thresholds(
 
 
 def _by_threshold(measures: Sequence[Measure], chosen: Policy) -> dict[Any, list[Measure]]:
-    """Threshold → the measures that have it."""
+    """Threshold → its measures."""
     groups: dict[Any, list[Measure]] = {}
     for measure in dict.fromkeys(measures):
         if measure.has_threshold:
@@ -237,13 +237,13 @@ def _by_threshold(measures: Sequence[Measure], chosen: Policy) -> dict[Any, list
 def _describe_low_threshold(
     measures: Sequence[Measure], rel: float, grades: Floats, graded: Sequence[Measure], cures: GradeCures
 ) -> str:
-    """One line for all measures of a threshold, the same for every run, as it is about judgments alone.
+    """One line for all measures of a threshold, the same for every run, as it concerns the judgments alone.
 
     Args:
-        measures: of the threshold.
+        measures: measures with the threshold.
         rel: the threshold.
-        grades: of every judged document.
-        graded: measures whose gains begin with the lowest grade.
+        grades: grades of all judged documents.
+        graded: measures whose gains start at the lowest grade.
         cures: what to change.
     """
     held = np.unique(grades)
@@ -260,7 +260,7 @@ def _describe_low_threshold(
 
 
 def _suggest_grade_map(held: Floats, higher: float) -> str:
-    """The map that makes grades below a threshold 0 and numbers the others from 1, as --grades takes it.
+    """The mapping, as --grades takes it, of grades below a threshold to 0 and of the others to 1, 2, ...
 
     >>> _suggest_grade_map(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), 4)
     '1:0,2:0,3:0,4:1,5:2'

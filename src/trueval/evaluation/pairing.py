@@ -1,4 +1,4 @@
-"""Pairing a run with judgments: which of its queries are judged, and whether the two were given in the right order."""
+"""Pairing of a run with judgments: which queries are judged, and whether the two arguments were swapped."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ORDER: Final = "evaluate takes a run, then judgments"
 
 
 class RunJudgmentsPair(NamedTuple):
-    """A run and the judgments that it is evaluated by.
+    """A run and its judgments.
 
     Attributes:
         run: the run.
@@ -94,7 +94,7 @@ def unjudged_queries(run: Run | CorpusScorer, judgments: Judgments) -> tuple[str
 
 
 def _cure(own: Sequence[str], judged: Sequence[str]) -> str:
-    """What to do, by the looks of the ids."""
+    """The advice for ids that do not match, by their form."""
     for side, ids, others in (("the run", own, judged), ("the judgments", judged, own)):
         if all(map(_is_question, ids)) and not any(map(_is_question, others)):
             return (
@@ -109,20 +109,20 @@ def _is_question(text: str) -> bool:
 
 
 def _may_be_either(given: Any, source: str) -> bool:
-    """Whether neither type nor format says if values are scores or grades: dicts, triples, and JSON files of them."""
+    """Whether neither type nor format tells scores from grades: dicts, triples, and JSON files of them."""
     if isinstance(given, Run | Judgments | str | Path):
         return ".json" in Path(source).suffixes
     return isinstance(given, Mapping | list | tuple)
 
 
 def _are_like_grades(values: Floats) -> bool:
-    """Whether values could be grades: few, whole, and some above 0."""
+    """Whether values could be grades: few distinct, whole, and some above 0."""
     whole = bool((values == np.trunc(values)).all())
     return whole and values.min() >= LEAST_GRADE and values.max() > 0 and len(np.unique(values)) <= MOST_GRADES
 
 
 def _values(values: Floats, most: int = 3) -> str:
-    """A few of the values, the least round first."""
+    """A sample of the values, the least round first."""
     different = np.unique(values)
     parts = different[different != np.trunc(different)]
     shown = parts if len(parts) else different

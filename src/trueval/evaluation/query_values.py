@@ -1,4 +1,4 @@
-"""The values of every query in a stream, so that no table of them is ever in memory: as rows, and as a parquet file."""
+"""Per-query values as a stream, so that no table of them is held in memory: as rows, and as a parquet file."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ LEAST_PLAIN, MOST_PLAIN = 1e-4, 1e16
 
 @dataclass(frozen=True)
 class QueryRows:
-    """The rows of a run as its JSON has them, made while somebody reads them.
+    """The per-query rows of a run's JSON, generated while they are read.
 
     Args:
-        scores: of the run.
+        scores: scores of the run.
     """
 
     scores: Scores
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Query after query, every measure of each."""
+        """Yield the rows query by query, each with every measure."""
         for start in range(0, len(self.scores.query_ids), ROWS_AS_DICTS):
             end = min(start + ROWS_AS_DICTS, len(self.scores.query_ids))
             yield from self.scores.at(np.arange(start, end)).to_polars().to_dicts()
 
     def json_rows(self, end: str) -> Iterator[str]:
-        """The rows as JSON, made column by column: `to_json` writes them so.
+        """The rows as JSON text, built column by column: `to_json` writes them this way.
 
         Args:
-            end: a line feed, and what indents the line that a row begins on.
+            end: a line feed and the indentation of the line that begins a row.
         """
         names = _json_texts([str(measure) for measure in self.scores.measures])
         between = f",{end}"
@@ -70,7 +70,7 @@ class QueryRows:
 
 
 def json_numbers(values: NDArray[np.float64]) -> pl.Series:
-    """Numbers as JSON has them, with the fewest digits that give them back; NaN is null.
+    """Numbers as JSON text, with the fewest digits that round-trip; NaN is null.
 
     Raises:
         ValueError: an infinity, which JSON does not have.
@@ -89,17 +89,17 @@ def json_numbers(values: NDArray[np.float64]) -> pl.Series:
 
 
 def _json_texts(texts: Sequence[str]) -> list[str]:
-    """Each text as JSON has it, by one call: no text of JSON holds a line feed."""
+    """Texts as JSON, all by one call: JSON text never contains a raw line feed."""
     if not texts:
         return []
     return json.dumps(list(texts), ensure_ascii=False, separators=("\n", ": "))[1:-1].split("\n")
 
 
 def with_queries(results: Mapping[str, Any], several: Sequence[Scores]) -> dict[str, Any]:
-    """Results of runs with the values of every query, which are not in memory yet.
+    """Results of runs with per-query values, which are generated when read.
 
     Args:
-        results: as JSON holds them.
+        results: results as in JSON.
         several: scores of the same runs.
     """
     pairs = zip(results["runs"], several, strict=True)
@@ -107,10 +107,10 @@ def with_queries(results: Mapping[str, Any], several: Sequence[Scores]) -> dict[
 
 
 def write_queries(several: Sequence[Scores], path: Path) -> None:
-    """Writes a row for each run, measure and query, in this order.
+    """Write one row per run, query and measure, in this order.
 
     Args:
-        several: of the runs.
+        several: scores of the runs.
         path: of the file. Columns: run, query, measure, expected, lowest, highest, tie_broken, sd; null where not
             available.
 
@@ -137,11 +137,11 @@ def _blocks(scores: Scores) -> Iterator[pl.DataFrame]:
 
 
 def read_queries(path: Path, run: str) -> pl.DataFrame:
-    """Reads the values of one run.
+    """Read the values of one run.
 
     Args:
-        path: what `write_queries` wrote.
-        run: its name there.
+        path: file written by `write_queries`.
+        run: name of the run in it.
 
     Returns:
         The rows of the run, without its name.

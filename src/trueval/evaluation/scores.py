@@ -1,4 +1,4 @@
-"""Scores: what evaluation found, per query and measure, and its means."""
+"""Scores: the values of a run, per query and measure, and their means."""
 
 from __future__ import annotations
 
@@ -36,32 +36,32 @@ STATISTICS = ("expected", "lowest", "highest", "tie_broken", "sd")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scores(ReprByKind):
-    """What evaluation found for one run.
+    """The values of one run, per query and measure.
 
     Printed, it is a table. It also reads like a dict of measures: `scores["nDCG@10"]` is an Estimate, and `"AP" in
-    scores`, `len(scores)`, `for name in scores`, `scores.items()` and `dict(scores)` do what they say.
+    scores`, `len(scores)`, `for name in scores`, `scores.items()` and `dict(scores)` work as expected.
 
     Attributes:
-        name: of the run.
-        query_ids: [query] evaluated queries.
-        measures: [measure] as asked for.
+        name: name of the run.
+        query_ids: [query] ids of the evaluated queries.
+        measures: [measure] measures as requested.
         expected: [query, measure] mean over tie orders; NaN where not available.
         lowest: [query, measure] least value.
         highest: [query, measure] greatest value.
-        tie_broken: [query, measure] value under the tie order; NaN where that is not known.
+        tie_broken: [query, measure] value under the tie order; NaN where the order is not known.
         sd: [query, measure] standard deviation over tie orders; NaN where no exact form is known.
         exact: [measure] whether its statistics are exact; else lowest and highest are bounds, or expected is the middle
             of bounds.
-        ties: how much the run ties.
+        ties: summary of the run's ties.
         missing_queries: judged queries that the run lacks.
         unjudged_queries: queries of the run without judgments, left out.
-        policy: every choice behind the numbers.
-        notes: one-line warnings, those of the readers included.
-        details: [measure] numbers that belong beside the mean, by name.
-        matched: judged documents that the run lists for their queries; None where nobody counted.
-        content: what the run was measured on, as hashes; None where nobody knows.
-        measurable: [measure] queries that the run has and that have something to measure, such as a relevant document;
-            what the others count as, the policy says. Empty where nobody counted.
+        policy: all choices behind the numbers.
+        notes: one-line warnings, including those of the readers.
+        details: [measure] additional numbers alongside the mean, by name.
+        matched: number of judged documents that the run lists for their queries; None where not counted.
+        content: hashes of the evaluated data; None where not known.
+        measurable: [measure] number of the run's queries with something to measure, such as a relevant document; the
+            policy decides how the others count. Empty where not counted.
     """
 
     name: str
@@ -84,7 +84,7 @@ class Scores(ReprByKind):
     measurable: tuple[int, ...] = ()
 
     def __getitem__(self, measure: str | Measure | OtherMeasure) -> Estimate:
-        """The mean of a measure, `mean` by another name; an alias such as ndcg_cut_10 will do.
+        """The mean of a measure, as `mean`; aliases such as ndcg_cut_10 work too.
 
         Raises:
             MeasureError: the measure was not evaluated; it names the nearest that was.
@@ -99,15 +99,15 @@ class Scores(ReprByKind):
             return False
 
     def __iter__(self) -> Iterator[str]:
-        """The text forms of the measures, as they were asked for."""
+        """The text forms of the measures, in the order requested."""
         return map(str, self.measures)
 
     def __len__(self) -> int:
-        """How many measures there are."""
+        """Number of measures."""
         return len(self.measures)
 
     def __bool__(self) -> bool:
-        """True, also without any measure: scores are never absent."""
+        """True, even without any measure: scores are never falsy."""
         return True
 
     def keys(self) -> tuple[str, ...]:
@@ -123,11 +123,11 @@ class Scores(ReprByKind):
         return tuple(self.means().items())
 
     def shown(self) -> dict[str, object]:
-        """The JSON that a console shows: the run's entry, and the policy."""
+        """The JSON shown in a console: the run's entry, and the policy."""
         return {"kind": KIND, **self.to_dict(), "policy": self.policy.to_dict()}
 
     def mean(self, measure: str | Measure | OtherMeasure) -> Estimate:
-        """The mean of a measure over the queries for which it is available; geometric for gm(...).
+        """The mean of a measure over the queries with a value; geometric for gm(...).
 
         Raises:
             MeasureError: the measure was not evaluated.
@@ -152,7 +152,7 @@ class Scores(ReprByKind):
         return {str(measure): self.mean(measure) for measure in self.measures}
 
     def index(self, measure: str | Measure | OtherMeasure) -> int:
-        """The column of a measure; RR@10 names RR(rel=4)@10 too, where the policy has that threshold.
+        """The column of a measure; RR@10 also names RR(rel=4)@10 where the policy has that threshold.
 
         Raises:
             MeasureError: the measure was not evaluated; it names the nearest that was.
@@ -169,7 +169,7 @@ class Scores(ReprByKind):
         return MeasureError(f"{name} was not evaluated. Evaluated: {', '.join(self)}.{nearest(name, self)}")
 
     def of(self, measures: Sequence[str | Measure | OtherMeasure]) -> Scores:
-        """The scores of some of the measures, in this order.
+        """The scores restricted to some measures, in the given order.
 
         Raises:
             MeasureError: one was not evaluated.
@@ -181,22 +181,22 @@ class Scores(ReprByKind):
         return replace(self, **found)
 
     def at(self, places: NDArray[np.int64]) -> Scores:
-        """The scores of some of the queries; what is said of the run as a whole stays as it is.
+        """The scores restricted to some queries; what describes the run as a whole is unchanged.
 
         Args:
-            places: [query] of those to keep.
+            places: [query] indices of the queries to keep.
         """
         arrays: dict[str, Any] = {statistic: getattr(self, statistic)[places] for statistic in STATISTICS}
         return replace(self, query_ids=tuple(self.query_ids[place] for place in places.tolist()), **arrays)
 
     @staticmethod
     def join(parts: Sequence[Scores]) -> Scores:
-        """One Scores out of several of the same run, each over other queries, as shards and sweeps give them.
+        """Join the Scores of one run over disjoint sets of queries, as shards and sweeps produce them.
 
-        Details are means over queries of one part and are left out where there are several parts.
+        Details are means over the queries of one part, and are dropped where there are several parts.
 
         Args:
-            parts: by the same measures, of different queries, at least one; the name and the policy are the first's.
+            parts: at least one, with the same measures and different queries; name and policy are the first's.
 
         Raises:
             InputError: a query is in two parts.
@@ -234,12 +234,12 @@ class Scores(ReprByKind):
         policy: Policy,
         per_query: Sequence[Mapping[str, Any]] | pl.DataFrame | None = None,
     ) -> Scores:
-        """Scores again, out of the JSON of results: the same values to the last bit, without their details.
+        """Rebuild scores from the JSON of results: the same values to the last bit, without details.
 
         Args:
-            entry: of one run, as `to_dict` gave it.
-            policy: behind the numbers.
-            per_query: rows as `to_polars` has them; those of the entry if None.
+            entry: entry of one run, as `to_dict` returns it.
+            policy: policy of the evaluation.
+            per_query: rows as in `to_polars`; those of the entry if None.
 
         Raises:
             InputError: the values of queries are not there, or not of every query and measure.
@@ -277,7 +277,7 @@ class Scores(ReprByKind):
         )
 
     def to_polars(self) -> pl.DataFrame:
-        """One row per query and measure: query, measure, and the five statistics; null where not available."""
+        """One row per query and measure as a polars frame, with five statistics; null where not available."""
         need_polars()
         shape = (len(self.query_ids), len(self.measures))
         columns: dict[str, object] = {
@@ -288,7 +288,7 @@ class Scores(ReprByKind):
         return frame.with_columns(pl.Series(name, getattr(self, name).ravel()).fill_nan(None) for name in STATISTICS)
 
     def to_pandas(self) -> Any:
-        """What `to_polars` returns as a frame of pandas.
+        """The frame of `to_polars` as a pandas frame.
 
         Raises:
             MissingExtraError: pandas is not installed.
@@ -301,9 +301,9 @@ class Scores(ReprByKind):
         """The run's entry in the JSON of results; null where not available.
 
         Args:
-            per_query: whether to add the values of every query.
-            content: whether to add the hashes of what was measured, as far as they are known, and how many judged
-                documents the run lists.
+            per_query: whether to include per-query values.
+            content: whether to include the known hashes of the evaluated data, and the number of judged documents that
+                the run lists.
         """
         entry: dict[str, object] = {
             "name": self.name,
@@ -330,7 +330,7 @@ class Scores(ReprByKind):
 
 
 def _frame_of(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Rows of JSON as a table; by columns, as polars takes seconds to find that a row nests deeply."""
+    """A frame from rows of JSON, built by columns, as polars takes seconds to infer the type of deeply nested rows."""
     texts = {name: [row[name] for row in rows] for name in ("query", "measure")}
     if not all(isinstance(text, str) for column in texts.values() for text in column):
         raise TypeError("query and measure must be texts")
@@ -345,7 +345,7 @@ def results(scores: Sequence[Scores], *, per_query: bool = False, content: bool 
     """The JSON of `trueval evaluate`: kind, format number, version, policy and one entry per run.
 
     Args:
-        scores: of the runs.
+        scores: scores of the runs.
         per_query: as in `Scores.to_dict`.
         content: as in `Scores.to_dict`.
     """

@@ -1,4 +1,4 @@
-"""Stored scores: what `trueval evaluate --out` wrote, read back with the values of every query."""
+"""Stored scores: the results of `trueval evaluate --out`, read back with per-query values."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ CHOSEN: Final = "#"
 
 
 def is_stored(place: str) -> bool:
-    """Whether a text names a folder of results, or DIR#RUN for one run of it."""
+    """Whether a text names a folder of results, or DIR#RUN for one run in it."""
     return Path(place).is_dir() or (CHOSEN in place and Path(place.rpartition(CHOSEN)[0]).is_dir())
 
 
 def folder_of(place: str) -> str:
-    """The folder of what `is_stored`."""
+    """The folder of a place for which `is_stored` is true."""
     return place if Path(place).is_dir() else place.rpartition(CHOSEN)[0]
 
 
@@ -38,7 +38,7 @@ def read_stored(place: str, alike: str | None = None) -> Scores:
 
     Args:
         place: the folder, or DIR#RUN where it holds several runs.
-        alike: name of the run to take where the folder holds several and none is chosen.
+        alike: name of the run to take where the folder holds several and none is named.
 
     Returns:
         The scores, named DIR#RUN, so that no other run is called the same.
@@ -59,7 +59,7 @@ def read_stored(place: str, alike: str | None = None) -> Scores:
 
 
 def read_runs(folder: Path) -> dict[str, Scores]:
-    """Read the scores of every run in a folder of results, by the run's name there.
+    """Read the scores of every run in a folder of results, by run name.
 
     Raises:
         InputError: as in read_stored.

@@ -1,4 +1,4 @@
-"""Ties: how much a run ties, in a few numbers."""
+"""Tie summaries: how much of a run is tied."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 
 class TieSummary(NamedTuple):
-    """How much a run ties, over the evaluated queries.
+    """How much of a run is tied, over the evaluated queries.
 
     Attributes:
         tied_fraction: share of listed documents in groups of two or more, after the tie precision; None where the
             lists were counted in shards.
-        largest_group: documents in the largest group; None as above.
-        cut_queries: ids of queries whose list may have been cut inside its last group, where that concerns a measure.
-        documents: listed, by which tied_fraction is weighted when parts are joined.
+        largest_group: documents in the largest group; None where the lists were counted in shards.
+        cut_queries: ids of queries whose list may end inside a tie, where that concerns a measure.
+        documents: number of listed documents, the weight of tied_fraction when parts are joined.
     """
 
     tied_fraction: float | None
@@ -24,7 +24,7 @@ class TieSummary(NamedTuple):
 
 
 def join_ties(parts: Sequence[TieSummary]) -> TieSummary:
-    """How much a run ties over all its queries; not known where one part does not know."""
+    """The tie summary of a run over all its queries; unknown where it is unknown for a part."""
     cut = tuple(query for part in parts for query in part.cut_queries)
     documents = sum(part.documents for part in parts)
     known = [part for part in parts if part.tied_fraction is not None and part.largest_group is not None]

@@ -1,4 +1,4 @@
-"""The measures: registered definitions, their text form, and what they compute from standings."""
+"""Measures: registered definitions, their text form, and their computation from standings."""
 
 from trueval.measures.all_gold import AllGold
 from trueval.measures.average_precision import AP

@@ -1,4 +1,4 @@
-"""Names of other tools: trec_eval's ndcg_cut_10, pytrec_eval's P.10, ranx's hit_rate@10-l2, ir_measures' SetP.
+"""Aliases from other tools: trec_eval's ndcg_cut_10, pytrec_eval's P.10, ranx's hit_rate@10-l2, ir_measures' SetP.
 
 They are read as measures of ours and printed back in ours. An alias means what the tool computes; where that is not
 quite ours, a remark says so, and where we have no such measure, an error does. Our own names are read in any case.
@@ -21,15 +21,15 @@ NOTHING: Final[Mapping[str, Value]] = MappingProxyType({})
 
 
 class Alias(NamedTuple):
-    """What a name of another tool stands for.
+    """The meaning of another tool's name.
 
     Attributes:
-        name: of our measure.
-        parameters: that it chooses.
+        name: name of our measure.
+        parameters: parameters that it sets.
         inner: name of the measure inside, "" if there is none.
-        number: what a number behind the name is: "cutoff", or a parameter of ours.
-        needed: whether the name means nothing without that number.
-        remark: the measure, {}, and what the other tool does otherwise.
+        number: meaning of a number after the name: "cutoff", or a parameter of ours.
+        needed: whether the name requires that number.
+        remark: how the other tool differs; {} stands for the measure.
     """
 
     name: str
@@ -117,14 +117,14 @@ _TEXT = re.compile(
 
 
 class AliasParts(NamedTuple):
-    """A measure's text taken apart, as another tool may write it.
+    """The parts of a measure's text, as another tool may write it.
 
     Attributes:
         name: as written.
-        number: behind the name and "_", "." or "_at_".
-        arguments: between brackets.
-        cutoff: behind "@".
-        level: behind "-l", ranx's least grade of a relevant document.
+        number: number after the name and "_", "." or "_at_".
+        arguments: text between the brackets.
+        cutoff: number after "@".
+        level: number after "-l", ranx's least grade of a relevant document.
     """
 
     name: str
@@ -135,7 +135,7 @@ class AliasParts(NamedTuple):
 
 
 def take_apart(text: str) -> AliasParts | None:
-    """The parts of a text that looks like a measure of another tool; None if it does not.
+    """Split a text that looks like another tool's measure into parts; None if it does not.
 
     >>> take_apart("iprec_at_recall_0.50")[:2], take_apart("map@100-l2")[3:]
     (('iprec_at_recall', '0.50'), ('100', '2'))
@@ -145,7 +145,7 @@ def take_apart(text: str) -> AliasParts | None:
 
 
 def measure_of(parts: AliasParts, text: str) -> Measure:
-    """The measure that a name means, in any case, with the number that other tools write behind it.
+    """The measure of a name in any case, with the number that other tools append to it.
 
     Args:
         parts: name, number and so on; arguments, cutoff and level are left to the caller.
@@ -173,7 +173,7 @@ def measure_of(parts: AliasParts, text: str) -> Measure:
 
 
 def _alias_of(parts: AliasParts, text: str) -> Alias:
-    """What a name stands for, ours in another case included."""
+    """The meaning of a name, including our own names in another case."""
     folded = _fold(parts.name)
     own = {_fold(known): known for known in reversed([*registry(), *ALIASES])}
     alias = OTHER_NAMES.get(folded)
@@ -192,11 +192,11 @@ def _alias_of(parts: AliasParts, text: str) -> Alias:
 
 
 def rename_parameters(measure: Measure, parameters: Mapping[str, Value]) -> dict[str, Value]:
-    """Parameters that ir_measures calls otherwise, under our names: dcg, gains, judged_only, alpha and so on.
+    """Rename parameters of ir_measures to ours: dcg, gains, judged_only, alpha and so on.
 
     Args:
-        measure: that they are for.
-        parameters: as written.
+        measure: the measure they belong to.
+        parameters: parameters as written.
 
     Raises:
         MeasureError: one is a choice for all measures here, or two choose the gain.
@@ -262,7 +262,7 @@ _TREC_NAMES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
 
 
 def trec_name(measure: Measure) -> str:
-    """What trec_eval calls a measure; our own text where it has none.
+    """trec_eval's name of a measure; our own text where it has none.
 
     >>> from trueval.measures import parse_list
     >>> [trec_name(one) for one in parse_list("nDCG@10 AP IPrec(recall=0.5) RR@10 AP(rel=2)")]
@@ -285,7 +285,7 @@ def _fold(name: str) -> str:
 
 
 def _unknown(name: str, folded: str) -> str:
-    """The error for a name that is not ours: of a measure that others have, or of one that nobody knows."""
+    """The error for an unknown name: that of a measure of other tools, or of no known measure."""
     if folded in ELSEWHERE:
         words = ELSEWHERE[folded]
         return f"trueval has no measure {name}{': ' if words else ''}{words}. {LISTING}"

@@ -35,7 +35,7 @@ def _all_gold(standings: Standings, measure: Measure) -> Values:
 
 
 def _probability_of_all(tied: int, gold: int, drawn: int) -> float:
-    """C(m - r, T - r) / C(m, T), the chance that T of m tied documents hold all r gold ones.
+    """C(m - r, T - r) / C(m, T), the probability that T of m tied documents include all r gold ones.
 
     >>> _probability_of_all(4, 2, 2) == 1 / 6
     True
@@ -47,7 +47,7 @@ def _probability_of_all(tied: int, gold: int, drawn: int) -> float:
 
 
 def _details(standings: Standings, measure: Measure, counted: Bools) -> dict[str, float]:
-    """How many queries have more gold than K documents can hold, so that no run reaches them."""
+    """Number of queries with more than K gold documents, which no run can satisfy."""
     wanted = count_relevant(standings, measure)[counted]
     if measure.cutoff is None or not len(wanted):
         return {}

@@ -1,4 +1,4 @@
-"""bpref: how often judged documents that are not relevant come above relevant ones; the others do not count.
+"""bpref: how often judged non-relevant documents rank above relevant ones; unjudged documents are ignored.
 
     bpref = (1/R) sum over relevant d of [1 - min(n(d), B) / B],   n(d) judged non-relevant documents above d,
                                                                    B = min(R, N) of the judgments; 1 where N = 0
@@ -28,12 +28,12 @@ from trueval.standings.standings import Bools, Floats, Ints, Standings, sum_by
 
 
 class JudgedKinds(NamedTuple):
-    """Tie groups by kinds of documents.
+    """Counts of judged documents per tie group.
 
     Attributes:
-        others_above: [group] a, judged non-relevant documents above it.
-        relevant: [group] r.
-        others: [group] n.
+        others_above: [group] a, number of judged non-relevant documents above it.
+        relevant: [group] r, number of relevant documents in it.
+        others: [group] n, number of judged non-relevant documents in it.
         most: [group] B.
     """
 

@@ -1,4 +1,4 @@
-"""Expected reciprocal rank: a reader goes down the list and stops at the first document that satisfies.
+"""Expected reciprocal rank: a user reads down the list and stops at the first document that satisfies.
 
     ERR@k = sum over ranks r <= k of (1/r) R_r (1 - R_1) .. (1 - R_{r-1}),   R = (2^g - 1) / 2^gmax
 
@@ -41,11 +41,11 @@ LEAST_CHANCE = 2.0**-300
 
 
 class Stops(NamedTuple):
-    """What each row adds in one order of the documents.
+    """Contributions of the rows in one order of the documents.
 
     Attributes:
-        before: [row] chance to get as far as the document.
-        share: [row] what it adds to ERR.
+        before: [row] probability that the user reaches the document.
+        share: [row] its contribution to ERR.
     """
 
     before: Floats
@@ -91,7 +91,7 @@ def _chances(grades: Floats, measure: Measure) -> Floats:
 
 
 def _stops(standings: Standings, stop: Floats, rank: Ints, last: int) -> Stops:
-    """Follow the reader down every query at once, one satisfying document at a time."""
+    """Follow the user down all queries at once, one satisfying document at a time."""
     rows = np.flatnonzero((stop > 0) & (rank <= last))
     rows = rows[np.lexsort((rank[rows], standings.query[rows]))]
     count = np.bincount(standings.query[rows], minlength=standings.queries)
@@ -116,7 +116,7 @@ def _stops(standings: Standings, stop: Floats, rank: Ints, last: int) -> Stops:
 
 
 def _moments(standings: Standings, stop: Floats, groups: Ints, best: Stops, last: int) -> tuple[Floats, Floats]:
-    """[group] E - highest, and the standard deviation, of what each of some groups adds."""
+    """[group] E - highest, and the standard deviation, of the contributions of the given groups."""
     found = standings.groups
     start, tied = found.start[groups], found.tied[groups]
     arrived, highest = best.before[start], np.add.reduceat(best.share, found.start)[groups]
@@ -145,8 +145,9 @@ class RankSpans(NamedTuple):
     """The ranks of groups that matter.
 
     Attributes:
-        ranks: [group] how many.
-        ends: [group] whether nothing is open after them: what is gone by then is the same in every order.
+        ranks: [group] number of ranks.
+        ends: [group] whether no rank is left open after them: the probability of having stopped by then is the same in
+            every order.
         taken: [group] mean over its documents of 1 - (1 - R)^2.
     """
 
@@ -160,13 +161,13 @@ class RankSpans(NamedTuple):
 
 
 def _spans(tied: Ints, within: Ints, taken: Floats) -> RankSpans:
-    """Leave out the ranks that no reader gets to; `within` ranks are before the cutoff."""
+    """Drop the ranks that no user reaches; `within` ranks are before the cutoff."""
     ranks = np.minimum(within, horizon(taken))
     return RankSpans(ranks, (ranks < within) | (within == tied), taken)
 
 
 class ReciprocalSteps(NamedTuple):
-    """The falls of 1 / r over the ranks of some groups.
+    """The decreases of 1 / r over the ranks of the given groups.
 
     Attributes:
         all: [group, t] with the last one, down to 0.
@@ -190,7 +191,7 @@ def _falls(above: Ints, spans: RankSpans) -> ReciprocalSteps:
 
 
 def _block_moments(standings: Standings, stop: Floats, groups: Ints, spans: RankSpans) -> tuple[Floats, Floats]:
-    """[group] mean and standard deviation of what a group adds for a reader who gets to it."""
+    """[group] mean and standard deviation of a group's contribution, given that the user reaches it."""
     tied, takers, unit = standings.groups.tied[groups], *_takers(standings, stop, groups)
     steps, width = _falls(standings.groups.above[groups], spans), int(spans.ranks.max())
     c = gone(tied, takers, width)
@@ -200,7 +201,7 @@ def _block_moments(standings: Standings, stop: Floats, groups: Ints, spans: Rank
 
 
 def _long_moments(standings: Standings, stop: Floats, group: Ints, spans: RankSpans) -> tuple[float, float]:
-    """Mean and standard deviation of what one long group adds; no deviation where its digits are in doubt."""
+    """Mean and standard deviation of the contribution of one long group; NaN deviation where it is imprecise."""
     tied, takers, unit = standings.groups.tied[group], *_takers(standings, stop, group)
     steps, width = _falls(standings.groups.above[group], spans), int(spans.ranks[0])
     c = gone(tied, takers, width)

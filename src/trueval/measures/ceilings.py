@@ -1,4 +1,4 @@
-"""Ceilings: what the first P candidates of a run would allow if a reranker put the best of them first.
+"""Ceilings: the value that the first P candidates of a run allow if a reranker puts the best of them first.
 
     PROC(M, pool=P)@K   M of the best K documents among the first P candidates, still over the norm of the judgments
     pPROC               M / PROC, the share of the ceiling that the order of the run realizes
@@ -93,7 +93,7 @@ def _inner(measure: Measure) -> Measure:
 
 
 def _ceiling(standings: Standings, worth: GradeValues, size: int, pool: int) -> Values:
-    """The best `size` of the first `pool` candidates, over the norm."""
+    """The value of the best `size` among the first `pool` candidates, over the norm."""
     ranks = extreme_ranks(standings, worth.of_rows(standings))
     highest = _best_of(standings, worth, ranks.highest <= pool, size)
     lowest = _best_of(standings, worth, ranks.lowest <= pool, size)
@@ -109,14 +109,14 @@ def _ceiling(standings: Standings, worth: GradeValues, size: int, pool: int) -> 
 
 
 def _pool(standings: Standings, worth: GradeValues, query: int, size: int, pool: int) -> CandidatePool:
-    """The first `pool` candidates of a query, with worths over the norm."""
+    """The first `pool` candidates of a query, with their values over the norm."""
     surely, tied, population, drawn = cut_counts(standings, query, pool)
     kinds = three_kinds(worth.weights[query] / worth.norm[query])
     return CandidatePool(kinds.values, kinds.documents(surely), kinds.documents(tied), population, drawn, size)
 
 
 def _best_of(standings: Standings, worth: GradeValues, inside: Bools, size: int) -> Floats:
-    """[query] the best `size` among some listed documents, over the norm."""
+    """[query] value of the best `size` listed documents, over the norm."""
     place = (standings.query * COLUMNS + standings.grade.astype(np.int64))[inside]
     counts = np.bincount(place, minlength=standings.queries * COLUMNS).reshape(-1, COLUMNS).astype(float)
     total = best_gain(counts, worth.weights, size)
@@ -151,7 +151,7 @@ def _ordering_headroom(standings: Standings, measure: Measure) -> Values:
 
 
 def _share_of_ceiling(standings: Standings, measure: Measure) -> Values:
-    """M / PROC; undefined as soon as some order leaves nothing of worth among the candidates."""
+    """M / PROC; undefined where some order leaves no candidate of value."""
     parts = _parts(standings, measure)
     actual, ceiling = parts.actual, parts.ceiling
     expected, sd = _over(actual.expected, ceiling.expected), _over(actual.sd, ceiling.expected)
@@ -175,20 +175,20 @@ def _share_of_ceiling(standings: Standings, measure: Measure) -> Values:
 
 
 def _over(value: ArrayLike, ceiling: ArrayLike) -> Floats:
-    """The share, 0 of nothing."""
+    """The ratio, or 0 where the denominator is 0."""
     ceiling = np.asarray(ceiling, dtype=np.float64)
     return np.asarray(np.divide(value, ceiling, out=np.zeros_like(ceiling), where=ceiling != 0))
 
 
 def _cut_by_both(standings: Standings, parts: CeilingParts) -> Bools:
-    """[query] whether K and P cut the same group: the first K are then drawn from the candidates that were drawn."""
+    """[query] whether K and P cut the same group: the first K are then drawn from the drawn candidates."""
     groups = standings.groups
     both = (groups.above < parts.cutoff) & (groups.above + groups.tied > parts.pool)
     return np.bincount(groups.query[both], minlength=standings.queries) > 0
 
 
 def _pool_and_top(standings: Standings, parts: CeilingParts, query: int, *, both: bool) -> tuple[CandidatePool, RunTop]:
-    """The candidates of a query and what it puts first, which depends on them only where both cut the same group."""
+    """The candidates of a query and its top documents, which are dependent only where both cut the same group."""
     pool = _pool(standings, parts.worth, query, parts.cutoff, parts.pool)
     if not both:
         return pool, RunTop(float(parts.actual.expected[query]), float(parts.actual.sd[query]) ** 2, 0)
@@ -197,11 +197,11 @@ def _pool_and_top(standings: Standings, parts: CeilingParts, query: int, *, both
 
 
 class Extreme(NamedTuple):
-    """What one outcome gives, over the norm.
+    """The values of one outcome, over the norm.
 
     Attributes:
-        chosen: worth of the first K documents.
-        ideal: worth of the best K candidates.
+        chosen: value of the first K documents.
+        ideal: value of the best K candidates.
     """
 
     chosen: float
@@ -209,7 +209,7 @@ class Extreme(NamedTuple):
 
 
 def _extremes(standings: Standings, parts: CeilingParts, query: int) -> tuple[Extreme, Extreme]:
-    """The orders that bring the first K closest to the ideal and farthest from it, where K and P cut the same group.
+    """The orders with the first K closest to the ideal and farthest from it, where K and P cut the same group.
 
     Whatever else is drawn, worthier documents among the first K raise them by no less than the ideal, and worthier
     candidates after them raise the ideal alone. So the closest are the best of the group first, then its worst; the
@@ -230,7 +230,7 @@ def _extremes(standings: Standings, parts: CeilingParts, query: int) -> tuple[Ex
 
 
 def _shares(standings: Standings, measure: Measure, counted: Bools) -> dict[str, float]:
-    """The ratio of the macro means, as P-B's tables have it, beside the mean of the ratios."""
+    """The ratio of the macro means, as in P-B's tables, in addition to the mean of the ratios."""
     parts = _parts(standings, measure)
     ceiling = float(parts.ceiling.expected[counted].sum())
     return {"ratio_of_means": float(parts.actual.expected[counted].sum()) / ceiling} if ceiling else {}

@@ -1,4 +1,4 @@
-"""Measures of diversity: a document gains for each facet of the query, less for a facet already seen.
+"""Diversity measures: a document gains for each facet of the query, less for a facet already covered.
 
     ng(r) = sum over facets i of J(d_r, i) (1 - alpha)^{C_i},   C_i documents about i above rank r
     alpha-nDCG@k = sum over r <= k of ng(r) / log2(r + 1), over that of the greedy ideal
@@ -64,12 +64,12 @@ IDEAL = choice(
 
 
 class Gains(NamedTuple):
-    """What a measure of diversity adds up.
+    """The terms that a diversity measure sums.
 
     Attributes:
         of: facets of the documents.
         keep: 1 - alpha.
-        weights: of the ranks.
+        weights: weights of the ranks.
         last: the last rank that counts.
     """
 
@@ -80,13 +80,13 @@ class Gains(NamedTuple):
 
 
 class GroupValues(NamedTuple):
-    """Statistics of what tie groups add.
+    """Statistics of the contributions of tie groups.
 
     Attributes:
-        expected: [group].
-        lowest: [group] least over its orders, or a lower bound.
-        highest: [group] greatest over its orders, or an upper bound.
-        variance: [group] NaN where it is not computed.
+        expected: [group] mean over its orders.
+        lowest: [group] lowest over its orders, or a lower bound.
+        highest: [group] highest over its orders, or an upper bound.
+        variance: [group] variance over its orders; NaN where not computed.
         exact: [group] whether lowest and highest are reached.
     """
 
@@ -129,7 +129,7 @@ def _ideal(standings: Standings, measure: Measure, of: About) -> Floats:
 
 
 def _novelty(standings: Standings, gains: Gains, scale: Floats) -> Values:
-    """Evaluate the sum of weighted novelty gains, times a scale for each query."""
+    """Evaluate the sum of weighted novelty gains, times a scale per query."""
     undefined = gains.of.facets == 0
     if gains.keep == 1:  # nothing is ever taken away: a linear measure
         norm = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
@@ -156,7 +156,7 @@ def _novelty(standings: Standings, gains: Gains, scale: Floats) -> Values:
 
 
 def _order_matters(standings: Standings, gains: Gains) -> Bools:
-    """[group] whether the order of its documents matters: some are about other facets than others."""
+    """[group] whether its order matters: some of its documents cover other facets than others."""
     groups, rows = standings.groups, gains.of.rows
     if not len(rows):
         return np.zeros(0, dtype=bool)
@@ -166,7 +166,7 @@ def _order_matters(standings: Standings, gains: Gains) -> Bools:
 
 
 def _in_order(standings: Standings, gains: Gains, rank: Ints) -> Floats:
-    """[row] what every document adds in one order."""
+    """[row] contribution of every document in one order."""
     order = np.lexsort((rank, standings.query))
     query, rows = standings.query[order], gains.of.rows[order]
     seen = np.zeros((len(rows) + 1, rows.shape[1]), dtype=np.int64)
@@ -179,7 +179,7 @@ def _in_order(standings: Standings, gains: Gains, rank: Ints) -> Floats:
 
 
 def _parts(standings: Standings, gains: Gains, undecided: Ints) -> GroupValues:
-    """[undecided group] what it adds: together where all its documents are about the same facets."""
+    """[undecided group] its contribution: jointly where all its documents cover the same facets."""
     expected, lowest, highest, variance = np.zeros((4, len(undecided)))
     values = GroupValues(expected, lowest, highest, variance, np.ones(len(undecided), dtype=bool))
     if not len(undecided):
@@ -202,16 +202,16 @@ def _parts(standings: Standings, gains: Gains, undecided: Ints) -> GroupValues:
 
 
 class FacetGroups(NamedTuple):
-    """Tie groups by what their documents are about.
+    """Tie groups by the facets of their documents.
 
     Attributes:
-        standings: whose groups they are.
-        gains: what is added up.
-        counts: [group, facet] documents about it.
-        novel: [group] documents that are about something.
-        left: [group, facet] what the first of them gains.
-        width: [group] ranks that count.
-        reach: [group, facet] those of them after which something may be left of the facet.
+        standings: standings with the groups.
+        gains: terms of the sum.
+        counts: [group, facet] number of documents about it.
+        novel: [group] number of documents with any facet.
+        left: [group, facet] gain of its first document.
+        width: [group] number of ranks that count.
+        reach: [group, facet] number of those ranks after which the facet may still gain.
     """
 
     standings: Standings
@@ -229,7 +229,7 @@ class FacetGroups(NamedTuple):
         return slots.weights(self.gains.weights)
 
     def documents(self, group: int) -> Bools:
-        """[document, facet] those of a group that are about something, and what."""
+        """[document, facet] facets of the group's documents that have any."""
         start = self.standings.groups.start[group]
         rows = self.gains.of.rows[start : start + self.standings.groups.judged[group]]
         return np.asarray(rows[rows.any(axis=1)][:, self.counts[group] > 0])
@@ -249,7 +249,7 @@ def _open(standings: Standings, gains: Gains) -> FacetGroups:
 
 
 def _alike_values(found: FacetGroups, groups: Ints) -> GroupValues:
-    """[group] what some groups add whose documents are about the same facets: they come first, last, or anywhere."""
+    """[group] contribution of groups whose documents have the same facets: they come first, last, or anywhere."""
     own, gains, novel = found.standings.groups, found.gains, found.novel[groups]
     query, above, tied, left = own.query[groups], own.above[groups], own.tied[groups], found.left[groups].sum(axis=1)
     k = np.arange(int(novel.max()))
@@ -269,7 +269,7 @@ def _alike_values(found: FacetGroups, groups: Ints) -> GroupValues:
 
 
 def _moments_of(found: FacetGroups, groups: Ints) -> Repeats:
-    """[group] mean and variance: those of each facet, and what every two of them add."""
+    """[group] mean and variance: those of each facet, and the covariance of every two."""
     mean, variance = np.zeros((2, len(groups)))
     place, facet = np.nonzero(found.counts[groups])
     left = found.left[groups[place], facet]
@@ -292,7 +292,7 @@ def _moments_of(found: FacetGroups, groups: Ints) -> Repeats:
 
 
 def _facet_moments(found: FacetGroups, groups: Ints, facet: Ints) -> Repeats:
-    """[place] mean and variance of what a group gains from a facet that finds all of it."""
+    """[place] mean and variance of a group's gain from a facet not covered before."""
     reach, tied, count = found.reach[groups, facet], found.standings.groups.tied[groups], found.counts[groups, facet]
     mean, variance = np.zeros(len(groups)), np.full(len(groups), np.nan)
     some = np.flatnonzero(reach <= MOST_RANKS)
@@ -314,7 +314,7 @@ def _gone(tied: Ints, count: Ints, keep: float, width: int) -> Floats:
 
 
 def _short_covariances(found: FacetGroups, groups: Ints, pairs: FacetPairs) -> Floats:
-    """[pair] what two facets of a group add to its variance, many groups at once."""
+    """[pair] contribution of two facets to the variance of a group, for many groups at once."""
     added = np.zeros(len(pairs.group))
     own = groups[pairs.group]
     reach = found.reach[own].max(axis=1, initial=0)
@@ -326,7 +326,7 @@ def _short_covariances(found: FacetGroups, groups: Ints, pairs: FacetPairs) -> F
 
 
 def _long_covariances(found: FacetGroups, group: int, pairs: FacetPairs) -> arrivals.Sum:
-    """What every two facets of a long group add to its variance, from times of arrival."""
+    """Contribution of every two facets to the variance of a long group, from arrival times."""
     own = np.array([group])
     tied, keep, width = found.standings.groups.tied[own], found.gains.keep, int(found.width[group])
     reach, share = int(found.reach[group].max()), 1 - keep
@@ -351,13 +351,13 @@ def _long_covariances(found: FacetGroups, group: int, pairs: FacetPairs) -> arri
 
 
 def _that_matter(weights: Floats) -> Floats:
-    """[group, offset] weights without the last offsets, whose sum is nothing beside the sum of all."""
+    """[group, offset] weights without trailing offsets whose sum is negligible."""
     rest = np.cumsum(weights[:, ::-1], axis=1)[:, ::-1]
     return weights[:, : int((rest > NOTHING * rest[:, :1]).sum(axis=1).max(initial=1))]
 
 
 def _group_extremes(found: FacetGroups, group: int) -> tuple[float, float, bool]:
-    """Least and greatest of what one group adds, and whether they are reached."""
+    """Lowest and highest contribution of one group, and whether they are reached."""
     weights = found.weights(np.array([group]), found.width[[group]])[0]
     padded = np.concatenate((weights, np.zeros(int(found.standings.groups.tied[group]) - len(weights))))
     left = found.left[group, found.counts[group] > 0]
@@ -365,14 +365,14 @@ def _group_extremes(found: FacetGroups, group: int) -> tuple[float, float, bool]
 
 
 def _extremes(kinds: FacetKinds, left: Floats, keep: float, weights: Floats) -> tuple[float, float, bool]:
-    """Least and greatest sum over orders of a group, and whether they are reached.
+    """Lowest and highest sum over orders of a group, and whether they are reached.
 
     Documents about nothing come last in the best order and first in the worst; of the others every set is reached in
     its best and its worst way from the sets with one document less.
 
     Args:
-        kinds: its documents by what they are about.
-        left: [facet] what it still gains at the head of the group.
+        kinds: its documents by facets.
+        left: [facet] its gain at the start of the group.
         keep: 1 - alpha.
         weights: [rank of the group] 0 past the cutoff.
     """

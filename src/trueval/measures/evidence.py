@@ -1,4 +1,4 @@
-"""Measures of evidence: what the first K documents, taken as a set, hold of what the query needs.
+"""Evidence measures: how much of what the query needs the first K documents contain, as a set.
 
     M@K = sum over the first K documents of w(grade) / Z
 
@@ -33,7 +33,7 @@ BOUND: dict[str, Parameter] = {"unjudged": UNJUDGED}
 
 
 def _evidence(standings: Standings, measure: Measure) -> Values:
-    """The value, or its upper bound if the documents without a grade were as good as they can be."""
+    """The value, or its upper bound if all unjudged documents had the best grade."""
     worth = weigh_grades(standings, measure, cutoff_of(measure))
     if measure["unjudged"] == "upper":
         return _upper(standings, measure, worth)
@@ -41,12 +41,12 @@ def _evidence(standings: Standings, measure: Measure) -> Values:
 
 
 def cutoff_of(measure: Measure) -> int:
-    """K of a measure that needs one."""
+    """The cutoff K of a measure that requires one."""
     return measure.cutoff or 1
 
 
 def set_values(standings: Standings, measure: Measure, worth: GradeValues) -> Values:
-    """The worth of the first K documents over the norm, as a linear measure."""
+    """The value of the first K documents over the norm, as a linear measure."""
     last = standings.limit(measure.cutoff)
     return linear(standings, worth.of_rows(standings), Top(last), worth.norm, worth.undefined)
 
@@ -70,7 +70,7 @@ def _upper(standings: Standings, measure: Measure, worth: GradeValues) -> Values
 
 
 def _short_of_one(standings: Standings, worth: GradeValues, query: int, last: int) -> tuple[float, float]:
-    """Mean and variance of 1 - the capped upper bound of one query: what is lost past the places that go beyond 1."""
+    """Mean and variance of 1 - the capped upper bound of one query: the loss by capping."""
     surely, tied, population, drawn = cut_counts(standings, query, last)
     loss, norm = 1 - worth.weights[query], float(worth.norm[query])
     spare = min(int(standings.listed[query]), last) - norm - float(surely @ loss)
@@ -80,7 +80,7 @@ def _short_of_one(standings: Standings, worth: GradeValues, query: int, last: in
 
 
 def cut_counts(standings: Standings, query: int, last: int) -> tuple[Floats, Floats, int, int]:
-    """What the last rank that counts does to the lists of one query.
+    """Counts of judged documents around the last rank of one query.
 
     Returns:
         [grade] judged documents that are surely within it; [grade] those in the group that it cuts; documents in
@@ -98,7 +98,7 @@ def cut_counts(standings: Standings, query: int, last: int) -> tuple[Floats, Flo
 
 
 def _details(standings: Standings, measure: Measure, counted: Bools) -> dict[str, float]:
-    """Over the queries that the mean counts: unjudged documents in the first K, and the bound they allow."""
+    """Over the queries in the mean: unjudged documents in the first K, and the upper bound they allow."""
     last = standings.limit(measure.cutoff)
     worth = weigh_grades(standings, measure, cutoff_of(measure))
     if measure["unjudged"] == "upper" or not counted.any():

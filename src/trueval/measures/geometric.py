@@ -1,4 +1,4 @@
-"""gm: the geometric mean over queries, in which a query that fails pulls as hard as several that succeed.
+"""gm: the geometric mean over queries, which gives more weight to queries with low values.
 
     GMAP = exp((1/n) sum over queries of ln max(AP, 0.00001))
 

@@ -1,4 +1,4 @@
-"""What the measures of evidence add up: a worth for each grade, over a norm, for the set of the first K documents."""
+"""Grade values: the values of grades that evidence measures sum over the first K documents, and their norm."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from trueval.standings.standings import Bools, Floats, Standings
 
 
 class GradeValues(NamedTuple):
-    """A measure of a set: the sum of what its documents are worth, over a norm.
+    """A set measure: the sum of its documents' values, over a norm.
 
     Attributes:
-        weights: [query, grade 0..5] what a document is worth.
+        weights: [query, grade 0..5] value of a document.
         norm: [query] Z.
-        undefined: [query] whether the judgments hold nothing to find.
+        undefined: [query] whether the judgments have no relevant document.
     """
 
     weights: Floats
@@ -28,13 +28,13 @@ class GradeValues(NamedTuple):
     undefined: Bools
 
     def of_rows(self, standings: Standings) -> Floats:
-        """[row] what each judged document that the run lists is worth."""
+        """[row] value of each judged document that the run lists."""
         gains: Floats = self.weights[standings.query, standings.grade.astype(np.int64)]
         return gains
 
 
 def weigh_grades(standings: Standings, measure: Measure, cutoff: int) -> GradeValues:
-    """The weights and the norm of a measure of evidence at a cutoff.
+    """The weights and the norm of an evidence measure at a cutoff.
 
     Raises:
         InputError: a grade is not on the rubric.
@@ -61,7 +61,7 @@ def _base_gain_values(counts: Floats, measure: Measure, cutoff: int) -> GradeVal
 
 
 def _recall_from(grade: int) -> Callable[[Floats, Measure, int], GradeValues]:
-    """Coverage of grades from this one up: each document counts 1, over min(K, R)."""
+    """Coverage of grades at or above one: each document counts 1, over min(K, R)."""
 
     def worth(counts: Floats, measure: Measure, cutoff: int) -> GradeValues:
         return _normalize_weights(np.broadcast_to(np.arange(6) >= grade, counts.shape).astype(float), counts, cutoff)
@@ -70,7 +70,7 @@ def _recall_from(grade: int) -> Callable[[Floats, Measure, int], GradeValues]:
 
 
 def _share(low: int, high: int) -> Callable[[Floats, Measure, int], GradeValues]:
-    """Share of the K places that grades from low to high take."""
+    """Share of the K places with grades from low to high."""
 
     def worth(counts: Floats, measure: Measure, cutoff: int) -> GradeValues:
         inside = (np.arange(6) >= low) & (np.arange(6) <= high)

@@ -29,7 +29,7 @@ _NUMBERED = re.compile(r"(?P<name>.*\D[._])\d+(?:\.\d+)?", re.DOTALL)
 
 @runtime_checkable
 class OtherMeasure(Protocol):
-    """A measure of ir_measures, whose text form is read; the library is not imported for it."""
+    """A measure of ir_measures, read by its text form; the library is not imported."""
 
     NAME: Any
     params: Any
@@ -39,7 +39,7 @@ def parse(measure: str | Measure | OtherMeasure) -> Measure:
     """Read a measure from its text form.
 
     Args:
-        measure: its text; a Measure is itself, and one of ir_measures what its own text says.
+        measure: text; a Measure is returned unchanged, and a measure of ir_measures is read by its own text.
 
     Raises:
         MeasureError: it is not a measure; unknown names come with the nearest known one.
@@ -83,7 +83,7 @@ def _read(text: str) -> Measure:
 
 
 def parse_list(measures: Measures) -> tuple[Measure, ...]:
-    """Read measures from a text, where spaces or commas outside brackets separate them, or from what `parse` takes.
+    """Read measures from a text, separated by spaces or commas outside brackets, or from what `parse` accepts.
 
     Returns:
         The measures in order, each once.
@@ -113,7 +113,7 @@ def parse_list(measures: Measures) -> tuple[Measure, ...]:
 
 
 def measures_in(measures: Measures) -> tuple[Any, ...]:
-    """What was named: one text or measure, or each of several."""
+    """The measures given, as a sequence: one text or measure, or several."""
     # A measure of ir_measures has __getitem__, as what can be iterated.
     if isinstance(measures, str | OtherMeasure) or not isinstance(measures, Iterable):
         return (measures,)
@@ -121,7 +121,7 @@ def measures_in(measures: Measures) -> tuple[Any, ...]:
 
 
 def _repeat_names(parts: list[str]) -> list[str]:
-    """Give numbers that stand alone the name before them: trec_eval lists several cutoffs, P.5,10."""
+    """Repeat the name before numbers that stand alone: trec_eval lists several cutoffs, P.5,10."""
     named: list[str] = []
     for part in parts:
         before = _NUMBERED.fullmatch(named[-1]) if named and _NUMBER.fullmatch(part) else None

@@ -1,4 +1,4 @@
-"""Interpolated precision: the best precision from a level of recall on, and its mean over the eleven levels.
+"""Interpolated precision: the highest precision at or above a recall level, and its mean over eleven levels.
 
     IPrec(recall=x) = max over j >= c of j / rank_j,   rank_j of the j-th relevant document
     IPrec11         = mean of IPrec at recall 0, .1, .., 1
@@ -45,7 +45,7 @@ MOST_ORDERS = 5040
 
 
 def _interpolated_precision(standings: Standings, measure: Measure) -> Values:
-    """Interpolated precision at the measure's level of recall; without one, its mean over the eleven levels."""
+    """Interpolated precision at the measure's recall level; without one, its mean over the eleven levels."""
     levels = (measure.number("recall"),) if "recall" in measure.definition.parameters else LEVELS
     last, relevant = standings.limit(None), is_relevant(standings.grade, measure)
     wanted = count_relevant(standings, measure)
@@ -79,7 +79,7 @@ def _interpolated_precision(standings: Standings, measure: Measure) -> Values:
 
 
 def documents_needed(recall: float, wanted: Floats, rounding: str) -> Ints:
-    """[query] relevant documents that reach a level of recall, at least one.
+    """[query] number of relevant documents that reach a recall level, at least one.
 
     >>> relevant = np.array([4.0, 5.0])
     >>> documents_needed(0.3, relevant, "up").tolist(), documents_needed(0.3, relevant, "nearest").tolist()
@@ -103,7 +103,7 @@ def _values(standings: Standings, relevant: Bools, rank: Ints, needed: list[Ints
 
 
 def _deviation(groups: RelevantGroups, last: int, cuts: list[int]) -> float:
-    """Standard deviation of the mean over levels, from every placement of the relevant documents; NaN if too many."""
+    """Standard deviation of the mean over levels, by enumerating placements of relevant documents; NaN if too many."""
     # The levels depend on each other, so that their deviations do not add up to that of their mean.
     if _placements(groups) > MOST_ORDERS:
         return math.nan
@@ -119,7 +119,7 @@ def _deviation(groups: RelevantGroups, last: int, cuts: list[int]) -> float:
 
 
 def _placements(groups: RelevantGroups) -> int:
-    """Ways to place the relevant documents in their groups; any number above the most where a group is large."""
+    """Number of placements of the relevant documents in their groups; above the maximum where a group is large."""
     mixed = groups.relevant < groups.tied
     if (groups.tied[mixed] > MOST_ORDERS).any():
         return MOST_ORDERS + 1

@@ -49,11 +49,11 @@ def linear(standings: Standings, gains: Floats, weights: Weights, norm: Floats, 
     """Evaluate a linear measure for every query.
 
     Args:
-        standings: of one run.
+        standings: standings of one run.
         gains: [row] gain of each judged document that the run lists, 0 or more.
-        weights: of the ranks.
+        weights: weights of the ranks.
         norm: [query] Z; where it is 0 the value is 0.
-        undefined: [query] where the measure has nothing to measure.
+        undefined: [query] whether the query has no relevant document.
 
     Returns:
         Values, exact; lowest <= expected <= highest always, and all equal where no order changes the value.
@@ -96,7 +96,7 @@ class ExtremeRanks(NamedTuple):
     Attributes:
         highest: [row] rank when the largest gain of each group comes first.
         lowest: [row] rank when it comes last.
-        decided: [group] whether all documents of the group gain the same, so that no order matters.
+        decided: [group] whether all its documents have the same gain, so that order does not matter.
     """
 
     highest: Ints
@@ -108,8 +108,8 @@ def extreme_ranks(standings: Standings, gains: Floats) -> ExtremeRanks:
     """Find the ranks of documents in the best and the worst order.
 
     Args:
-        standings: of one run.
-        gains: [row] what each judged document that the run lists gains, 0 or more.
+        standings: standings of one run.
+        gains: [row] gain of each judged document that the run lists, 0 or more.
     """
     groups, above = standings.groups, standings.above
     place = _place_by_gain(standings, gains)
@@ -140,9 +140,9 @@ def gain_deviations(gains: Floats, judged: Ints, tied: Ints) -> Floats:
     """[group] root of the sum of (gain - mean)^2 over its documents.
 
     Args:
-        gains: of the judged documents, group after group; the others gain 0.
-        judged: [group] how many these are.
-        tied: [group] documents.
+        gains: gains of the judged documents, group by group; the others gain 0.
+        judged: [group] number of judged documents.
+        tied: [group] number of documents.
     """
     start = np.cumsum(judged) - judged
     if ((gains == 0) | (gains == 1)).all():
@@ -160,7 +160,7 @@ def gain_deviations(gains: Floats, judged: Ints, tied: Ints) -> Floats:
 def _binary(
     weights: Callable[[Standings, Measure], Weights], norm: Callable[[Standings, Measure], Floats]
 ) -> Callable[[Standings, Measure], Values]:
-    """Compute function of a measure of relevant documents."""
+    """The compute function of a measure of relevant documents."""
 
     @ends_at_depth(is_relevant)
     def compute(standings: Standings, measure: Measure) -> Values:
@@ -222,7 +222,7 @@ LARGE_GRADE = 900
 
 
 def _rescale_gains(standings: Standings, measure: Measure) -> tuple[Floats, Floats]:
-    """[row] and [pool] gains for a measure that a factor for each query does not change.
+    """[row] and [pool] gains for a measure that is invariant to a factor per query.
 
     Gains of ordinary size are themselves; others are divided by a power of two near the largest of the query.
     """
@@ -249,7 +249,7 @@ def _rescale_gains(standings: Standings, measure: Measure) -> tuple[Floats, Floa
 
 
 def _gain_levels(grade: Floats, measure: Measure) -> Floats:
-    """What nDCG sees of a document. Two gains may both be out of range, so the number of its grade tells them apart."""
+    """Keys of documents for nDCG. Two gains may both overflow, so the index of the grade distinguishes them."""
     gains = gains_of(grade, measure)
     return gains if measure["gain"] == "binary" else (gains > 0) * (1.0 + np.searchsorted(np.unique(grade), grade))
 
@@ -287,7 +287,7 @@ def _rbp(standings: Standings, measure: Measure) -> Values:
 
 
 def _rbp_residual(standings: Standings, measure: Measure) -> Values:
-    """1 - the weight of the ranks whose documents have a grade; what the list does not reach counts as unknown."""
+    """1 - the weight of the ranks with graded documents; ranks past the end of the list count as unknown."""
     weights = geometric(measure.number("p"), standings.limit(measure.cutoff), standings.table_length)
     nobody = np.zeros(standings.queries, dtype=bool)
     ones = np.ones(len(standings.grade))

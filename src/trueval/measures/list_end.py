@@ -1,4 +1,4 @@
-"""Where a list ends: measures that count what a list holds, when the depth cuts a group of tied documents.
+"""List ends: measures of whole lists where the depth cuts a group of tied documents.
 
 A list ends at the depth. Which documents of a group across it are in the list depends on their order, so the ideal and
 the number of relevant documents of the list (base='list') are random. The first T of m tied documents are a random
@@ -31,10 +31,10 @@ MOST_ROWS = 1 << 23
 
 
 def ends_at_depth(kind: Callable[[Floats, Measure], Bools | Floats]) -> Callable[[Compute], Compute]:
-    """Make a measure of whole lists one of lists that end at the depth.
+    """Turn a measure of whole lists into one of lists that end at the depth.
 
     Args:
-        kind: from grades and the measure, what the measure sees of a document; 0 is what it does not see.
+        kind: function from grades and the measure to what the measure distinguishes; 0 for documents it ignores.
     """
 
     def decorate(compute: Compute) -> Compute:
@@ -56,7 +56,7 @@ def ends_at_depth(kind: Callable[[Floats, Measure], Bools | Floats]) -> Callable
 
 
 def sees_end(measure: Measure) -> bool:
-    """Whether the documents of the list matter to the measure beside their ranks, also those past its cutoff.
+    """Whether the measure depends on which documents are in the list, even past its cutoff, beyond their ranks.
 
     With one threshold for each distinct score, all documents of the last group enter with those that are in the list.
     """
@@ -70,9 +70,9 @@ class _Cut(NamedTuple):
     """The groups that the depth cuts.
 
     Attributes:
-        row: [row] whether it is in one.
-        kind: [row] what the measure sees of it.
-        queries: of the groups that hold something it sees, ascending.
+        row: [row] whether it is in such a group.
+        kind: [row] what the measure distinguishes.
+        queries: queries whose group has a document that the measure does not ignore, ascending.
     """
 
     row: Bools
@@ -86,12 +86,12 @@ class _Cut(NamedTuple):
 
 
 class _Copies(NamedTuple):
-    """One query, once for each outcome and once more under the tie order.
+    """Copies of one query, one per outcome and one more under the tie order.
 
     Attributes:
-        query: its index.
+        query: index of the query.
         kept: [copy, row of the query] whether the list holds the document.
-        chance: [outcome] of all copies but the last.
+        chance: [outcome] probability, for all copies but the last.
     """
 
     query: int
@@ -102,7 +102,7 @@ class _Copies(NamedTuple):
 def _average_over_outcomes(
     standings: Standings, cut: _Cut, values: Values, compute: Callable[[Standings], Values]
 ) -> Values:
-    """The values of a measure, with those of the queries whose lists end inside a group taken over all outcomes."""
+    """The values of a measure, averaged over all outcomes for queries whose lists end inside a group."""
     names = ("expected", "lowest", "highest", "tie_broken", "sd")
     out = {name: getattr(values, name).copy() for name in names}
     ones, undefined = {name: column.copy() for name, column in out.items()}, values.undefined.copy()
@@ -135,7 +135,7 @@ def _average_over_outcomes(
 
 
 def _mixture(copies: Floats, chance: Floats) -> tuple[float, float, float, float, float]:
-    """The five statistics over outcomes, from those of the copies; the last copy is that of the tie order."""
+    """The five statistics over outcomes, from those of the copies; the last copy is under the tie order."""
     expected, lowest, highest, tie_broken, sd = copies
     low, high = float(lowest[:-1].min()), float(highest[:-1].max())
     mean = min(max(float(expected[:-1] @ chance), low), high)
@@ -144,7 +144,7 @@ def _mixture(copies: Floats, chance: Floats) -> tuple[float, float, float, float
 
 
 def _chunks(standings: Standings, cut: _Cut) -> Iterator[list[_Copies]]:
-    """The copies of the queries whose lists end inside a group, as many at once as memory allows."""
+    """The copies of the queries whose lists end inside a group, in chunks that fit in memory."""
     copies: list[_Copies] = []
     total = 0
     for query in cut.queries.tolist():
@@ -158,7 +158,7 @@ def _chunks(standings: Standings, cut: _Cut) -> Iterator[list[_Copies]]:
 
 
 def _parts(copies: _Copies) -> Iterator[_Copies]:
-    """The outcomes of a query in parts that memory allows, each with the copy of the tie order at its end."""
+    """The outcomes of a query in parts that fit in memory, each ending with the copy under the tie order."""
     outcomes, rows = len(copies.chance), copies.kept.shape[1]
     step = max(1, ROWS // max(1, rows))
     for begin in range(0, outcomes, step):
@@ -198,7 +198,7 @@ _drawn = lru_cache(maxsize=256)(draw)
 
 
 def _standings_of(standings: Standings, copies: list[_Copies]) -> Standings:
-    """The copies of some queries as standings of their own."""
+    """The copies of some queries as standings."""
     number = [len(each.kept) for each in copies]
     whole, last = standings.take(np.repeat([each.query for each in copies], number)), standings.limit(None)
     kept, inside = np.concatenate([each.kept.ravel() for each in copies]), whole.is_cut

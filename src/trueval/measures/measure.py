@@ -1,4 +1,4 @@
-"""Measures as values: what a measure is, its text form, and the registry.
+"""Measures as values: definitions, their text form, and the registry.
 
 A `Definition` says what a measure computes, with formula and source; a `Measure` is a definition with a cutoff and
 parameters, written `nDCG@10` or `R(rel=2)@100`. To add one, write a function from Standings to Values and register it.
@@ -24,18 +24,19 @@ from trueval.standings.standings import Bools, Floats, Standings
 
 
 class Values(NamedTuple):
-    """What a measure says of every query, over the orders of its tied documents.
+    """The values of a measure per query, over tie orders.
 
     Attributes:
         expected: [query] mean over all orders, each equally likely.
-        lowest: [query] least value over all orders.
-        highest: [query] greatest value over all orders.
-        tie_broken: [query] value under the tie order; NaN where that is not known.
+        lowest: [query] lowest value over all orders.
+        highest: [query] highest value over all orders.
+        tie_broken: [query] value under the tie order; NaN where the order is not known.
         sd: [query] standard deviation over all orders; NaN where no exact form is known.
-        undefined: [query] whether the query has nothing to measure (no relevant document): policy decides.
+        undefined: [query] whether the query has nothing to measure (no relevant document): the policy decides its
+            value.
         exact: whether every statistic is exact; else lowest and highest may be bounds that no order reaches, or
             expected the middle of bounds, as the measure says.
-        margin: [query] how far expected can be from the mean, where it is the middle of bounds; None where it is exact.
+        margin: [query] error bound of expected where it is the middle of bounds; None where it is exact.
         partly_empty: where some orders leave nothing to measure and others do not, the values with 1 instead of 0 for
             the orders that do; its `undefined` says of which queries. None where there are none.
     """
@@ -62,28 +63,27 @@ class Values(NamedTuple):
 
 @dataclass(frozen=True)
 class Definition:
-    """What a measure computes.
+    """The definition of a measure.
 
     Attributes:
-        name: as published: nDCG, RR, RA-nWG.
+        name: name as published: nDCG, RR, RA-nWG.
         summary: one sentence.
-        formula: in the letters of docs/formulas.md.
+        formula: formula in the notation of docs/formulas.md.
         source: where the formula is published.
-        compute: from standings, a cutoff (None: the whole list) and parameters to Values.
+        compute: function from standings, a cutoff (None: the whole list) and parameters to Values.
         cutoff_use: "required", "optional" or "none".
-        parameters: by name, in the order of the text form.
+        parameters: parameters by name, in the order of the text form.
         better: "higher" or "lower".
-        worst: its worst value, given to a judged query that the run lacks.
-        empty: what an undefined query is worth: "policy" (0 unless told otherwise) or "na" (left out and counted).
-        needs_zeros: whether documents of grade 0 matter to it.
+        worst: worst value, given to a judged query that the run lacks.
+        empty: value of an undefined query: "policy" (0 by default) or "na" (left out and counted).
+        needs_zeros: whether documents of grade 0 affect it.
         needs_facets: whether it needs judgments read with their facets.
         takes_measure: whether its first argument is another measure.
-        details: numbers that belong beside the mean, by name, about the queries of which it is told that the mean
-            counts them, [query]; None if there are none.
-        mean: its mean over queries: "arithmetic" or "geometric".
-        span: the values of a query lie in it, so that intervals can end there.
-        one_by_one: where a parameter lets tied documents enter together, its value under which they enter one by one
-            and nothing else changes, by the name and value of the parameter.
+        details: function to additional numbers by name, over the queries in the mean, [query]; None if there are none.
+        mean: kind of mean over queries: "arithmetic" or "geometric".
+        span: range of per-query values, to which intervals are cut.
+        one_by_one: name and value of the parameter under which tied documents enter one by one, where another value
+            lets them enter together; nothing else may differ.
     """
 
     name: str
@@ -107,7 +107,7 @@ class Definition:
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure to compute: a definition, a cutoff and the parameters that it names.
+    """A measure to compute: a definition, a cutoff and explicit parameters.
 
     A parameter that is named keeps its value whatever a policy says, also where that is the default.
 
@@ -125,7 +125,7 @@ class Measure:
     inner: Measure | None = None
 
     def __matmul__(self, cutoff: int) -> Measure:
-        """The measure at a cutoff k, the number of documents from the top that count."""
+        """The measure at a cutoff k, the number of top documents that count."""
         if self.definition.cutoff_use == "none":
             raise MeasureError(f"{self.name} takes no cutoff. Got @{cutoff}; write {self.name}.")
         if isinstance(cutoff, bool) or cutoff < 1 or cutoff != int(cutoff):
@@ -143,11 +143,11 @@ class Measure:
         return Measure(self.definition, self.name, self.cutoff, chosen, inner or self.inner)
 
     def __getitem__(self, name: str) -> Value:
-        """The value of a parameter: chosen, or its default."""
+        """The value of a parameter: explicit, or its default."""
         return dict(self.chosen).get(name, self.definition.parameters[name].default)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """As pickles hold it: what was chosen, and its definition by name, since formulas are code."""
+        """The form for pickling: the explicit choices, and the definition by name, since formulas are code."""
         if _REGISTRY.get(self.name) is None or _REGISTRY[self.name].definition is not self.definition:
             raise MeasureError(
                 f"{self.name} cannot be pickled or copied: it is not registered, so no other process would know it. "
@@ -156,16 +156,16 @@ class Measure:
         return _restore_measure, (self.name, self.cutoff, self.chosen, self.inner)
 
     def __str__(self) -> str:
-        """The text form that parse reads back."""
+        """The text form, which `parse` reads."""
         text = format_spec(self.name, dict(self.chosen), *([self.inner] if self.inner else []))
         return text + (f"@{self.cutoff}" if self.cutoff is not None else "")
 
     def with_defaults(self, **parameters: Value) -> Measure:
-        """The measure with other defaults: parameters that it has and that were not chosen."""
+        """The measure with other defaults for the parameters that it has and that are not explicit."""
         return _with_defaults(self, **parameters)
 
     def with_threshold(self, rel: float) -> Measure:
-        """The measure with a grade from which documents are relevant, where it has such a threshold and names none.
+        """The measure with a relevance threshold, where it has one and names none.
 
         >>> from trueval.measures import parse
         >>> [str(parse(text).with_threshold(4)) for text in ("RR@10", "gm(AP)", "nDCG@10", "P(rel=2)@5")]
@@ -175,7 +175,7 @@ class Measure:
         return self(inner, rel=rel) if self.has_threshold and "rel" not in dict(self.chosen) else self(inner)
 
     def under(self, policy: Policy) -> Measure:
-        """The measure with the parameters that it leaves to a policy.
+        """The measure with open parameters set by a policy.
 
         >>> from trueval.measures import parse
         >>> from trueval.policy.policy import Policy
@@ -185,7 +185,7 @@ class Measure:
         return self.with_defaults(**policy.of(self.innermost.name).parameters)
 
     def evaluate(self, standings: Standings) -> Values:
-        """Compute the measure for every query of some standings.
+        """Compute the measure for every query of standings.
 
         Raises:
             MeasureError: the cutoff or the inner measure is missing, or a grade does not fit.
@@ -203,11 +203,11 @@ class Measure:
         return values._replace(sd=np.minimum(values.sd, half + rounding))
 
     def details(self, standings: Standings, counted: Bools) -> Mapping[str, float]:
-        """Numbers that belong beside the mean, such as how many queries no run can satisfy.
+        """Additional numbers, such as how many queries no run can satisfy.
 
         Args:
-            standings: of all queries.
-            counted: [query] whether the mean counts it, as policies for missing and empty queries have it.
+            standings: standings of all queries.
+            counted: [query] whether the mean counts it, under the policy for missing and empty queries.
         """
         return {} if self.definition.details is None else self.definition.details(standings, self, counted)
 
@@ -225,7 +225,7 @@ class Measure:
 
     @property
     def span(self) -> ValueRange:
-        """The least and the greatest value that a query can have; infinite where no limit is known.
+        """The lowest and the highest possible value of a query; infinite where unbounded.
 
         >>> from trueval.measures import Hits
         >>> (Hits @ 10).span[:2]
@@ -235,23 +235,23 @@ class Measure:
 
     @property
     def needs_zeros(self) -> bool:
-        """Whether documents of grade 0 matter to it."""
+        """Whether documents of grade 0 affect the measure."""
         return self.definition.needs_zeros or (self.inner is not None and self.inner.needs_zeros) or self._maps_zero()
 
     @property
     def has_threshold(self) -> bool:
-        """Whether `rel` decides which documents count: not where the measure takes grades by their `scale` instead."""
+        """Whether `rel` decides which documents count: not where the measure uses grades by their `scale`."""
         parameters = self.definition.parameters
         return "rel" in parameters and ("scale" not in parameters or self["scale"] is None)
 
     @property
     def innermost(self) -> Measure:
-        """The measure that it modifies, through every modifier; itself if it modifies none."""
+        """The innermost measure inside all modifiers; itself if it is no modifier."""
         return self if self.inner is None else self.inner.innermost
 
     @property
     def one_by_one(self) -> Measure:
-        """The measure with a tie-broken value that is the value of one order; over all orders both are the same.
+        """The variant whose tie-broken value is that of one order; over all orders both are equal.
 
         >>> from trueval.measures import parse
         >>> str(parse("AP(norm='threshold')@5").one_by_one), str(parse("AP@5").one_by_one)
@@ -263,12 +263,12 @@ class Measure:
 
     @property
     def needs_facets(self) -> bool:
-        """Whether it needs judgments read with their facets."""
+        """Whether the measure needs judgments read with their facets."""
         return self.definition.needs_facets or (self.inner is not None and self.inner.needs_facets)
 
     @property
     def formula(self) -> str:
-        """Its formula, in the letters of docs/formulas.md."""
+        """Its formula, in the notation of docs/formulas.md."""
         return self.definition.formula
 
     @property
@@ -287,7 +287,7 @@ class Measure:
         return self.definition.cutoff_use
 
     def _maps_zero(self) -> bool:
-        """Whether a parameter makes grade 0 count, or refuses it."""
+        """Whether a parameter gives grade 0 a gain, or refuses it."""
         return any(isinstance(value, tuple) and dict(value).get(0.0, 0.0) != 0 for _, value in self.chosen) or any(
             (name == "rel" and isinstance(value, (int, float)) and value <= 0) or (name, value) == ("gain", "rubric")
             for name, value in self.chosen
@@ -319,7 +319,7 @@ def register(definition: Definition) -> Measure:
 
 
 def registry() -> Mapping[str, Measure]:
-    """Every registered measure by name, in the order of registration; those of plugins come last.
+    """Every registered measure by name, in the order of registration, plugins last.
 
     Raises:
         MeasureError: a plugin fails to load.
@@ -332,7 +332,7 @@ def registry() -> Mapping[str, Measure]:
 
 
 def find(name: str) -> Measure | None:
-    """The registered measure of exactly this name, of a plugin too; None if there is none."""
+    """The registered measure of exactly this name, plugins included; None if there is none."""
     name = ALIASES.get(name, name)
     if name not in _REGISTRY:
         _load_plugins()
@@ -341,12 +341,12 @@ def find(name: str) -> Measure | None:
 
 @cache
 def _plugins() -> list[EntryPoint]:
-    """Entry points of installed packages that bring measures and are not loaded; looked for once."""
+    """Entry points of installed packages that provide measures and are not loaded; searched once."""
     return list(entry_points(group="trueval.measures"))
 
 
 def _load_plugins() -> None:
-    """Register the measures that other packages bring: a Definition, a Measure, or a module that registers some."""
+    """Register the measures of other packages: a Definition, a Measure, or a module that registers some."""
     waiting = _plugins()
     while waiting:
         try:
@@ -372,7 +372,7 @@ ALIASES: dict[str, str] = {"UDCG": "UDCG-proxy"}
 def _restore_measure(
     name: str, cutoff: int | None, chosen: tuple[tuple[str, Value], ...], inner: Measure | None
 ) -> Measure:
-    """The measure of a pickle, with the definition that this process knows by its name."""
+    """Restore a pickled measure with this process's definition of its name."""
     known = find(name)
     if known is None:
         raise MeasureError(

@@ -1,4 +1,4 @@
-"""Novelty: a measure of evidence in which a source counts in full once and less again.
+"""Novelty: an evidence measure in which the first passage of a source counts in full and further ones less.
 
     gain = sum over sources among the first K documents of [max w + beta (sum of w - max w)], beta in [0, 1)
     ideal = the K largest of {max w of each source, beta times the others} in the judgments
@@ -30,15 +30,15 @@ BETA = number_in_range(0.5, 0, 1, "what a further document of a source counts fo
 
 
 class CutGroup(NamedTuple):
-    """A tie group that the last rank cuts, and what surely comes before it.
+    """A tie group that the last rank cuts, and the documents that surely precede it.
 
     Attributes:
-        tied: documents in the group, m.
-        drawn: documents of it within the last rank, T.
-        source: [document with a weight above 0] its source, from 0 up, ascending.
+        tied: number of documents in the group, m.
+        drawn: number of them within the last rank, T.
+        source: [document with a weight above 0] index of its source, from 0 up, ascending.
         weights: [document] its weight, ascending within a source.
-        held: [document] the largest weight of its source that surely comes before the group.
-        beta: what a further document of a source counts for.
+        held: [document] the largest weight of its source that surely precedes the group.
+        beta: discount of a further document of a source.
     """
 
     tied: int
@@ -105,7 +105,7 @@ def _sources(standings: Standings, measure: Measure) -> Ints:
 
 
 def _discount_repeats(query: Ints, source: Ints, weights: Floats, beta: float) -> Floats:
-    """[document] its weight if it is the first of the largest of its source, else beta times that."""
+    """[document] its weight if it is the first of the heaviest of its source, otherwise beta times that."""
     order = np.lexsort((-weights, source, query))
     first = np.ones(len(order), dtype=bool)
     first[1:] = (query[order][1:] != query[order][:-1]) | (source[order][1:] != source[order][:-1])
@@ -115,7 +115,7 @@ def _discount_repeats(query: Ints, source: Ints, weights: Floats, beta: float) -
 
 
 def _ideal(standings: Standings, weights: Floats, source: Ints, beta: float, cutoff: int) -> Floats:
-    """[query] gain of the best K documents of the judgments."""
+    """[query] gain of the best K judged documents."""
     values = _discount_repeats(standings.pool_query, source, weights, beta)
     best = values[np.lexsort((-values, standings.pool_query))]
     return standings.sum_pool(np.where(standings.pool_place < cutoff, best, 0.0))
@@ -160,7 +160,7 @@ class Steps(NamedTuple):
 
     @classmethod
     def of(cls, cut: CutGroup) -> Steps:
-        """Of a cut."""
+        """The steps of a cut group."""
         weights, heaviest = cut.weights, np.flatnonzero(cut.heaviest)
         below = np.append(0.0, weights[:-1])
         below[np.append(0, heaviest[:-1] + 1)] = 0
@@ -184,7 +184,7 @@ def _mean(cut: CutGroup) -> float:
 
 
 def _variance(cut: CutGroup) -> float:
-    """Of (1-beta) sum of rises reached + beta sum of weights drawn."""
+    """Variance of (1-beta) sum of rises reached + beta sum of weights drawn."""
     m, t, beta, steps = cut.tied, cut.drawn, cut.beta, Steps.of(cut)
     total, squares = float(cut.weights.sum()), float((cut.weights**2).sum())
     variance = beta**2 * t * (m - t) / (m - 1) * (squares / m - (total / m) ** 2)
@@ -196,7 +196,7 @@ def _variance(cut: CutGroup) -> float:
 
 
 def _variance_of_rises(cut: CutGroup, steps: Steps) -> float:
-    """Of the sum of rises reached.
+    """Variance of the sum of rises reached.
 
     Each level is reached or not: the covariance of two is that of "none of n" and "none of n'", one inside the other
     for the same source, disjoint for two. Sources are many and different n few, so all pairs are first taken as
@@ -220,7 +220,7 @@ def _variance_of_rises(cut: CutGroup, steps: Steps) -> float:
 
 
 def _most(cut: CutGroup) -> float:
-    """What the T documents that add most add; of a source the largest comes first, so each adds no more than before."""
+    """Sum of the T largest additions; within a source the heaviest document comes first, so additions decrease."""
     rise = np.where(cut.heaviest, np.maximum(cut.weights - cut.held, 0), 0)
     added = np.sort((1 - cut.beta) * rise + cut.beta * cut.weights)
     # One after another, as the ideal is summed up, so that both round alike.
@@ -228,7 +228,7 @@ def _most(cut: CutGroup) -> float:
 
 
 def _least(cut: CutGroup) -> float:
-    """What the T documents that add least add: all those without weight, then the cheapest split over sources."""
+    """Sum of the T smallest additions: all documents without weight, then the cheapest split over sources."""
     needed = max(0, cut.drawn - (cut.tied - len(cut.weights)))
     least = np.full(needed + 1, np.inf)
     least[0] = 0

@@ -1,4 +1,4 @@
-"""Parameters that several measures share, and what they do to grades."""
+"""Parameters shared by several measures, and their effect on grades."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trueval.standings.standings import Bools, Floats, Ints, Standings
 
 
 def _gain(value: Value) -> Value:
-    """Canonical gain: a word, or a map as pairs of floats sorted by grade."""
+    """The canonical gain: a word, or a map as pairs of floats sorted by grade."""
     if value in ("linear", "exp", "binary", "rubric"):
         return value
     pairs = value.items() if isinstance(value, Mapping) else value
@@ -37,12 +37,12 @@ BASE = choice("judgments", "list", about="whether the ideal and the number of re
 
 
 def is_relevant(grades: Floats, measure: Measure) -> Bools:
-    """Whether each grade is at least the threshold `rel` of the measure."""
+    """Whether each grade reaches the threshold `rel` of the measure."""
     return np.asarray(grades >= measure.number("rel"))
 
 
 def count_relevant(standings: Standings, measure: Measure) -> Floats:
-    """[query] N+: relevant documents in the judgments, or in the list if the measure has base='list'."""
+    """[query] N+: number of relevant documents in the judgments, or in the list if the measure has base='list'."""
     relevant = is_relevant(standings.pool_grade, measure)
     if "base" in measure.definition.parameters and measure["base"] == "list":
         relevant &= standings.list_base
@@ -75,18 +75,18 @@ def gains_of(grades: Floats, measure: Measure) -> Floats:
 
 
 def exponential_gain(grades: Floats) -> Floats:
-    """2^g - 1; where it is small without the difference, which would leave nothing of it."""
+    """2^g - 1; for small values without the subtraction, which would lose all digits."""
     with np.errstate(over="ignore"):
         return np.where(grades < 0.5, np.expm1(grades * np.log(2)), np.exp2(grades) - 1)
 
 
 def cutoff_or_listed(standings: Standings, measure: Measure) -> Floats:
-    """[query] k, or the number of listed documents for a measure without cutoff."""
+    """[query] k, or the number of listed documents for a measure without a cutoff."""
     if measure.cutoff is not None:
         return np.full(standings.queries, float(measure.cutoff))
     return np.minimum(standings.listed, standings.limit(None)).astype(float)
 
 
 def relevant_by_group(standings: Standings, relevant: Bools) -> Ints:
-    """[group] r, the relevant documents in each tie group."""
+    """[group] r, number of relevant documents in each tie group."""
     return np.add.reduceat(relevant, standings.groups.start, dtype=np.int64) if len(relevant) else np.zeros(0, np.int64)

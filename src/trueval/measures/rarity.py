@@ -1,4 +1,4 @@
-"""What a grade of the rubric 1..5 is worth to a prompt: fixed, or scaled by how rare the grade is for the query.
+"""The value of a grade of the rubric 1..5 for a prompt: fixed, or scaled by the rarity of the grade in the query.
 
     n_g = graded documents of grade g in the judgments of the query; b5 = 1, b4 = .5, b3 = .1, b2 = b1 = 0
     n5 > 0:  w5 = 1, w4 = min(b4 (n5/n4)^alpha, cap4), w3 = min(b3 (n5/n3)^alpha, cap3)
@@ -23,7 +23,7 @@ FALLBACK = np.array([0.0, 0.0, 0.0, 0.2, 1.0, 1.0])
 
 
 def check_rubric(standings: Standings, measure: Measure) -> None:
-    """Refuse judgments whose grades are not 1, 2, 3, 4 or 5: a 0..3 scale would silently take the fallback weights.
+    """Refuse judgments with grades other than 1 to 5: a 0..3 scale would silently get the fallback weights.
 
     Raises:
         InputError: names the grade and the cure.
@@ -47,7 +47,7 @@ def check_grades(grades: Floats, measure: Measure) -> None:
 
 
 def grade_counts(standings: Standings) -> Floats:
-    """[query, grade] n_g, judged documents of each grade of the rubric."""
+    """[query, grade] n_g, number of judged documents of each grade of the rubric."""
     place = standings.pool_query * COLUMNS + standings.pool_grade.astype(np.int64)
     counts = np.bincount(place, minlength=standings.queries * COLUMNS)
     return counts.reshape(standings.queries, COLUMNS).astype(float)
@@ -58,9 +58,9 @@ def rarity_weights(counts: Floats, alpha: float = 1.0, cap4: float = 1.0, cap3: 
 
     Args:
         counts: [query, grade] n_g.
-        alpha: how strongly rarity scales; 0 not at all.
-        cap4: largest w4.
-        cap3: largest w3.
+        alpha: how strongly rarity scales; 0 for no scaling.
+        cap4: maximum of w4.
+        cap3: maximum of w3.
 
     >>> rarity_weights(np.array([[0, 0, 0, 2, 4, 1]]))[0].tolist()  # .1 * 1/2 and .5 * 1/4
     [0.0, 0.0, 0.0, 0.05, 0.125, 1.0]
@@ -77,9 +77,9 @@ def best_gain(counts: Floats, weights: Floats, size: int) -> Floats:
     A grade 3 can weigh more than a grade 4 (many 4s, few 3s), so the grades are ordered by their weight.
 
     Args:
-        counts: [query, grade] documents.
-        weights: [query, grade] what each is worth, 0 or more.
-        size: how many may be chosen.
+        counts: [query, grade] number of documents.
+        weights: [query, grade] value of each, 0 or more.
+        size: maximum number of documents chosen.
 
     >>> best_gain(np.array([[0, 0, 0, 0, 3.0, 1]]), np.array([[0, 0, 0, 0, 0.5, 1]]), 3).tolist()
     [2.0]
@@ -91,12 +91,12 @@ def best_gain(counts: Floats, weights: Floats, size: int) -> Floats:
 
 
 def best_counts(counts: Floats, values: Floats, size: int) -> Floats:
-    """[grade] documents of each grade among the `size` of largest value.
+    """[grade] number of documents of each grade among the `size` most valuable.
 
     Args:
-        counts: [grade] documents.
-        values: [grade] what each is worth, of any sign.
-        size: how many are chosen; all, where there are no more.
+        counts: [grade] number of documents.
+        values: [grade] value of each, of any sign.
+        size: number chosen; all, where there are no more.
 
     >>> best_counts(np.array([0, 0, 0, 2.0, 3, 1]), np.array([0, 0, 0, 0.1, 0.5, 1]), 3).tolist()
     [0.0, 0.0, 0.0, 0.0, 2.0, 1.0]
@@ -108,6 +108,6 @@ def best_counts(counts: Floats, values: Floats, size: int) -> Floats:
 
 
 def _first(counts: Floats, size: int) -> Floats:
-    """[.., kind] how many of the first `size` documents are of each kind, kind after kind."""
+    """[.., kind] number of documents of each kind among the first `size`, kind by kind."""
     before = np.cumsum(counts, axis=-1) - counts
     return np.asarray(np.clip(size - before, 0, counts))

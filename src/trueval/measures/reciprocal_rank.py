@@ -44,7 +44,7 @@ def _reciprocal_rank(standings: Standings, measure: Measure) -> Values:
 
 
 def _reciprocal(rank: Ints, last: int) -> Floats:
-    """1 / rank, and 0 past the last rank that counts."""
+    """1 / rank, or 0 past the last rank that counts."""
     return (rank <= min(last, NO_LIMIT - 1)) / rank
 
 

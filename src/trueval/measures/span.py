@@ -1,4 +1,4 @@
-"""Spans: the least and the greatest value that a measure can have, whatever the run and the labels are."""
+"""Spans: the lowest and highest possible values of a measure, whatever the run and the judgments."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Final, NamedTuple
 
 
 class ValueRange(NamedTuple):
-    """The values between two ends.
+    """A range of values.
 
     Attributes:
-        low: least value; -inf where none is known.
-        high: greatest value; inf where none is known.
-        per_place: whether `high` is of one place of the list, so that a cutoff multiplies it.
+        low: lowest value; -inf where unbounded.
+        high: highest value; inf where unbounded.
+        per_place: whether `high` is per place of the list, so that a cutoff multiplies it.
     """
 
     low: float
@@ -20,10 +20,10 @@ class ValueRange(NamedTuple):
     per_place: bool = False
 
     def at(self, cutoff: int | None) -> ValueRange:
-        """The span of a measure with a cutoff.
+        """The range of a measure with a cutoff.
 
         Args:
-            cutoff: places that count; None for all.
+            cutoff: number of places that count; None for all.
 
         >>> PLACES.at(10), UNIT.at(10) == UNIT
         (ValueRange(low=0.0, high=10.0, per_place=False), True)
@@ -31,7 +31,7 @@ class ValueRange(NamedTuple):
         return ValueRange(self.low, self.high * (math.inf if cutoff is None else cutoff)) if self.per_place else self
 
     def cut(self, value: float) -> float:
-        """The value, or the end that it is beyond; NaN stays.
+        """The value clipped to the range; NaN stays NaN.
 
         >>> [UNIT.cut(value) for value in (-0.5, 0.5, 1.5, math.nan)]
         [0.0, 0.5, 1.0, nan]
@@ -40,7 +40,7 @@ class ValueRange(NamedTuple):
 
     @property
     def of_differences(self) -> ValueRange:
-        """The span of one value less another.
+        """The range of the difference of two values.
 
         >>> UNIT.of_differences[:2]
         (-1.0, 1.0)

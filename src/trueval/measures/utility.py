@@ -1,4 +1,4 @@
-"""Utility and distraction: what the first K documents, taken as a set, do for or against a reader that answers.
+"""Utility and distraction: how the first K documents, as a set, help or distract a reader that answers.
 
     UDCG@K = sigmoid((1/K) [sum over relevant d of u(d) - (1/3) sum over the others of u(d)]),   rank(d) <= K
 
@@ -64,8 +64,8 @@ class _Group(NamedTuple):
     """A tie group that K cuts.
 
     Attributes:
-        tied: documents of each grade from 0 in it; those without a grade count as of grade 0.
-        drawn: how many of them are within K.
+        tied: number of documents of each grade from 0; those without a grade count as grade 0.
+        drawn: number of them within K.
     """
 
     tied: tuple[float, ...]
@@ -78,7 +78,7 @@ class _Group(NamedTuple):
         return cls(tuple(tied.tolist()), drawn)
 
     def extremes(self) -> Floats:
-        """The least and the most that those within K can add, in twelfths."""
+        """The lowest and highest contribution of those within K, in twelfths."""
         return np.array([best_counts(np.array(self.tied), sign * TWELFTHS, self.drawn) @ TWELFTHS for sign in (-1, 1)])
 
 
@@ -88,8 +88,8 @@ def _moments(group: _Group, surely: float, scale: float) -> tuple[float, float]:
     """Mean and standard deviation of the sigmoid.
 
     Args:
-        group: that K cuts.
-        surely: what comes from documents that are within K in every order, in twelfths.
+        group: the group that K cuts.
+        surely: contribution of documents within K in every order, in twelfths.
         scale: from twelfths to the argument of the sigmoid.
     """
     population, (_, _, twos, threes, fours, fives) = int(sum(group.tied)), map(int, group.tied)

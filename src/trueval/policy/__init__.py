@@ -1,1 +1,1 @@
-"""Policies: every choice that changes a number, ours and those of other tools."""
+"""Policies: all choices that affect a number, ours and those of other tools."""

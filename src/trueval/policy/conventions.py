@@ -1,6 +1,6 @@
-"""Conventions: what each tool does, as a policy of ours whose tie-broken value is the tool's own number.
+"""Conventions: each tool's choices, as a policy under which the tie-broken value is the tool's own number.
 
-What was read and measured, with the versions, is in the documentation page on conventions.
+The documentation page on conventions says what was read and measured, with versions.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class Tool(NamedTuple):
     """Another tool.
 
     Attributes:
-        policy: what it does.
-        version: what this was read from and tested with.
-        measures: the measures of ours that it has, and whether with a cutoff: "required", "optional" or "none".
-        order: why its order of equal scores is not known, where that is so.
+        policy: its choices.
+        version: version that was read and tested.
+        measures: our measures that it has, and whether with a cutoff: "required", "optional" or "none".
+        order: why its order of equal scores is unknown, where it is.
     """
 
     policy: Policy
@@ -150,11 +150,11 @@ CONVENTIONS: Final[Mapping[str, Policy]] = MappingProxyType({name: tool.policy f
 
 
 def convention(name: str | Policy | None = None, **choices: Unpack[PolicyChoices]) -> Policy:
-    """Our policy, or that of a named convention, with the choices that are given.
+    """The default policy, or that of a named convention, with the given choices.
 
     Args:
-        name: of a preset in CONVENTIONS; None for ours.
-        choices: attributes of Policy; None means as the preset has it.
+        name: name of a preset in CONVENTIONS; None for the default policy.
+        choices: attributes of Policy; None keeps the preset's value.
 
     Raises:
         PolicyError: an unknown preset, choice or value.
@@ -172,10 +172,10 @@ def convention(name: str | Policy | None = None, **choices: Unpack[PolicyChoices
 
 
 def choose(policy: Policy | None, choices: Mapping[str, Any]) -> Policy:
-    """The policy of a call: a whole one or a convention's or ours, over which the single choices win.
+    """The policy of a call: a given one, a convention's or the default, overridden by single choices.
 
     Args:
-        policy: to begin from; None for the convention among the choices, or ours.
+        policy: policy to start from; None for the convention among the choices, or the default.
         choices: attributes of Policy; "convention" names a preset.
 
     Raises:

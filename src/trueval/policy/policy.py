@@ -1,4 +1,4 @@
-"""Policies: every choice that changes a number, each a named option with its accepted values in words."""
+"""Policy: all choices that affect a number, each a named option with its accepted values in words."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ CHOICES: Final = ("docid-desc", "docid-asc", "input", "rank", "random")
 
 
 class Option(NamedTuple):
-    """What one choice decides.
+    """One choice, with its question and accepted values.
 
     Attributes:
-        topic: what it is about, in the words of `trueval explain`: tie, normalizer, base, gain, label, query, ...
+        topic: topic, in the words of `trueval explain`: tie, normalizer, base, gain, label, query, ...
         about: the question it answers.
         words: what each accepted value means; empty where any number or name is accepted.
     """
@@ -136,7 +136,7 @@ LEAST_POSITIVE: Final = math.ulp(0.0)
 
 
 class Exceptional(NamedTuple):
-    """Choices that a tool makes for some measures only.
+    """Choices that a tool makes for only some measures.
 
     Attributes:
         measures: names of the measures.
@@ -149,29 +149,29 @@ class Exceptional(NamedTuple):
 
 @dataclass(frozen=True)
 class Policy:
-    """Every choice that changes a number; OPTIONS says what each value means.
+    """All choices that affect a number; OPTIONS explains each value.
 
     Attributes:
-        convention: the preset it began from; None for ours.
-        tie_order: order of tied documents behind the tie-broken value (TIE_ORDERS).
-        tie_precision: number format or grid width that decides what is tied; None as read, float64.
+        convention: the preset it started from; None for the default.
+        tie_order: order of tied documents for the tie-broken value (TIE_ORDERS).
+        tie_precision: number format or grid width that defines ties; None as read, float64.
         rel: threshold of relevance for measures that do not name their own.
         base: "judgments" or "list", for measures that do not name their own.
         empty: a query without relevant documents: "zero" counts it as 0, "one" as 1, "skip" drops it, "error" stops.
         missing: a judged query that the run lacks: "worst" value, "skip" or "error".
-        depth: the rank at which lists end, in whatever order; None for no limit.
-        judged_only: leave documents without a grade out of the lists.
+        depth: the rank at which lists end, under any tie order; None for no limit.
+        judged_only: remove documents without a grade from the lists.
         seed: seed of the random tie order.
-        gain: of nDCG and DCG that do not name their own: "linear", "exp", "binary" or "rubric".
-        norm: of AP that does not name its own: "R", "min", "hits" or "threshold".
-        short: of P that does not name its own: "k" or "listed".
-        rounding: of IPrec and IPrec11 that do not name their own: "up" or "nearest".
-        unopposed: of bpref that does not name its own: "one" or "undefined".
+        gain: gain of nDCG and DCG that do not name their own: "linear", "exp", "binary" or "rubric".
+        norm: norm of AP that does not name its own: "R", "min", "hits" or "threshold".
+        short: denominator of P that does not name its own: "k" or "listed".
+        rounding: rounding of IPrec and IPrec11 that do not name their own: "up" or "nearest".
+        unopposed: value of bpref that does not name its own: "one" or "undefined".
         labels: grades in binary measures that name no threshold: "threshold" (rel), "positive" or "binary".
         float_grades: "keep", "truncate" or "error".
         nonpositive: documents with a score <= 0 are "retrieved", or "not-retrieved".
         skip_first: drop the first result of every query, by score, then input order.
-        exceptions: what the preset does otherwise for some measures; a choice that is given overrules these too.
+        exceptions: the preset's different choices for some measures; an explicit choice overrides these too.
     """
 
     convention: str | None = None
@@ -211,11 +211,10 @@ class Policy:
             raise PolicyError(f"depth must be an integer >= 1. Got {self.depth!r}.")
 
     def but(self, **choices: Any) -> Policy:
-        """This policy with some choices made; they overrule its exceptions, and a threshold what labels mean.
+        """This policy with some choices changed, which override its exceptions; a threshold overrides `labels`.
 
         Args:
-            choices: attributes of Policy; None means as this one has it. The tie order "random(3)" is random with
-                seed 3.
+            choices: attributes of Policy; None keeps the value. The tie order "random(3)" is random with seed 3.
 
         Raises:
             PolicyError: an unknown choice, or a value that it does not accept.
@@ -237,7 +236,7 @@ class Policy:
         return replace(self, **given, exceptions=tuple(each for each in kept if each.choices))
 
     def of(self, measure: str) -> Policy:
-        """The choices for one measure, by its name: exceptions that name it applied, and none left."""
+        """The choices for one measure, by its name: its exceptions applied, and all exceptions removed."""
         if not self.exceptions:
             return self
         choices: dict[str, Any] = {}
@@ -248,7 +247,7 @@ class Policy:
 
     @cached_property
     def counting(self) -> Policy:
-        """The choices on which standings depend, the others as ours: policies that count alike are equal in it."""
+        """The choices that affect standings, others at their defaults: policies that count alike are equal."""
         return Policy(
             tie_order="unspecified" if self.tie_order == "average" else self.tie_order,
             tie_precision=self.tie_precision,
@@ -262,20 +261,20 @@ class Policy:
 
     @cached_property
     def parameters(self) -> Mapping[str, Any]:
-        """What measures are told that leave it open: what differs from their own, and what they are always told."""
+        """Parameters for measures that leave them open: those that differ from defaults, and those always set."""
         told = {"rel": LEAST_POSITIVE if self.labels == "positive" else self.rel, "base": self.base}
         own = {name: getattr(self, name) for name in ("gain", "norm", "short", "rounding", "unopposed")}
         return told | {name: value for name, value in own.items() if value != getattr(OURS, name)}
 
     def to_dict(self) -> dict[str, object]:
-        """The policy in the JSON of results; exceptions by measure, or null."""
+        """The policy as a dict, as in the JSON of results; exceptions by measure, or null."""
         entry: dict[str, object] = asdict(self)
         by_measure = {name: dict(each.choices) for each in self.exceptions for name in each.measures}
         return entry | {"exceptions": by_measure or None}
 
     @staticmethod
     def from_dict(entry: Mapping[str, Any]) -> Policy:
-        """The policy that `to_dict` gave; its exceptions are one for each measure.
+        """The policy from the dict of `to_dict`; its exceptions are one per measure.
 
         Raises:
             PolicyError: a choice is unknown, or has a value that is not accepted.

@@ -1,4 +1,4 @@
-"""The choices of a policy as keywords of a call: its attributes, of which those that are given win."""
+"""The choices of a policy as keywords of a call: given ones override the policy's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TypedDict
 
 
 class PolicyChoices(TypedDict, total=False):
-    """Single attributes of Policy, and a convention to begin from; None is no choice."""
+    """Attributes of Policy as keywords, and a convention to start from; None means not chosen."""
 
     convention: str | None
     tie_order: str | None

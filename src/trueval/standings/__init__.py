@@ -1,1 +1,1 @@
-"""Standings: the one statistic behind every measure, and how it is counted."""
+"""Standings: the sufficient statistic of every measure, and how it is counted."""

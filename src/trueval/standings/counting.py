@@ -1,4 +1,4 @@
-"""Counting standings: from a run and judgments, arrays, or a scorer of a corpus, to Standings.
+"""Counting: Standings from a run and judgments, from arrays, or from a corpus scorer.
 
 The only place where ties are found.
 """
@@ -43,13 +43,13 @@ PART = 1 << 17  # documents beyond which matching and sorting are done side by s
 
 @dataclass(frozen=True, eq=False)
 class ScoreArrays:
-    """Scores and grades of the same documents, which have no ids.
+    """Scores and grades of the same documents, without ids.
 
     Attributes:
         scores: [document] scores, lists one after another.
         grades: [document] grades; NaN or below 0 means unjudged.
         offsets: [list + 1] where each list starts.
-        name: what errors call them.
+        name: name in errors.
         keep_zeros: whether documents of grade 0 get rows; most measures do not need them.
     """
 
@@ -64,15 +64,17 @@ Source: TypeAlias = "Run | ScoreArrays | CorpusScorer"
 
 
 def count(source: Source, judgments: Judgments | None, policy: Policy) -> Standings:
-    """Count where every judged document stands: the one way from a source to standings.
+    """Count the standings of every judged document: the only way from a source to standings.
 
-    Every choice of the policy that acts before anything is measured is applied here (Policy.counting).
+    All choices of the policy that apply before measuring are applied here (Policy.counting).
 
     Args:
-        source: a run, arrays, or a scorer of a whole corpus, whose standings are merged ones: they do not know how much
-            ties in all.
-        judgments: of the run; their queries are the evaluated ones, in their order. None for arrays, which have grades.
-        policy: the choices; those for one measure (Policy.of) where it makes exceptions, which are not looked at here.
+        source: a run, arrays, or a scorer of a whole corpus, whose standings are merged: their total ties are not
+            known.
+        judgments: judgments of the run; their queries are the evaluated ones, in their order. None for arrays, which
+            have grades.
+        policy: the choices; pass those for one measure (Policy.of) where a policy has exceptions, which are ignored
+            here.
 
     Raises:
         InputError: a score overflows the tie precision, or a grade is refused.
@@ -90,7 +92,7 @@ def count(source: Source, judgments: Judgments | None, policy: Policy) -> Standi
 
 
 def counter(source: Source, judgments: Judgments | None) -> Callable[[Policy], Standings]:
-    """`count` for one source; policies that count alike share their standings."""
+    """`count` for one source, cached; policies that count alike share their standings."""
 
     @cache
     def counted(counting: Policy) -> Standings:
@@ -100,15 +102,15 @@ def counter(source: Source, judgments: Judgments | None) -> Callable[[Policy], S
 
 
 class _Listed(NamedTuple):
-    """What a run lists under a policy, and which judged documents are among it.
+    """The lists of a run under a policy, with the judged documents in them.
 
     Attributes:
-        run: without what the policy leaves out before anything is matched.
-        judgments: with grades as the policy reads them.
+        run: the run without documents that the policy excludes before matching.
+        judgments: judgments with grades as the policy reads them.
         pool: every judged document.
         lists: every listed document.
         groups: the tie groups of the lists.
-        found: where the judged documents are.
+        found: positions of the judged documents.
         row_of: [document] its row in the run; None where lists and rows are the same.
     """
 
@@ -122,13 +124,14 @@ class _Listed(NamedTuple):
 
 
 def _prepare_lists(run: Run, judgments: Judgments, policy: Policy, *, matched: bool = True) -> _Listed:
-    """Apply what the policy chooses before anything is counted.
+    """Apply the policy's choices that precede counting.
 
     Args:
-        run: as it was read.
-        judgments: as they were read.
-        policy: the choices.
-        matched: whether to find the judged documents; without, they are found where the policy lists no others.
+        run: run as read.
+        judgments: judgments as read.
+        policy: policy of the evaluation.
+        matched: whether to match the judged documents; if not, they are still matched where the policy lists only
+            judged ones.
     """
     need_polars()
     judgments = judgments_under(judgments, policy.float_grades)
@@ -163,11 +166,11 @@ def _count_run(run: Run, judgments: Judgments, policy: Policy) -> Standings:
 
 
 class Documents(NamedTuple):
-    """The documents that count, with the tie group that holds each.
+    """The documents that count, with their tie groups.
 
     Attributes:
         frame: query_id, doc_id, score as read, tied_score as rounded, above and tied; rows of a query are adjacent.
-        sizes: [group] documents of every tie group.
+        sizes: [group] number of documents.
     """
 
     frame: pl.DataFrame
@@ -177,15 +180,15 @@ class Documents(NamedTuple):
 def list_documents(
     run: Run, judgments: Judgments, policy: Policy, query_ids: Collection[str] | None = None
 ) -> Documents:
-    """The documents of judged queries under a policy, with the groups that `count` finds.
+    """List the documents of judged queries under a policy, with the tie groups of `count`.
 
-    A group across the depth is there whole: which of its documents the list holds depends on their order.
+    A group that crosses the depth is kept whole: which of its documents the list holds depends on the tie order.
 
     Args:
         run: the run.
-        judgments: what it is measured by.
-        policy: under which it is.
-        query_ids: of which queries the frame has rows, sizes being those of all in any case; None for all.
+        judgments: judgments of the evaluation.
+        policy: policy of the evaluation.
+        query_ids: queries with rows in the frame, while sizes cover all queries; None for all.
     """
     run, _, _, lists, groups, _, row_of = _prepare_lists(run, judgments, policy, matched=False)
     depth = NO_LIMIT if policy.depth is None else policy.depth
@@ -227,7 +230,7 @@ def _count_arrays(arrays: ScoreArrays, policy: Policy) -> Standings:
 
 
 def _run_order(run: Run, row_of: Ints | None, name: str, seed: int) -> TieOrder:
-    """The tie order of a run; row_of maps positions in the lists to rows of the run, None if they are the same."""
+    """The tie order of a run; row_of maps positions in the lists to rows of the run, None if they are equal."""
     documents = run.documents
 
     def rows(position: Ints) -> Ints:
@@ -264,7 +267,7 @@ def _count_by_list(flags: Bools, offsets: Ints) -> Ints:
 
 
 def _array_order(offsets: Ints, name: str, seed: int) -> TieOrder:
-    """The tie order of arrays: documents are known by list and place only."""
+    """The tie order of arrays, whose documents are identified by list and position only."""
     if name in INPUT_ORDERS:
         return INPUT_ORDERS[name]
     if name != "random":

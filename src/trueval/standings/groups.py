@@ -1,9 +1,8 @@
 """Tie groups of lists of scores: the kernel under standings.
 
-Lists are ragged: one flat array of scores and `offsets`, [list + 1], so that list i is
-scores[offsets[i]:offsets[i + 1]].
-Few documents are sorted all at once. Of many, a list already in descending order is read once; any other is sorted,
-lists of like length in one block.
+Lists are ragged: one flat array of scores and `offsets`, [list + 1], so that list i is scores[offsets[i]:offsets[i +
+1]]. Few documents are sorted together. Where there are many, a list already in descending order is scanned once; others
+are sorted, lists of similar length in one block.
 """
 
 from __future__ import annotations
@@ -33,17 +32,17 @@ FEW = 1 << 11
 
 
 class TieGroups(NamedTuple):
-    """All tie groups of all lists, lists in order, groups from highest to lowest score.
+    """All tie groups of all lists, in order of the lists, groups from highest to lowest score.
 
     Attributes:
         start: [group + 1] position of the group's first document when every list is sorted by descending score.
-        first: [list + 1] the list's first group.
-        size: [group] documents in the group.
-        score: [group] the score that its documents share.
+        first: [list + 1] index of the list's first group.
+        size: [group] number of documents.
+        score: [group] the common score of its documents.
         order: [document] position in the input of each document of the sorted lists, arbitrary inside a group; None if
             every list was found in descending order as given.
         rank: [document] position in the sorted lists of each document of the input, in input order inside a group; None
-            where it was not found on the way.
+            where not computed.
     """
 
     start: Ints
@@ -79,11 +78,11 @@ def tie_groups(scores: Floats, offsets: Ints) -> TieGroups:
 
 
 def find_groups(groups: TieGroups, lists: Ints, scores: Floats, position: Ints) -> Ints:
-    """The group that holds each of some documents, by its rank, or by binary search for its score in its list.
+    """Find the group of each item by its rank, or by binary search for its score in its list.
 
     Args:
-        groups: from tie_groups.
-        lists: [item] the list of each item.
+        groups: result of tie_groups.
+        lists: [item] index of its list.
         scores: [item] its score.
         position: [item] its position in the flat arrays.
 
@@ -104,7 +103,7 @@ def find_groups(groups: TieGroups, lists: Ints, scores: Floats, position: Ints) 
 
 
 class Members(NamedTuple):
-    """Documents of some groups, group after group, in input order inside a group.
+    """Documents of some groups, group by group, in input order inside a group.
 
     Attributes:
         position: [member] index into the flat arrays of the lists.
@@ -135,7 +134,7 @@ def members_of(groups: TieGroups, wanted: Ints) -> Members:
 
 
 def starts_of(sizes: Ints) -> Ints:
-    """Where each of some adjacent parts starts, and at last where they end.
+    """Start positions of adjacent parts, and the end of the last one.
 
     >>> starts_of(np.array([2, 3])).tolist()
     [0, 2, 5]
@@ -157,7 +156,7 @@ def ranges(starts: Ints, sizes: Ints) -> Ints:
 
 
 def _sort_together(scores: Floats, offsets: Ints, new: NDArray[np.bool_]) -> tuple[Ints, Ints]:
-    """Sort few documents as _sort does, by list and descending score at once, and keep the input order of equal ones.
+    """Sort few documents as _sort does, by list and descending score at once; equal ones keep the input order.
 
     Returns:
         order and rank of TieGroups.
@@ -171,7 +170,7 @@ def _sort_together(scores: Floats, offsets: Ints, new: NDArray[np.bool_]) -> tup
 
 
 def differs_from_last(values: NDArray[np.generic]) -> NDArray[np.bool_]:
-    """Tell which values differ from the one before; the first does.
+    """Tell which values differ from the previous one; the first does.
 
     >>> differs_from_last(np.array([3, 3, 5])).tolist()
     [True, False, True]
@@ -200,7 +199,7 @@ def _sort(scores: Floats, offsets: Ints, new: NDArray[np.bool_]) -> Positions | 
     Args:
         scores: [document] scores of all lists.
         offsets: [list + 1] where each list starts.
-        new: [document] to be filled: whether a document of the sorted lists differs from the one before.
+        new: [document] output: whether a document of the sorted lists differs from the previous one.
 
     Returns:
         [document] positions sorted by list and descending score; None if all are so already.
@@ -245,10 +244,10 @@ def _sort_rows(values: Floats) -> tuple[NDArray[np.generic], Positions]:
 
 
 def _sort_short_rows(values: NDArray[np.float32]) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
-    """Sort as _sort_rows does: value and column share one integer, and integers sort faster than an argsort.
+    """Sort as _sort_rows does: value and column are packed in one integer, which sorts faster than an argsort.
 
-    The bits of a float32 above 0 order as integers do, those below 0 the other way round; one bit pattern is that of
-    both zeros. NaN comes last.
+    The bits of a positive float32 order as integers do, those of a negative one in reverse; both zeros get one bit
+    pattern. NaN comes last.
     """
     values += np.float32(0)  # -0.0 becomes 0.0
     bits = values.view(np.uint32)
@@ -263,13 +262,13 @@ def _sort_short_rows(values: NDArray[np.float32]) -> tuple[NDArray[np.uint32], N
 
 
 class _Block(NamedTuple):
-    """Some lists side by side, padded to one width.
+    """Lists side by side, padded to one width.
 
     Attributes:
-        lists: [row] the list.
-        begin: [row] where it starts.
-        length: [row] its documents.
-        width: documents of the longest.
+        lists: [row] index of the list.
+        begin: [row] start of the list.
+        length: [row] number of documents.
+        width: length of the longest list.
         uniform: whether all lists of the whole array have this width, so that rows are rows of a matrix.
     """
 
@@ -290,7 +289,7 @@ class _Block(NamedTuple):
         return out
 
     def put(self, out: NDArray[np.generic], rows: NDArray[np.generic]) -> None:
-        """Write [row, width] back, padding left out."""
+        """Write [row, width] back without the padding."""
         if self.uniform:
             out.reshape(-1, self.width)[self.lists] = rows
         else:
@@ -302,7 +301,7 @@ class _Block(NamedTuple):
 
 
 def _blocks(offsets: Ints, lists: Ints) -> Iterator[_Block]:
-    """Cut lists into blocks of about BLOCK documents; lists of like length share one, so padding at most doubles it."""
+    """Cut lists into blocks of about BLOCK documents; lists of like length share one: padding at most doubles it."""
     lengths = offsets[1:] - offsets[:-1]
     uniform = bool((lengths == lengths[0]).all())
     if not uniform:

@@ -1,4 +1,4 @@
-"""What a policy changes before anything is measured: grades, first results, documents that count as not retrieved."""
+"""Input rules of a policy, applied before measuring: grades, first results, documents that count as not retrieved."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def whole_grades(grades: Floats, rule: str, source: str) -> Floats:
-    """Grades under a rule for those that are not whole numbers.
+    """Apply a rule to grades that are not whole numbers.
 
     Args:
         grades: [document] grades; NaN is unjudged and stays.
-        rule: "keep", "truncate" (toward 0, as C reads an integer) or "error".
-        source: what errors call the judgments.
+        rule: "keep", "truncate" (toward 0, as C converts to an integer) or "error".
+        source: name of the judgments in errors.
 
     Raises:
         InputError: the rule is "error" and a grade is not a whole number.
@@ -45,7 +45,7 @@ def whole_grades(grades: Floats, rule: str, source: str) -> Floats:
 
 
 def judgments_under(judgments: Judgments, rule: str) -> Judgments:
-    """Judgments whose grades follow a rule of `whole_grades`."""
+    """Judgments with a rule of `whole_grades` applied."""
     grades = judgments.frame["grade"].to_numpy()
     changed = whole_grades(grades, rule, judgments.source)
     if changed is grades:
@@ -54,7 +54,7 @@ def judgments_under(judgments: Judgments, rule: str) -> Judgments:
 
 
 def without_first(run: Run) -> Run:
-    """A run without the first result of every query: the highest score, and of equal ones the first in the input.
+    """A run without the first result of every query: the highest score, and among equal ones the first in the input.
 
     Source: mteb `skip_first_result`, which expects the query itself there.
     """
@@ -64,7 +64,7 @@ def without_first(run: Run) -> Run:
 
 
 def with_empty_lists(run: Run) -> Run:
-    """A run whose queries without a document have lists too, of no length, after the others.
+    """A run with empty lists added for queries without a document, after the others.
 
     >>> from trueval.run import Run
     >>> run = with_empty_lists(Run.from_dict({"q": {}, "r": {"d": 1.0}}))
@@ -96,7 +96,7 @@ def first_results(scores: Floats, offsets: Ints) -> Bools:
 
 
 def drop_unretrieved(standings: Standings) -> Standings:
-    """Standings in which a document with a score <= 0 is listed and takes up its rank, but was not retrieved.
+    """Standings in which documents with a score <= 0 stay listed and keep their rank but do not count as retrieved.
 
     Source: torchmetrics, `target = where(preds > 0, target, 0)` in its AP, RR, P and R.
     """

@@ -20,9 +20,9 @@ class JudgedPool(NamedTuple):
     Attributes:
         query: [document] index of the evaluated query.
         grade: [document] grade, 0 or more.
-        item: [document] its index in the judgments, or in the flat grades.
-        judged: [query] judged documents, those left out of the pool included.
-        facets: of the documents; None where the judgments have none.
+        item: [document] index in the judgments, or in the flat grades.
+        judged: [query] number of judged documents, including those left out of the pool.
+        facets: facets of the documents; None where the judgments have none.
     """
 
     query: Ints
@@ -33,7 +33,7 @@ class JudgedPool(NamedTuple):
 
 
 def pool_of(judgments: Judgments) -> JudgedPool:
-    """The judged documents: those with a grade of at least 0."""
+    """The pool of judged documents: those with a grade of at least 0."""
     grades = judgments.frame["grade"].to_numpy()
     owner = np.repeat(np.arange(len(judgments.query_ids)), np.diff(judgments.offsets))
     item, facets = np.flatnonzero(grades >= 0), None
@@ -48,10 +48,10 @@ def pool_of(judgments: Judgments) -> JudgedPool:
 
 
 def _facets(frame: pl.DataFrame, owner: Ints) -> Facets:
-    """The facets of every document that is judged for one; its index is that of its first row.
+    """The facets of every document judged for one; a document has the index of its first row.
 
     Args:
-        frame: of the judgments.
+        frame: frame of the judgments.
         owner: [row] index of the query.
     """
     rows = frame.with_columns(query=owner).with_row_index("row")

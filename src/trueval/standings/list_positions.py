@@ -1,4 +1,4 @@
-"""Lists: where judged documents stand in lists, by the tie groups of these."""
+"""List positions: where judged documents stand in lists, by tie groups."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from trueval.standings.tie_order import TieOrder, count_ahead
 
 
 class Lists(NamedTuple):
-    """What a run lists, one ragged list per query of the run.
+    """The lists of a run, one ragged list per query.
 
     Attributes:
         scores: [document] scores rounded to the tie precision, lists one after another.
         offsets: [list + 1] where each list starts.
-        query: [list] index of the evaluated query; -1 for a query that is not evaluated.
+        query: [list] index of the evaluated query; -1 for other queries.
     """
 
     scores: Floats
@@ -37,15 +37,15 @@ def count_lists(
     *,
     depth: int | None = None,
 ) -> Standings:
-    """Count above, tied and ahead of the judged documents found in some lists.
+    """Count above, tied and ahead for the judged documents found in lists.
 
     Args:
         pool: every judged document.
         lists: every listed document.
         groups: the tie groups of the lists.
-        found: which judged document is where.
-        order: the tie order of the tie-broken value.
-        depth: lists end at this rank.
+        found: positions of the judged documents.
+        order: tie order of the tie-broken value.
+        depth: rank at which lists end.
     """
     owner = list_of(found.position, lists.offsets)
     score = lists.scores[found.position]
@@ -63,7 +63,7 @@ def count_lists(
 
 
 def _totals(groups: TieGroups, lists: Lists, queries: int, depth: int | None) -> ListTotals:
-    """How long the list of each query is, how much of it ties, and what its last group is."""
+    """The length of each query's list, how much of it is tied, and its last group."""
     listed, tied, largest, above, last = (np.zeros(queries, dtype=np.int64) for _ in range(5))
     absent = np.ones(queries, dtype=bool)
     absent[lists.query[lists.query >= 0]] = False

@@ -1,4 +1,4 @@
-"""Rows: the judged documents that are listed, in any order, and the Standings that they make."""
+"""Rows: the judged documents that are listed, in any order, and the Standings made from them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class ListedRows(NamedTuple):
     """Judged documents that are listed, in any order.
 
     Attributes:
-        judged: [row] index into the Pool.
-        score: [row] as in Standings, and so are the others.
-        above: [row]
-        tied: [row]
-        ahead: [row]
+        judged: [row] index into the pool.
+        score: [row] as in Standings.
+        above: [row] as in Standings.
+        tied: [row] as in Standings.
+        ahead: [row] as in Standings.
     """
 
     judged: Ints
@@ -28,21 +28,21 @@ class ListedRows(NamedTuple):
     ahead: Ints
 
     def take(self, chosen: Bools) -> ListedRows:
-        """Some of them."""
+        """A selection of the rows."""
         judged, score, above, tied, ahead = self
         return ListedRows(judged[chosen], score[chosen], above[chosen], tied[chosen], ahead[chosen])
 
 
 class ListTotals(NamedTuple):
-    """What the list of each query is as a whole, as Standings have it too; 0 where nothing is listed.
+    """Totals of each query's list, as in Standings; 0 where nothing is listed.
 
     Attributes:
-        listed: [query] documents, and so are the others.
-        tied_documents: of them in groups of two or more.
-        largest_group: documents in it, past the depth too.
-        last_above: above the last group, whatever the depth.
-        last_tied: in the last group.
-        absent: whether the run lacks the query.
+        listed: [query] number of documents.
+        tied_documents: [query] number of documents in groups of two or more.
+        largest_group: [query] documents in the largest group, also past the depth.
+        last_above: [query] documents above the last group, whatever the depth.
+        last_tied: [query] documents in the last group.
+        absent: [query] whether the run lacks the query.
     """
 
     listed: Ints
@@ -54,13 +54,13 @@ class ListTotals(NamedTuple):
 
 
 def standings_of(pool: JudgedPool, found: ListedRows, totals: ListTotals, depth: int | None) -> Standings:
-    """Standings of the judged documents that are listed, sorted as Standings are.
+    """Build Standings from the listed judged documents, sorted as Standings are.
 
     Args:
         pool: every judged document.
-        found: those that are listed.
-        totals: of the lists.
-        depth: lists end at this rank.
+        found: the listed ones.
+        totals: totals of the lists.
+        depth: rank at which lists end.
     """
     query, grade = pool.query[found.judged], pool.grade[found.judged]
     rows = np.lexsort((-grade, found.above, query))

@@ -1,4 +1,4 @@
-"""Matching: which judged documents a run lists, and where; by hash first, as a run has millions of ids."""
+"""Matching: find the judged documents in a run's lists, by hash first, as a run has millions of ids."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ MOST_BITS = 28  # of a filter: 256 MiB
 
 
 class MatchedDocuments(NamedTuple):
-    """Judged documents that the lists hold.
+    """Judged documents found in the lists.
 
     Attributes:
         position: [row] index into the scores of Lists.
-        judged: [row] index into the Pool.
+        judged: [row] index into the pool.
     """
 
     position: Ints
@@ -65,7 +65,7 @@ def match(run: Run, judgments: Judgments, query_of: Ints, pool: JudgedPool) -> M
 def _match_strings(
     listed: pl.Series, judged: pl.Series, position: Ints, query: Ints, pool: JudgedPool
 ) -> MatchedDocuments:
-    """Compare candidates with all judged documents of their queries, as two of these have the same hash."""
+    """Compare candidates with all judged documents of their queries as strings, where two of these share a hash."""
     candidates = pl.DataFrame({"query": query, "doc": listed.gather(position), "position": position})
     known = pl.DataFrame({"query": pool.query, "doc": judged}).with_row_index("judged")
     both = candidates.join(known, on=["query", "doc"])
@@ -73,17 +73,17 @@ def _match_strings(
 
 
 def _key(query: Ints, hashes: Hashes) -> Ints:
-    """Query and hash in one number."""
+    """Query and hash combined in one number."""
     return query << 32 | hashes
 
 
 def _candidates(listed: Hashes, offsets: Ints, query: Ints, wanted: Hashes) -> Ints:
-    """Positions of all documents whose hash is wanted, and of a few in a hundred others: a Bloom filter of one hash.
+    """Positions of all documents with a wanted hash, and of a few percent of others: a Bloom filter of one hash.
 
     Args:
         listed: [document] hashes of the ids.
         offsets: [list + 1] where each list starts.
-        query: [list] index of the evaluated query; -1 for a query that is not evaluated.
+        query: [list] index of the evaluated query; -1 for other queries.
         wanted: [judged] hashes of the ids, mixed with the salt of their queries.
     """
     bits = min(max(len(wanted) * FILTER_SLOTS, 1).bit_length(), MOST_BITS)
@@ -110,12 +110,12 @@ def _parts_of_lists(offsets: Ints) -> list[slice]:
 
 
 def _salt(query: Ints) -> Hashes:
-    """What the hash of a document is mixed with, by its query."""
+    """The salt of document hashes, by query."""
     mixed: Hashes = query.astype(np.uint32) * GOLDEN
     return mixed
 
 
 def list_of(position: Ints, offsets: Ints) -> Ints:
-    """The list that holds each position."""
+    """The list of each position."""
     owner: Ints = offsets.searchsorted(position, side="right") - 1
     return owner

@@ -1,4 +1,4 @@
-"""Standings: where every judged document stands in a run, ties left undecided.
+"""Standings: the position of every judged document in a run, with ties unbroken.
 
 The one sufficient statistic of the library. For a judged document d that the run listed for its query with score s(d)::
 
@@ -39,11 +39,11 @@ class Groups(NamedTuple):
 
     Attributes:
         query: [group] index of the query.
-        above: [group] documents scored higher, c of docs/formulas.md §3.
-        tied: [group] documents in the group, m.
+        above: [group] number of documents scored higher, c of docs/formulas.md §3.
+        tied: [group] number of documents in the group, m.
         start: [group] its first row in the arrays of Standings.
-        judged: [group] judged documents in it.
-        of_row: [row] the group of every row.
+        judged: [group] number of judged documents in it.
+        of_row: [row] index of its group.
         place: [row] position of the row inside its group, best grade first, from 0.
     """
 
@@ -57,16 +57,16 @@ class Groups(NamedTuple):
 
 
 class Facets(NamedTuple):
-    """Which facets (subtopics, intents) of its query each judged document was judged for.
+    """The facets (subtopics, intents) of its query for which each judged document was judged.
 
-    A document counts once in everything else, with the best of its grades.
+    Elsewhere a document counts once, with the best of its grades.
 
     Attributes:
         item: [entry] index of the document, as in Standings.item; ascending.
-        facet: [entry] number of the facet among all facets in the order of their names.
+        facet: [entry] index of the facet among all facets in the order of their names.
         grade: [entry] grade of the document for the facet.
-        place: [item] place of the document among all by descending id, as bytes; ndeval's ideal ranking breaks its ties
-            so. (In a run, the wheel pyndeval breaks ties by ascending id.)
+        place: [item] index of the document among all by descending id, as bytes; ndeval's ideal ranking breaks its ties
+            this way. (In a run, the wheel pyndeval breaks ties by ascending id.)
     """
 
     item: Ints
@@ -77,37 +77,37 @@ class Facets(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Standings:
-    """Where every judged document of every query stands.
+    """The positions of all judged documents of every query.
 
-    A *row* is a judged document that the run listed; rows are sorted by query, above, then grade from best to worst.
-    A list ends at the depth: documents that are past it in every order are not listed. Those of a group across it are
-    rows, though the list holds only some of them.
-    The *pool* is every judged document, listed or not, sorted by query and grade from best to worst. A grade below 0 or
-    missing means unjudged: such a document is in neither, but it takes up ranks like any other.
+    A *row* is a judged document that the run listed; rows are sorted by query, above, then grade from best to worst. A
+    list ends at the depth: documents past it in every order are not listed. Documents of a group that crosses it are
+    rows, though the list holds only some of them. The *pool* is every judged document, listed or not, sorted by query
+    and grade from best to worst. A grade below 0 or missing means unjudged: such a document is neither a row nor in the
+    pool, but it takes up a rank like any other.
 
     Attributes:
         query: [row] index of the query, 0 .. queries - 1.
         grade: [row] grade as judged.
-        above: [row] documents of the query scored higher.
-        tied: [row] documents of the query with the same score, itself included.
-        ahead: [row] tied documents that the tie order puts before it; -1 where the order is not known.
-        score: [row] the score, as rounded to the tie precision.
+        above: [row] number of documents of the query scored higher.
+        tied: [row] number of documents of the query with the same score, itself included.
+        ahead: [row] number of tied documents that the tie order puts before it; -1 where the order is not known.
+        score: [row] the score, rounded to the tie precision.
         pool_query: [pool] index of the query.
         pool_grade: [pool] grade.
-        judged: [query] judged documents; more than the pool holds where grades of 0 were left out.
-        listed: [query] documents the run lists; 0 where the list is empty or the run lacks the query.
-        tied_documents: [query] listed documents in groups of two or more.
-        largest_group: [query] documents in the largest group, past the depth too; 0 where nothing is listed.
+        judged: [query] number of judged documents; more than the pool holds where grades of 0 were left out.
+        listed: [query] number of documents the run lists; 0 where the list is empty or the run lacks the query.
+        tied_documents: [query] number of listed documents in groups of two or more.
+        largest_group: [query] documents in the largest group, also past the depth; 0 where nothing is listed.
         last_above: [query] documents above the last group of the run, whatever the depth.
         last_tied: [query] documents in that group.
-        absent: [query] whether the run lacks the query; a list of which a policy leaves nothing is there.
+        absent: [query] whether the run lacks the query; a list emptied by the policy is not absent.
         item: [row] index of the document in the judgments (or the flat grades), for facets and sources.
         pool_item: [pool] the same index for the pool.
-        pool_listed: [pool] whether the run listed the document; true in a group across the depth.
+        pool_listed: [pool] whether the run listed the document; true in a group that crosses the depth.
         depth: the last rank of the lists (trec_eval -M); None for no limit.
         sources: [item] code of the source of each document in the judgments; None where sources are not known.
-        facets: of the judged documents; None where the judgments have none.
-        merged: whether the counts were added over shards, so that nobody knows how much ties in all.
+        facets: facets of the judged documents; None where the judgments have none.
+        merged: whether the counts were added over shards, so that the total of ties is not known.
     """
 
     query: Ints
@@ -134,20 +134,21 @@ class Standings:
     merged: bool = False
 
     def select(self, rows: Ints, pool: Ints, queries: Ints, **changed: Any) -> Standings:
-        """Standings of some rows, judged documents and queries, which may be there several times.
+        """Standings of the given rows, judged documents and queries, each possibly repeated.
 
         Args:
-            rows: indices of rows, in the order of the result; `query` must be among the changes where numbers differ.
+            rows: indices of rows, in the order of the result; `query` must be among the changes where query indices
+                differ.
             pool: indices of judged documents.
             queries: indices of queries.
-            changed: attributes of the result that are not simply taken.
+            changed: attributes of the result other than by selection.
         """
         kinds = (PER_ROW, rows), (PER_POOLED, pool), (PER_QUERY, queries)
         taken = {name: getattr(self, name)[at] for names, at in kinds for name in names if name not in changed}
         return replace(self, **taken, **changed)
 
     def take(self, queries: Ints) -> Standings:
-        """Standings of some queries, in their order; one that is there several times is so in the result.
+        """Standings of the given queries, in their order, repetitions included.
 
         >>> one = Standings(*[np.zeros(1, dtype=np.int64)] * 18)
         >>> one.take(np.array([0, 0])).query.tolist()
@@ -157,25 +158,25 @@ class Standings:
         return self.select(rows, pool, queries, query=query, pool_query=pool_query)
 
     def repeat(self, queries: Ints, ahead: Sequence[Ints]) -> Standings:
-        """Some queries many times each, each time under another order of their ties.
+        """Repeat some queries, each copy under another order of its ties.
 
         Args:
-            queries: their indices.
-            ahead: for each query, [copy, row of the query] tied documents before each.
+            queries: indices of queries.
+            ahead: per query, [copy, row of the query] number of tied documents before each.
         """
         copies = self.take(np.repeat(queries, [len(each) for each in ahead]))
         return replace(copies, ahead=np.concatenate([each.ravel() for each in ahead]))
 
     @staticmethod
     def merge(shards: Sequence[Standings]) -> Standings:
-        """The standings over all documents, from those over disjoint shards of them: above, tied and ahead add.
+        """Merge standings over disjoint shards of the documents: above, tied and ahead add.
 
-        Every shard must count all judged documents that any shard lists, by their scores, also those that it does not
-        hold itself, and break ties by ids alone. How much ties in all, and which group is last, cannot be told from
-        the shards: tied_documents, largest_group and last_tied are 0 then, and `merged` says so.
+        Every shard must count all judged documents that any shard lists, by their scores, including those it does not
+        hold itself, and break ties by ids alone. The total of ties and the last group cannot be computed from the
+        shards: tied_documents, largest_group and last_tied are then 0, and `merged` is True.
 
         Args:
-            shards: of the same queries and judgments, at least one.
+            shards: standings of the same queries and judgments, at least one.
 
         Raises:
             InputError: they are not, or a shard ends its lists at a depth.
@@ -223,7 +224,7 @@ class Standings:
 
     @property
     def matched(self) -> int:
-        """Judged documents that the run lists; those left out of the pool are in the lists of arrays, all of them."""
+        """Number of judged documents that the run lists; in arrays, those left out of the pool are listed too."""
         return len(self.query) + int(self.judged.sum()) - len(self.pool_query)
 
     @property
@@ -250,8 +251,8 @@ class Standings:
     def list_base(self) -> Bools:
         """[pool] whether base='list' counts the document: it is listed, or the run lacks the query.
 
-        A query that the run lacks has something to find if the judgments do: the policy of missing queries decides
-        what it counts as, and not that of empty ones.
+        A query that the run lacks is not empty if the judgments have something to find: it falls under the policy for
+        missing queries, not under that for empty ones.
         """
         return self.pool_listed | self.absent[self.pool_query]
 
@@ -286,20 +287,20 @@ class Standings:
         return max(self.last_rank, int(self.pool_place.max(initial=0)) + 1)
 
     def limit(self, cutoff: int | None) -> int:
-        """The last rank that counts at a cutoff: the smaller of cutoff and depth."""
+        """The last rank that counts at a cutoff: the minimum of cutoff and depth."""
         return min(NO_LIMIT if cutoff is None else cutoff, NO_LIMIT if self.depth is None else self.depth)
 
     @cached_property
     def is_cut(self) -> Bools:
-        """[row] whether its group is across the depth, so that the list holds the document in some orders only.
+        """[row] whether its group crosses the depth, so that the list holds the document in some orders only.
 
-        A row that is past the depth is of a group across it too: retrieved_only has moved it there by the depth.
+        A row past the depth belongs to a group that crosses it too: retrieved_only has moved it past the depth.
         """
         last = self.limit(None)
         return (self.above + self.tied > last) if self.depth else np.zeros(len(self.query), dtype=bool)
 
     def cut_size(self, row: int) -> int:
-        """How many documents of the group across the depth the list holds, by one of its rows."""
+        """Number of documents in the list from the group that crosses the depth, given one of its rows."""
         last = self.limit(None)
         return last - int(self.above[row]) % last
 
@@ -327,18 +328,18 @@ class Standings:
 
 
 def _spread(owner: Ints, queries: Ints) -> tuple[Ints, Ints]:
-    """The elements of some queries, query after query, and for each the place of its query in the result.
+    """The elements of some queries, query by query, each with the index of its query in the result.
 
     Args:
-        owner: [element] its query, ascending.
-        queries: wanted.
+        owner: [element] index of its query, ascending.
+        queries: wanted queries.
     """
     start, stop = np.searchsorted(owner, queries), np.searchsorted(owner, queries, side="right")
     return ranges(start, stop - start), np.repeat(np.arange(len(queries)), stop - start)
 
 
 def sum_by(index: Ints, values: NDArray[np.generic], size: int) -> Floats:
-    """Sum values that share an index, in their order.
+    """Sum values by index, in their order.
 
     >>> sum_by(np.array([0, 2, 2]), np.array([1.0, 2.0, 3.0]), 3).tolist()
     [1.0, 0.0, 5.0]
@@ -348,7 +349,7 @@ def sum_by(index: Ints, values: NDArray[np.generic], size: int) -> Floats:
 
 
 def root_sum_squares(index: Ints, values: Floats, size: int) -> Floats:
-    """Root of the sum of squares of values of 0 or more that share an index, also where a square is out of range.
+    """Root of the sum of squares of nonnegative values by index, also where a square overflows.
 
     >>> [f"{root:.3g}" for root in root_sum_squares(np.array([0, 0]), np.array([3e200, 4e200]), 2)]
     ['5e+200', '0']

@@ -1,6 +1,7 @@
 """Tie orders: which of the tied documents a tool would put first. Only the tie-broken value needs one.
 
-`docid-desc` is that of trec_eval, pytrec_eval, ir_measures (most), BEIR and MTEB: document ids descending by bytes.
+`docid-desc` is the order of trec_eval, pytrec_eval, ir_measures (most), BEIR and MTEB: document ids descending by
+bytes.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ class TieOrder(NamedTuple):
     """An order of tied documents.
 
     Attributes:
-        keys: from positions in the flat arrays to the keys that decide; None keeps the input order.
+        keys: function from positions in the flat arrays to sort keys; None keeps the input order.
         descending: whether the larger key comes first.
-        open_from: documents from which on the order of a list is not known; None if it always is.
+        open_from: list length from which on the order is not known; None if it always is.
     """
 
     keys: Callable[[Ints], Keys] | None = None
@@ -45,11 +46,11 @@ INPUT_ORDERS: Final = {
 
 
 def count_ahead(groups: TieGroups, of_row: Ints, position: Ints, order: TieOrder) -> Ints:
-    """Count the tied documents that the tie order puts before each of some documents.
+    """Count the tied documents that the tie order puts before each of the given documents.
 
     Args:
         groups: the tie groups of all lists.
-        of_row: [row] group of each document asked for.
+        of_row: [row] group of each requested document.
         position: [row] its position in the flat arrays.
         order: the tie order.
 
@@ -80,7 +81,7 @@ def count_ahead(groups: TieGroups, of_row: Ints, position: Ints, order: TieOrder
 
 
 def _distinct(values: Ints) -> tuple[Ints, Ints]:
-    """The distinct values, ascending, and the place of each value among them."""
+    """The distinct values, ascending, and the index of each value among them."""
     order = values.argsort(kind="stable")
     ascending = values[order]
     new = differs_from_last(ascending)
@@ -90,7 +91,7 @@ def _distinct(values: Ints) -> tuple[Ints, Ints]:
 
 
 def hash_keys(seed: int, query_ids: list[str], doc_ids: list[str]) -> Keys:
-    """Keys of the random tie order: a hash that depends on seed, query and document alone.
+    """Keys of the random tie order: a hash that depends only on seed, query and document.
 
     It is the same on every machine and for any shard of the documents.
     """
@@ -109,7 +110,7 @@ def _find_members(members: Members, group: Ints, position: Ints, documents: int)
 
 
 def _count_before(members: Members, group: Ints, own: Ints, keys: Keys, descending: bool) -> Ints:
-    """[row] members of the row's group that its key, or the input where keys are equal, puts before it."""
+    """[row] number of group members before the row, by key, or by the input order where keys are equal."""
     size = np.diff(members.offsets)[group]
     if int(size.sum()) > PAIRS_PER_MEMBER * len(members.position):
         return _place_in_group(members, keys, descending)[own]
@@ -122,7 +123,7 @@ def _count_before(members: Members, group: Ints, own: Ints, keys: Keys, descendi
 
 
 def _place_in_group(members: Members, keys: Keys, descending: bool) -> Ints:
-    """[member] place in its group by key, then input order, from 0."""
+    """[member] position in its group by key, then input order, from 0."""
     owner = np.repeat(np.arange(len(members.offsets) - 1), np.diff(members.offsets))
     frame = pl.DataFrame({"group": owner, "key": keys}).with_row_index("member")
     order = frame.sort("group", "key", "member", descending=[False, descending, False])["member"].to_numpy()

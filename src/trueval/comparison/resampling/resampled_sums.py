@@ -180,9 +180,7 @@ class SignPatterns:
         return 2 ** (self.units - 1) if self.all_listed else self.resamples
 
     def share(self, reached: Ints) -> Floats:
-        """The p of tests from the number of patterns that reach the statistic; drawn ones include the observed
-        signs.
-        """
+        """The p for a number of patterns that reach the statistic; drawn ones include the observed signs."""
         added = 0 if self.all_listed else 1
         found: Floats = (reached + added) / (self.count + added)
         return found

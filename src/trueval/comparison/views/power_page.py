@@ -32,6 +32,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
 
     Args:
         file: the result.
+        directory: unused.
 
     Returns:
         What each measure can find, curves, every pair and the choices behind them.
@@ -59,6 +60,7 @@ def write_figures(file: ResultFile, directory: Directory, folder: Path) -> tuple
 
     Args:
         file: the result.
+        directory: unused.
         folder: existing folder to write to.
 
     Returns:

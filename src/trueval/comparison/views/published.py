@@ -108,6 +108,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
 
     Args:
         file: the result.
+        directory: unused.
     """
     data = file.data
     first: Words = (

@@ -1,1 +1,1 @@
-"""How an evaluation looks: tables, text formats, the page, figures."""
+"""Views of an evaluation: tables, text formats, the page, figures."""

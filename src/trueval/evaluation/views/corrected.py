@@ -1,7 +1,7 @@
-"""Corrected values beside the judge's and people's own: how they look as text, of runs and of differences alike.
+"""Views of corrected values alongside the judge's and people's, for runs and differences.
 
-Results hold them where an audit was there: `runs[i]["corrected"]`, a list of one entry for each measure, and "audit",
-what was audited. docs/design/audit.md has the words.
+Results include them where there was an audit: `runs[i]["corrected"]`, a list of one entry per measure, and "audit", a
+summary of the audit. docs/design/audit.md defines the terms.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ MOST: Final = 4  # names that a sentence lists
 
 
 class CorrectedEntry(NamedTuple):
-    """An entry and what it is about.
+    """A correction with the run or pair it belongs to.
 
     Attributes:
-        name: of the run, or of two runs and a minus.
-        entry: as it is shown.
-        source: where it is in the JSON.
-        turned: whether a difference is shown the other way round than the JSON has it.
+        name: name of the run, or the names of two with a minus between.
+        entry: the correction as shown.
+        source: its path in the JSON.
+        turned: whether a difference is shown in the reverse direction of the JSON.
     """
 
     name: str
@@ -58,17 +58,17 @@ class CorrectedEntry(NamedTuple):
 
     @property
     def measure(self) -> str:
-        """Text form of the measure."""
+        """The measure's text form."""
         return str(self.entry["measure"])
 
     @property
     def refused(self) -> str:
-        """Why there is no number, without the name of the measure; empty where there is."""
+        """Why there is no number, without the name of the measure; empty where there is one."""
         return str(self.entry.get("refused", "")).removeprefix(f"{self.measure}: ")
 
 
 def of_runs(results: Mapping[str, Any]) -> list[CorrectedEntry]:
-    """The entries of every run, run after run.
+    """Corrections of every run, run by run.
 
     Args:
         results: the JSON of `trueval evaluate`.
@@ -81,7 +81,7 @@ def of_runs(results: Mapping[str, Any]) -> list[CorrectedEntry]:
 
 
 def _with_judge(entry: Entry, run: Mapping[str, Any], results: Mapping[str, Any]) -> Entry:
-    """An entry that was refused with the judge's value, where the values of the results are the judge's."""
+    """A refused correction with the judge's value filled in, where the values of the results are the judge's."""
     if "refused" not in entry or results.get("audit", {}).get("labels") not in ("judge", "corrected"):
         return entry
     value = run.get("measures", {}).get(entry["measure"], {}).get("expected")
@@ -89,7 +89,7 @@ def _with_judge(entry: Entry, run: Mapping[str, Any], results: Mapping[str, Any]
 
 
 def reverse_entry(entry: Entry) -> Entry:
-    """The entry of a difference the other way round: second - first.
+    """The correction of a difference in the reverse direction: second - first.
 
     >>> part = {"estimate": 0.5, "low": 0.25, "high": 0.75}
     >>> reverse_entry({"judge": {"estimate": 0.0}, "corrected": part, "people": part})["corrected"]
@@ -110,7 +110,7 @@ def _minus(value: float | None) -> float | None:
 
 
 def by_measure(told: Iterable[CorrectedEntry]) -> list[tuple[str, list[CorrectedEntry]]]:
-    """The entries of each measure, in the order in which measures first appear."""
+    """Corrections grouped by measure, in order of first appearance."""
     found: dict[str, list[CorrectedEntry]] = {}
     for each in told:
         found.setdefault(each.measure, []).append(each)
@@ -118,18 +118,18 @@ def by_measure(told: Iterable[CorrectedEntry]) -> list[tuple[str, list[Corrected
 
 
 def headings(told: Sequence[CorrectedEntry]) -> tuple[str, ...]:
-    """The columns of a table: of judge, correction and people."""
+    """Column headings for judge, correction and people."""
     level = f"{told[0].entry['level']:.0%}" if told else "95%"
     return ("judge", "corrected", f"{level} interval", "people", f"{level} of people", "labels")
 
 
 def table(told: Sequence[CorrectedEntry], scale: ValueUnit = FRACTIONS, show: Show = format_value) -> TerminalGrid:
-    """One row for each run or pair, under its measure.
+    """A table with one row per run or pair, grouped by measure.
 
     Args:
-        told: entries.
+        told: corrections.
         scale: scale of the printed values.
-        show: how a value is written.
+        show: formats a value.
     """
     from rich.text import Text
 
@@ -149,24 +149,24 @@ def table(told: Sequence[CorrectedEntry], scale: ValueUnit = FRACTIONS, show: Sh
 def markdown(
     told: Sequence[CorrectedEntry], scale: ValueUnit, head: Sequence[str] = ("run",), show: Show = format_value
 ) -> str:
-    """A pipe table.
+    """The corrections as a Markdown table.
 
     Args:
-        told: entries.
+        told: corrections.
         scale: scale of the printed values.
-        head: heading of what they are about.
-        show: how a value is written.
+        head: heading of the first column.
+        show: formats a value.
     """
     rows = ([each.name, each.measure, *_cells(each, scale, show)] for each in told)
     return pipes((*head, "measure", *headings(told)), rows, words=2)
 
 
 def rows_of(told: Sequence[CorrectedEntry], show: Show = format_value) -> tuple[tuple[str, ...], list[list[str]]]:
-    """Headings after that of the name, and the cells of each row.
+    """Headings after the first column's, and the cells of each row.
 
     Args:
-        told: entries.
-        show: how a value is written.
+        told: corrections.
+        show: formats a value.
     """
     cells = [[each.name, each.measure, *_cells(each, FRACTIONS, show)] for each in told]
     return ("measure", *headings(told)), cells
@@ -179,13 +179,13 @@ def tabular_of(
     show: Show = format_value,
     notes: Iterable[str] = (),
 ) -> str:
-    """A tabular of LaTeX, which needs the package booktabs.
+    """The corrections as a LaTeX tabular, which needs the package booktabs.
 
     Args:
-        told: entries.
+        told: corrections.
         scale: scale of the printed values.
-        head: heading of what they are about.
-        show: how a value is written.
+        head: heading of the first column.
+        show: formats a value.
         notes: comments above the table.
     """
     rows = ([latex(cell) for cell in (each.name, each.measure, *_cells(each, scale, show))] for each in told)
@@ -194,7 +194,7 @@ def tabular_of(
 
 
 def flat(entry: Entry | None) -> dict[str, Any]:
-    """An entry as the columns of CSV; nothing where there is none.
+    """A correction as columns of CSV; empty where there is none.
 
     >>> flat({"measure": "RR", "refused": "why"})
     {'refused': 'why'}
@@ -207,11 +207,11 @@ def flat(entry: Entry | None) -> dict[str, Any]:
 
 
 def lines(results: Mapping[str, Any], told: Sequence[CorrectedEntry]) -> Iterator[str]:
-    """What must be said beside the numbers: of what they are estimates, what is refused, what to be careful about.
+    """Notes to the numbers: what they estimate, what is refused, and warnings.
 
     Args:
-        results: with "audit".
-        told: its entries.
+        results: results with "audit".
+        told: their corrections.
     """
     yield f"{MEANT[results['audit']['labels']]}. {sample_sentence(results['audit'])}"
     yield from refusals(told)
@@ -219,7 +219,7 @@ def lines(results: Mapping[str, Any], told: Sequence[CorrectedEntry]) -> Iterato
 
 
 def sample_sentence(audit: Mapping[str, Any]) -> str:
-    """What corrected values are, and what they come from.
+    """One sentence on what corrected values are and which sample they use.
 
     Args:
         audit: of the results.
@@ -235,10 +235,10 @@ def sample_sentence(audit: Mapping[str, Any]) -> str:
 
 
 def refusals(told: Sequence[CorrectedEntry]) -> Iterator[str]:
-    """A line for each reason why something has no estimate.
+    """One line per reason why there is no estimate.
 
     Args:
-        told: entries.
+        told: corrections.
     """
     reasons: dict[str, dict[str, None]] = {}
     for each in told:
@@ -249,10 +249,10 @@ def refusals(told: Sequence[CorrectedEntry]) -> Iterator[str]:
 
 
 def warnings(told: Sequence[CorrectedEntry]) -> Iterator[str]:
-    """A line for each different warning, with what it is about.
+    """One line per distinct warning, with the corrections it concerns.
 
     Args:
-        told: entries.
+        told: corrections.
     """
     about: dict[str, dict[str, None]] = {}
     for each in told:
@@ -265,10 +265,10 @@ def warnings(told: Sequence[CorrectedEntry]) -> Iterator[str]:
 
 
 def describe_leader_changes(told: Sequence[CorrectedEntry]) -> Iterator[str]:
-    """A sentence for each measure on which the corrected values name another best run than the judge's.
+    """One sentence per measure whose best run by corrected values is not the judge's.
 
     Args:
-        told: entries of runs.
+        told: corrections of runs.
     """
     for measure, mine in by_measure(told):
         known = [each for each in mine if not each.refused and each.entry["corrected"]["estimate"] is not None]
@@ -282,10 +282,10 @@ def describe_leader_changes(told: Sequence[CorrectedEntry]) -> Iterator[str]:
 
 
 def best_first(told: Sequence[CorrectedEntry]) -> list[CorrectedEntry]:
-    """Entries of runs by measure, the best corrected value first; what is refused comes last.
+    """Corrections of runs by measure, the best corrected value first and refused ones last.
 
     Args:
-        told: entries of runs.
+        told: corrections of runs.
     """
 
     def place(each: CorrectedEntry) -> tuple[bool, float]:
@@ -297,7 +297,7 @@ def best_first(told: Sequence[CorrectedEntry]) -> list[CorrectedEntry]:
 
 
 def _apart(one: CorrectedEntry, other: CorrectedEntry) -> bool:
-    """Whether the corrected intervals of two runs have nothing in common."""
+    """Whether the corrected intervals of two runs are disjoint."""
     (low, high), (least, most) = [
         [each.entry["corrected"].get(end) for end in ("low", "high")] for each in (one, other)
     ]
@@ -305,17 +305,17 @@ def _apart(one: CorrectedEntry, other: CorrectedEntry) -> bool:
 
 
 def _best(told: Sequence[CorrectedEntry], part: str, measure: str) -> CorrectedEntry:
-    """The run with the best value, the first of equal ones."""
+    """The run with the best value, the first among equals."""
     sign = -1 if lower_is_better(measure) else 1
     return max(told, key=lambda each: sign * float(each.entry[part]["estimate"]))
 
 
 def describe_sign_changes(told: Sequence[CorrectedEntry], *, surely: bool = False) -> Iterator[str]:
-    """A sentence for each difference whose sign the correction turns.
+    """One sentence per difference whose sign the correction reverses.
 
     Args:
-        told: entries of differences.
-        surely: whether to name only those whose whole interval is on the other side.
+        told: corrections of differences.
+        surely: whether to require that the whole interval has the opposite sign.
     """
     for each in told:
         if each.refused or each.entry["judge"]["estimate"] is None or each.entry["corrected"]["estimate"] is None:
@@ -336,7 +336,7 @@ def span(part: Entry, scale: ValueUnit, show: Show) -> str:
 
 
 def _cells(told: CorrectedEntry, scale: ValueUnit, show: Show) -> list[str]:
-    """Judge, corrected, its interval, people, their interval, labels; what is refused says so."""
+    """Judge, corrected, its interval, people, their interval, labels; or the note that it is refused."""
     entry = told.entry
     if told.refused:
         judge = entry.get("judge", {}).get("estimate")

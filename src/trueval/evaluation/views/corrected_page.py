@@ -1,4 +1,4 @@
-"""The block of a page with corrected values: judge, corrected and people in one plot for each measure, and a table."""
+"""The page block of corrected values: judge, corrected and people in one plot per measure, and a table."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ KEY: Final = (
 
 
 class ThreeValues(NamedTuple):
-    """A value three times.
+    """A value by judge, correction and people.
 
     Attributes:
-        name: beside the plot.
-        judge: by the judge's labels.
+        name: label in the plot.
+        judge: value by the judge's labels.
         corrected: value, low and high.
         people: value, low and high.
     """
@@ -53,7 +53,7 @@ class ThreeValues(NamedTuple):
 
 
 def corrected_block(file: ResultFile) -> tuple[Block, ...]:
-    """What an audit says of the values of an evaluation; nothing where there was none.
+    """The block of corrected values of an evaluation; None without an audit.
 
     Args:
         file: the results.
@@ -65,14 +65,14 @@ def corrected_block(file: ResultFile) -> tuple[Block, ...]:
 def block(
     file: ResultFile, told: Sequence[CorrectedEntry], head: str, *, differences: bool = False, name: str = ""
 ) -> Block:
-    """Sentences, plots, a matrix where that is shorter, and the table of all.
+    """Sentences, plots, a matrix where that is shorter, and the table of all values.
 
     Args:
-        file: with "audit".
-        told: its entries.
-        head: heading of what they are about.
+        file: results with "audit".
+        told: their corrections.
+        head: heading of the first column.
         differences: whether values are differences, which have a sign and a line at 0.
-        name: put before the ids of the block, where a page has several.
+        name: prefix of the block's ids, where a page has several.
     """
     told = told if differences else best_first(told)
     known = [each for each in told if not each.refused]
@@ -90,7 +90,7 @@ def block(
 
 
 def summary_of(file: ResultFile) -> Iterator[Words]:
-    """What of the corrected values changes a decision: another run leads.
+    """Sentences on decisions that corrected values change: another run leads.
 
     Args:
         file: the results.
@@ -117,10 +117,10 @@ def _estimates(told: CorrectedEntry) -> ThreeValues:
 
 
 def estimate_plot(estimates: Sequence[ThreeValues], *, zero: bool = False, width: int = NARROW) -> Chart:
-    """Three values of each: a hollow tick by the judge, a dot with a line corrected, a speck with a line by people.
+    """A plot of three values each: hollow tick by the judge, dot with a line corrected, speck with a line by people.
 
     Args:
-        estimates: at least one.
+        estimates: values to plot, at least one.
         zero: whether to draw a line at 0, for differences.
         width: CSS pixels of the whole figure.
     """
@@ -167,7 +167,7 @@ def estimate_plot(estimates: Sequence[ThreeValues], *, zero: bool = False, width
 
 
 def _matrix(file: ResultFile, told: Sequence[CorrectedEntry], name: str) -> Iterator[Table]:
-    """Runs by measures, each value three times; nothing for a single run or measure."""
+    """Runs by measures, with three values each; nothing for a single run or measure."""
     groups = by_measure(told)
     runs = list(dict.fromkeys(each.name for each in told))
     if len(groups) < 2 or len(runs) < 2:

@@ -1,4 +1,4 @@
-"""What a page needs beyond the means of an evaluation: queries, tie groups, and the queries that ties move most."""
+"""Details of an evaluation for its page: queries, tie groups, and the queries most affected by ties."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ SNIPPET = 300  # characters of a document's text
 
 
 def run_evidence(run: Run, judgments: Judgments, scores: Scores) -> dict[str, Any]:
-    """What the page says about one run.
+    """The details of one run for the page.
 
     Args:
-        run: the run that was evaluated.
-        judgments: the judgments it was evaluated against.
-        scores: what evaluation found.
+        run: the evaluated run.
+        judgments: judgments of the evaluation.
+        scores: scores of the run.
 
     Returns:
         The run's entry in details.json, without the values of its queries: name, tie_groups, worst.
@@ -77,11 +77,11 @@ def to_details(
     """The content of details.json.
 
     Args:
-        runs: what `run_evidence` returned for each run.
-        scores: of the runs, under one policy.
-        files: role and path of what was read, as `provenance` takes them.
+        runs: results of `run_evidence` for each run.
+        scores: scores of the runs, under one policy.
+        files: role and path of the files read, as `provenance` takes them.
         collection: folder with the texts of queries and documents; None for ids alone.
-        seen: what was read of the files; None where nobody noted it.
+        seen: record of the files read; None where there is none.
 
     Raises:
         InputError: the collection cannot be read.
@@ -103,11 +103,11 @@ def to_details(
 
 
 def select_queries(several: Sequence[Scores], most: int | None = None) -> list[NDArray[np.int64]]:
-    """The queries whose values details.json holds: all of them, or those that ties move most in any run and measure.
+    """The queries whose values details.json holds: all, or those most affected by ties in any run and measure.
 
     Args:
-        several: of the runs.
-        most: values at most, but one query in any case; MOST_ROWS if None.
+        several: scores of the runs.
+        most: maximum number of values, but at least one query; MOST_ROWS if None.
 
     Returns:
         [run] places of the queries, as they are in the scores.
@@ -121,11 +121,11 @@ def select_queries(several: Sequence[Scores], most: int | None = None) -> list[N
 
 
 def add_texts(details: Mapping[str, Any], collection: Path) -> None:
-    """Puts the texts of queries and documents beside their ids.
+    """Add the texts of queries and documents to their ids.
 
     Args:
         details: the content of details.json; its worst queries gain "text", their documents "title" and "text".
-        collection: a folder with a corpus, and queries if there are texts of them.
+        collection: a folder with a corpus, and optionally queries.
 
     Raises:
         InputError: the folder holds no corpus, or a file cannot be read.
@@ -146,7 +146,7 @@ def add_texts(details: Mapping[str, Any], collection: Path) -> None:
 def _worst(
     moved: Sequence[tuple[Measure, dict[str, Any]]], frame: pl.DataFrame, judgments: Judgments, depth: int | None
 ) -> Iterator[dict[str, Any]]:
-    """The queries with the largest range or |bias| on each measure, with the groups behind them."""
+    """The queries with the largest range or |bias| on each measure, with their tie groups."""
     queries = pl.Series("query_id", sorted({row["query"] for _, row in moved}), dtype=pl.String)
     of_these = pl.col("query_id").is_in(queries.implode())
     listed = frame.filter(pl.col("tied") > 1)
@@ -195,5 +195,5 @@ def _groups(query: str, reach: float, listed: pl.DataFrame, graded: pl.DataFrame
 
 
 def _plain(score: float) -> float | str:
-    """A score as JSON can hold it: infinities as text."""
+    """A score as JSON can represent it: infinities as text."""
     return score if math.isfinite(score) else str(score)

@@ -1,4 +1,4 @@
-"""What `trueval explain` prints: a measure under every convention, and why the numbers differ."""
+"""Views of `trueval explain`: a measure under every convention, and why the values differ."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -19,7 +19,7 @@ QUERY_HEADINGS = ("query", "convention", "ours", "theirs", "because of")
 
 
 def explanation_table(entry: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> Group:
-    """Everything a person reads of one explanation, top to bottom: conventions, queries, reasons.
+    """An explanation for a terminal: conventions, queries, reasons.
 
     Args:
         entry: what `Explanation.to_dict` returns, the JSON of `trueval explain`.
@@ -41,7 +41,7 @@ def explanation_table(entry: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS)
 
 
 def explanation_markdown(entry: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> str:
-    """The same as pipe tables and a list.
+    """An explanation as Markdown tables and a list.
 
     Args:
         entry: what `Explanation.to_dict` returns.
@@ -59,7 +59,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
 
     Args:
         file: the explanation.
-        directory: not needed; an explanation needs no other file.
+        directory: unused; an explanation needs no other file.
 
     Returns:
         A table of the conventions, and what they say.
@@ -96,7 +96,7 @@ EXPLAIN = Kind(
 
 
 def remarks(entry: Mapping[str, Any]) -> list[str]:
-    """Sentences below the tables: what ours is, and why a convention has no number.
+    """Sentences below the tables: what our value is, and why a convention has none.
 
     Args:
         entry: what `Explanation.to_dict` returns.

@@ -1,4 +1,4 @@
-"""Figures of evaluations, for the page and for papers: values with tie ranges, sizes of tie groups, single queries."""
+"""Figures of evaluations, for pages and papers: values with tie ranges, sizes of tie groups, per-query values."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ PLOTTED = ("expected", "lowest", "highest", "tie_broken")
 
 
 def dots_of(results: Mapping[str, Any], measure: str) -> list[TieInterval]:
-    """The runs from best to worst with what a plot shows of them.
+    """The runs from best to worst, with their plotted values.
 
     Args:
-        results: of an evaluation.
+        results: results of an evaluation.
         measure: the measure's text form.
     """
     return [dot_of(run["name"], run["measures"][measure]) for run in by_merit(results, measure)]
 
 
 def draw_tie_ranges(results: Mapping[str, Any], stem: Path) -> tuple[Path, ...]:
-    """Draws each measure's runs from best to worst: bar from lowest to highest, dot expected, hollow tick tie-broken.
+    """Draw each measure's runs from best to worst: bar from lowest to highest, dot expected, hollow tick tie-broken.
 
     Args:
-        results: of an evaluation, with at least one run.
+        results: results of an evaluation with at least one run.
         stem: path without suffix.
 
     Returns:
@@ -48,7 +48,7 @@ def draw_tie_ranges(results: Mapping[str, Any], stem: Path) -> tuple[Path, ...]:
 
 
 def draw_tie_groups(runs: Sequence[Mapping[str, Any]], stem: Path) -> tuple[Path, ...]:
-    """Draws the share of documents in tie groups of each size.
+    """Draw the share of documents in tie groups of each size.
 
     Args:
         runs: entries of details.json with name and tie_groups.
@@ -64,15 +64,15 @@ def draw_tie_groups(runs: Sequence[Mapping[str, Any]], stem: Path) -> tuple[Path
 
 
 def query_plot(runs: Sequence[Mapping[str, Any]], measures: Sequence[str], start: tuple[int, int]) -> Chart:
-    """A bar for each query: the value of one run, or the difference of two, with what the order of ties can make of it.
+    """One bar per query: the value of one run, or the difference of two, with its tie range.
 
-    Which runs, which measure and the order of the bars are parameters, for readers to choose. The values of a query
-    travel as three short numbers: expected, and what is added to it for lowest, highest and tie-broken.
+    Readers choose the runs, the measure and the order of the bars, which are parameters of the plot. The values of a
+    query are stored as three short numbers: expected, and the offsets of lowest, highest and tie-broken.
 
     Args:
         runs: entries of details.json with name and per_query, all of the same queries.
         measures: shown.
-        start: places of the first run and the one it is compared with, -1 for none.
+        start: indices of the first run and of the one it is compared with, -1 for none.
     """
     import altair as alt
 
@@ -134,7 +134,7 @@ def query_plot(runs: Sequence[Mapping[str, Any]], measures: Sequence[str], start
 
 
 def _differences(chart: Any) -> Any:
-    """Turns rows of runs, each with arrays over the queries, into a row for each query with the difference."""
+    """Turn rows per run, with arrays over the queries, into one row per query with the difference."""
     import altair as alt
 
     mine, other = "(datum.run == first)", "(datum.run == second && second != first)"

@@ -1,4 +1,4 @@
-"""What the tie intervals of several runs say about their differences."""
+"""Findings: what the tie ranges of several runs imply about their differences."""
 
 from collections.abc import Iterator, Mapping
 from itertools import combinations
@@ -42,7 +42,7 @@ class Finding(NamedTuple):
 def find(results: Mapping[str, Any]) -> tuple[Finding, ...]:
     """Every pair of runs whose difference on a measure depends on ties.
 
-    Only tie intervals are looked at: pairs that this does not name can still differ by chance of the queries.
+    Only tie ranges are compared: pairs that are not found can still differ by chance of the queries.
 
     Args:
         results: what `trueval.evaluation.scores.results` returns, the JSON of `trueval evaluate`.
@@ -67,10 +67,10 @@ def find(results: Mapping[str, Any]) -> tuple[Finding, ...]:
 
 
 def sentences(findings: tuple[Finding, ...]) -> list[str]:
-    r"""The findings in words: a line for each kind that occurs, then a line for each measure with its pairs of runs.
+    r"""The findings in words: one line per kind that occurs, then one line per measure with its pairs of runs.
 
     Args:
-        findings: what `find` returns.
+        findings: findings of `find`.
 
     Returns:
         Lines; those of a kind begin with its mark, those of a measure with two spaces.
@@ -93,10 +93,10 @@ def sentences(findings: tuple[Finding, ...]) -> list[str]:
 
 
 def marks(findings: tuple[Finding, ...], run: str, measure: str) -> str:
-    """The marks beside one run's value of one measure, "" if none.
+    """The marks at one run's value of one measure, "" if none.
 
     Args:
-        findings: what `find` returns.
+        findings: findings of `find`.
         run: name of the run.
         measure: the measure's text form.
 
@@ -130,7 +130,7 @@ def _compare(measure: str, first: Mapping[str, Any], second: Mapping[str, Any]) 
 
 
 def _pairs(group: list[Finding]) -> str:
-    """The pairs by their first run, which has the higher tie-broken value where runs change places."""
+    """The pairs by their first run, which has the higher tie-broken value where the runs change places."""
     partners: dict[str, list[str]] = {}
     for finding in group:
         first, second = finding.first, finding.second

@@ -19,7 +19,7 @@ HEADINGS = ("run", "measure", "expected", "lowest, highest", "range", "tie-broke
 
 
 def to_csv(results: Mapping[str, Any]) -> str:
-    """One line for each run and measure, whose query is "all", and one for each query where the results hold them.
+    """One line per run and measure, with query "all", and one per query where the results have per-query values.
 
     Args:
         results: what `trueval.evaluation.scores.results` returns.
@@ -31,13 +31,13 @@ def to_csv(results: Mapping[str, Any]) -> str:
 
 
 def csv_parts(results: Mapping[str, Any]) -> Iterator[str]:
-    """What `to_csv` gives, part after part."""
+    """The text of `to_csv` in parts."""
     # Details of a mean are in the JSON alone.
     return formats.csv_parts((*COLUMNS, *(corrected.CSV if "audit" in results else ())), _rows(results))
 
 
 def to_markdown(results: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> str:
-    """A table of means and what the ties say about them.
+    """A table of means, and the findings about ties.
 
     Args:
         results: what `trueval.evaluation.scores.results` returns.
@@ -55,7 +55,7 @@ def to_markdown(results: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> 
 
 
 def _corrected_markdown(results: Mapping[str, Any], scale: ValueUnit) -> Iterator[str]:
-    """Judge, corrected and people side by side, and what is said of them; nothing without an audit."""
+    """Judge, corrected and people in columns, with notes; empty without an audit."""
     told = corrected.of_runs(results)
     if "audit" not in results:
         return
@@ -66,7 +66,7 @@ def _corrected_markdown(results: Mapping[str, Any], scale: ValueUnit) -> Iterato
 
 
 def to_latex(results: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> str:
-    """A tabular of means for a paper; it needs the package booktabs.
+    """A LaTeX tabular of means; it needs the package booktabs.
 
     Args:
         results: what `trueval.evaluation.scores.results` returns.
@@ -82,12 +82,11 @@ def to_latex(results: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> str
 
 
 def to_trec(results: Mapping[str, Any]) -> str:
-    """Lines as trec_eval prints them: its own name, query or "all", value with four decimals, separated by tabs.
+    """Lines in trec_eval's format: its measure name, query or "all", value with four decimals, separated by tabs.
 
-    Under a convention each line is what the tool prints: the tie-broken value, and nothing else. So it is with
-    `--convention trec_eval` what `trec_eval -m NAME` prints, per query as with -q. Without one, a name carries the
-    expected value, and `ndcg_cut_10.tie_broken` and so on the other statistics. Measures that trec_eval does not have
-    keep our names.
+    Under a convention each line is what the tool prints: only the tie-broken value. With `--convention trec_eval` this
+    equals `trec_eval -m NAME`, and per query -q. Without a convention, a name has the expected value, and
+    `ndcg_cut_10.tie_broken` and so on the other statistics. Measures that trec_eval lacks keep our names.
 
     Args:
         results: what `trueval.evaluation.scores.results` returns.
@@ -100,7 +99,7 @@ def to_trec(results: Mapping[str, Any]) -> str:
 
 
 def trec_parts(results: Mapping[str, Any]) -> Iterator[str]:
-    """What `to_trec` gives, line after line."""
+    """The text of `to_trec` line by line."""
     for name, query, value in _trec_cells(results):
         yield f"{name:<22}\t{printable(query)}\t{printable(value)}\n"
 
@@ -127,7 +126,7 @@ def _trec_cells(results: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 
 def _as_the_tool_prints(row: Mapping[str, Any], measure: Measure) -> Iterator[tuple[str, str, str]]:
-    """The line of trec_eval for a value: sums of counts, and geometric means without the queries behind them."""
+    """The line that trec_eval prints for a value: sums for counts, and geometric means without per-query values."""
     name, value = trec_name(measure), row["tie_broken"]
     if name == "num_rel_ret" and value is not None:
         yield name, row["query"], str(round(value * row.get("queries", 1)))

@@ -1,4 +1,4 @@
-"""The kind of result that `trueval evaluate` gives."""
+"""The result kind of `trueval evaluate`."""
 
 from trueval.evaluation.scores import FORMAT_VERSION, KIND
 from trueval.report.formats import json_parts, to_json

@@ -1,4 +1,4 @@
-"""The order in which people read runs: the best first. JSON, CSV and trec_eval lines keep the order that was given."""
+"""The display order of runs: best first. JSON, CSV and trec_eval lines keep the given order."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -12,12 +12,12 @@ GIVEN: Final = "given"
 
 
 def sort_by(choice: str | None, measures: Sequence[Measure], policy: Policy) -> Measure | None:
-    """The measure that orders the runs.
+    """The measure by which runs are ordered.
 
     Args:
         choice: a measure, "given" for none, or None for the first one.
-        measures: those evaluated.
-        policy: behind them.
+        measures: evaluated measures.
+        policy: policy of the evaluation.
 
     Raises:
         MeasureError: it is not among them.
@@ -32,11 +32,11 @@ def sort_by(choice: str | None, measures: Sequence[Measure], policy: Policy) -> 
 
 
 def in_order(results: Mapping[str, Any], measure: Measure | None) -> Mapping[str, Any]:
-    """The results with the best run first, by the expected value; runs without one come last, equals as given.
+    """The results with the best run first by expected value; runs without one last, equal ones in given order.
 
     Args:
         results: the JSON of `trueval evaluate`.
-        measure: None leaves them as they are.
+        measure: the measure to sort by; None keeps the order.
 
     Example:
         >>> runs = [{"name": name, "measures": {"RR": {"expected": value}}} for name, value in (("a", 0.2), ("b", 0.7))]

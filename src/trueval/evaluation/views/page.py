@@ -47,7 +47,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
 
     Args:
         file: the results.
-        directory: may hold the details of the same evaluation, and comparisons.
+        directory: folder that may hold the details of the same evaluation, and comparisons.
 
     Returns:
         Verdict, badges and plot of the first screen, advice, blocks and closing; blocks that need details are left out
@@ -84,20 +84,20 @@ def build(file: ResultFile, directory: Directory) -> Part:
 
 
 def notes_of_all(results: Mapping[str, Any]) -> tuple[Words, ...]:
-    """What the evaluation remarked of every run, as of judgments that do not fit a threshold: it changes every number.
+    """Notes common to all runs, such as judgments that do not fit a threshold: they affect every number.
 
     Args:
-        results: of an evaluation.
+        results: results of an evaluation.
     """
     first, *others = (run["notes"] for run in results["runs"]) if results["runs"] else ([],)
     return tuple((f"{note[:1].upper()}{note[1:]}",) for note in first if all(note in notes for notes in others))
 
 
 def notes_of_some(results: Mapping[str, Any]) -> Iterator[str]:
-    """What the evaluation remarked of some runs only, with their names.
+    """Notes on some runs only, with their names.
 
     Args:
-        results: of an evaluation.
+        results: results of an evaluation.
     """
     runs = results["runs"]
     for note in dict.fromkeys(note for run in runs for note in run["notes"]):
@@ -107,11 +107,11 @@ def notes_of_some(results: Mapping[str, Any]) -> Iterator[str]:
 
 
 def about(comparison: Mapping[str, Any], results: Mapping[str, Any]) -> bool:
-    """Whether a comparison is of the runs of an evaluation, under the same policy.
+    """Whether a comparison has the runs and the policy of an evaluation.
 
     Args:
         comparison: the JSON of a comparison.
-        results: of an evaluation.
+        results: results of an evaluation.
     """
     names = {run["name"] for run in results["runs"]}
     return set(comparison["runs"]) <= names and comparison["choices"]["policy"] == results["policy"]
@@ -120,11 +120,11 @@ def about(comparison: Mapping[str, Any], results: Mapping[str, Any]) -> bool:
 def lead_figures(
     results: Mapping[str, Any], measures: Sequence[str], boards: Sequence[Mapping[str, Any]]
 ) -> tuple[Figure, ...]:
-    """The plot of the first screen: the runs by the first measure, with brackets where a comparison has groups.
+    """The first plot: the runs by the first measure, with brackets where a comparison has groups.
 
     Args:
-        results: of an evaluation.
-        measures: with a value.
+        results: results of an evaluation.
+        measures: measures with a value.
         boards: leaderboards of comparisons of these runs.
     """
     if not measures or len(results["runs"]) < 2:
@@ -139,7 +139,7 @@ def matrix_block(file: ResultFile, measures: Sequence[str]) -> tuple[Block, ...]
 
     Args:
         file: the results.
-        measures: with a value.
+        measures: measures with a value.
     """
     if len(measures) < 2 or len(file.data["runs"]) < 2:
         return ()
@@ -156,7 +156,7 @@ def matrix_block(file: ResultFile, measures: Sequence[str]) -> tuple[Block, ...]
 
 
 def value_block(file: ResultFile) -> Block:
-    """Values with their tie ranges, a plot for each measure and a table of all.
+    """Values with their tie ranges: one plot per measure and a table of all.
 
     Args:
         file: the results.
@@ -166,7 +166,7 @@ def value_block(file: ResultFile) -> Block:
 
 
 def tie_block(file: ResultFile, details: ResultFile | None) -> Block:
-    """How much each run ties, and how large its groups are."""
+    """How much of each run is tied, and the sizes of its tie groups."""
     rows = rows_of(file, TIE_COLUMNS, "runs")
     caption = ("Ties of each run, over the judged queries.",)
     tables = [Table("tie-counts", caption, file.name, TIE_COLUMNS, rows)]
@@ -185,7 +185,7 @@ def tie_block(file: ResultFile, details: ResultFile | None) -> Block:
 
 
 def belongs(details: Mapping[str, Any], results: Mapping[str, Any]) -> bool:
-    """Whether details are about the same runs, measures and policy as some results, and were written with them.
+    """Whether details belong to results: same runs, measures and policy, written together.
 
     Args:
         details: content of details.json.
@@ -236,10 +236,10 @@ def _value_table(file: ResultFile) -> Table:
 
 
 def finding_notes(results: Mapping[str, Any]) -> list[str]:
-    """The findings about ties, one line for each mark.
+    """The findings about ties, one line per mark.
 
     Args:
-        results: of an evaluation.
+        results: results of an evaluation.
 
     Returns:
         Lines that begin with their mark.

@@ -1,4 +1,4 @@
-"""What goes into a paper: figures, and one table of runs by measures with marks of significance."""
+"""Output for papers: figures, and one table of runs by measures with marks of significance."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from trueval.report.result_directory import Directory, ResultFile
 
 
 def write_paper(file: ResultFile, directory: Directory, folder: Path) -> tuple[Path, ...]:
-    """Writes tie-range and tie-group figures, and the table as LaTeX and Markdown.
+    """Write figures of tie ranges and tie groups, and the table as LaTeX and Markdown.
 
     Args:
-        file: the results of an evaluation.
-        directory: may hold its details, and a comparison of its runs.
-        folder: exists.
+        file: results of an evaluation.
+        directory: folder that may hold its details, and a comparison of its runs.
+        folder: existing folder to write to.
 
     Returns:
         What was written; nothing where the evaluation holds no run.
@@ -55,8 +55,8 @@ def latex(results: Mapping[str, Any], comparison: Mapping[str, Any] | None = Non
     """The table as LaTeX; it needs the package booktabs.
 
     Args:
-        results: of an evaluation.
-        comparison: of the same runs; None for a table without marks.
+        results: results of an evaluation.
+        comparison: comparison of the same runs; None for a table without marks.
 
     Returns:
         A tabular; the best value of a measure is bold, runs that share a superscript are not separated.
@@ -70,8 +70,8 @@ def markdown(results: Mapping[str, Any], comparison: Mapping[str, Any] | None = 
     """The table as Markdown.
 
     Args:
-        results: of an evaluation.
-        comparison: of the same runs; None for a table without marks.
+        results: results of an evaluation.
+        comparison: comparison of the same runs; None for a table without marks.
 
     Returns:
         A pipe table and its notes.
@@ -82,7 +82,7 @@ def markdown(results: Mapping[str, Any], comparison: Mapping[str, Any] | None = 
 
 
 def superscripts(comparison: Mapping[str, Any]) -> dict[tuple[str, str], str]:
-    """The letters of groups, as every table of a comparison has them; against a baseline, a star where separated.
+    """The group letters of a comparison; against a baseline, a star where separated.
 
     Args:
         comparison: the JSON of a comparison.
@@ -103,7 +103,7 @@ def _rows(
     best: Callable[[str], str],
     raised: Callable[[str], str],
 ) -> Iterator[list[str]]:
-    """The headings, then a row for each run: its name, and its values with the letters of their groups."""
+    """The headings, then one row per run: its name, and its values with group letters."""
     yield ["run", *map(escape, results["runs"][0]["measures"])]
     marks = {} if comparison is None else superscripts(comparison)
     for run in results["runs"]:

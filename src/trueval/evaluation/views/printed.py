@@ -1,4 +1,4 @@
-"""What Python shows of Scores: a line for each measure, in a console and in a notebook."""
+"""Scores printed in Python: one line per measure, in a console and in a notebook."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,19 +11,19 @@ HEAD = ("measure", "expected", "lowest, highest", "tie-broken", "sd", "queries")
 
 
 def console(run: Mapping[str, Any]) -> str:
-    """Lines of plain text: the run, then its measures.
+    """Plain text: the run, then its measures.
 
     Args:
-        run: what `Scores.shown` returns.
+        run: result of `Scores.shown`.
     """
     return f"{_title(run)}\n{plain(HEAD, _rows(run))}"
 
 
 def html(run: Mapping[str, Any]) -> str:
-    """The same as a table of HTML, everything in it escaped.
+    """The run as an HTML table, everything escaped.
 
     Args:
-        run: what `Scores.shown` returns.
+        run: result of `Scores.shown`.
     """
     return notebook(HEAD, _rows(run), caption=_title(run))
 

@@ -1,4 +1,4 @@
-"""The queries of an evaluation: every one in a plot and a table, the worst ones with their tied documents."""
+"""The queries of an evaluation: all in a plot and a table, the worst ones with their tied documents."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ QUERY_KEY = (
 
 
 def query_block(details: ResultFile, ranked: Sequence[str] = ()) -> Block | None:
-    """Every query: a plot of one run or of the difference of two, and a table.
+    """All queries: a plot of one run or of the difference of two, and a table.
 
     Args:
-        details: of the evaluation.
-        ranked: names of the runs by merit, of which the plot begins with the first two.
+        details: details of the evaluation.
+        ranked: names of the runs, best first; the plot starts with the first two.
 
     Returns:
         The block; None where there are no queries.
@@ -108,10 +108,10 @@ def _range(row: Mapping[str, Any]) -> float:
 
 
 def worst_block(details: ResultFile) -> Block | None:
-    """The queries that ties move most, with the documents that share their scores.
+    """The queries most affected by ties, with the documents that share their scores.
 
     Args:
-        details: of the evaluation.
+        details: details of the evaluation.
 
     Returns:
         The block; None where ties move nothing.

@@ -20,7 +20,7 @@ NUMBERS = ("expected", "lowest, highest", "range", "tie-broken", "bias", "sd")
 
 
 def table(results: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> Group:
-    """Everything a person reads of one evaluation, top to bottom: values, ties, queries, findings, policy.
+    """An evaluation for a terminal: values, ties, queries, findings, policy.
 
     Args:
         results: what `trueval.evaluation.scores.results` returns, the JSON of `trueval evaluate`. A table of every
@@ -41,7 +41,7 @@ def table(results: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> Group:
 
 
 def _corrected_renderables(results: Mapping[str, Any], scale: ValueUnit) -> Iterator[RenderableType]:
-    """Judge, corrected and people side by side, and what is said of them; nothing without an audit."""
+    """Judge, corrected and people in columns, with notes; empty without an audit."""
     if "audit" not in results:
         return
     told = corrected.of_runs(results)
@@ -51,7 +51,7 @@ def _corrected_renderables(results: Mapping[str, Any], scale: ValueUnit) -> Iter
 
 
 def value_table(results: Mapping[str, Any], scale: ValueUnit = FRACTIONS) -> TerminalGrid:
-    """One row for each run and measure; the rows of several runs are together under their measure.
+    """One row per run and measure; the runs are grouped by measure.
 
     Args:
         results: the JSON of `trueval evaluate`.
@@ -83,7 +83,7 @@ def value_table(results: Mapping[str, Any], scale: ValueUnit = FRACTIONS) -> Ter
 
 
 def tie_table(results: Mapping[str, Any], scale: ValueUnit = FRACTIONS) -> TerminalGrid:
-    """One row for each run: how much of it is tied, and which queries do not fit the judgments.
+    """One row per run: how much of it is tied, and which queries do not match the judgments.
 
     Args:
         results: the JSON of `trueval evaluate`.
@@ -102,7 +102,7 @@ def tie_table(results: Mapping[str, Any], scale: ValueUnit = FRACTIONS) -> Termi
 
 
 def query_table(results: Mapping[str, Any], scale: ValueUnit = FRACTIONS) -> TerminalGrid:
-    """One row for each run, query and measure.
+    """One row per run, query and measure.
 
     Args:
         results: the JSON of `trueval evaluate --per-query`.

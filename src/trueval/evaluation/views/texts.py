@@ -1,4 +1,4 @@
-"""Texts of documents and queries, picked out of a collection by id."""
+"""Texts of documents and queries, selected from a collection by id."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Text(NamedTuple):
 
 
 def read_texts(paths: Sequence[Path], ids: Set[str], *, needed: bool = True) -> dict[str, Text]:
-    """Read the texts of some ids, one after another, so that a large corpus need not fit in memory.
+    """Read the texts of given ids as a stream, so that a large corpus need not fit in memory.
 
     Args:
         paths: of the corpus or the queries, as `find_parts` finds them: _id, text, and title if there is one.
-        ids: those wanted.
-        needed: whether there must be a file.
+        ids: ids to read.
+        needed: whether a missing file is an error.
 
     Returns:
         The texts found, by id; ids that the file lacks are left out.

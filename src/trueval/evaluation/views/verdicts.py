@@ -1,4 +1,4 @@
-"""What an evaluation says in plain sentences: who leads, what ties can change, what to do."""
+"""Verdicts of an evaluation in sentences: which run leads, what ties can change, what to do."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ MOVED = 0.00005  # a tie range below it moves no digit that is shown
 
 
 class Verdicts(NamedTuple):
-    """What an evaluation says, by how much it matters.
+    """Sentences about an evaluation, by importance.
 
     Attributes:
-        verdict: one sentence; empty where a comparison has a better one.
-        summary: what changes a decision.
-        findings: the rest.
+        verdict: one sentence; empty where a comparison gives a better one.
+        summary: sentences that affect a decision.
+        findings: all other sentences.
     """
 
     verdict: Words
@@ -31,7 +31,7 @@ class Verdicts(NamedTuple):
 
 
 def summary(file: ResultFile, *, told: Set[str] = frozenset()) -> Verdicts:
-    """What a hurried reader must know, and what the others may.
+    """Sentences for a reader in a hurry, and further findings.
 
     Args:
         file: results of an evaluation.
@@ -63,7 +63,7 @@ def summary(file: ResultFile, *, told: Set[str] = frozenset()) -> Verdicts:
 
 
 def badges(file: ResultFile) -> Iterator[Badge]:
-    """What ties can do to each run: nothing, move its values, or change its rank.
+    """The effect of ties on each run: none, on its values, or on its rank.
 
     Args:
         file: results of an evaluation.
@@ -88,10 +88,10 @@ def badges(file: ResultFile) -> Iterator[Badge]:
 
 
 def advice(results: Mapping[str, Any], *, compared: bool) -> Iterator[Words]:
-    """What to do about it, most important first.
+    """What to do, most important first.
 
     Args:
-        results: of an evaluation.
+        results: results of an evaluation.
         compared: whether the page holds a comparison too.
 
     Yields:
@@ -139,9 +139,9 @@ def by_merit(results: Mapping[str, Any], measure: str, *, missing: bool = False)
     """Runs from best to worst by expected value.
 
     Args:
-        results: of an evaluation.
+        results: results of an evaluation.
         measure: the measure's text form.
-        missing: whether runs without a value come too, at the end.
+        missing: whether to append runs without a value at the end.
 
     Returns:
         Entries of the runs; equal values keep the order of the results.
@@ -154,7 +154,7 @@ def by_merit(results: Mapping[str, Any], measure: str, *, missing: bool = False)
 
 
 def lower_is_better(measure: str) -> bool:
-    """Whether a small value of a measure is good; False for measures that this version does not know."""
+    """Whether lower values of a measure are better; False for measures unknown to this version."""
     from trueval.measures import parse
 
     try:

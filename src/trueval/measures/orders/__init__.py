@@ -1,1 +1,1 @@
-"""What families of measures share: sums and chances over the orders of a tie group."""
+"""Shared by families of measures: sums and probabilities over the orders of a tie group."""

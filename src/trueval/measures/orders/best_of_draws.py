@@ -1,4 +1,4 @@
-"""The best K of the documents that a cut lets through, and what those are worth that the run itself puts first.
+"""Best of draws: the value of the best K documents that a cut admits, and of those that the run itself puts first.
 
 Kinds of documents are worth v1 >= v2 >= v3 > 0, and S_i of each surely come before the tie group. When x_i of each kind
 are drawn from it, the best K of all of them are worth a + b::
@@ -26,15 +26,15 @@ MOST_OUTCOMES = 1 << 26
 
 
 class CandidatePool(NamedTuple):
-    """The candidates of one query, the best of which an ideal takes.
+    """The candidates of one query, from which an ideal takes the best.
 
     Attributes:
-        values: what documents of each kind are worth, descending; 0 for kinds that there are not.
-        surely: documents of each kind that are candidates in every order.
-        tied: documents of each kind in the tie group that the pool cuts.
-        population: documents in that group, m.
-        drawn: how many of them are candidates, t.
-        best: how many documents the ideal takes, K.
+        values: value of a document of each kind, descending; 0 for absent kinds.
+        surely: [kind] number of documents that are candidates in every order.
+        tied: [kind] number of documents in the tie group that the pool cuts.
+        population: number of documents in that group, m.
+        drawn: number of them that are candidates, t.
+        best: number of documents the ideal takes, K.
     """
 
     values: Three
@@ -51,7 +51,7 @@ class CandidatePool(NamedTuple):
         return one, two, three
 
     def outcomes(self) -> int:
-        """About how many outcomes a ratio goes over, at most."""
+        """Approximate maximum number of outcomes that a ratio sums over."""
         one, two, three = self.sizes
         together = likely(self.population, one + two, self.drawn)
         middle = together.first + len(together.chance) // 2
@@ -65,9 +65,9 @@ class RunTop(NamedTuple):
     """The documents that the run itself puts first.
 
     Attributes:
-        mean: what they are worth, as far as the candidates leave that open or settle it for all orders.
-        variance: of it.
-        places: how many more come from the group that the pool cuts, at random from those drawn.
+        mean: mean of their value, given the candidates.
+        variance: variance of their value.
+        places: number of further documents drawn at random from the candidates in the group that the pool cuts.
     """
 
     mean: float
@@ -126,13 +126,13 @@ def _side(chance: Floats, ideal: Floats, total: Floats, squares: Floats) -> _Sid
 # Under single orders a query comes many times, as for win probabilities, always with the same candidates.
 @lru_cache(maxsize=64)
 def best_moments(pool: CandidatePool) -> tuple[float, float]:
-    """Mean and variance of what the best K candidates are worth."""
+    """Mean and variance of the value of the best K candidates."""
     return _less_part_of_total(pool, 0.0)
 
 
 @lru_cache(maxsize=64)
 def lead_variance(pool: CandidatePool, chosen: RunTop) -> float:
-    """Variance of how much more the best K candidates are worth than the documents that the run puts first."""
+    """Variance of the value of the best K candidates minus that of the documents the run puts first."""
     n, t, m = chosen.places, pool.drawn, pool.population
     _, variance = _less_part_of_total(pool, n / t)
     # What the candidates leave open: n of t documents, which on average differ as all in the group do.
@@ -157,7 +157,7 @@ def _less_part_of_total(pool: CandidatePool, part: float) -> tuple[float, float]
 
 @lru_cache(maxsize=64)
 def share_moments(pool: CandidatePool, chosen: RunTop) -> tuple[float, float]:
-    """Mean and variance of the documents that the run puts first, as a share of the best K candidates.
+    """Mean and variance of the run's top documents as a share of the best K candidates.
 
     The candidates must be worth something in every order.
     """

@@ -1,4 +1,4 @@
-"""Tie groups in blocks of like size, so that the matrix of a block holds little padding and fits into memory."""
+"""Blocks of tie groups of similar size, whose matrices have little padding and fit in memory."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from trueval.standings.standings import Ints
 
 
 def blocks(cells: Ints, most: int) -> Iterator[Ints]:
-    """Places of groups, those of a block with like numbers of cells, and `most` cells in all unless it is one group.
+    """Indices of groups in blocks of similar size, each of at most `most` cells unless it is a single group.
 
     Args:
-        cells: [group] what its row of the matrix holds; a block has as many for each row as its largest.
-        most: cells of a block.
+        cells: [group] number of cells in its row of the matrix; every row of a block has as many as the largest.
+        most: maximum number of cells in a block.
 
     >>> [block.tolist() for block in blocks(np.array([4, 1, 1]), 6)]
     [[0], [1, 2]]

@@ -1,4 +1,4 @@
-"""What the documents that a cut lets through are worth in all beyond a threshold: E (L - l)+ and its variance.
+"""Capped sums: mean and variance of the excess (L - l)+ of the value L that a cut admits over a threshold l.
 
 Documents of three kinds are worth v1 > v2 > v3; L = v1 x1 + v2 x2 + v3 x3. Given s = x2 + x3, the number x1 is
 independent of x2 (group_draws.py), so for each x2 what is left is (v1 x1 - rest)+. That needs three sums over the tail
@@ -55,10 +55,10 @@ def excess_moments(values: Three, tied: Three, population: int, drawn: int, thre
     """Mean and variance of (L - l)+ over the outcomes of a cut.
 
     Args:
-        values: what documents of each kind are worth, descending, the first more than 0.
-        tied: documents of each kind in the group that is cut.
-        population: documents in that group, m.
-        drawn: how many of them are let through, t.
+        values: value of a document of each kind, descending, the first above 0.
+        tied: [kind] number of documents in the group that is cut.
+        population: number of documents in that group, m.
+        drawn: number of them that are admitted, t.
         threshold: l.
 
     >>> excess_moments((1.0, 0.0, 0.0), (1.0, 0.0, 0.0), 2, 1, 0.5)

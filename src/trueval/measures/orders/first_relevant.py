@@ -1,4 +1,4 @@
-"""The first tie group with a relevant document: what RR and Success depend on."""
+"""The first tie group with a relevant document, on which RR and Success depend."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class FirstRelevant(NamedTuple):
 
     Attributes:
         query: [group] index of the query.
-        above: [group] c, documents above the group.
-        tied: [group] m, documents in it.
-        relevant: [group] r >= 1, relevant documents in it.
+        above: [group] c, number of documents above the group.
+        tied: [group] m, number of documents in it.
+        relevant: [group] r >= 1, number of relevant documents in it.
     """
 
     query: Ints

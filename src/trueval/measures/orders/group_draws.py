@@ -1,4 +1,4 @@
-"""Draws from one tie group: how many documents of each kind a cut inside the group lets through.
+"""Draws from one tie group: how many documents of each kind a cut inside the group admits.
 
 The first t of m tied documents are a random subset, so the numbers of each kind among them are multivariate
 hypergeometric. A measure of a set needs nothing else of the group. The outcomes of three kinds are nearly the cube of
@@ -29,7 +29,7 @@ Three: TypeAlias = tuple[float, float, float]
 
 
 class LikelyCounts(NamedTuple):
-    """How many marked documents are drawn, without the numbers that practically never are.
+    """The distribution of the number of marked documents drawn, without negligible outcomes.
 
     Attributes:
         first: the least number.
@@ -54,7 +54,7 @@ class DrawOutcomes(NamedTuple):
     """Every possible outcome of a draw.
 
     Attributes:
-        counts: [outcome, kind] documents drawn of each kind.
+        counts: [outcome, kind] number of documents drawn of each kind.
         chance: [outcome] probability, sums to 1.
     """
 
@@ -81,7 +81,7 @@ class Split(NamedTuple):
 
 
 def hypergeometric(population: int, marked: int, drawn: int) -> Floats:
-    """[x] chance of x = 0 .. marked marked documents among those drawn without replacement.
+    """[x] probability of x = 0 .. marked marked documents among those drawn without replacement.
 
     Found outward from the most likely number by the ratios of neighbors, then divided by the sum.
 
@@ -95,7 +95,7 @@ def hypergeometric(population: int, marked: int, drawn: int) -> Floats:
 
 
 def likely(population: int, marked: int, drawn: int) -> LikelyCounts:
-    """How many marked documents are among those drawn without replacement, practically.
+    """The distribution of the number of marked documents drawn without replacement, without negligible outcomes.
 
     >>> likely(4, 2, 2).numbers.tolist(), likely(4, 2, 4).numbers.tolist()
     ([0, 1, 2], [2])
@@ -139,9 +139,9 @@ def splits(sizes: tuple[int, int, int], population: int, drawn: int) -> Iterator
     """The numbers of documents of the first two kinds together, from the least up.
 
     Args:
-        sizes: documents of each kind; the rest of the population is of no kind.
-        population: documents in all, m.
-        drawn: documents drawn, t.
+        sizes: [kind] number of documents; the rest of the population is of no kind.
+        population: total number of documents, m.
+        drawn: number of documents drawn, t.
 
     >>> [(each.both, round(each.chance, 12), each.third.numbers.tolist()) for each in splits((1, 1, 1), 3, 2)]
     [(1, 0.666666666667, [1]), (2, 0.333333333333, [0])]
@@ -158,12 +158,12 @@ def splits(sizes: tuple[int, int, int], population: int, drawn: int) -> Iterator
 
 
 def draw(sizes: Sequence[int], population: int, drawn: int) -> DrawOutcomes:
-    """Every outcome of drawing without replacement, with its chance.
+    """Every outcome of drawing without replacement, with its probability.
 
     Args:
-        sizes: [kind] documents of each kind; the rest of the population is of no kind.
-        population: documents in all, m.
-        drawn: documents drawn, t.
+        sizes: [kind] number of documents; the rest of the population is of no kind.
+        population: total number of documents, m.
+        drawn: number of documents drawn, t.
 
     >>> outcomes = draw([1, 1], 2, 1)
     >>> outcomes.counts.tolist(), outcomes.chance.tolist()
@@ -184,10 +184,10 @@ def draw(sizes: Sequence[int], population: int, drawn: int) -> DrawOutcomes:
 
 
 class GradeKinds(NamedTuple):
-    """Grades by what they are worth: at most three kinds that are worth something.
+    """Grades grouped by value: at most three kinds with a positive value.
 
     Attributes:
-        values: what each is worth, descending; 0 for kinds that there are not.
+        values: value of each kind, descending; 0 for absent kinds.
         members: [kind, grade] 1 where the grade is of the kind, else 0.
     """
 
@@ -204,7 +204,7 @@ def three_kinds(values: Floats) -> GradeKinds:
     """Join grades of equal value, and leave out those of value 0.
 
     Args:
-        values: [grade] what each is worth, 0 or more; at most three different values above 0.
+        values: [grade] value of a document, 0 or more; at most three distinct values above 0.
 
     >>> three_kinds(np.array([0.0, 0.5, 1.0, 1.0])).documents(np.array([2.0, 3.0, 4.0, 5.0]))
     (9.0, 3.0, 0.0)
@@ -215,7 +215,7 @@ def three_kinds(values: Floats) -> GradeKinds:
 
 
 def moments(values: Floats, chance: Floats) -> tuple[float, float]:
-    """Mean and standard deviation of values with their chances; no spread at all where the values are equal."""
+    """Mean and standard deviation of a discrete distribution; exactly 0 deviation where the values are equal."""
     low, high = float(values.min()), float(values.max())
     if low == high:
         return low, 0.0

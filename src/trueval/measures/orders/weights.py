@@ -1,4 +1,4 @@
-"""Rank weights: what a linear measure gives each rank, with the mean and the spread over the ranks of a tie group.
+"""Rank weights of linear measures, with their mean and deviation over the ranks of a tie group.
 
 Deep down the list neighbors weigh nearly the same, so that differences of running sums would lose every digit: mean and
 spread are found from the differences to the weight of the first rank of the group.
@@ -26,10 +26,10 @@ TINY = 2.0**-400
 
 
 class WeightSpans(NamedTuple):
-    """The weights of the ranks of some tie groups.
+    """Statistics of the weights over the ranks of tie groups.
 
     Attributes:
-        mean: [group] their mean.
+        mean: [group] mean weight.
         deviation: [group] root of the sum of (w - mean)^2.
     """
 
@@ -38,7 +38,7 @@ class WeightSpans(NamedTuple):
 
 
 class Weights(Protocol):
-    """A non-increasing weight w of ranks 1, 2, ...; `query` says whose, for weights that differ between queries."""
+    """A non-increasing weight w of ranks 1, 2, ...; `query` selects the query where weights differ by query."""
 
     def at(self, rank: Ints, query: Ints) -> Floats:
         """w(rank)."""
@@ -49,7 +49,7 @@ class Weights(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Top:
-    """w(r) = 1[r <= k]: the first k ranks count the same.
+    """w(r) = 1[r <= k]: the first k ranks count equally.
 
     Args:
         last: k, one for all queries or [query].
@@ -62,7 +62,7 @@ class Top:
         return (rank <= self._last(query)).astype(float)
 
     def spans(self, above: Ints, tied: Ints, query: Ints) -> WeightSpans:
-        """Mean and deviation over the ranks of each group, of which some count 1 and the others 0."""
+        """Mean and deviation over the ranks of each group, some of weight 1 and the others 0."""
         within = np.clip(self._last(query) - above, 0, tied)
         return WeightSpans(within / tied, np.sqrt(within * ((tied - within) / tied)))
 
@@ -89,7 +89,7 @@ class WeightTable:
         return self._padded[np.minimum(rank, len(self.weights) + 1)]
 
     def spans(self, above: Ints, tied: Ints, query: Ints) -> WeightSpans:
-        """Mean and deviation over the ranks of each group; a group of many has a block of its own."""
+        """Mean and deviation over the ranks of each group; a large group forms its own block."""
         within = np.minimum(len(self.weights) - above, tied)
         ends = within.cumsum()
         if ends[-1] <= BLOCK:
@@ -106,7 +106,7 @@ class WeightTable:
         return WeightSpans(mean, deviation)
 
     def _block_spans(self, above: Ints, tied: Ints, within: Ints, starts: Ints) -> WeightSpans:
-        """Of groups whose first rank has a weight; `within` of their ranks are inside the table, the others weigh 0."""
+        """Mean and deviation where the first rank has a weight; `within` ranks are in the table, others weigh 0."""
         first = above + 1
         rank = np.arange(starts[-1] + within[-1]) + (first - starts).repeat(within)
         head = unit = self._padded[first]
@@ -144,17 +144,17 @@ class Discounts(WeightTable):
 
 
 def _make_read_only(table: Floats) -> Floats:
-    """The same array, read only: tables are shared."""
+    """Return the array as read-only: tables are shared."""
     table.flags.writeable = False
     return table
 
 
 def discounts(last: int, longest: int) -> Discounts:
-    """w(r) = 1 / log2(r + 1) for r <= last, the discount of DCG; Järvelin & Kekäläinen 2002, as trec_eval has it.
+    """w(r) = 1 / log2(r + 1) for r <= last, the discount of DCG; Järvelin & Kekäläinen 2002, as in trec_eval.
 
     Args:
         last: the last rank with a weight.
-        longest: no rank past this one is ever asked for with a weight.
+        longest: the largest rank whose weight is ever used.
 
     >>> discounts(2, 5).weights.tolist() == [1 / np.log2(2), 1 / np.log2(3)]
     True
@@ -174,8 +174,8 @@ def geometric(persistence: float, last: int, longest: int) -> WeightTable:
     """w(r) = (1 - p) p^(r-1) for r <= last, the weights of RBP; Moffat & Zobel 2008.
 
     Args:
-        persistence: p, the chance that a reader goes on to the next document.
+        persistence: p, the probability that a user goes on to the next document.
         last: the last rank with a weight.
-        longest: no rank past this one is ever asked for with a weight.
+        longest: the largest rank whose weight is ever used.
     """
     return WeightTable((1 - persistence) * persistence ** np.arange(min(last, longest), dtype=np.float64))

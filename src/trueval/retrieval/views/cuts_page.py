@@ -35,6 +35,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
 
     Args:
         file: the result.
+        directory: unused.
     """
     data = file.data
     blocks = [_costs(file)] if data["measures"] else []

@@ -212,6 +212,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
 
     Args:
         file: the result.
+        directory: unused.
     """
     data = file.data
     stages: Sequence[Entry] = data["stages"]

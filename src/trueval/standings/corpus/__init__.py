@@ -1,1 +1,1 @@
-"""Standings of a whole corpus: scores come in tiles, are counted, and are gone; no list of documents is kept."""
+"""Standings of a whole corpus: scores are counted tile by tile, and no list of documents is kept."""

@@ -1,4 +1,4 @@
-"""Counting standings of a whole corpus, which has no lists."""
+"""Counts the standings of a whole corpus, which has no lists."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 def count_corpus(source: CorpusScorer, judgments: Judgments, policy: Policy) -> Standings:
-    """Count where every judged document stands among all documents of a corpus.
+    """Count the standings of every judged document among all documents of a corpus.
 
     Args:
-        source: gives the scores.
+        source: scorer of the corpus.
         judgments: their queries are the evaluated ones, in their order.
         policy: as in `trueval.standings.counting.count`.
 
@@ -68,7 +68,7 @@ def count_corpus(source: CorpusScorer, judgments: Judgments, policy: Policy) -> 
 
 
 def _refuse_lists(source: CorpusScorer, policy: Policy) -> None:
-    """Refuse what only lists have.
+    """Refuse choices that apply only to lists.
 
     Raises:
         PolicyError: a choice needs them.
@@ -87,11 +87,11 @@ def _refuse_lists(source: CorpusScorer, policy: Policy) -> None:
 def _find_judged_pairs(
     source: CorpusScorer, judgments: Judgments, pool: JudgedPool, query: Ints
 ) -> tuple[JudgedPairs, Ints]:
-    """The judged documents that a corpus holds, for queries that it scores, and their indices in the pool.
+    """Find the judged documents in a corpus, for the queries it scores, and their indices in the pool.
 
     Args:
         source: the corpus.
-        judgments: of the pool.
+        judgments: judgments of the pool.
         pool: every judged document.
         query: [query of the source] the evaluated query; -1 for none.
     """

@@ -22,7 +22,7 @@ class CorpusOrder:
     Args:
         source: the corpus.
         pairs: the judged documents.
-        policy: names the order.
+        policy: policy with the tie order.
     """
 
     def __init__(self, source: CorpusScorer, pairs: JudgedPairs, policy: Policy) -> None:
@@ -33,7 +33,7 @@ class CorpusOrder:
 
     @property
     def before(self) -> Before | None:
-        """From judged documents and places to whether the order puts those of the places first."""
+        """A function from judged documents and places to whether the order puts those of the places first."""
         if self.open:
             return None
         return {"docid-desc": self._by_id, "docid-asc": self._by_id, "random": self._by_hash}.get(

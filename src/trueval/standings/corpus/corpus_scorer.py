@@ -1,4 +1,4 @@
-"""The role of what scores a whole corpus: blocks of queries, and tiles of scores that are looked at and gone."""
+"""The role of a scorer of a whole corpus: blocks of queries, and tiles of scores that are used once and dropped."""
 
 from __future__ import annotations
 
@@ -15,64 +15,64 @@ Mask = Any  # [row, column] of bools, an array or a tensor where the scores are
 
 
 class Tile(Protocol):
-    """Scores of some queries and adjacent documents, where they were computed."""
+    """Scores of some queries and adjacent documents, on the device that computed them."""
 
     @property
     def queries(self) -> slice:
-        """The queries of its rows, among those of the block."""
+        """The queries of its rows, as indices in the block."""
         ...
 
     @property
     def first(self) -> int:
-        """Place of the document of its first column."""
+        """Index of the document of its first column."""
         ...
 
     @property
     def columns(self) -> int:
-        """Documents."""
+        """Number of documents."""
         ...
 
     @property
     def bound(self) -> float:
-        """What no score exceeds in magnitude; NaN or infinite where that is not known."""
+        """An upper bound of the magnitude of scores; NaN or infinite where not known."""
         ...
 
     @property
     def quick(self) -> bool:
-        """Whether `ranked` takes less time than comparing all scores with a bound or two."""
+        """Whether `ranked` is faster than comparing all scores with one or two bounds."""
         ...
 
     def reaching(self, rows: Ints, bounds: Any, *, beyond: bool = False) -> Mask:
-        """Tell which scores of some rows are at least a bound of the row, or with `beyond` above it."""
+        """Tell which scores of some rows are at least the row's bound, or with `beyond` above it."""
         ...
 
     def counts(self, mask: Mask) -> Ints:
-        """[row] how many scores a mask has chosen."""
+        """[row] number of scores selected by a mask."""
         ...
 
     def places(self, mask: Mask, counts: Ints) -> tuple[Ints, Ints]:
-        """Row, as an index into the mask, and column of each score that a mask has chosen, by its counts."""
+        """Row, as an index into the mask, and column of each score selected by a mask, given its counts."""
         ...
 
     def at(self, rows: Ints, columns: Ints) -> Any:
-        """Scores by row and column, in NumPy, as they were computed."""
+        """Scores by row and column, as computed, in NumPy."""
         ...
 
     def ranked(self, rows: Ints, low: Any, high: Any) -> tuple[Ints, Ints]:
-        """[row, bound] how many scores of a row are at least its lower bounds, and above its upper ones."""
+        """[row, bound] number of scores of a row at or above its lower bounds, and above its upper bounds."""
         ...
 
     def extent(self) -> tuple[float, float]:
-        """The lowest and the highest score; NaN if one is not a number."""
+        """The lowest and the highest score; NaN if any score is NaN."""
         ...
 
 
 class QueryBlock(Protocol):
-    """Some queries that are scored together, and all documents."""
+    """Queries that are scored together against all documents."""
 
     @property
     def queries(self) -> Ints:
-        """Indices of the queries in the corpus scorer, adjacent among those that were asked for."""
+        """Indices of the queries in the corpus scorer, adjacent among the requested ones."""
         ...
 
     def pairs(self, rows: Ints, places: Ints, rounded: Callable[[Any], Any]) -> Any:
@@ -84,7 +84,7 @@ class QueryBlock(Protocol):
         ...
 
     def map(self, work: Callable[[Iterable[Tile]], T]) -> list[T]:
-        """Give tiles that together hold every document once to some work, a part of them to each call."""
+        """Apply work to tiles that together hold every document once, a part of them per call."""
         ...
 
 
@@ -94,34 +94,34 @@ class CorpusScorer(Protocol):
 
     @property
     def name(self) -> str:
-        """Of the run that it stands for."""
+        """Name of the run that it represents."""
         ...
 
     @property
     def query_ids(self) -> pl.Series:
-        """[query] different ids."""
+        """[query] distinct ids."""
         ...
 
     @property
     def doc_ids(self) -> pl.Series:
-        """[document] different ids, by place."""
+        """[document] distinct ids, by place."""
         ...
 
     @property
     def format(self) -> str:
-        """That scores are rounded to."""
+        """Number format that scores are rounded to."""
         ...
 
     @property
     def in_order(self) -> bool:
-        """Whether the order of the documents is one to break ties by."""
+        """Whether the document order can be used to break ties."""
         ...
 
     @property
     def infinite(self) -> bool:
-        """Whether scores may be infinite; otherwise one that is has overflowed."""
+        """Whether scores may be infinite; otherwise an infinite score has overflowed."""
         ...
 
     def blocks(self, queries: Ints) -> Iterable[QueryBlock]:
-        """The blocks of some of its queries."""
+        """The blocks for some of its queries."""
         ...

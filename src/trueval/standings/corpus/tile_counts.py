@@ -1,4 +1,4 @@
-"""Counting one tile of scores: how many of its documents are above and tied with each judged one of their query."""
+"""Counts within one tile of scores: documents above and tied with each judged document of their query."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class JudgedBounds(NamedTuple):
     """The bounds of the judged documents of some queries, by query and ascending.
 
     Attributes:
-        low: [row, judged] the least score that counts as equal; infinite where a query has fewer.
-        high: [row, judged] the largest.
+        low: [row, judged] the lowest score that counts as equal; infinite where a query has fewer.
+        high: [row, judged] the highest such score; infinite where a query has fewer.
         pair: [row, judged] index of the judged document in its block; -1 where a query has fewer.
-        same: [row, judged] the first column with these bounds: those of a query are the same, or do not overlap.
+        same: [row, judged] the first column with these bounds: bounds of a query are equal or disjoint.
     """
 
     low: Any
@@ -35,7 +35,7 @@ class JudgedBounds(NamedTuple):
 
 
 class TileCounts:
-    """What some tiles add to the counts of the judged documents of a block, and the scores of those they hold."""
+    """Counts of the judged documents of a block from some tiles, and the scores of those the tiles hold."""
 
     def __init__(self, pairs: int) -> None:
         self.above, self.tied, self.ahead = (np.zeros(pairs, dtype=np.int64) for _ in range(3))
@@ -45,17 +45,17 @@ class TileCounts:
         self._ties: list[tuple[Ints, Ints]] = []
 
     def keep(self, held: Ints, scores: Any) -> None:
-        """Remember the scores of some judged documents."""
+        """Record the scores of some judged documents."""
         self._held.append(held)
         self._read.append(scores)
 
     def tie(self, pairs: Ints, places: Ints) -> None:
-        """Remember documents that are tied with judged ones, until their order is looked at."""
+        """Record documents tied with judged ones, until their order is determined."""
         self._ties.append((pairs, places))
         self.waiting += len(pairs)
 
     def taken(self) -> tuple[Ints, Ints]:
-        """What was tied, which is forgotten then."""
+        """Return the recorded ties and clear them."""
         pairs, places = zip(*self._ties, strict=True) if self._ties else ((), ())
         self._ties, self.waiting = [], 0
         nothing = np.zeros(0, dtype=np.int64)
@@ -68,22 +68,22 @@ class TileCounts:
 
     @property
     def read(self) -> Any:
-        """Their scores."""
+        """The scores of the judged documents in the tiles."""
         return np.concatenate(self._read) if self._read else np.zeros(0)
 
 
 class TileCounter:
     """Counts one tile.
 
-    By the kernel, where it was compiled. Elsewhere from the lowest judged score of each query up: where many documents
-    reach it, its whole row is compared with the bounds of that score; once few reach the next one, those are taken out
-    and placed one by one.
+    It uses the kernel where it is compiled. Otherwise it goes from the lowest judged score of each query upward: while
+    many documents reach a score, the whole row is compared with its bounds; once few reach the next one, those are
+    extracted and placed one by one.
 
     Args:
-        tile: the scores.
-        bounds: of the judged documents of the block.
-        part: what the counts are added to.
-        own: [judged] places of the judged documents, where it matters which documents tie with them; None elsewhere.
+        tile: scores of the tile.
+        bounds: bounds of the judged documents of the block.
+        part: counts to add to.
+        own: [judged] places of the judged documents, where the identity of tied documents matters; None otherwise.
     """
 
     def __init__(self, tile: Tile, bounds: JudgedBounds, part: TileCounts, own: Ints | None) -> None:
@@ -91,7 +91,7 @@ class TileCounter:
         self.bounds = JudgedBounds(*(each[tile.queries] for each in bounds))
 
     def count(self) -> None:
-        """Add what the tile holds above and tied with each judged document."""
+        """Add the tile's documents above and tied with each judged document."""
         tile, bounds = self.tile, self.bounds
         rows, judged = np.arange(len(bounds.low)), bounds.low.shape[1]
         if tile.quick:
@@ -117,19 +117,19 @@ class TileCounter:
             self._find(rows, counts - above, column, (reached, beyond))
 
     def _add(self, pairs: Ints, above: Ints, tied: Ints) -> None:
-        """Add counts of judged documents; those that are not there have the number -1."""
+        """Add counts to judged documents; absent ones have the number -1."""
         there = pairs >= 0
         self.part.above[pairs[there]] += above[there]
         self.part.tied[pairs[there]] += tied[there]
 
     def _find(self, rows: Ints, tied: Ints, column: int, masks: tuple[Mask, Mask] | None = None) -> None:
-        """Remember which documents are tied with one judged document of each row.
+        """Record the documents tied with one judged document of each row.
 
         Args:
             rows: the rows.
-            tied: [row] how many are.
+            tied: [row] number of tied documents.
             column: the judged document of each row.
-            masks: [row, document] what reaches its score, and what is beyond; None if it has not been compared.
+            masks: [row, document] which documents reach its score, and which exceed it; None if not compared yet.
         """
         if self.own is None:
             return
@@ -147,14 +147,14 @@ class TileCounter:
         self._tie(pairs[some[row]], tile.first + place)
 
     def _tie(self, pairs: Ints, places: Ints) -> None:
-        """Remember what is tied with judged documents, but for themselves."""
+        """Record the documents tied with judged ones, excluding themselves."""
         if self.own is not None:
             other = (pairs >= 0) & (self.own[pairs] != places)
             if other.any():
                 self.part.tie(pairs[other], places[other])
 
     def _place(self, rows: Ints, reached: Mask, counts: Ints, column: int) -> None:
-        """Count the few documents of some rows that reach the judged score of a column: by binary search, each."""
+        """Count the few documents of some rows that reach the judged score of a column, each by binary search."""
         if not len(rows) or not counts.any():
             return
         row, place = self.tile.places(reached, counts)
@@ -184,7 +184,7 @@ class TileCounter:
 
 
 def _last_reached(low: Any, row: Ints, scores: Any, first: int) -> Ints:
-    """The last lower bound of its row that each score is at or above, as an index into the flat bounds.
+    """The last lower bound in its row that each score reaches, as an index into the flattened bounds.
 
     Args:
         low: [row, judged] ascending.
@@ -204,7 +204,7 @@ def _last_reached(low: Any, row: Ints, scores: Any, first: int) -> Ints:
 
 
 def _count_passing(row: Ints, to: Ints, shape: Sequence[int]) -> Ints:
-    """[row, judged] how many documents pass each bound, from how many bounds each document passes."""
+    """[row, judged] number of documents that pass each bound, from the number of bounds each passes."""
     rows, width = shape
     ends = np.bincount(row * (width + 1) + to, minlength=rows * (width + 1)).reshape(rows, width + 1)
     passing: Ints = ends[:, :0:-1].cumsum(axis=1)[:, ::-1]

@@ -1,4 +1,4 @@
-"""The compiled counts of scores that pass bounds; optional.
+"""The compiled kernel that counts scores passing bounds; optional.
 
-passing.py asks for memory and says which bounds; _passing.c goes over the scores, with _row.h for each format.
+passing.py allocates memory and prepares the bounds; _passing.c loops over the scores, with _row.h per format.
 """

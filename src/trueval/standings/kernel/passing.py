@@ -1,4 +1,4 @@
-"""Scores that pass bounds, counted by the compiled kernel (_passing.c), where it was built."""
+"""Counts of scores that pass bounds, by the compiled kernel (_passing.c) where it is built."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ else:
 
 
 def count_passing(scores: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) -> tuple[Ints, Ints]:
-    """Count the scores of each row that are at least its lower bounds, and above its upper ones; the kernel is needed.
+    """Count the scores of each row at or above its lower bounds, and above its upper bounds; needs the kernel.
 
     Args:
         scores: [row, column] float32 or float64; no axis is empty.
