@@ -1,1 +1,1 @@
-"""Retrieval: runs made from a corpus, by indexes and by fusion, with scores exact enough that their ties show."""
+"""Retrieval: runs made from a corpus, by indexes and fusion, with scores exact enough to show their ties."""

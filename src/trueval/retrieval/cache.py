@@ -1,4 +1,4 @@
-"""The cache: what models and pipelines keep by the hash of all that decides it, so that nothing is made twice.
+"""Cache: models and pipelines store outputs by the hash of everything that affects them, so none is computed twice.
 
     outputs/MODEL-DTYPE-PART-HASH/    embeddings and logits: part.json, and rows.npy once all of them are there
     indexes/NAME-HASH/                an index with index.json; the folder is there when it is complete
@@ -50,17 +50,17 @@ UNITS: Final = {"d": "days", "h": "hours", "w": "weeks"}
 
 @dataclass(frozen=True)
 class CacheEntry:
-    """What one hash stands for.
+    """The files stored under one hash.
 
     Attributes:
         kind: one of `KINDS`.
-        name: of its folder, or of its file without the suffix.
-        paths: what belongs to it.
-        about: model and dtype, spec of the index, or nothing.
-        items: texts, pairs, documents or candidates; None if it does not say.
-        bytes: on the disk.
-        used: when it was last written or read.
-        state: "complete", "interrupted" (the same command goes on with it) or "leftover" (nothing will).
+        name: name of its folder, or of its file without the suffix.
+        paths: files and folders that belong to it.
+        about: model and dtype, or spec of the index; empty otherwise.
+        items: number of texts, pairs, documents or candidates; None if not recorded.
+        bytes: size on disk.
+        used: time of the last write or read.
+        state: "complete", "interrupted" (the same command resumes it) or "leftover" (nothing will use it).
     """
 
     kind: str
@@ -73,23 +73,23 @@ class CacheEntry:
     state: str
 
     def is_busy(self, now: datetime) -> bool:
-        """Whether a process may be at work on it."""
+        """Whether a process may be writing to it."""
         return self.state != COMPLETE and now - self.used < BUSY
 
     def to_dict(self) -> dict[str, Any]:
-        """One entry of the JSON of `trueval cache`."""
+        """The entry as a dict, as in the JSON of `trueval cache`."""
         told = {name: getattr(self, name) for name in ("kind", "name", "about", "items", "bytes", "state")}
         return {**told, "used": self.used.isoformat(timespec="seconds")}
 
 
 class Cache(NamedTuple):
-    """What a cache holds.
+    """The contents of a cache.
 
     Attributes:
-        folder: that was looked into.
-        entries: by kind and name.
-        ledger: bytes of the ledger of costs; None without one.
-        others: files and folders in it that are nobody's here.
+        folder: folder of the cache.
+        entries: entries by kind and name.
+        ledger: size of the ledger of costs in bytes; None without one.
+        others: unknown files and folders in it.
     """
 
     folder: Path
@@ -110,11 +110,11 @@ class Cache(NamedTuple):
 
 
 def user_cache(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:
-    """The cache of the user, as the system has it.
+    """The user's cache folder, by the conventions of the system.
 
     Args:
-        environment: TRUEVAL_CACHE of it decides, else XDG_CACHE_HOME, else LOCALAPPDATA on Windows.
-        platform: as sys.platform says it.
+        environment: its TRUEVAL_CACHE decides, otherwise XDG_CACHE_HOME, or LOCALAPPDATA on Windows.
+        platform: platform as in sys.platform.
 
     Raises:
         FileNotFoundError: the user has no home.
@@ -139,7 +139,7 @@ def user_cache(environment: Mapping[str, str] = os.environ, platform: str = sys.
 
 
 def own_cache(environment: Mapping[str, str] = os.environ) -> Path:
-    """The cache of the user, made for nobody else to read where it is not there.
+    """The user's cache folder, created with access for its owner only where it does not exist.
 
     Args:
         environment: as in `user_cache`.
@@ -154,10 +154,10 @@ def own_cache(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def limit_of(environment: Mapping[str, str] = os.environ) -> int:
-    """Bytes that the cache of the user may hold.
+    """Maximum size of the user's cache in bytes.
 
     Args:
-        environment: TRUEVAL_CACHE_LIMIT of it decides.
+        environment: its TRUEVAL_CACHE_LIMIT decides.
 
     Raises:
         PolicyError: that is no size.
@@ -169,11 +169,11 @@ def limit_of(environment: Mapping[str, str] = os.environ) -> int:
 
 
 class CacheFolder(NamedTuple):
-    """The cache of a piece of work.
+    """The cache for one job.
 
     Attributes:
-        place: of it; None where nothing can be kept.
-        notes: one-line remarks.
+        place: folder of the cache; None where nothing can be stored.
+        notes: one-line warnings.
     """
 
     place: Path | None
@@ -181,15 +181,15 @@ class CacheFolder(NamedTuple):
 
 
 def cache_for(given: Path | None, out: Path | None, *, make: bool = True) -> CacheFolder:
-    """The cache of a piece of work: the one that is named, or the user's.
+    """The cache for one job: the named folder, or the user's.
 
     Of the user's own, what was not used longest leaves where it is larger than its limit. Where it cannot be written,
     the folder `cache` of the results takes its place.
 
     Args:
-        given: by its name; None for the user's.
+        given: folder as named; None for the user's.
         out: folder of the results; None for none.
-        make: whether the user's is made where it is not there; a dry run makes nothing.
+        make: whether to create the user's where it does not exist; a dry run creates nothing.
 
     Raises:
         PolicyError: the limit of the user's is no size.
@@ -212,7 +212,7 @@ def cache_for(given: Path | None, out: Path | None, *, make: bool = True) -> Cac
 
 
 def _enforce_limit(place: Path, limit: int) -> tuple[str, ...]:
-    """Remove what was not used longest from a cache above its limit, and say so."""
+    """Remove the least recently used entries from a cache above its limit, with a note."""
     if size_of(place) <= limit:
         return ()
     gone = select_evictions(read_cache(place), limit, datetime.now(UTC))
@@ -226,7 +226,7 @@ def _enforce_limit(place: Path, limit: int) -> tuple[str, ...]:
 
 
 def size_of(folder: Path) -> int:
-    """Bytes of all files of a folder; much faster than to look at its entries."""
+    """Total size of the files in a folder in bytes; much faster than reading its entries."""
     size = 0
     try:
         for each in os.scandir(folder):
@@ -237,12 +237,12 @@ def size_of(folder: Path) -> int:
 
 
 def select_evictions(cache: Cache, limit: int, now: datetime) -> tuple[CacheEntry, ...]:
-    """The entries that must leave a cache for it to keep to a limit: those first that were not used longest.
+    """The entries to remove so that a cache keeps to a limit, least recently used first.
 
     Args:
-        cache: what there is.
-        limit: bytes.
-        now: the time; what was used within the hour stays, since a process may be at work with it.
+        cache: contents of the cache.
+        limit: maximum size in bytes.
+        now: current time; entries used within the last hour stay, since a process may be using them.
     """
     over = sum(entry.bytes for entry in cache.entries) - limit
     gone = list[CacheEntry]()
@@ -255,7 +255,7 @@ def select_evictions(cache: Cache, limit: int, now: datetime) -> tuple[CacheEntr
 
 
 def read_cache(folder: Path) -> Cache:
-    """Look what a cache holds; a folder that is not there holds nothing.
+    """Read the contents of a cache; a missing folder is an empty cache.
 
     Raises:
         InputError: it is a file, or cannot be read.
@@ -279,13 +279,13 @@ def read_cache(folder: Path) -> Cache:
 
 
 def select_entries(cache: Cache, names: Sequence[str], age: timedelta | None, now: datetime) -> tuple[CacheEntry, ...]:
-    """The entries that some words mean.
+    """The entries that names refer to.
 
     Args:
-        cache: what there is.
-        names: each a kind, "all", or how names of entries begin; none for all.
-        age: only what was not used for so long; None for any.
-        now: the time.
+        cache: contents of the cache.
+        names: each a kind, "all", or the beginning of an entry's name; empty for all.
+        age: minimum time since the last use; None for any.
+        now: current time.
 
     Raises:
         PolicyError: nothing there begins with a name, or a name is empty.
@@ -303,7 +303,7 @@ def select_entries(cache: Cache, names: Sequence[str], age: timedelta | None, no
 
 
 def remove(entries: Sequence[CacheEntry]) -> None:
-    """Remove entries; each is gone for whoever looks before its files are.
+    """Remove entries; each disappears for readers before its files do.
 
     Raises:
         OSError: one cannot be removed; those before it are gone.
@@ -315,7 +315,7 @@ def remove(entries: Sequence[CacheEntry]) -> None:
 
 
 def age_of(text: str) -> timedelta:
-    """A length of time, as `--older-than` takes it.
+    """Read a duration in the syntax of `--older-than`.
 
     Raises:
         PolicyError: it is none.
@@ -330,7 +330,7 @@ def age_of(text: str) -> timedelta:
 
 
 def _entries(folder: Path) -> Iterator[CacheEntry | None]:
-    """The entries of one kind; None for each thing that is none."""
+    """The entries of one kind; None for each file or folder that is none."""
     candidates = {path.stem for path in folder.glob("*.parquet")}
     for path in sorted(folder.iterdir()):
         if path.is_symlink():
@@ -380,14 +380,14 @@ def _entry(kind: str, name: str, paths: tuple[Path, ...], about: str, items: int
 
 
 def _stats(paths: Sequence[Path]) -> Iterator[os.stat_result]:
-    """What the system says of each file; one that another process moved to its place meanwhile is gone."""
+    """The file status of each file; files that another process moved away meanwhile are skipped."""
     for path in paths:
         with suppress(FileNotFoundError):
             yield path.lstat()
 
 
 def _json(path: Path) -> Mapping[str, Any]:
-    """What a file says; nothing where it is none of ours."""
+    """The content of a JSON file; empty where it is not one of ours."""
     try:
         about = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

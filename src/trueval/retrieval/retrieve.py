@@ -28,20 +28,20 @@ def retrieve(
     max_cost: float | None = None,
     begin: Begin | None = None,
 ) -> PipelineResult:
-    """Make a run from a corpus: embed, search, fuse, rerank, and say what ties at each stage.
+    """Make a run from a corpus: embed, search, fuse, rerank, and report the ties at each stage.
 
     Args:
         collection: a Collection or its place, as `Collection.read` takes it; None for that of the pipeline's file.
-        pipeline: its TOML file, or a Pipeline; or instead of it:
-        index: of one search, such as "bm25(language='fr')", or with a model "flat".
+        pipeline: its TOML file, or a Pipeline; alternatively:
+        index: spec of a single index, such as "bm25(language='fr')", or with a model "flat".
         model: embedder of the index.
-        depth: documents of each query; 100 if None.
-        scoring: how all stages score, "high", "low" or "both"; None: as the pipeline says.
+        depth: number of documents per query; 100 if None.
+        scoring: how all stages score, "high", "low" or "both"; None: as the pipeline specifies.
         queries: file of the queries, instead of the collection's.
-        rel: grade from which a document is relevant; 1, and of a golden set 4, if None.
-        cache: keeps what is made, and is looked into first; None keeps nothing.
-        max_cost: what hosted models may cost in all; None for no limit.
-        begin: called with the name of each stage; what it returns is called as the stage goes on.
+        rel: grade from which a document is relevant; if None 1, or 4 for a golden set.
+        cache: cache folder, read first and written to; None for no cache.
+        max_cost: maximum total cost of hosted models; None for no limit.
+        begin: called with the name of each stage; returns a progress callback.
 
     Returns:
         The run and its stages; with judgments also what the candidates of each stage are worth.

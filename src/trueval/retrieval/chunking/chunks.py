@@ -38,12 +38,12 @@ class Chunk:
 
     Attributes:
         document: id of the document.
-        number: of the chunk in it, from 0.
-        start: where it starts in the text of the document, in characters.
-        end: where it ends.
+        number: number of the chunk in the document, from 0.
+        start: start in the text of the document, in characters.
+        end: end in the text of the document, in characters.
         breadcrumb: title › section › subsection, or "".
-        body: the text between.
-        tokens: of breadcrumb and body.
+        body: the text from start to end.
+        tokens: number of tokens in breadcrumb and body.
     """
 
     document: str
@@ -56,21 +56,21 @@ class Chunk:
 
     @property
     def id(self) -> str:
-        """The document and the number of the chunk."""
+        """The chunk's id: document and chunk number."""
         return f"{self.document}{MARK}{self.number}"
 
     @property
     def text(self) -> str:
-        """What is embedded and read: breadcrumb and body."""
+        """The text to embed and read: breadcrumb and body."""
         return f"{self.breadcrumb}\n{self.body}" if self.breadcrumb else self.body
 
     @property
     def sha256(self) -> str:
-        """The hash of the body: labels stay with it wherever it stands after another cut."""
+        """The hash of the body: labels follow it wherever it moves when documents are cut again."""
         return hashlib.sha256(self.body.encode("utf-8", "surrogatepass")).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
-        """One line of corpus.jsonl, with where the chunk is from."""
+        """One line of corpus.jsonl, with the origin of the chunk."""
         return {
             "_id": self.id,
             "title": "",
@@ -84,7 +84,7 @@ class Chunk:
 
 
 def document_of(id: str) -> str | None:
-    """The document that a chunk is of, by the id of the chunk; None where that is none.
+    """The document of a chunk, by the chunk's id; None where the id is no chunk's.
 
     >>> document_of("a#b#12"), document_of("a")
     ('a#b', None)
@@ -99,10 +99,11 @@ class Chunker:
 
     Attributes:
         how: "sentences" or "windows".
-        size: tokens of a chunk at most, breadcrumb included.
-        overlap: tokens at most of the end of a chunk that the next one begins with.
+        size: maximum number of tokens in a chunk, breadcrumb included.
+        overlap: maximum number of tokens that a chunk repeats from the end of the previous one.
         breadcrumbs: whether chunks begin with title and section.
-        tokenizer: finds the tokens; words and marks if None. Those of models find more, in English about 1.3 times.
+        tokenizer: finds the tokens; words and marks if None. Tokenizers of models find more, in English about 1.3
+            times.
 
     Raises:
         PolicyError: the overlap is not below the size, or one of them is negative.
@@ -119,7 +120,7 @@ class Chunker:
     tokenizer: Tokenizer | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be cut."""
+        """Refuse settings with which nothing can be cut."""
         if self.how not in ("sentences", "windows"):
             raise PolicyError(f"Chunks are cut by sentences or windows. Got {self.how!r}.")
         if not 0 <= self.overlap < self.size:
@@ -131,9 +132,9 @@ class Chunker:
         """Cut a document.
 
         Args:
-            document: its id.
-            text: of it; Markdown headings begin sections.
-            title: the first part of every breadcrumb.
+            document: id of the document.
+            text: text of the document; Markdown headings begin sections.
+            title: first part of every breadcrumb.
 
         Yields:
             Chunks in order; none of a document without a token, and none of blanks alone.
@@ -154,7 +155,7 @@ class Chunker:
                 number += 1
 
     def _cuts(self, inside: _Tokens, text: str, room: int) -> Iterator[Span]:
-        """First and past the last token of each chunk of a section."""
+        """First token and end of each chunk of a section."""
         overlap = min(self.overlap, room - 1)
         if self.how == "windows":
             yield from _windows(0, inside.count, room, overlap)
@@ -193,10 +194,10 @@ def words_and_marks(text: str) -> NDArray[np.int64]:
 
 
 def model_tokens(tokenizer: Any) -> Tokenizer:
-    """The tokens of a fast tokenizer of transformers, without those that it adds around a text.
+    """The tokens of a fast transformers tokenizer, without the special tokens around a text.
 
     Args:
-        tokenizer: such as AutoTokenizer.from_pretrained(...) gives.
+        tokenizer: as returned by AutoTokenizer.from_pretrained(...), for example.
     """
 
     def tokens(text: str) -> NDArray[np.int64]:
@@ -211,9 +212,9 @@ class _Section(NamedTuple):
     """A stretch of text without a heading inside.
 
     Attributes:
-        start: in characters, past the heading.
-        end: where the next heading starts.
-        headings: from the outermost to its own.
+        start: start in characters, after the heading.
+        end: start of the next heading.
+        headings: headings from the outermost to its own.
     """
 
     start: int
@@ -235,9 +236,9 @@ class _Tokens:
     """The tokens of a section, numbered from 0.
 
     Args:
-        spans: [token, 2] of the whole document.
-        start: of the section, in characters.
-        end: of it.
+        spans: [token, 2] spans of the tokens of the whole document.
+        start: start of the section in characters.
+        end: end of the section in characters.
     """
 
     def __init__(self, spans: NDArray[np.int64], start: int, end: int) -> None:
@@ -246,17 +247,17 @@ class _Tokens:
         self.count = len(self.spans)
 
     def tokens(self, start: int, end: int) -> Span:
-        """First and past the last token between two characters."""
+        """First token and end between two characters."""
         first, last = np.searchsorted(self.spans[:, 0], (start, end))
         return int(first), int(last)
 
     def span(self, first: int, last: int) -> Span:
-        """The characters from the first token to the end of the one before the last."""
+        """The characters from the first token to the end of the last one."""
         return int(self.spans[first, 0]), int(min(self.spans[last - 1, 1], self.end))
 
 
 def _windows(first: int, last: int, size: int, overlap: int) -> Iterator[Span]:
-    """Windows of so many tokens; the last one ends where the text ends."""
+    """Windows of a fixed number of tokens; the last one ends where the text ends."""
     for start in range(first, last, size - overlap):
         yield start, min(start + size, last)
         if start + size >= last:

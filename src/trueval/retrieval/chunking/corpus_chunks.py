@@ -36,18 +36,18 @@ Tell = Callable[[int], object] | None
 
 @dataclass
 class ChunkedCorpus:
-    """What was cut, and what came of it.
+    """Statistics of a chunked corpus.
 
     Attributes:
-        documents: with a text.
-        empty: documents without a token, of which there is no chunk.
-        chunks: of all documents.
-        tokens: of all chunks, their breadcrumbs included.
-        most: tokens of the longest chunk.
-        longer: chunks above the size: their breadcrumb alone leaves no room.
-        characters: of the bodies of all chunks.
-        repeated: of these, what the chunk before has too.
-        notes: one-line remarks.
+        documents: number of documents with a text.
+        empty: number of documents without a token, which give no chunk.
+        chunks: number of chunks.
+        tokens: tokens in all chunks, breadcrumbs included.
+        most: tokens in the longest chunk.
+        longer: number of chunks above the size, whose breadcrumb alone leaves no room.
+        characters: characters in the bodies of all chunks.
+        repeated: characters of these that the previous chunk also has.
+        notes: one-line warnings.
     """
 
     documents: int = 0
@@ -72,23 +72,23 @@ class ChunkedCorpus:
         self.repeated += sum(max(one.end - other.start, 0) for one, other in pairwise(made))
 
     def add(self, other: ChunkedCorpus) -> None:
-        """Count what came of further documents."""
+        """Add the statistics of further documents."""
         for name in ("documents", "empty", "chunks", "tokens", "longer", "characters", "repeated"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.most = max(self.most, other.most)
 
     @property
     def mean(self) -> float:
-        """Tokens of a chunk on average; 0 without any."""
+        """Mean number of tokens in a chunk; 0 without any."""
         return self.tokens / self.chunks if self.chunks else 0.0
 
     @property
     def overlap(self) -> float:
-        """Share of the text of chunks that the chunk before has too."""
+        """Share of the text of chunks that the previous chunk also has."""
         return self.repeated / self.characters if self.characters else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """What `trueval chunk` says as JSON."""
+        """The JSON of `trueval chunk`."""
         counts = asdict(self)
         return {"kind": KIND, "format": FORMAT, **counts, "mean": self.mean, "overlap": self.overlap}
 
@@ -116,20 +116,20 @@ def chunk_corpus(
     tell: Tell = None,
     executor: Executor | None = None,
 ) -> ChunkedCorpus:
-    """Cut the documents of a corpus and write their chunks, a corpus again, which is there when it is whole.
+    """Chunk the documents of a corpus and write the chunks as a new corpus, atomically.
 
     Memory holds one document and 16 bytes for each id; with an executor some 16 MB of documents.
 
     Args:
         place: a collection, a folder of parts, or a file: .jsonl (.gz, .zst) or .parquet.
-        out: .jsonl or .jsonl.gz; of each chunk _id ("DOCUMENT#NUMBER"), title (""), text, document, start, end, tokens
-            and sha256.
+        out: .jsonl or .jsonl.gz; per chunk _id ("DOCUMENT#NUMBER"), title (""), text, document, start, end, tokens and
+            sha256.
         chunker: how documents are cut.
-        fields: of a document that make its text, joined by line ends.
-        titles: of a document that its breadcrumbs begin with, those that are there.
-        tell: called now and then with the number of documents so far.
-        executor: several processes that share the work, where a corpus is large; the bytes are the same. None for this
-            one, which also cuts by the tokens of a model, whose tokenizer has threads of its own.
+        fields: fields of a document that make up its text, joined by line ends.
+        titles: fields of a document that begin its breadcrumbs, where present.
+        tell: progress callback, called with the number of documents so far.
+        executor: processes that share the work where a corpus is large; the output is identical. None for this process,
+            which is also used for tokenizers of models, as these have threads of their own.
 
     Raises:
         InputError: a file is missing or bad, with its line; an id is there twice; no document has a text; or `out` is
@@ -173,7 +173,7 @@ def chunk_corpus(
 def _cut(
     chunker: Chunker, fields: tuple[str, ...], titles: tuple[str, ...], rows: Sequence[TextRow]
 ) -> tuple[bytes, ChunkedCorpus]:
-    """The lines of the chunks of some documents, and what came of them."""
+    """The chunks of some documents as lines, and their statistics."""
     counts, lines = ChunkedCorpus(), []
     for row in rows:
         made = list(chunker.chunks(row.id, _text(row.values, fields), _title(row.values, titles)))
@@ -183,7 +183,7 @@ def _cut(
 
 
 def _pieces(rows: Iterable[TextRow]) -> Iterator[list[TextRow]]:
-    """Documents, a piece of work at a time."""
+    """Documents in batches for the workers."""
     piece, size = list[TextRow](), 0
     for row in rows:
         piece.append(row)
@@ -223,7 +223,7 @@ def _open_output(path: Path, *, packed: bool) -> Iterator[IO[bytes] | gzip.GzipF
 
 
 def _refuse_repeated_ids(rows: Iterable[TextRow]) -> Iterator[TextRow]:
-    """The rows, of whose ids a hash is kept: of 2⁶⁴ documents two would be alike."""
+    """Yield the rows and refuse repeated ids, compared by hash: of 2⁶⁴ documents two would collide."""
     seen = set[bytes]()
     for row in rows:
         digest = hashlib.blake2b(row.id.encode("utf-8", "surrogatepass"), digest_size=16).digest()

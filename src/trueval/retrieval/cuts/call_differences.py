@@ -1,4 +1,4 @@
-"""Compared calls: the same call repeated, and what it gave otherwise each time.
+"""Call differences: how the results of repeated identical calls differ.
 
 Two calls for k documents differ *with equal scores* if every document that only one of them has in its context has the
 score at the cutoff, and both have the same score there: the engine chose otherwise among equals. Any other difference
@@ -24,13 +24,14 @@ class Calls:
     """Repeated calls for k documents, compared with the first of them.
 
     Attributes:
-        runs: of each call, its first k documents.
-        by_ties: [query] calls whose documents differ from those of the first one by the choice among equal scores.
-        otherwise: [query] calls whose documents differ in another way.
-        reordered: [query] calls with the same documents in another order.
-        rescored: [query] calls that give a document another score.
-        contexts: [query] different contexts among the calls.
-        largest_change: of a score.
+        runs: the first k documents of each call.
+        by_ties: [query] number of calls whose documents differ from the first call's only by the choice among equal
+            scores.
+        otherwise: [query] number of calls whose documents differ in another way.
+        reordered: [query] number of calls with the same documents in another order.
+        rescored: [query] number of calls in which a document has another score.
+        contexts: [query] number of distinct contexts among the calls.
+        largest_change: largest change of a score.
         deeper: queries whose first call has documents that the deeper call has neither above the cutoff nor in the
             group at it; None where there is no deeper call.
     """
@@ -45,7 +46,7 @@ class Calls:
     deeper: int | None
 
     def entered(self) -> pl.DataFrame:
-        """query_id, doc_id and entered, the share of the calls that have the document in their context."""
+        """query_id, doc_id and entered, the share of calls with the document in their context."""
         rows = pl.concat([run.frame.select("query_id", "doc_id") for run in self.runs])
         share = (pl.len() / len(self.runs)).alias("entered")
         return rows.group_by("query_id", "doc_id", maintain_order=True).agg(share)
@@ -63,12 +64,12 @@ def compare_calls(
     """Compare the first k documents of each call with those of the first one; None where there is no other.
 
     Args:
-        runs: of the calls.
-        query_ids: [query] in whose order results stand; of every call.
-        k: documents of a context.
-        precision: in which scores are compared.
-        deep: what the index gives to a deeper call; None where there is none.
-        cuts: place of a query → documents of the group at its cutoff, in the deeper call.
+        runs: runs of the calls.
+        query_ids: [query] ids of the queries of every call, in the order of the results.
+        k: number of documents in a context.
+        precision: precision in which scores are compared.
+        deep: results of a deeper call; None where there is none.
+        cuts: index of a query → documents of the group at its cutoff, in the deeper call.
     """
     if len(runs) < 2:
         return None
@@ -98,7 +99,7 @@ def compare_calls(
 
 
 def _first(run: Run, k: int, query_ids: pl.Series) -> Run:
-    """The first k documents of each query; a query that another call finds something for has an empty list here."""
+    """The first k documents per query; a query with results in another call only has an empty list here."""
     cut = rank_lists(run, k)
     found = cut.only(np.ones(len(cut.rank), dtype=bool), run.name, run.source)
     others = query_ids.filter(~query_ids.is_in(run.query_ids.implode())).to_list()

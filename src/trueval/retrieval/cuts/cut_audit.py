@@ -45,22 +45,22 @@ EXACT: Final = 2**53
 
 @dataclass(frozen=True, eq=False)
 class Cuts:
-    """What the cut at k leaves to the engine.
+    """The result of an audit of the cut at k.
 
     Attributes:
-        k: documents of a context.
-        name: of what was searched.
-        queries: that were asked.
-        run: the lists, deeper than k, of the queries that find something.
-        cuts: of the queries whose cutoff falls inside a group, or whose list ends in one.
-        calls: repeated calls compared; None for one call.
-        causes: why the groups tie, one for each cut; empty where texts are not known.
-        scores: of the run under ties; None without judgments.
-        parts: of the same, by "cut" with the ties at the cutoff alone, by "inside" with the others alone.
-        realized: the scores of each call, ties as it listed them.
-        about: what was searched, for the JSON.
-        notes: one-line remarks.
-        stages: of a pipeline (tie_propagation.py), for the JSON; None where there is none.
+        k: number of documents in a context.
+        name: name of the searched index or run.
+        queries: number of queries asked.
+        run: lists deeper than k, of the queries with results.
+        cuts: cuts of the queries whose cutoff falls inside a group, or whose list ends in one.
+        calls: comparison of repeated calls; None for a single call.
+        causes: causes of the ties, one per cut; empty where texts are not known.
+        scores: scores of the run under ties; None without judgments.
+        parts: scores by source of ties: "cut" with only the ties at the cutoff, "inside" with only the others.
+        realized: scores of each call, with ties in the order listed.
+        about: description of what was searched, for the JSON.
+        notes: one-line warnings.
+        stages: stages of a pipeline (tie_propagation.py), for the JSON; None where there is none.
     """
 
     k: int
@@ -79,7 +79,7 @@ class Cuts:
 
     @property
     def inside(self) -> tuple[CutoffGroup, ...]:
-        """The cuts inside a group of which both sides are known."""
+        """The cuts inside a group for which both sides are known."""
         return tuple(cut for cut in self.cuts if cut.inside)
 
     def chances(self) -> pl.DataFrame:
@@ -212,17 +212,17 @@ def cut_index(
     """Audit the cut of an index at k: fetch past it until the group of equal scores ends, and repeat the call.
 
     Args:
-        opened: an index, and the queries as it takes them.
-        k: documents of a context.
-        repeats: calls for k documents that are compared; fewer than 2 compare none.
-        most: documents to fetch at most for one query.
-        judgments: what `Judgments.of` takes; None for none, and then no measure is known.
-        measures: as in `evaluate`; recall, nDCG@k and, for grades of the rubric, RA-nWG@k if None; of a golden set
+        opened: an index, and the queries in the form it takes.
+        k: number of documents in a context.
+        repeats: number of calls for k documents to compare; fewer than 2 compare none.
+        most: maximum number of documents to fetch per query.
+        judgments: as `Judgments.of` takes them; None for none, and then no measure is computed.
+        measures: as in `evaluate`; recall, nDCG@k and, for grades of the rubric, RA-nWG@k if None; for a golden set
             those of `evaluate`, at k.
-        texts: by document id, to tell identical texts from ties of another making; None where not known.
-        policy: as in `evaluate`; its tie precision says what is equal.
-        name: of the index in tables.
-        about: what was searched, for the JSON.
+        texts: texts by document id, to separate identical texts from other causes of ties; None where not known.
+        policy: as in `evaluate`; its tie precision defines equal scores.
+        name: name of the index in tables.
+        about: description of what was searched, for the JSON.
         choices: as in `evaluate`.
 
     Raises:
@@ -261,13 +261,13 @@ def cut_runs(
     The documents that several calls list are put together, each with its score of the first call that lists it.
 
     Args:
-        runs: what `Run.of` takes, one at least; several are repeated calls of the same queries.
-        k: documents of a context.
+        runs: what `Run.of` takes, at least one; several are repeated calls for the same queries.
+        k: number of documents in a context.
         judgments: as in cut_index.
         measures: as in cut_index.
         texts: as in cut_index.
         policy: as in cut_index.
-        about: what was searched, for the JSON.
+        about: description of what was searched, for the JSON.
         choices: as in `evaluate`.
 
     Raises:
@@ -293,11 +293,11 @@ def cut_runs(
 
 
 def calls_to_dict(calls: Calls, inside: Sequence[CutoffGroup]) -> dict[str, Any]:
-    """What the JSON says of repeated calls.
+    """The comparison of repeated calls as a dict for JSON.
 
     Args:
-        calls: compared.
-        inside: the cuts inside a group, of which calls that choose at random would differ.
+        calls: comparison of the calls.
+        inside: cuts inside a group, at which calls that choose at random would differ.
     """
     number, change = len(calls.runs), calls.largest_change
     return {

@@ -1,4 +1,4 @@
-"""Cut worth: by what an audit of a cut is measured, and what its lists are worth under each source of ties."""
+"""Cut values: the measures of a cut audit, and the values of its lists under each source of ties."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def default_measures(k: int, judgments: Judgments) -> str:
     """Recall and nDCG at k, and RA-nWG at k where the grades are of its rubric.
 
     Args:
-        k: documents of a context.
-        judgments: of which the grades decide.
+        k: number of documents in a context.
+        judgments: judgments whose grades decide.
     """
     grades = judgments.frame["grade"]
     on_rubric = bool(grades.is_between(*RUBRIC).all()) and bool((grades >= EVIDENCE).any())
@@ -38,12 +38,12 @@ def default_measures(k: int, judgments: Judgments) -> str:
 
 
 class CutMeasure(NamedTuple):
-    """By what an audit at k is measured.
+    """The judgments, measures and policy of an audit at k.
 
     Attributes:
-        judgments: None where there are none.
-        measures: none without judgments.
-        policy: every choice that changes a number.
+        judgments: judgments; None where there are none.
+        measures: measures; empty without judgments.
+        policy: all choices that affect the numbers.
     """
 
     judgments: Judgments | None
@@ -54,11 +54,11 @@ class CutMeasure(NamedTuple):
 def choose_cut_measure(
     k: int, judgments: Any, measures: Measures | None, policy: Policy | None, choices: Mapping[str, Any]
 ) -> CutMeasure:
-    """By what an audit at k is measured, with what judgments say where nobody else does.
+    """Choose the measures and policy of an audit at k, with defaults that depend on the judgments.
 
     Args:
-        k: documents of a context.
-        judgments: what `Judgments.of` takes; None for none.
+        k: number of documents in a context.
+        judgments: as `Judgments.of` takes them; None for none.
         measures: as in cut_index.
         policy: as in cut_index.
         choices: attributes of Policy.
@@ -82,13 +82,13 @@ def choose_cut_measure(
 
 
 class CutValues(NamedTuple):
-    """What lists are worth, and what each source of ties does to it.
+    """The values of lists, and the effect of each source of ties on them.
 
     Attributes:
-        scores: under ties; None without judgments.
-        parts: of the same, by "cut" with the ties at the cutoff alone, by "inside" with the others alone.
-        realized: of each call as it came.
-        notes: one-line remarks.
+        scores: scores under ties; None without judgments.
+        parts: scores by source of ties: "cut" with only the ties at the cutoff, "inside" with only the others.
+        realized: scores of each call as listed.
+        notes: one-line warnings.
     """
 
     scores: Scores | None = None
@@ -98,14 +98,14 @@ class CutValues(NamedTuple):
 
 
 def score_cuts(run: Run, cuts: Sequence[CutoffGroup], calls: Calls | None, judged: CutMeasure, k: int) -> CutValues:
-    """The scores of the lists under ties and of each call as it came, and what looks wrong about them.
+    """Score the lists under ties and each call as listed, with warnings.
 
     Args:
         run: lists that go past k.
-        cuts: of this run.
-        calls: repeated ones; None for none.
-        judged: by what they are measured.
-        k: documents of a context.
+        cuts: cuts of this run.
+        calls: repeated calls; None for none.
+        judged: judgments, measures and policy.
+        k: number of documents in a context.
     """
     judgments, measures, chosen = judged
     if judgments is None:

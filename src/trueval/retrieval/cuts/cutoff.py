@@ -1,4 +1,4 @@
-"""Cutoffs: the groups of equal scores that the end of a context falls into, and the chances of their documents.
+"""Cutoffs: the tie groups at the end of a context, and the probabilities of their documents.
 
 A call for k documents cuts the list after rank k. If the document at rank k has the score of others, the engine
 chooses which of them enter. With `above` documents scored higher and `size` of the score at the cutoff, itself
@@ -32,16 +32,16 @@ Bools = NDArray[np.bool_]
 
 
 class CutoffGroup(NamedTuple):
-    """The group of equal scores that the cutoff falls into.
+    """The tie group at the cutoff.
 
     Attributes:
-        query: its id.
-        place: of the query among those of the run.
-        above: documents scored higher.
-        documents: of the group, best known order.
-        slots: how many of them enter.
-        score: that they share.
-        open: whether the list ends inside the group, which may hold more documents then.
+        query: id of the query.
+        place: index of the query in the run.
+        above: number of documents scored higher.
+        documents: documents of the group, in the best known order.
+        slots: number of them that enter the context.
+        score: their common score.
+        open: whether the list ends inside the group, which may then hold more documents.
     """
 
     query: str
@@ -54,31 +54,31 @@ class CutoffGroup(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Documents of the group, as far as they are known."""
+        """Number of known documents in the group."""
         return len(self.documents)
 
     @property
     def inside(self) -> bool:
-        """Whether some of the group enter and some do not, as far as is known."""
+        """Whether some documents of the group enter and others do not, as far as known."""
         return self.slots < self.size
 
     @property
     def chance(self) -> float:
-        """Of each document of the group to enter."""
+        """Probability that a document of the group enters."""
         return self.slots / self.size
 
     @property
     def contexts(self) -> int:
-        """How many different contexts there can be."""
+        """Number of possible contexts."""
         return math.comb(self.size, self.slots)
 
     @property
     def overlap(self) -> float:
-        """Share of the context that two independent calls have in common on average."""
+        """Expected share of the context that two independent calls have in common."""
         return (self.above + self.slots**2 / self.size) / (self.above + self.slots)
 
     def chance_to_differ(self, calls: int) -> float:
-        """The chance that some of so many calls differ, where each chooses at random.
+        """Probability that some of several calls differ, where each chooses at random.
 
         >>> CutoffGroup("q", 0, 1, ("a", "b"), 1, 0.5, False).chance_to_differ(2)
         0.5
@@ -91,9 +91,9 @@ def find_cuts(run: Run, k: int, unfinished: Bools, precision: str | float | None
 
     Args:
         run: lists that go past k where there is more.
-        k: documents of a context.
-        unfinished: [query] whether there may be more documents than the list has.
-        precision: in which scores are compared; None for as they are.
+        k: number of documents in a context.
+        unfinished: [query] whether there may be more documents than listed.
+        precision: precision in which scores are compared; None for as they are.
     """
     scores = round_to(run.documents["score"].to_numpy(), precision)
     groups = tie_groups(scores, run.offsets)
@@ -122,12 +122,12 @@ def find_cuts(run: Run, k: int, unfinished: Bools, precision: str | float | None
 
 
 def chances(run: Run, k: int, cuts: Iterable[CutoffGroup]) -> pl.DataFrame:
-    """The documents that can be among the first k, each with its chance: query_id, doc_id, score, chance.
+    """The documents that can be among the first k, with their probabilities: query_id, doc_id, score, chance.
 
     Args:
         run: lists that go past k where there is more.
-        k: documents of a context.
-        cuts: of this run at k.
+        k: number of documents in a context.
+        cuts: cuts of this run at k.
 
     >>> run = Run.of({"q": {"a": 3.0, "b": 2.0, "c": 2.0}})
     >>> chances(run, 2, find_cuts(run, 2, np.array([False])))["chance"].to_list()
@@ -148,5 +148,5 @@ def chances(run: Run, k: int, cuts: Iterable[CutoffGroup]) -> pl.DataFrame:
 
 
 def documents_of(cuts: Sequence[CutoffGroup]) -> dict[int, frozenset[str]]:
-    """Place of a query → the documents of the group at its cutoff."""
+    """Index of a query → documents of the group at its cutoff."""
     return {cut.place: frozenset(cut.documents) for cut in cuts}

@@ -1,4 +1,4 @@
-"""The audit of cuts in one call: of what a collection is searched with, or of runs."""
+"""Audit of cuts in one call, for a search of a collection or for runs."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ def cuts(
     policy: Policy | None = None,
     **choices: Unpack[PolicyChoices],
 ) -> Cuts:
-    """Audit the cut at k: how often it falls inside a group of equal scores, and what that costs.
+    """Audit the cut at k: how often it falls inside a tie group, and the effect on quality.
 
     Args:
-        collection: as in `retrieve`, searched past k; with runs the texts that tell why documents tie.
-        k: documents of a context.
-        runs: instead of a search, one that goes past k, or several of the same call, as `Run.of` takes them.
+        collection: as in `retrieve`, searched past k; with runs, the texts that tell why documents tie.
+        k: number of documents in a context.
+        runs: in place of a search, a run that goes past k, or several of the same call, as `Run.of` takes them.
         pipeline: as in `retrieve`.
         index: as in `retrieve`.
         model: as in `retrieve`.
         queries: as in `retrieve`.
-        repeats: calls for k documents that are compared.
-        most: documents to fetch at most for one query.
-        draws: orders of equal scores that go through a pipeline at most.
-        judgments: what `Judgments.of` takes; None for those of the collection that is searched.
+        repeats: number of calls for k documents to compare.
+        most: maximum number of documents to fetch per query.
+        draws: maximum number of orders of equal scores to send through a pipeline.
+        judgments: as `Judgments.of` takes them; None for those of the searched collection.
         measures: as in `evaluate`, at k; None: recall, nDCG and, for grades of the rubric, RA-nWG.
         cache: as in `retrieve`.
         begin: as in `retrieve`.

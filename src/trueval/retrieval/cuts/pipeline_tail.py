@@ -1,4 +1,4 @@
-"""The tail of a pipeline: what it does with the lists of its retrievers, done again for other lists."""
+"""Pipeline tail: the stages after the retrievers, run again on other lists."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Ints = NDArray[np.int64]
 
 
 class TailLists(NamedTuple):
-    """Lists as numbers, those of a query together and best first.
+    """Lists as numbers, grouped by query and best first.
 
     Attributes:
-        query: [row] place of the query in the collection.
-        document: [row] place of the document.
+        query: [row] index of the query in the collection.
+        document: [row] index of the document.
         score: [row].
     """
 
@@ -42,15 +42,15 @@ class TailLists(NamedTuple):
         return np.arange(len(self.query)) - np.searchsorted(self.query, self.query)
 
     def at(self, rows: Any) -> TailLists:
-        """Some of the rows."""
+        """A selection of the rows."""
         return TailLists(self.query[rows], self.document[rows], self.score[rows])
 
 
 class Tail:
-    """What a pipeline does with the lists of its retrievers.
+    """The stages of a pipeline after its retrievers.
 
     Args:
-        work: of the pipeline, whose indexes are open.
+        work: runner of the pipeline, with open indexes.
     """
 
     def __init__(self, work: StageRunner) -> None:
@@ -62,29 +62,29 @@ class Tail:
         self.uncut = StageRunner(work.collection, uncut, work.shared, work.begin)
 
     def joined(self, runs: Mapping[str, Run]) -> Run:
-        """One run of those of the retrievers, not cut yet where they are fused."""
+        """One run from those of the retrievers, not yet cut where they are fused."""
         given = [self.rescored(run) if name == "dense" else run for name, run in runs.items()]
         return self.uncut.fuse(given, (), silent) if "fuse" in self.settings else given[0]
 
     @property
     def depth(self) -> int | None:
-        """Documents that stay of each fused list."""
+        """Number of documents kept in each fused list."""
         depth: int | None = self.settings["fuse"]["depth"] if "fuse" in self.settings else None
         return depth
 
     @property
     def rescores(self) -> bool:
-        """Whether [index] scores what its index finds anew."""
+        """Whether [index] rescores the hits of its index."""
         return "index" in self.settings and self.settings["index"]["scoring"] != "index"
 
     def with_scored(self, runs: Mapping[str, Run], scored: Run) -> dict[str, Run]:
-        """The runs of the retrievers, that of the dense index as it is scored anew: `joined` takes it as it is."""
+        """The runs of the retrievers, with the dense index's run rescored: the input of `joined`."""
         return {
             "scoring" if name == "dense" else name: scored if name == "dense" else run for name, run in runs.items()
         }
 
     def rescored(self, run: Run) -> Run:
-        """A run of the dense index with the scores that [index] asks for."""
+        """A run of the dense index, with scores as [index] requests."""
         opened = self.work.opened["dense"]
         if self.settings["index"]["scoring"] == "index" or opened.query_vectors is None:
             return run
@@ -94,16 +94,16 @@ class Tail:
         return self.work.scored(hits, replace(opened, query_vectors=queries)).to_run(ids, self.doc_ids, "dense")
 
     def before_reranking(self, runs: Mapping[str, Run]) -> TailLists:
-        """The lists that the reranker gets, or that the pipeline ends with."""
+        """The lists given to the reranker, or the final lists without one."""
         cut = rank_lists(self.joined(runs), self.depth)
         return self.deduplicated(cut.only(np.ones(len(cut.rank), dtype=bool), "fuse", "fusion"))
 
     def deduplicated(self, run: Run) -> TailLists:
-        """The lists without near duplicates, where the pipeline leaves them out."""
+        """The lists without near duplicates, where the pipeline removes them."""
         return self.to_rows(self.work.deduplicate([run], (), silent) if "deduplicate" in self.settings else run)
 
     def reranked(self, ends: Sequence[TailLists]) -> TailLists | None:
-        """The pairs that some order brings before the reranker, sorted, with their scores; None without one."""
+        """The pairs that some order brings to the reranker, sorted, with scores; None without a reranker."""
         if "rerank" not in self.settings:
             return None
         settings = self.settings["rerank"]
@@ -115,12 +115,12 @@ class Tail:
         return found.at(np.argsort(self.pairs(found)))
 
     def ordered(self, rows: TailLists, reranked: TailLists | None, rng: np.random.Generator | None = None) -> TailLists:
-        """The lists as the pipeline ends: by the scores of the reranker where there is one.
+        """The final lists of the pipeline: by the reranker's scores where there is one.
 
         Args:
-            rows: before it.
+            rows: rows before reranking.
             reranked: pairs and their scores.
-            rng: breaks the ties of the reranker; None leaves them in the order before it.
+            rng: breaks ties of the reranker; None keeps the order before it.
         """
         if reranked is None:
             return rows
@@ -135,15 +135,15 @@ class Tail:
         return rows.at(rows.rank < k)
 
     def pairs(self, rows: TailLists) -> Ints:
-        """[row] one number for each pair of query and document."""
+        """[row] one number per pair of query and document."""
         return rows.query * len(self.doc_ids) + rows.document
 
     def places(self, query_ids: pl.Series) -> Ints:
-        """Of queries in the collection."""
+        """Indices of queries in the collection."""
         return places_of(query_ids, self.query_ids)
 
     def to_rows(self, run: Run) -> TailLists:
-        """The rows of a run, queries in the order of the collection, ties as it lists them."""
+        """The rows of a run, queries in the order of the collection, ties as listed."""
         lists = rank_lists(run)
         query = self.places(lists.query_ids)[lists.of_row]
         document = places_of(lists.documents["doc_id"], self.doc_ids)
@@ -151,7 +151,7 @@ class Tail:
         return TailLists(query[order], document[order], lists.documents["score"].to_numpy()[order])
 
     def to_run(self, rows: TailLists, name: str) -> Run:
-        """A run of rows; queries without any are left out."""
+        """The run of rows; queries without any are left out."""
         sizes = np.bincount(rows.query, minlength=len(self.query_ids))
         documents = pl.DataFrame({"doc_id": self.doc_ids[rows.document], "score": rows.score})
         queries = self.query_ids.filter(pl.Series(sizes > 0))
@@ -159,4 +159,4 @@ class Tail:
 
 
 def silent(part: str, done: int, of: int) -> None:
-    """Takes the steps of stages that take no time worth a bar."""
+    """A step callback that does nothing, for stages too short for a progress bar."""

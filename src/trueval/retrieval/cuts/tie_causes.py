@@ -1,4 +1,4 @@
-"""Causes: why the documents of a group have equal scores.
+"""Tie causes: why the documents of a group have equal scores.
 
     identical texts     white space aside
     near duplicates     word 5-grams with a Jaccard similarity of .8 or more, as in suppress.py
@@ -41,13 +41,13 @@ NOISE: Final = 1e-13
 
 
 class TieCause(NamedTuple):
-    """Why a group ties.
+    """The cause of a tie group.
 
     Attributes:
-        name: the narrowest cause that all of its documents share.
-        texts: different texts among them, white space aside; None where a text is not known.
-        vectors: different embeddings among them; None where there are none.
-        decided: whether products in float64 say which of them enter; None without embeddings.
+        name: the narrowest cause common to all its documents.
+        texts: number of distinct texts, white space aside; None where a text is not known.
+        vectors: number of distinct embeddings; None where there are none.
+        decided: whether products in float64 decide which documents enter; None without embeddings.
     """
 
     name: str
@@ -56,20 +56,20 @@ class TieCause(NamedTuple):
     decided: bool | None
 
     def to_dict(self) -> dict[str, Any]:
-        """What the JSON of a cut says of it beside its name."""
+        """The cause as a dict, for the JSON of a cut."""
         return {"texts": self.texts, "vectors": self.vectors, "decided_by_exact_scores": self.decided}
 
 
 def causes_of(
     cuts: Sequence[CutoffGroup], texts: Mapping[str, str], opened: SearchSession | None, *, otherwise: str = SCORES
 ) -> tuple[TieCause, ...]:
-    """Why the group of each cut ties.
+    """Find the cause of each cut's ties.
 
     Args:
-        cuts: of one run.
-        texts: by document id.
+        cuts: cuts of one run.
+        texts: texts by document id.
         opened: the index and its vectors; None for run files.
-        otherwise: what a group of different texts is called where no vectors are known.
+        otherwise: name of the cause for distinct texts where no vectors are known.
     """
     near = _near(cuts, texts)
     if opened is None or opened.vectors is None or opened.query_vectors is None:
@@ -108,7 +108,7 @@ def _cause(
 
 
 def _decides(vectors: Any, query: Any, slots: int) -> bool | None:
-    """Whether the products in float64 tell the last document that enters from the first that does not."""
+    """Whether products in float64 separate the last document that enters from the first that does not."""
     if slots >= len(vectors):
         return None
     exact = np.sort((vectors * query).sum(axis=1))[::-1]
@@ -116,7 +116,7 @@ def _decides(vectors: Any, query: Any, slots: int) -> bool | None:
 
 
 def _near(cuts: Sequence[CutoffGroup], texts: Mapping[str, str]) -> frozenset[str]:
-    """The queries whose whole group is near duplicates of one of its documents."""
+    """The queries whose whole group consists of near duplicates of one of its documents."""
     paired = [cut for cut in cuts if 1 < cut.size <= MOST_PAIRED and all(doc in texts for doc in cut.documents)]
     if not paired:
         return frozenset()

@@ -1,4 +1,4 @@
-"""Travel: how far the ties of each stage of a pipeline go, to which contexts at its end.
+"""Tie propagation: how far the ties of each stage of a pipeline change the contexts at its end.
 
 Every retriever is asked past its depth until the group of equal scores there ends. Then the equal scores of one stage
 are put into other orders, as engines put them, and all that follows is done again: fusion, duplicates, reranking, the
@@ -64,18 +64,18 @@ def cut_pipeline(
     policy: Policy | None = None,
     **choices: Any,
 ) -> Cuts:
-    """Audit the cut at k of a pipeline over a collection, and how far the ties of its stages travel.
+    """Audit the cut at k of a pipeline over a collection, and how far ties of its stages propagate.
 
     Args:
-        pipeline: stages and their settings; of one index alone, the index is asked for k documents.
+        pipeline: stages and their settings; for a single index, the index is asked for k documents.
         collection: documents and queries.
-        k: documents of a context.
-        repeats: calls of each index that are compared.
-        most: documents to fetch at most for one query.
-        draws: orders of equal scores that go through the pipeline at most.
+        k: number of documents in a context.
+        repeats: number of calls of each index to compare.
+        most: maximum number of documents to fetch per query.
+        draws: maximum number of orders of equal scores to send through the pipeline.
         judgments: as in cut_index.
         measures: as in cut_index.
-        cache: keeps embeddings and indexes; None keeps nothing.
+        cache: stores embeddings and indexes; None stores nothing.
         begin: as in Pipeline.retrieve.
         policy: as in cut_index; its seed draws the orders.
         choices: as in `evaluate`.
@@ -115,7 +115,7 @@ def _propagate_ties(
     most: int,
     draws: int,
 ) -> Cuts:
-    """The cut at the end of a pipeline, with what the ties of every stage do to it."""
+    """The cut at the end of a pipeline, with the effect of every stage's ties on it."""
     settings, texts, chosen = work.settings, work.collection.documents, judged.policy
     searched, tail = _Searched(work, chosen, most=most, repeats=repeats), Tail(work)
     listed_runs = searched.as_listed()
@@ -141,15 +141,15 @@ def _propagate_ties(
 def _final(
     tail: Tail, searched: _Searched, runs: Mapping[str, Run], ordered: TailLists, name: str, k: int
 ) -> tuple[Run, NDArray[np.bool_]]:
-    """The lists at the end, past k where there is more, and [query] whether they may go on there.
+    """The final lists, past k where there is more, and [query] whether they may continue there.
 
     Args:
-        tail: of the pipeline.
-        searched: its retrievers.
-        runs: of the retrievers, cut at their depths.
-        ordered: the lists as the pipeline ends.
-        name: of the run.
-        k: documents of a context.
+        tail: tail of the pipeline.
+        searched: results of its retrievers.
+        runs: runs of the retrievers, cut at their depths.
+        ordered: final lists of the pipeline.
+        name: name of the run.
+        k: number of documents in a context.
     """
     settings, run = tail.settings, tail.to_run(ordered, name)
     if not settings.keys() & {"fuse", "deduplicate", "rerank"}:  # what one index finds, scored anew
@@ -160,7 +160,7 @@ def _final(
 
 
 def _about(work: StageRunner) -> dict[str, Any]:
-    """What was searched, for the JSON."""
+    """Description of what was searched, for the JSON."""
     return {
         "collection": strip_folders(work.collection.source),
         "documents": len(work.collection.documents),
@@ -169,15 +169,15 @@ def _about(work: StageRunner) -> dict[str, Any]:
 
 
 class PropagatedOrders(NamedTuple):
-    """What comes of the orders of one stage, or of all.
+    """The results of the tie orders of one stage, or of all.
 
     Attributes:
-        name: of the stage.
-        depth: at which it cuts; None for all stages.
-        ends: [draw] the lists before reranking, or at the end for the last stage.
-        number: [query of the collection] how many draws are different orders; those beyond repeat them.
-        sampled: queries whose orders are drawn.
-        cut: [query] documents of the group that the stage cuts; None for all stages.
+        name: name of the stage.
+        depth: depth at which it cuts; None for all stages.
+        ends: [draw] the lists before reranking, or the final lists for the last stage.
+        number: [query of the collection] number of draws with distinct orders; further draws repeat them.
+        sampled: number of queries whose orders are sampled.
+        cut: [query] number of documents in the group that the stage cuts; None for all stages.
     """
 
     name: str
@@ -192,10 +192,10 @@ class _Searched:
     """The lists of each retriever past its depth, and how it cuts them.
 
     Args:
-        work: of the pipeline, whose indexes are open.
-        policy: whose tie precision counts.
-        most: documents to fetch at most.
-        repeats: calls that are compared.
+        work: runner of the pipeline, with open indexes.
+        policy: policy with the tie precision.
+        most: maximum number of documents to fetch.
+        repeats: number of calls to compare.
     """
 
     def __init__(self, work: StageRunner, policy: Policy, *, most: int, repeats: int) -> None:
@@ -226,17 +226,17 @@ class _Searched:
         }
 
     def orders(self, name: str, most: int, rng: np.random.Generator) -> TieOrderings:
-        """The orders of a retriever's equal scores."""
+        """The tie orders of a retriever."""
         return TieOrderings(self.runs[name], self.depths[name], most, self.precision, rng)
 
     def as_listed(self) -> dict[str, Run]:
-        """The lists of every retriever as they came, cut at their depths."""
+        """The lists of every retriever as returned, cut at their depths."""
         nobody = np.random.default_rng(0)
         return {name: self.orders(name, 1, nobody).as_listed() for name in self.runs}
 
 
 def _vary_orders(tail: Tail, searched: _Searched, k: int, policy: Policy, draws: int) -> list[PropagatedOrders]:
-    """What comes of the orders of each stage before the reranker, and last of all of them together."""
+    """The results of the tie orders of each stage before the reranker, and of all of them together."""
     found, listed_runs = [], searched.as_listed()
     orders = {}
     for at, name in enumerate(searched.runs):
@@ -274,14 +274,14 @@ def _vary_orders(tail: Tail, searched: _Searched, k: int, policy: Policy, draws:
 
 
 def _of_last(tail: Tail, final: Run, k: int, policy: Policy, draws: int) -> PropagatedOrders:
-    """What comes of the orders of the reranker's equal scores."""
+    """The results of the reranker's tie orders."""
     orders = TieOrderings(final, k, draws, policy.tie_precision, np.random.default_rng([policy.seed, k]))
     ends = [tail.to_rows(orders.at(draw)) for draw in range(_draws_needed(orders, draws))]
     return _outcome(tail, "rerank", k, orders, ends, draws)
 
 
 def _draws_needed(orders: TieOrderings, draws: int) -> int:
-    """Draws that show every order, or as many as there may be."""
+    """Number of draws that cover every order, or the maximum number."""
     return draws if bool((orders.number == 0).any()) else int(orders.number.max(initial=1))
 
 
@@ -294,14 +294,14 @@ def _outcome(
 
 
 class _Travel:
-    """What orders do to contexts, against those of the pipeline as it is.
+    """The effect of tie orders on contexts, relative to those of the pipeline as it is.
 
     Args:
-        tail: of the pipeline.
+        tail: tail of the pipeline.
         base: contexts of the pipeline as it is.
-        k: documents of a context.
-        scores: of its lists; None without judgments.
-        judgments: behind them.
+        k: number of documents in a context.
+        scores: scores of its lists; None without judgments.
+        judgments: judgments of these scores.
     """
 
     def __init__(self, tail: Tail, base: TailLists, k: int, scores: Scores | None, judgments: Any) -> None:
@@ -309,11 +309,11 @@ class _Travel:
         self.size = np.bincount(base.query, minlength=len(tail.query_ids))
 
     def entry(self, varied: PropagatedOrders, reranked: TailLists | None) -> dict[str, Any]:
-        """What the JSON says of a stage: how many contexts its orders change, by how much, and what that costs.
+        """A stage's entry in the JSON: how many contexts its orders change, by how much, and the effect on quality.
 
         Args:
-            varied: the lists of each order.
-            reranked: pairs and their scores; None where the lists are at the end already.
+            varied: lists under each order.
+            reranked: pairs and their scores; None where the lists are already final.
         """
         rng = np.random.default_rng(self.k) if varied.name == "all" else None
         contexts = [self.tail.first(self.tail.ordered(rows, reranked, rng), self.k) for rows in varied.ends]
@@ -336,7 +336,7 @@ class _Travel:
         }
 
     def lost(self, context: TailLists) -> Floats:
-        """[query] share of the context as it is that another one does not have."""
+        """[query] share of the pipeline's context that another context lacks."""
         pairs = self.tail.pairs
         same = np.isin(pairs(self.base), pairs(context))
         kept = np.bincount(self.base.query[same], minlength=len(self.size))
@@ -344,7 +344,7 @@ class _Travel:
         return lost
 
     def spread(self, contexts: Sequence[TailLists], number: Ints, scores: Scores) -> dict[str, Any]:
-        """Mean over queries of the mean, the lowest and the highest value over the orders of each."""
+        """Mean over queries of each query's mean, lowest and highest value over the orders."""
         values = np.array([self.values(context, scores) for context in contexts])
         places = {query: at for at, query in enumerate(self.tail.query_ids.to_list())}
         own = np.array([number[places[query]] if query in places else 1 for query in scores.query_ids])
@@ -361,7 +361,7 @@ class _Travel:
         return found
 
     def values(self, context: TailLists, scores: Scores) -> Floats:
-        """[query of the scores, measure] of a context in its order."""
+        """[query of the scores, measure] values of a context in its order."""
         ranked = TailLists(context.query, context.document, -context.rank.astype(np.float64))
         policy = replace(scores.policy, tie_precision=None)
         with warnings.catch_warnings():
@@ -371,7 +371,7 @@ class _Travel:
 
 
 def _is_one_index(settings: Mapping[str, Any]) -> bool:
-    """Whether the pipeline does nothing but ask one index, so that the index itself is asked for k."""
+    """Whether the pipeline consists of one index only, which is then itself asked for k documents."""
     stages = settings.keys() - {"corpus", "embed", "pipeline", "generate"}
     return stages == {"sparse"} or (stages == {"index"} and settings["index"]["scoring"] == "index")
 

@@ -1,1 +1,1 @@
-"""Fusion: several ranked lists of the same queries made one, with exact sums. Verb: fuse."""
+"""Fusion: combine several ranked lists of the same queries, with exact sums. Verb: fuse."""

@@ -1,4 +1,4 @@
-"""Fusion: several runs of the same queries made one.
+"""Fusion: combine several runs of the same queries into one.
 
     RRF(d) = sum over runs i of w_i / (k + rank_i(d))          Cormack, Clarke & Büttcher 2009; k = 60
     weighted(d) = sum over runs i of w_i norm_i(score_i(d))    norm: min-max or z-score over the list of each query
@@ -37,12 +37,12 @@ Norm = Literal["min-max", "z-score"]
 
 @dataclass(frozen=True, eq=False)
 class FusedRun:
-    """One run made of several.
+    """A run fused from several.
 
     Attributes:
         run: documents of each query by falling score; ties in the order of the first run that lists them.
-        ties: of the fused run.
-        before: ties of each run that went in, in their order, down to the depth.
+        ties: tie counts of the fused run.
+        before: tie counts of each input run, in order, down to the depth.
     """
 
     run: Run
@@ -64,11 +64,11 @@ def reciprocal_rank_fusion(
     Args:
         runs: two or more.
         k: added to every rank; the larger, the less the first ranks count. Taken as the decimal number that it prints.
-        weights: one of each run, above 0, taken in the same way; 1 for each if None.
-        depth: documents of each list that count; all if None.
+        weights: one weight per run, above 0, read as a decimal too; all 1 if None.
+        depth: number of documents of each list that count; all if None.
         tied: the rank of documents with equal scores in a run: "listed", one after the other as the run has them, as
             engines do it, or "shared", all the rank of the first one, so that what ties going in can tie coming out.
-        name: of the fused run.
+        name: name of the fused run.
 
     Raises:
         PolicyError: fewer than two runs, weights that do not fit, a k below 0, or a depth below 1.
@@ -104,9 +104,9 @@ def weighted_fusion(
         runs: two or more.
         norm: "min-max" puts the scores of a list on 0 to 1; a list of equal scores is worth 1, as every document is its
             best. "z-score" takes their mean away and divides by their standard deviation; of equal scores all are 0.
-        weights: one of each run, above 0; 1 for each if None.
-        depth: documents of each list that count; all if None.
-        name: of the fused run.
+        weights: one weight per run, above 0; all 1 if None.
+        depth: number of documents of each list that count; all if None.
+        name: name of the fused run.
 
     Raises:
         PolicyError: fewer than two runs, weights that do not fit, a depth below 1, or scores that are infinite.
@@ -144,7 +144,7 @@ def _check_weights(runs: Sequence[Run], weights: Sequence[float] | None, depth: 
 
 
 def _values(united: Union, values: Sequence[NDArray[Any]], lacking: float) -> NDArray[Any]:
-    """[run, row] what each run says of each document."""
+    """[run, row] contribution of each run to each document."""
     return np.stack([np.append(each, lacking)[places] for each, places in zip(values, united.places, strict=True)])
 
 
@@ -176,7 +176,7 @@ def _normalize_scores(listed: RankedLists, run: Run, norm: Norm) -> Floats:
 def _build_fused_run(
     united: Union, order: Ints, scores: Floats, lists: Sequence[RankedLists], runs: Sequence[Run], name: str
 ) -> FusedRun:
-    """The run of the rows in an order, best first."""
+    """The run of the rows in the given order, best first."""
     documents = pl.DataFrame({"doc_id": united.doc_ids[order], "score": scores})
     empty = find_empty_queries(runs, united.query_ids)
     run = Run(documents, united.query_ids, united.offsets, name, "fusion", empty=empty)

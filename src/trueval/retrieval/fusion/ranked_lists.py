@@ -1,4 +1,4 @@
-"""Lists: the documents of each query of a run, best first, and how many of them tie."""
+"""Ranked lists: the documents of each query of a run, best first, and how many of them tie."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Ints = NDArray[np.int64]
 
 
 class TieCount(NamedTuple):
-    """How many documents of a run tie.
+    """Number of tied documents in a run.
 
     Attributes:
-        documents: listed in all.
-        tied: documents in tie groups of two or more.
-        queries: queries with such a group.
+        documents: number of listed documents.
+        tied: number of documents in tie groups of two or more.
+        queries: number of queries with such a group.
     """
 
     documents: int
@@ -53,22 +53,22 @@ class RankedLists(NamedTuple):
 
     @property
     def of_row(self) -> Ints:
-        """[row] the list that it belongs to."""
+        """[row] index of its list."""
         return np.arange(len(self.query_ids)).repeat(np.diff(self.offsets))
 
     @property
     def ties(self) -> TieCount:
-        """How many of its documents tie."""
+        """The number of tied documents."""
         begins = np.flatnonzero(self.rank == self.first_rank)
         return _count(begins, len(self.rank), self.offsets)
 
     def only(self, kept: NDArray[np.bool_], name: str, source: str) -> Run:
-        """A run of some rows; lists that lose all of theirs are left out.
+        """A run of selected rows; lists that become empty are left out.
 
         Args:
-            kept: [row] whether it stays.
-            name: of the run.
-            source: of the run.
+            kept: [row] whether to keep it.
+            name: name of the run.
+            source: source of the run.
         """
         sizes = np.bincount(self.of_row[kept], minlength=len(self.query_ids))
         queries = self.query_ids.filter(pl.Series(sizes > 0))
@@ -76,11 +76,11 @@ class RankedLists(NamedTuple):
 
 
 def rank_lists(run: Run, depth: int | None = None) -> RankedLists:
-    """Sort each list of a run, ties as the run has them, and cut it.
+    """Sort each list of a run, ties in the run's order, and cut it.
 
     Args:
-        run: of which scores decide, not ranks.
-        depth: documents of each list; all if None.
+        run: run, sorted by scores and not by ranks.
+        depth: number of documents per list; all if None.
     """
     offsets, scores = run.offsets, run.documents["score"].to_numpy()
     sizes = np.diff(offsets)
@@ -97,7 +97,7 @@ def rank_lists(run: Run, depth: int | None = None) -> RankedLists:
 
 
 def in_order(groups: TieGroups) -> Ints:
-    """Documents by falling score, list after list; those of a tie group as the input has them."""
+    """Documents by descending score, list by list; tied ones in input order."""
     return members_of(groups, np.arange(len(groups.size))).position
 
 
@@ -124,7 +124,7 @@ def _count(begins: Ints, documents: int, offsets: Ints) -> TieCount:
 
 
 def places_of(ids: pl.Series, among: pl.Series) -> Ints:
-    """The place of each id among different ones.
+    """The index of each id among distinct ids.
 
     Args:
         ids: [id].

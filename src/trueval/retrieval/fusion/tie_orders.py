@@ -1,4 +1,4 @@
-"""Orders of equal scores: the lists of a run as an engine that chooses otherwise among equals gives them.
+"""Tie orders of a run: its lists as an engine that chooses differently among equal scores would return them.
 
 A query with few orders goes through all of them, one with more through some that are drawn at random.
 """
@@ -27,9 +27,9 @@ class TieSpan(NamedTuple):
     """A group of equal scores in a list.
 
     Attributes:
-        begin: its first place in the list, from 0.
-        size: documents in it.
-        taken: of them before the depth.
+        begin: its first position in the list, from 0.
+        size: number of documents.
+        taken: number of them before the depth.
     """
 
     begin: int
@@ -80,7 +80,7 @@ class TieOrderings:
                 self._keys[query] = [_key(size, spans, way) for way in ways]
 
     def at(self, draw: int) -> Run:
-        """The run with its equal scores in the order of a draw, from 0; orders start again after the last."""
+        """The run under the tie order of a draw, from 0; orders repeat after the last."""
         key = np.arange(len(self.order))
         random = (self.number == 0)[self.of_row]
         key[random] = self.rng.permutation(len(key))[random]

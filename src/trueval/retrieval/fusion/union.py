@@ -1,4 +1,4 @@
-"""Union: the documents that some of several runs list, and where each of the runs has them."""
+"""Union: the documents that any of several runs lists, and their positions in each run."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class Union(NamedTuple):
 
 
 def unite(lists: Sequence[RankedLists]) -> Union:
-    """Bring the lists of several runs together.
+    """Unite the lists of several runs.
 
     Args:
-        lists: one for each run, of which no list names a document twice.
+        lists: one per run, each without repeated documents.
     """
     queries = pl.concat([each.query_ids for each in lists]).unique(maintain_order=True)
     doc_ids = pl.concat([each.documents["doc_id"] for each in lists])
@@ -62,8 +62,8 @@ def together(runs: Sequence[Run], depth: int | None) -> Run:
     """The first documents of each list of several runs, each once, as one run without scores.
 
     Args:
-        runs: of which scores decide which are first.
-        depth: documents of each list; all if None.
+        runs: runs, ranked by scores.
+        depth: number of documents per list; all if None.
     """
     union = unite([rank_lists(run, depth) for run in runs])
     documents = pl.DataFrame({"doc_id": union.doc_ids, "score": np.zeros(len(union.doc_ids))})
@@ -71,12 +71,12 @@ def together(runs: Sequence[Run], depth: int | None) -> Run:
 
 
 def replace_scores(run: Run, scored: Run, depth: int | None) -> Run:
-    """The first documents of each list of a run, with the scores that another run has for them; ties as they stand.
+    """The first documents of each list of a run, with scores from another run; ties keep their order.
 
     Args:
-        run: of which scores decide which are first.
-        scored: lists them all.
-        depth: documents of each list; all if None.
+        run: run, ranked by scores.
+        scored: run that lists all of them.
+        depth: number of documents per list; all if None.
     """
     lists = rank_lists(run, depth)
     own = lists.only(np.ones(len(lists.rank), dtype=bool), run.name, scored.source)
@@ -145,7 +145,7 @@ def _group_slots_by_id(doc_ids: pl.Series, slots: _Slots) -> tuple[Ints, NDArray
 
 
 def sort_by_upper_bits(values: Unsigned, offsets: Ints) -> tuple[Ints, Unsigned]:
-    """Sort lists by the upper bits of values, equal ones as they stand.
+    """Sort lists by the upper bits of values; equal ones keep their order.
 
     List, value and place share one integer, and integers are sorted five times as fast as an order is found. What the
     list and the place leave of 64 bits is for the value; its lower bits are left out.

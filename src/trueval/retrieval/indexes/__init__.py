@@ -1,1 +1,1 @@
-"""Indexes of this process and of engines: what a spec can name (trueval.retrieval.indexes.index has the role)."""
+"""Indexes: in-process and engine indexes that a spec can name (trueval.retrieval.indexes.index defines the role)."""

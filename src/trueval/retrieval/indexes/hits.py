@@ -1,4 +1,4 @@
-"""Hits: what an index found, and the best of scores with ties by place."""
+"""Hits: results of an index search, and selection of the best scores with ties by place."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Ints = NDArray[np.int64]
 
 
 class Hits(NamedTuple):
-    """What an index found, query after query, best first; ties by place.
+    """Results of an index search, query by query, best first; ties by place.
 
     Attributes:
         offsets: [query + 1] where each query starts.
-        places: [row] of the documents.
+        places: [row] index of the document.
         scores: [row] higher is better.
     """
 
@@ -34,9 +34,9 @@ class Hits(NamedTuple):
         """The run of these hits; queries without any are left out, as in run files.
 
         Args:
-            query_ids: [query] different ids.
-            doc_ids: [place] different ids.
-            name: of the run.
+            query_ids: [query] distinct ids.
+            doc_ids: [place] distinct ids.
+            name: name of the run.
         """
         found = np.diff(self.offsets) > 0
         documents = pl.DataFrame({"doc_id": doc_ids[self.places], "score": self.scores})
@@ -48,9 +48,9 @@ def best(scores: Floats, depth: int, *, above: float | None = None) -> Ints:
     """Places of the highest scores, best first; ties by place, also where the depth cuts them.
 
     Args:
-        scores: [document].
-        depth: of them at most.
-        above: leaves out scores that are not above it.
+        scores: [document] scores.
+        depth: maximum number of documents.
+        above: excludes scores at or below it.
 
     >>> best(np.array([1.0, 3.0, 1.0, 1.0]), 2).tolist()
     [1, 0]
@@ -64,7 +64,7 @@ def best(scores: Floats, depth: int, *, above: float | None = None) -> Ints:
 
 
 def join_hits(parts: Sequence[tuple[Ints, Floats]]) -> Hits:
-    """The hits of several queries.
+    """Join the hits of several queries.
 
     Args:
         parts: [query] places and scores, best first.

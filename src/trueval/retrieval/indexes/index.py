@@ -1,4 +1,4 @@
-"""Indexes: what finds the best documents of a corpus, the role and the kinds that a spec names.
+"""Indexes: the role of searching a corpus for its best documents, and the kinds that a spec names.
 
     flat                                      every score, exact
     hnsw(storage='int8', M=32, efSearch=128)  a graph, approximate
@@ -60,7 +60,7 @@ Takes: TypeAlias = Literal["vectors", "texts", "both"]
 
 @dataclass(frozen=True, eq=False)
 class TextsAndVectors:
-    """What an index that takes both is built from and searched with.
+    """Texts and vectors, for indexes that are built and searched with both.
 
     Attributes:
         texts: [text].
@@ -76,16 +76,16 @@ class TextsAndVectors:
 
 @dataclass(frozen=True)
 class Description:
-    """What an index is and what it takes.
+    """The description and size of an index.
 
     Attributes:
-        spec: with every parameter written out.
-        documents: in it.
-        dimension: of its vectors; None for words.
-        bytes: that it holds in memory, or an engine on its disk: vectors or postings, and what finds them.
-        build_seconds: from the call of build to its end, with what an index before it took for both.
+        spec: spec with every parameter written out.
+        documents: number of documents.
+        dimension: dimension of its vectors; None for words.
+        bytes: size in memory, or on an engine's disk: vectors or postings and the search structure.
+        build_seconds: duration of build, including work shared from an earlier index.
         exact: whether every document is scored, with the scores of what is stored.
-        notes: one-line remarks made while building.
+        notes: one-line warnings from building.
     """
 
     spec: str
@@ -99,16 +99,16 @@ class Description:
 
 @runtime_checkable
 class Index(Protocol):
-    """Finds the best documents for queries; the role that adapters of engines take.
+    """Finds the best documents for queries; the role that engine adapters implement.
 
     Attributes:
-        takes: what it is built from and searched with.
+        takes: kind of input that it is built from and searched with.
     """
 
     takes: Takes
 
     def build(self, documents: Any) -> None:
-        """Take all documents, in the order of their places."""
+        """Build from all documents, in the order of their places."""
         ...
 
     def search(self, queries: Any, depth: int) -> Hits:
@@ -116,20 +116,20 @@ class Index(Protocol):
         ...
 
     def save(self, folder: Path) -> None:
-        """Write the index into a folder of its own."""
+        """Write the index to its own folder."""
         ...
 
     def load(self, folder: Path) -> None:
-        """Take what `save` wrote."""
+        """Load what `save` wrote."""
         ...
 
     def describe(self) -> Description:
-        """Say what it is and what it takes."""
+        """Return the description and size of the index."""
         ...
 
 
 class LocalIndex(ABC):
-    """An index that a spec makes; a kind says what it builds, scores and writes.
+    """An index made from a spec; a subclass per kind builds, searches and writes it.
 
     Args:
         chosen: parameters by name, checked; all others have their defaults.
@@ -160,12 +160,12 @@ class LocalIndex(ABC):
 
     @classmethod
     def takes_of(cls, chosen: Mapping[str, Value]) -> Takes:
-        """What an index of these parameters is built from and searched with."""
+        """The kind of input that an index with these parameters is built from and searched with."""
         return cls.takes
 
     @classmethod
     def fitting(cls, chosen: Mapping[str, Value]) -> dict[str, Value]:
-        """Parameters that were given, once they go together.
+        """Check that the given parameters are compatible, and return them.
 
         Raises:
             PolicyError: they do not.
@@ -174,7 +174,7 @@ class LocalIndex(ABC):
 
     @classmethod
     def check_deepest(cls, depth: int) -> None:
-        """Refuse more documents of each query than it gives.
+        """Refuse a depth beyond what the index can return.
 
         Raises:
             PolicyError: it is asked for more.
@@ -186,7 +186,7 @@ class LocalIndex(ABC):
             )
 
     def ready(self) -> LocalIndex:
-        """Itself, once it can be built: to be asked before hours of embedding.
+        """The index itself, checked to be buildable: call it before hours of embedding.
 
         Raises:
             InputError: an engine does not answer.
@@ -194,21 +194,21 @@ class LocalIndex(ABC):
         return self
 
     def check(self, dimension: int, documents: int) -> None:  # noqa: B027 - an index of words refuses none
-        """Refuse what it cannot be built from, before hours of embedding.
+        """Refuse input that it cannot be built from, before hours of embedding.
 
         Args:
-            dimension: of the vectors.
-            documents: how many there are.
+            dimension: dimension of the vectors.
+            documents: number of documents.
 
         Raises:
             InputError: it cannot be built of vectors of this dimension, or of so few documents.
         """
 
     def searching(self, **values: Value) -> LocalIndex:
-        """The same index searched with other parameters: nothing is built, and what is built is shared.
+        """The same index with other search parameters: nothing is rebuilt, and the built index is shared.
 
         Args:
-            values: of parameters that decide a search alone, such as efSearch.
+            values: parameters that affect search only, such as efSearch.
 
         Raises:
             PolicyError: one decides more, is not known, or has a value that it does not take.
@@ -229,11 +229,11 @@ class LocalIndex(ABC):
 
     @property
     def dimension(self) -> int | None:
-        """Of its vectors; None for words."""
+        """Dimension of its vectors; None for words."""
         return None
 
     def build(self, documents: Any) -> None:
-        """Take all documents, in the order of their places.
+        """Build from all documents, in the order of their places.
 
         Raises:
             InputError: there is none, or one cannot be indexed.
@@ -247,7 +247,7 @@ class LocalIndex(ABC):
 
     @abstractmethod
     def fill(self, documents: Any) -> None:
-        """Build it from vectors or texts."""
+        """Build the index from vectors or texts."""
 
     @abstractmethod
     def search(self, queries: Any, depth: int) -> Hits:
@@ -258,7 +258,7 @@ class LocalIndex(ABC):
         """
 
     def library_call(self, queries: Any, depth: int) -> Callable[[], object]:
-        """A search as a function without arguments: what the library or the engine does, to be timed.
+        """A search as a function without arguments, for timing the library or engine alone.
 
         Args:
             queries: as in search.
@@ -271,29 +271,29 @@ class LocalIndex(ABC):
 
     @abstractmethod
     def size(self) -> int:
-        """Bytes of what it holds."""
+        """Size in bytes."""
 
     @abstractmethod
     def write(self, folder: Path) -> None:
-        """Write what it holds into an empty folder."""
+        """Write the index to an empty folder."""
 
     @abstractmethod
     def read(self, folder: Path) -> None:
         """Read what `write` wrote."""
 
     def describe(self) -> Description:
-        """Say what it is and what it takes."""
+        """Return the description and size of the index."""
         size = self.size()
         return Description(
             self.spec, self.documents, self.dimension, size, self.build_seconds, self.exact, tuple(self.notes)
         )
 
     def save(self, folder: Path, of: str = "") -> None:
-        """Write the index into a folder; the folder is there when it is complete, and not before.
+        """Write the index to a folder, atomically.
 
         Args:
-            folder: of the index.
-            of: the key of what it holds, where a cache keeps it.
+            folder: folder of the index.
+            of: key of its content, where a cache stores it.
 
         Raises:
             InputError: there is something of that name already.
@@ -320,7 +320,7 @@ class LocalIndex(ABC):
             raise
 
     def load(self, folder: Path) -> None:
-        """Take what `save` wrote.
+        """Load what `save` wrote.
 
         Raises:
             InputError: the folder holds no index of this spec, parameters of a search aside, or a damaged one.
@@ -342,7 +342,7 @@ class LocalIndex(ABC):
 
 
 def make_index(spec: str) -> LocalIndex:
-    """An index that a spec names, empty.
+    """Make an empty index from a spec.
 
     Args:
         spec: such as "flat", "hnsw(M=16)" or "bm25(language='fr')".
@@ -361,7 +361,7 @@ def make_index(spec: str) -> LocalIndex:
 
 
 def read_spec(spec: str) -> tuple[type[LocalIndex], dict[str, Value]]:
-    """The kind of index that a spec names, and its parameters; the library need not be there.
+    """Read the kind of index and parameters of a spec; its library need not be installed.
 
     Raises:
         PolicyError: as in make_index.
@@ -380,7 +380,7 @@ def read_spec(spec: str) -> tuple[type[LocalIndex], dict[str, Value]]:
 
 
 def build_spec(spec: str) -> str:
-    """The spec of what is built: every parameter with a value, but for those that decide a search alone.
+    """The spec of the built part: all parameters except those that affect search only.
 
     Args:
         spec: as in make_index.
@@ -397,7 +397,7 @@ def build_spec(spec: str) -> str:
 
 
 def _select_spec_values(values: Mapping[str, Value], parameters: Mapping[str, Parameter]) -> dict[str, Value]:
-    """What a spec must say of its parameters, so that who reads it gets the same values."""
+    """The parameters that a spec must name so that any reader gets the same values."""
     defaults = {name: parameters[name].default for name in values}
     # 1 and 1.0 are one index.
     same = {
@@ -408,10 +408,10 @@ def _select_spec_values(values: Mapping[str, Value], parameters: Mapping[str, Pa
 
 
 def load_index(folder: Path) -> LocalIndex:
-    """The index that a folder holds.
+    """Load an index from a folder.
 
     Args:
-        folder: what `save` wrote.
+        folder: folder written by `save`.
 
     Raises:
         InputError: there is none, or a damaged one.
@@ -423,7 +423,7 @@ def load_index(folder: Path) -> LocalIndex:
 
 
 def read_about(folder: Path) -> dict[str, Any]:
-    """What the folder of an index says of it.
+    """Read the metadata in the folder of an index.
 
     Raises:
         InputError: it is no such folder, or newer than us.

@@ -1,4 +1,4 @@
-"""Keys: the hash of all that decides what a stage gives, so that what is kept is taken only where it is the same."""
+"""Cache keys: hashes of everything that affects a stage's output, so that only equal stages share a cache entry."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ MODELS: Final = ("models", ("torch", "transformers", "sentence-transformers"))
 
 
 def key_of(*parts: Any) -> str:
-    """The hash of what decides something, and of the version of trueval, whose code does too."""
+    """The hash of the given settings and of the version of trueval, whose code affects the output too."""
     return hashlib.sha256(json.dumps([__version__, *parts], sort_keys=True).encode()).hexdigest()
 
 
 def build_key_settings(table: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What a table says that decides candidates: of models and files what is in them; versions of libraries."""
+    """The settings of a table that affect candidates, with hashes of models and files, and library versions."""
     about = dict(settings)
     if is_hosted(settings.get("model")):
         about = {key: value for key, value in settings.items() if key not in PAYING_KEYS}
@@ -61,7 +61,7 @@ def _file_hash(path: Path) -> str:
 
 @cache
 def find_version(name: str) -> str:
-    """The version of a library that is installed; looked up once, for that takes longer than many a stage.
+    """The installed version of a library, cached, as the lookup takes longer than many a stage.
 
     Raises:
         PackageNotFoundError: it is not.
@@ -70,7 +70,7 @@ def find_version(name: str) -> str:
 
 
 def versions_of(table: str, settings: Mapping[str, Any]) -> dict[str, str]:
-    """Versions of the libraries that decide what a stage gives; those of a service are its own affair."""
+    """Versions of the libraries that affect the output of a stage; a service's versions are not included."""
     extra: str = ""
     names: tuple[str, ...] = ()
     if is_hosted(settings.get("model")):

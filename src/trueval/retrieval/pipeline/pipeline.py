@@ -38,7 +38,7 @@ class Pipeline:
 
     Attributes:
         settings: table → key → value, as config.py reads them.
-        name: of the run that it gives.
+        name: name of the run that it produces.
         source: its file; None where it has none.
     """
 
@@ -64,13 +64,13 @@ class Pipeline:
         model: str | None = None,
         depth: int | None = None,
     ) -> Pipeline:
-        """A pipeline, that of a file, or one of a single index.
+        """Make a pipeline from a pipeline, a file, or a single index.
 
         Args:
             given: a pipeline, or its file; None where an index is named.
             index: spec, such as "bm25(language='fr')", or with a model "flat".
             model: embedder of the index.
-            depth: documents of each query; None for the default.
+            depth: number of documents per query; None for the default.
 
         Raises:
             InputError: as in read_settings, or a spec is bad.
@@ -97,11 +97,11 @@ class Pipeline:
         return cls(settings_of_tables(tables, "--index"), index.partition("(")[0])
 
     def but(self, *, scoring: str | None = None, reuse: str | None = None) -> Pipeline:
-        """The same with other choices for all of its stages; None leaves them as they are.
+        """A copy with other choices for all of its stages; None leaves a choice unchanged.
 
         Args:
             scoring: "high", in float32; "low", in the dtype of each model; "both"; or "stages".
-            reuse: which kept outputs of models are taken, "pass" or "text".
+            reuse: which cached model outputs are used, "pass" or "text".
 
         Raises:
             PolicyError: there is no such way of scoring.
@@ -149,11 +149,11 @@ class Pipeline:
         return Collection.read(str(given), queries=asked, tell=tell, **({"fields": corpus["fields"]} if corpus else {}))
 
     def check(self, collection: Collection, *, cache: Path | None = None) -> None:
-        """Refuse what cannot run, as `retrieve` does before its work; nothing is made.
+        """Refuse what cannot run, as `retrieve` does before its work; nothing is computed.
 
         Args:
             collection: documents and queries.
-            cache: as in `retrieve`; of what it holds no model is loaded.
+            cache: as in `retrieve`; no model is loaded for cached results.
 
         Raises:
             InputError: a model is not there or does not fit the other settings.
@@ -174,11 +174,11 @@ class Pipeline:
         """Find the documents for every query of a collection.
 
         Args:
-            collection: documents and queries; judgments play no part.
-            cache: keeps what is made, and is looked into first; None keeps nothing.
-            begin: called with the name of each stage; what it returns is called as a model goes on.
-            max_cost: what hosted models may cost in all, in the currency of their prices; None for no limit.
-            account: that pays for them, where it pays for other work too; it has a max_cost of its own.
+            collection: documents and queries; judgments are not used.
+            cache: cache folder, read first and written to; None for no cache.
+            begin: called with the name of each stage; returns a progress callback.
+            max_cost: maximum total cost of hosted models, in the currency of their prices; None for no limit.
+            account: account for their costs, where shared with other work; it has a max_cost of its own.
 
         Raises:
             InputError: a text, a model or an output is bad, a service refuses, or hosted models would cost too much.
@@ -202,7 +202,7 @@ class Pipeline:
 
 
 def stages_of(works: Sequence[StageRunner]) -> list[list[Stage]]:
-    """The stages of each run, made side by side: a reranker sees the candidates of all in one pass."""
+    """The stages of each run, executed side by side: a reranker sees the candidates of all in one pass."""
     found = [[work.stage(name, make) for name, make in work.retrievers().items()] for work in works]
     for name in works[0].refiners():
         before = [tuple(stages) if name == "fuse" else (stages[-1],) for stages in found]

@@ -1,9 +1,9 @@
-"""Suppression: what a list need not say twice, near duplicates of a document and too many of one source.
+"""Suppression: removes near duplicates of a document and excess documents of one source from a list.
 
-Two texts are near duplicates if their sets of word n-grams are alike: Jaccard = shared / all >= a threshold (Broder
-1997). Every list is gone down from the top, and a document stays unless a document that stays before it is one. Where
-documents tie, the one that the run lists first stays; which one that is decides nothing but the order, since they say
-the same.
+Two texts are near duplicates if their sets of word n-grams are similar: Jaccard = shared / all >= a threshold (Broder
+1997). Every list is scanned from the top, and a document stays unless it is a near duplicate of a document kept before
+it. Among tied documents the one that the run lists first stays; which one that is affects only the order, since they
+say the same.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ BLOCK: Final = 512  # documents compared at a time
 
 @dataclass(frozen=True, eq=False)
 class SuppressedRun:
-    """A run without what it need not say twice.
+    """A run without near duplicates or excess documents of a source.
 
     Attributes:
-        run: what stays, in its order.
-        dropped: query_id, doc_id of what went, and kept, the document that stays for it.
+        run: the kept documents, in their order.
+        dropped: query_id, doc_id of the removed documents, and kept, the document kept in place of each.
     """
 
     run: Run
@@ -47,14 +47,14 @@ class SuppressedRun:
 def suppress_duplicates(
     run: Run, texts: Mapping[str, str], *, threshold: float = 0.8, words: int = 5, name: str | None = None
 ) -> SuppressedRun:
-    """Leave out documents that say nearly the same as one before them.
+    """Remove documents that are near duplicates of one before them.
 
     Args:
         run: of which every document has a text.
-        texts: by document id.
-        threshold: least Jaccard similarity of near duplicates, above 0; 1 for texts of the same n-grams only.
-        words: of an n-gram; a shorter text is one n-gram.
-        name: of the new run; that of the old one if None.
+        texts: texts by document id.
+        threshold: minimum Jaccard similarity of near duplicates, above 0; 1 for texts with equal n-gram sets only.
+        words: number of words in an n-gram; a shorter text is one n-gram.
+        name: name of the new run; that of the old one if None.
 
     Raises:
         InputError: documents have no text.
@@ -85,13 +85,13 @@ def suppress_duplicates(
 
 
 def limit_sources(run: Run, sources: Mapping[str, str], *, most: int, name: str | None = None) -> SuppressedRun:
-    """Leave out documents of a source (paper, site, file) of which enough stand before them.
+    """Remove documents of a source (paper, site, file) beyond a maximum number per list.
 
     Args:
         run: of any documents; one without a source is a source of its own.
-        sources: by document id.
-        most: documents of one source in a list.
-        name: of the new run; that of the old one if None.
+        sources: source by document id.
+        most: maximum number of documents of one source in a list.
+        name: name of the new run; that of the old one if None.
 
     Raises:
         PolicyError: most is below 1.
@@ -115,10 +115,10 @@ def limit_sources(run: Run, sources: Mapping[str, str], *, most: int, name: str 
 
 
 def sources_of(doc_ids: Sequence[str], file: str | None) -> dict[str, str]:
-    """The source of each document: from a file, or the document that a chunk is of.
+    """The source of each document: from a file, or the document that a chunk belongs to.
 
     Args:
-        doc_ids: different ids.
+        doc_ids: distinct ids.
         file: a document id and its source on each line; None for the ids of `trueval chunk`, DOCUMENT#NUMBER.
 
     Raises:
