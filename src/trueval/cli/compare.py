@@ -99,14 +99,14 @@ class PairOptions:
 
 
 class _Seen:
-    """What is kept of the runs. Win probabilities go back to the lists for the orders of their ties."""
+    """Runs kept during evaluation: win probabilities need their lists for tie orders."""
 
     def __init__(self) -> None:
         self.runs: list[Run] = []
         self.orders: list[TieOrders] = []
 
     def __call__(self, run: "Run", judgments: "Judgments", scores: "Scores") -> None:
-        """Notes a run that was evaluated."""
+        """Record an evaluated run."""
         from trueval.comparison.resampling.tie_order_values import TieOrders
 
         self.orders.append(TieOrders(run, judgments, scores.policy, len(self.runs)))

@@ -70,7 +70,7 @@ class JudgedOptions:
     ] = None
 
     def told(self, policy: PolicyOptions) -> "Told":
-        """Reads the judgments and measures that are named.
+        """Read the named judgments and measures.
 
         Returns:
             A function from the judgments of the collection, which count where no file names others, to what `cut_index`

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Details:
-    """Gathers the details of one run after another, so that one run at a time is in memory.
+    """Collects the details of one run after another, so that one run at a time is in memory.
 
     What the command reads in the block of `record_files(details.seen)` is listed with bytes and hash.
 
@@ -46,7 +46,7 @@ class Details:
         self._runs: list[dict[str, Any]] = []
 
     def __call__(self, run: "Run", judgments: "Judgments", scores: "Scores") -> None:
-        """Notes what the page says about a run."""
+        """Record what the page shows of a run."""
         from trueval.evaluation.views.details import run_evidence
 
         self._scores.append(scores)
@@ -65,12 +65,12 @@ class Details:
             return to_details(self._runs, self._scores, self._all_files(), self._collection, self.seen)
 
     def files(self) -> "dict[str, Content]":
-        """The file with the values of every query, which is written in a stream."""
+        """The file of per-query values, written as a stream."""
         from trueval.evaluation.query_values import QUERIES, write_queries
 
         return {QUERIES: partial(write_queries, self._scores)}
 
     def _all_files(self) -> list[tuple[str, str]]:
-        """Role and path of everything that was read; the files of a folder have its role."""
+        """Role and path of every file read; files in a folder have the folder's role."""
         main = {path for _, path in self._files}
         return [*self._files, *with_roles((path for path in self.seen if path not in main), self._beside)]

@@ -8,19 +8,19 @@ from trueval.cli.output import say
 
 
 class DryRun(Protocol):
-    """What there is to do, before any of it is done."""
+    """The work to do, before any of it is done."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON."""
+        """The work as a dict for JSON."""
         ...
 
     def sentences(self) -> list[str]:
-        """As a person reads it."""
+        """The work in sentences."""
         ...
 
 
 def check_form(form: str) -> None:
-    """Refuses a format that estimates do not have.
+    """Refuse a format that estimates do not have.
 
     Raises:
         typer.BadParameter: it is another one than table and json.
@@ -30,7 +30,7 @@ def check_form(form: str) -> None:
 
 
 def show_estimates(found: DryRun, form: str) -> None:
-    """Prints what there is to do.
+    """Print the work to do.
 
     Args:
         found: of a dry run.

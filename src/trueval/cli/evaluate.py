@@ -168,7 +168,7 @@ def evaluate(
 
 
 def _choose_observer(details: "Details | None", lists: "list[Run] | None") -> "Observe | None":
-    """What looks at each run: the page wants details of it, and a correction its lists."""
+    """Choose the observer of each run: it collects details for the page, or the lists for a correction."""
     if lists is None:
         return details
 
@@ -181,7 +181,7 @@ def _choose_observer(details: "Details | None", lists: "list[Run] | None") -> "O
 
 
 def _save(out: Path, results: Mapping[str, Any], details: Details) -> None:
-    """Writes the results, and beside them what the page says of each query."""
+    """Write the results, and with them the per-query details of the page."""
     from trueval.evaluation.views.details import DETAILS
     from trueval.evaluation.views.kind import EVALUATE
 
@@ -198,7 +198,7 @@ def _show(
     per_query: bool,
     percent: bool,
 ) -> None:
-    """Prints the results; in forms for people the runs are in the order that was asked for."""
+    """Print the results; in formats for people, runs are in the requested order."""
     from trueval.evaluation.views.kind import EVALUATE
     from trueval.evaluation.views.order import in_order
     from trueval.report.kinds import ROUNDED
@@ -225,7 +225,7 @@ def _say_beside(found: "EvaluationResults", results: Mapping[str, Any], form: st
 
 
 def lines_beside(found: "EvaluationResults", results: Mapping[str, Any], *, percent: bool) -> Iterator[str]:
-    """What belongs below the table: numbers beside means, answers, sensitivity.
+    """Lines below the table: additional numbers, answers, sensitivity.
 
     Args:
         found: of the runs.

@@ -33,7 +33,7 @@ def report_fault(what: str, error: BaseException) -> None:
 
 
 def forget_faults() -> None:
-    """Begin another command in the same process."""
+    """Reset for another command in the same process."""
     _reported.clear()
     log_beside(None)
 

@@ -26,7 +26,7 @@ SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
 
 
 class GateFindings(NamedTuple):
-    """What the gates found.
+    """The findings of the gates.
 
     Attributes:
         checks: every one.
@@ -40,7 +40,7 @@ class GateFindings(NamedTuple):
         """The JSON of an evaluation with the checks of each run, and the self-test.
 
         Args:
-            results: of the runs.
+            results: results of the runs.
         """
         runs = [
             {**run, "checks": [_record_baseline(check.to_dict()) for check in self.checks if check.run == run["name"]]}
@@ -212,7 +212,7 @@ class GateOptions:
         return limits
 
     def _refuse_beside_corrected(self) -> None:
-        """Refuses what a gate on corrected values cannot do.
+        """Refuse options that a gate on corrected values does not support.
 
         Raises:
             PolicyError: such an option is given.
@@ -237,7 +237,7 @@ class GateOptions:
         """Name of the run that is the baseline; None where there is none, or it is a folder.
 
         Args:
-            scores: of what was read.
+            scores: scores of what was read.
             runs: as given.
             paths: where scores come from.
         """
@@ -245,7 +245,7 @@ class GateOptions:
         return None if file is None else scores[paths.index(file)].name
 
     def _of_drops(self) -> dict[str, bool]:
-        """Whether something was chosen that --max-drop alone uses, by the name of its option."""
+        """Name of each option that only --max-drop uses → whether it was chosen."""
         return {
             "baseline": self.baseline is not None,
             "self-test": self.self_test,
@@ -266,10 +266,11 @@ class GateOptions:
         corrected: "CorrectedResults | None" = None,
         labels: str = "judge",
     ) -> GateFindings:
-        """Holds runs against their limits.
+        """Check runs against their limits.
 
         Args:
-            scores: of the runs; a baseline that is a file of its own comes after them, and no gate is asked of it.
+            scores: scores of the runs; a baseline that is a file of its own comes after them, and no gate is asked of
+                it.
             runs: how many they are.
             paths: where scores come from.
             limits: what the runs must keep.
@@ -312,12 +313,12 @@ def _self_test(scores: "Sequence[Scores]", limits: "Sequence[Limit]", shared: di
 
 @contextmanager
 def conclude_with_checks(results: Mapping[str, Any], gated: GateFindings) -> Iterator[None]:
-    """After the results are printed, says every check, writes the summary where GitHub wants one, and leaves.
+    """After the results, report every check, write the summary where GitHub wants one, and exit.
 
     Where the results cannot be printed, as nobody reads them, the checks are said all the same.
 
     Args:
-        results: of the runs.
+        results: results of the runs.
         gated: what the gates found.
 
     Raises:
@@ -342,7 +343,7 @@ def summary(results: Mapping[str, Any], gated: GateFindings) -> str:
     """Markdown for the summary page of a build: the gates, then the results.
 
     Args:
-        results: of the runs.
+        results: results of the runs.
         gated: what the gates found.
     """
     from trueval.comparison.views.checks import to_markdown as checks_to_markdown
@@ -352,7 +353,7 @@ def summary(results: Mapping[str, Any], gated: GateFindings) -> str:
 
 
 def _say(gated: GateFindings) -> None:
-    """On stderr, whatever the format: stdout is for the results."""
+    """Print to stderr, whatever the format: stdout is for the results."""
     from rich.console import Console
 
     from trueval.comparison.views.checks import head, self_test_lines, sentences, table

@@ -125,7 +125,7 @@ class LabelOptions:
         """The JSON of results with corrected values beside; as it is where there are none.
 
         Args:
-            results: of an evaluation or a comparison.
+            results: results of an evaluation or a comparison.
             found: corrected values.
             joined: judgments and audit.
             qrels: as the command takes it.

@@ -80,6 +80,6 @@ def bars() -> "Iterator[Callable[[str], Step]]":
 
 
 def _report_to_heartbeat(beat: Heartbeat, name: str) -> "Step":
-    """A step function of work that nobody watches."""
+    """A step function for work without a progress bar."""
     beat.tell(name)
     return lambda part, done, total: beat.tell(f"{name}: {part}", done, total)

@@ -38,7 +38,7 @@ CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 
 class LazyCommands(TyperGroup):
-    """Commands that are imported when they are asked for: a command should not wait for the others.
+    """Commands that are imported on demand, so that no command waits for the others.
 
     Entry points are looked for only where a name is not one of ours, or all names are listed: it takes as long as the
     start of a command.
@@ -92,20 +92,20 @@ class LazyCommands(TyperGroup):
 
 
 def command_function(name: str, home: str = "trueval.cli") -> Any:
-    """Gives the function behind a command of ours, or the typer.Typer of a group.
+    """Return the function behind a command of ours, or the typer.Typer of a group.
 
     Args:
-        name: of the command.
+        name: name of the command.
         home: the package with the module of that name.
     """
     return getattr(import_module(f"{home}.{name}"), name)
 
 
 def as_command(name: str, function: Any) -> Any:
-    """Makes a command of a function, or of a typer.Typer.
+    """Make a command from a function, or from a typer.Typer.
 
     Args:
-        name: of the command.
+        name: name of the command.
         function: what a plugin or a module of ours holds.
 
     Raises:
@@ -142,7 +142,7 @@ def _verbose() -> Any:
     )
 
     def carrier(verbose: bool = False) -> None:
-        """Carries the option, and never runs."""
+        """Carry the option; it is never called."""
 
     carrier.__annotations__["verbose"] = Annotated[bool, option]
     alone = typer.Typer(add_completion=False)
@@ -154,7 +154,7 @@ def broken_command(name: str, plugin: "EntryPoint", error: Exception) -> Any:
     """A command that says why the plugin's own cannot run, so that help and the other commands can.
 
     Args:
-        name: of the command.
+        name: name of the command.
         plugin: where it should be.
         error: what loading it raised.
     """
@@ -182,7 +182,7 @@ app = typer.Typer(
 
 
 def main() -> NoReturn:
-    """Runs the command line and leaves with its exit status.
+    """Run the command line and exit with its status.
 
     Exit status 0: fine. 1: a gate failed, or the input is bad. 2: misuse. 70: a fault of trueval.
 
@@ -203,7 +203,7 @@ def main() -> NoReturn:
 
 
 def _run() -> tuple[int, str]:
-    """The exit status of the command, and what to say of it."""
+    """The exit status of the command, and a message if any."""
     try:
         app()
     except SystemExit as leaving:

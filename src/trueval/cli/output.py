@@ -40,10 +40,10 @@ Format = Literal["table", "json", "csv", "markdown", "latex"]
 
 
 def show(kind: "Kind", result: Mapping[str, Any], form: str, *, percent: bool = False, **told: Any) -> None:
-    """Prints a result to stdout.
+    """Print a result to stdout.
 
     Args:
-        kind: of the result.
+        kind: kind of the result.
         result: as its JSON holds it.
         form: "table" for people, or one of the text formats of the kind.
         percent: whether tables, Markdown and LaTeX hold points, 100 times the values; JSON, CSV and trec never do.
@@ -75,7 +75,7 @@ def save(folder: Path, *results: "Result", others: "Mapping[str, Content] | None
 
     Args:
         folder: made if absent.
-        results: of the command, with their kinds.
+        results: results of the command, with their kinds.
         others: files that belong to them, by name.
         page: whether to write the page and the figures of all results in the folder too. Without them the results are
             complete, so where they cannot be made that is said and no more.
@@ -103,7 +103,7 @@ def save_page(folder: Path, file: Path | None = None, *, figures: bool = True) -
 
     Args:
         folder: what `--out` named.
-        file: of the page; report.html in the folder if None.
+        file: file of the page; report.html in the folder if None.
         figures: whether to write the figures too; all of them or none.
 
     Raises:
@@ -170,11 +170,11 @@ def _report_files(folder: Path, file: Path, written: Sequence[str]) -> None:
 
 
 def _pages(folder: Path, file: Path | None = None, *, figures: bool = True, written: list[str]) -> "Derive":
-    """What writes the page, and the figures, of the results that a folder will hold.
+    """The functions that write the page and the figures of a folder's results.
 
     Args:
-        folder: of the results.
-        file: of the page; report.html in the folder if None.
+        folder: folder of the results.
+        file: file of the page; report.html in the folder if None.
         figures: whether to draw them.
         written: gains what was written.
     """
@@ -301,7 +301,7 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def talk(lines: Iterable[str]) -> None:
-    """Says each different line once, on stderr.
+    """Print each distinct line once, on stderr.
 
     Args:
         lines: remarks of one line.
@@ -311,7 +311,7 @@ def talk(lines: Iterable[str]) -> None:
 
 
 def say(line: str, *, err: bool = True) -> None:
-    """Says one line, control characters in its ids and names written out.
+    """Print one line, with control characters in ids and names escaped.
 
     Args:
         line: without a line feed of ours in it.

@@ -18,10 +18,10 @@ def with_baseline(runs: Sequence[str], baseline: str | None) -> list[str]:
 
 
 def with_roles(paths: Iterable[str], named: Mapping[str, str | Path | None]) -> list[tuple[str, str]]:
-    """The role of each file that was read, and the file.
+    """Pairs of role and path for each file read.
 
     Args:
-        paths: of files.
+        paths: paths of files.
         named: role → file, or folder whose files have this role; None where there is none.
 
     Example:
@@ -54,7 +54,7 @@ def run_called(baseline: str, runs: Sequence[str]) -> str:
 
 
 def refuse_repeated(qrels: str, runs: Sequence[str]) -> None:
-    """Refuses a file that is named twice, and a name for two; a log may be the judgments and one of the runs.
+    """Refuse a file named twice, and one name for two files; a log may be both the judgments and one of the runs.
 
     Raises:
         typer.BadParameter: a path or a name is there twice.

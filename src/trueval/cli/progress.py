@@ -36,12 +36,12 @@ class Heartbeat:
         self._thread.join()
 
     def tell(self, what: str, done: int = 0, of: int = 0) -> None:
-        """Hear how far the work is.
+        """Receive the progress of the work.
 
         Args:
-            what: is done now.
-            done: of it.
-            of: how much there is; 0 where nobody knows.
+            what: work in progress.
+            done: amount done.
+            of: total amount; 0 where not known.
         """
         if what != self._what:
             self._part_began = time.perf_counter()
@@ -61,7 +61,7 @@ class Heartbeat:
 
 
 def _time(seconds: float) -> str:
-    """Seconds as people say them.
+    """A duration in words.
 
     >>> _time(45), _time(200), _time(9000)
     ('45 s', '3 min', '2.5 h')

@@ -14,7 +14,7 @@ ESCAPED: Final = "trueval.escaped"
 
 
 def prepare() -> None:
-    """Makes both streams such that text can be written to them, whatever the shell did with them."""
+    """Set up both streams so that text can be written to them, whatever the shell did with them."""
     _occupy()
     codecs.register_error(ESCAPED, _escape_as_json)
     if sys.stdout is None:
@@ -26,7 +26,7 @@ def prepare() -> None:
 
 
 def flush() -> str | None:
-    """Has the system take all of stdout.
+    """Flush all of stdout to the system.
 
     Returns:
         Why it does not: empty where the reader went away, which nobody needs to be told; None where it does.

@@ -111,7 +111,7 @@ def write_queries(several: Sequence[Scores], path: Path) -> None:
 
     Args:
         several: scores of the runs.
-        path: of the file. Columns: run, query, measure, expected, lowest, highest, tie_broken, sd; null where not
+        path: path of the file. Columns: run, query, measure, expected, lowest, highest, tie_broken, sd; null where not
             available.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Files that are there when they are whole: written beside their place, and moved to it in one step."""
+"""Atomic files: written next to their destination, and moved to it in one step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Write a file; whoever looks finds the old one, or none, until it is whole.
+    """Write a file atomically: readers find the old one, or none, until it is complete.
 
     Args:
         path: its place; the folder must exist.
@@ -41,10 +41,10 @@ _OS_ERROR: Final = re.compile(r"\(os error (\d+)\)")  # how polars passes on wha
 
 @contextmanager
 def name_file_in_errors(path: Path) -> Iterator[None]:
-    """Name the file in errors of the system that name none, as of a full disk.
+    """Add the file's name to system errors that lack it, such as a full disk.
 
     Args:
-        path: of the file, or of the folder that is written.
+        path: path of the file, or of the folder that is written.
 
     Raises:
         OSError: the system refused; also where a library raised an error of its own instead.
@@ -61,7 +61,7 @@ def name_file_in_errors(path: Path) -> Iterator[None]:
 
 
 def umask() -> int:
-    """The rights that new files of this process do not get."""
+    """The permissions that new files of this process do not get."""
     mask = os.umask(0)  # it can only be read by setting it
     os.umask(mask)
     return mask

@@ -1,4 +1,4 @@
-"""Digests of kept files: whether an entry of a cache is what was written, and of what it says that it is.
+"""Digests of cached files: whether an entry is what was written, and what it claims to be.
 
     digests.json     {"of": key, "files": {name: digest}, "digest": of all this}
 
@@ -34,7 +34,7 @@ def digest(path: Path) -> str:
 
 
 def digest_of(*parts: Any) -> str:
-    """The digest of bytes, arrays and texts, one after another."""
+    """The digest of bytes, arrays and texts in order."""
     from xxhash import xxh3_128
 
     found = xxh3_128()
@@ -44,12 +44,12 @@ def digest_of(*parts: Any) -> str:
 
 
 def with_digest(about: Mapping[str, Any]) -> dict[str, Any]:
-    """A value of JSON that carries its own digest."""
+    """A JSON value with its own digest added."""
     return {**about, "digest": _of_json(about)}
 
 
 def is_sound(about: Any) -> bool:
-    """Whether a value of JSON is what `with_digest` made.
+    """Whether a JSON value matches the digest added by `with_digest`.
 
     >>> is_sound(with_digest({"of": "a"})), is_sound({**with_digest({"of": "a"}), "of": "b"})
     (True, False)
@@ -74,7 +74,7 @@ def seal(folder: Path, of: str, *, written: Mapping[str, Path] | None = None) ->
 
 
 def damage(folder: Path, of: str | None = None) -> str | None:
-    """What is wrong with the files of a folder that was sealed; None where they are what was written.
+    """The damage in the files of a sealed folder; None where they match what was written.
 
     Args:
         folder: that was sealed.
@@ -97,7 +97,7 @@ def damage(folder: Path, of: str | None = None) -> str | None:
 
 
 def touch_entry(path: Path) -> None:
-    """Note that an entry was used now, where it may be written."""
+    """Record that an entry was used now, where it is writable."""
     with suppress(OSError):
         os.utime(path)
 
@@ -108,7 +108,7 @@ def forget() -> None:
 
 
 def file_damage(path: Path, wanted: str) -> str | None:
-    """What is wrong with a file; None where it has the digest that it must have."""
+    """The damage of a file; None where its digest matches."""
     try:
         held = path.stat()
         mark = (str(path), wanted, held.st_ino, held.st_size, held.st_mtime_ns)

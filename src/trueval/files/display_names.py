@@ -1,4 +1,4 @@
-"""What tables call a file: its own name, the name in name=path, or as much of the path as tells it from the others."""
+"""Display names of files: their own name, the name in name=path, or as much of the path as is unique."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trueval.printable import encodable
 
 
 class NamedFile(NamedTuple):
-    """A file and what tables call it.
+    """A file with its name in tables.
 
     Attributes:
         name: unique among the files that are named together, and UTF-8, whatever the path.
@@ -33,7 +33,7 @@ def path_of(text: str) -> str:
 
 
 def name_files(texts: Sequence[str]) -> tuple[NamedFile, ...]:
-    """Name files, each once.
+    """Give each file a unique name.
 
     A file is called by the name given before "=", else by its file name without suffixes. Files that would be called
     the same are told apart by the shortest end of their paths that differs.
@@ -73,7 +73,7 @@ def _tell_apart(paths: Sequence[str], taken: set[str]) -> dict[str, str]:
 
 
 def _end(path: str, folders: int, *, suffixes: bool = False) -> str:
-    """The file name behind so many of its folders, without known suffixes."""
+    """The file name with a number of its folders, without known suffixes."""
     if path == "-":
         return "<stdin>"
     above = Path(path).parts[:-1]

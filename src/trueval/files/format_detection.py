@@ -1,4 +1,4 @@
-"""Which reader a file needs, told by its first bytes and its first line rather than by its name.
+"""Format detection: which reader a file needs, by its first bytes and first line rather than its name.
 
 A package adds a format by an entry point of the group `trueval.readers`: its name is that of the format, its object a
 callable `(content: Content, kind: Kind, facets: bool) -> Table`. It gets the unpacked bytes, as they are, and gives the

@@ -1,4 +1,4 @@
-"""A table as it was read: canonical columns, and the line of its source that each row comes from."""
+"""Row tables: a table as read, with canonical columns and the source line of each row."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def in_canonical_order(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def empty_note(source: str, query_ids: Sequence[str]) -> tuple[str, ...]:
-    """One line about queries of a run that were given with an empty list, if there are any.
+    """A note on queries of a run with an empty list, if there are any.
 
     >>> empty_note("dict", ["q"])
     ("dict: 1 queries retrieved nothing, the first 'q'; they count as empty lists, and are not missing.",)
@@ -150,5 +150,5 @@ class RowTable:
         return Place(self.source, None if self.line is None else self.line(row), row=row)
 
     def error(self, row: int, message: str) -> InputError:
-        """Build the error that points at a row."""
+        """Build the error that points to a row."""
         return self.place(row).error(message)

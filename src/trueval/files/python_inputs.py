@@ -1,4 +1,4 @@
-"""Whatever people hold: one place that tells paths, frames, dicts, objects and lists from each other."""
+"""Python inputs: one place that tells paths, frames, dicts, objects and lists apart."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ VALUE_FIELDS = {"run": ("score",), "judgments": ("relevance", "grade")}
 
 
 class NamedRows(NamedTuple):
-    """Rows, and what their owner calls them; an empty name where nobody does."""
+    """Rows with their owner's name for them; empty where there is none."""
 
     table: RowTable
     name: str

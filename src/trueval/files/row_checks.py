@@ -1,4 +1,4 @@
-"""Rows checked and grouped: ids, numbers, duplicates, and the rows of each query adjacent."""
+"""Row checks: ids, numbers and duplicates, and grouping of the rows of each query."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trueval.forks import need_polars
 
 
 class CheckedRows(NamedTuple):
-    """Rows that keep what Run and Judgments promise.
+    """Rows that satisfy the guarantees of Run and Judgments.
 
     Args:
         table: the rows, those of one query adjacent, in the order of the input; without their queries where it was

@@ -48,7 +48,7 @@ class Toml:
         """Read a file.
 
         Args:
-            path: of the file.
+            path: path of the file.
             what: it must be, in words: "the TOML file of a sweep".
 
         Raises:

@@ -58,10 +58,10 @@ def audit(
     """Audit runs of one or more models, each in one or more regimes, over the same candidates.
 
     Args:
-        runs: by regime.
+        runs: runs by regime.
         judgments: grades.
         measures: as in `evaluate`.
-        cutoffs: of the curves; those longer than the longest list are left out.
+        cutoffs: cutoffs of the curves; those beyond the longest list are left out.
         policy: as in `evaluate`; P-A's is tie_order="input", empty="skip".
         choices: as in `evaluate`; `seed` is that of permutations too.
 
@@ -190,10 +190,10 @@ def audit_blocks(
     """Audit runs that come some queries at a time; see `audit`.
 
     Args:
-        blocks: runs by regime: the same regimes in every block, of the same queries within one.
+        blocks: runs by regime: the same regimes in every block, and the same queries within one.
         judgments: grades; judged queries that are in no block are left out.
         measures: as in `evaluate`.
-        cutoffs: of the curves.
+        cutoffs: cutoffs of the curves.
         policy: as in `evaluate`.
         choices: as in `evaluate`.
 
@@ -266,7 +266,7 @@ def _judged_candidates(candidates: Candidates, judgments: Judgments) -> Run:
 
 
 def _list_statistics(passes: Passes, judgments: Judgments, chosen: Policy) -> dict[Regime, _Gathered]:
-    """What only lists have: how much ties, and how much each order agrees with that of float32."""
+    """Statistics that only lists have: shares of ties, and agreement of each order with float32's."""
     gathered: dict[Regime, _Gathered] = {}
     for runs in score_regimes(passes.candidates, passes.outputs):
         for regime, run in runs.items():
@@ -276,7 +276,7 @@ def _list_statistics(passes: Passes, judgments: Judgments, chosen: Policy) -> di
 
 
 class _Gathered:
-    """What the blocks of one regime add up to."""
+    """Accumulated results of the blocks of one regime."""
 
     def __init__(self, regime: Regime, run: Run) -> None:
         self.regime = regime

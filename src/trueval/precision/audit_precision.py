@@ -52,12 +52,12 @@ def audit_precision(
         logits: an .npz file with query, doc and an array for each dtype.
         scoring: formats of the scores; "model" is the model's own.
         index_dtypes: formats that embeddings of documents are stored in.
-        candidates: what is scored: "judged", "corpus" or a Run; None: the collection's lists, else "judged".
+        candidates: what to score: "judged", "corpus" or a Run; None: the collection's lists, otherwise "judged".
         exclude: ids of queries to leave out, or a file of them.
-        limit: how many of the other judged queries are looked at; all if None.
+        limit: number of remaining judged queries to use; all if None.
         grades: what grades of the judgments become.
-        folder: keeps outputs of models, where an interrupted call goes on.
-        begin: called with each pass's name; what it returns is called as the pass goes on.
+        folder: stores outputs of models, from which an interrupted call resumes.
+        begin: called with each pass's name; returns a progress callback.
         batch_size: texts in one forward pass; halved when memory runs out.
         max_length: tokens kept, instead of the recipe's.
         device: as torch calls it; an accelerator, else the processor, if None.

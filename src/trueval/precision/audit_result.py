@@ -30,7 +30,7 @@ class ModelFlip:
         kind: "flips" (tie-broken and expected values disagree about which is higher) or "undecidable" (the ranges share
             a value).
         measure: the measure's text form.
-        label: of the regime that both ran in.
+        label: label of the regime that both ran in.
         first: the model with the higher expected value.
         second: the other.
     """
@@ -44,11 +44,11 @@ class ModelFlip:
 
 @dataclass(frozen=True, eq=False)
 class RegimeResult:
-    """What the audit found for one regime.
+    """The audit's results for one regime.
 
     Attributes:
         regime: model and formats.
-        scores: of the measures and of the same measures at the cutoffs of the curves.
+        scores: scores of the measures and of the same measures at the cutoffs of the curves.
         group_sizes: how many tie groups of each size there are; empty for a corpus that is too large for lists.
         agreement: means over queries of τ-b, overlap and RBO with the float32 run of the same model, and how its ties
             resolve; None where there is no such run, or the corpus is too large for lists.
@@ -68,13 +68,13 @@ class RegimeResult:
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """What the audit found.
+    """The results of a precision audit.
 
     Attributes:
         measures: asked for.
         results: one for each regime.
         order: which orders follow the labels.
-        notes: one-line remarks.
+        notes: one-line warnings.
         about: what results say of collection, candidates and passes.
     """
 

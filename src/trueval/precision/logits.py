@@ -1,4 +1,4 @@
-"""Stored logits: what somebody else's run of a model left in an .npz file."""
+"""Stored logits: outputs of a model run elsewhere, in an .npz file."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class StoredLogits(NamedTuple):
     """Logits from a file.
 
     Attributes:
-        name: of the model that made them, the file's stem.
+        name: name of the model that made them, the file's stem.
         query_ids: [pair].
         doc_ids: [pair].
         grades: [pair], NaN where nobody judged, or None where the file has none.
-        logits: by model dtype, [pair, label] values of that format.
+        logits: model dtype → [pair, label] values of that format.
     """
 
     name: str
@@ -41,7 +41,7 @@ class StoredLogits(NamedTuple):
 
     @property
     def scoring(self) -> str:
-        """φ that fits the number of labels."""
+        """The scoring function φ for the number of labels."""
         return LABELS[next(iter(self.logits.values())).shape[1]]
 
 

@@ -30,13 +30,13 @@ LONGEST = 40  # characters of each
 
 @dataclass(frozen=True, eq=False)
 class Passes:
-    """What models returned.
+    """The outputs of models over candidates.
 
     Attributes:
-        collection: what was read.
-        candidates: what was scored.
+        collection: collection as read.
+        candidates: scored documents.
         outputs: regimes with the arrays of their model; regimes of one pass share them.
-        settings: of each pass.
+        settings: settings of each pass.
     """
 
     collection: Collection
@@ -45,7 +45,7 @@ class Passes:
     settings: Sequence[Mapping[str, Any]]
 
     def about(self) -> dict[str, Any]:
-        """What results say of their origin; absolute paths are recorded without their folders."""
+        """The origin of results; absolute paths are recorded without their folders."""
         collection, candidates = self.collection, self.candidates
         return {
             "collection": {
@@ -78,15 +78,15 @@ def run_models(
     """Run every model once in every dtype.
 
     Args:
-        collection: with the texts.
+        collection: collection with the texts.
         models: recipes, folders or ids, as `trueval.models.load_model` takes them.
         dtypes: formats that the models run in.
         candidates: what each model scores, as in `candidate_lists`.
         scoring: formats of the scores, as in `plan`.
         index_dtypes: formats of stored document embeddings, as in `plan`.
-        folder: keeps outputs, where an interrupted call goes on; None keeps none.
-        begin: called with each pass's name; what it returns is called after every shard.
-        setup: further options of `load_model`; None leaves one to it.
+        folder: stores outputs, from which an interrupted call resumes; None stores none.
+        begin: called with each pass's name; returns a callback for every shard.
+        setup: further options of `load_model`; None for its defaults.
 
     Raises:
         InputError: a model, a text or an output is bad.
@@ -125,7 +125,7 @@ def select_queries(
     among: Container[str] | None = None,
     limit: int | None = None,
 ) -> Collection:
-    """The collection with fewer judged queries.
+    """Restrict the collection to fewer judged queries.
 
     Args:
         collection: texts and judgments.
@@ -147,7 +147,7 @@ def read_ids(path: Path, collection: Collection | None = None) -> frozenset[str]
     """Read ids of queries: a JSON list, or one a line.
 
     Args:
-        path: of the file.
+        path: path of the file.
         collection: refuses ids that are none of its queries; None takes any.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Arrays of an .npz file: what each says of itself is checked before memory is taken on its word.
+"""Arrays of an .npz file, whose headers are checked before memory is allocated.
 
 np.load takes as much memory as an array's header asks for, reads the members of a damaged file until one fails, and has
 a different error for each way of being damaged.
@@ -30,12 +30,12 @@ CURE = "Write it with numpy.savez_compressed."
 
 
 class Header(NamedTuple):
-    """What an array says of itself.
+    """The header of an array.
 
     Attributes:
-        shape: of the array.
-        dtype: of its values.
-        length: bytes of the header.
+        shape: shape of the array.
+        dtype: dtype of its values.
+        length: length of the header in bytes.
     """
 
     shape: tuple[int, ...]
@@ -44,16 +44,16 @@ class Header(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """What its values take."""
+        """Size of the array's values in bytes."""
         return math.prod(self.shape) * self.dtype.itemsize
 
 
 def read_archive(path: str, names: Collection[str]) -> dict[str, NDArray[Any]]:
-    """Read some arrays of an .npz file; other arrays in it are not looked at.
+    """Read the named arrays of an .npz file; other arrays are ignored.
 
     Args:
-        path: of the file; it is read more than once, so it must be a regular file.
-        names: of the arrays that are wanted, as far as they are there.
+        path: path of the file; it is read more than once, so it must be a regular file.
+        names: names of the arrays that are wanted, as far as they are there.
 
     Returns:
         arrays of real numbers, integers or texts, by name.

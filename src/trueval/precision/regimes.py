@@ -1,4 +1,4 @@
-"""Regimes: the formats that a model runs in, that embeddings are stored in, and that scores are in; three things."""
+"""Regimes: the formats of the model, of stored embeddings, and of scores, chosen independently."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ ROWS: Final = 2_000_000  # scores of one regime in memory at once
 
 
 class Regime(NamedTuple):
-    """How scores came about.
+    """How scores were computed.
 
     Attributes:
-        model: its name.
+        model: name of the model.
         scoring: φ: softmax, sigmoid, product or maxsim.
         model_dtype: the format the model ran in.
         scoring_format: the format that φ was rounded to; float32 on a narrower model is high-precision scoring.
@@ -69,10 +69,10 @@ def plan(
     """List the regimes of a model in one dtype.
 
     Args:
-        model: its name.
+        model: name of the model.
         scoring: φ.
         model_dtype: the format it ran in.
-        formats: of the scores; "model" is the model's dtype. By default that and float32.
+        formats: formats of the scores; "model" is the model's dtype. By default that and float32.
         index_dtypes: of stored document embeddings; by default the model's.
 
     Raises:
@@ -138,7 +138,7 @@ def whole_corpus(regime: Regime, arrays: Mapping[str, Any], candidates: Candidat
     """The embeddings of a regime as a scorer of the whole corpus, whose order is that of the candidates.
 
     Args:
-        regime: of an embedder.
+        regime: regime of an embedder.
         arrays: what the model returned.
         candidates: every document for every query.
     """

@@ -1,4 +1,4 @@
-"""How much two scorings of the same documents agree, ties counted as what they are: every order equally likely."""
+"""Agreement of two scorings of the same documents, with every order of ties equally likely."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ class ListAgreement(NamedTuple):
 
 
 class TieResolution(NamedTuple):
-    """What becomes of the pairs of documents that tie in low precision.
+    """How finer scores order the pairs of documents that tie in low precision.
 
     Attributes:
-        pairs: tied in low precision, and not tied in the reference.
-        same: those that the finer scores order as the reference does.
-        opposite: those that they order the other way.
-        tied: those that they leave tied.
-        all_pairs: tied in low precision, whether the reference ties them or not.
-        all_tied: those of all pairs that the finer scores leave tied.
+        pairs: number of pairs tied in low precision and not tied in the reference.
+        same: number of these that the finer scores order as the reference does.
+        opposite: number that they order the other way.
+        tied: number that they leave tied.
+        all_pairs: number of pairs tied in low precision, whether tied in the reference or not.
+        all_tied: number of all pairs that the finer scores leave tied.
     """
 
     pairs: int

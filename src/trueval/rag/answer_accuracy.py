@@ -38,7 +38,7 @@ class AccuracyGivenHit(NamedTuple):
     Attributes:
         expected: sum of E[Hit] * correct / sum of E[Hit]: every query counts by the chance of its hit over tie orders.
         lowest: the least ratio over the orders that leave a hit; NaN without any.
-        highest: the greatest.
+        highest: the highest such ratio.
         tie_broken: the ratio under the tie order; NaN where there is no hit, or no order is known.
         hits: expected number of hits, the sum of E[Hit].
         queries: queries with gold and with an answer.
@@ -54,7 +54,7 @@ class AccuracyGivenHit(NamedTuple):
     unanswered: int
 
     def to_dict(self) -> dict[str, float | None]:
-        """As it appears in the JSON of results; null where not available."""
+        """The accuracy as a dict, as in the JSON of results; null where not available."""
         return {name: or_null(value) for name, value in self._asdict().items()}
 
 
@@ -64,7 +64,7 @@ def accuracy_given_hit(
     """Accuracy on the queries whose gold documents are all among the first K.
 
     Args:
-        scores: of a run, with AllGold at a cutoff among its measures.
+        scores: scores of a run, with AllGold at a cutoff among its measures.
         measure: that measure, for example "AllGold@10" or "AllGold(rel=4)@10".
         correct: 0, 1, or between, of each query id.
 
@@ -97,7 +97,7 @@ def accuracies(scores: Scores, correct: Mapping[str, float]) -> dict[str, Accura
     """Accuracy given each AllGold at a cutoff among the measures, by its text form.
 
     Args:
-        scores: of a run.
+        scores: scores of a run.
         correct: 0, 1, or between, of each query id.
     """
     hits = [measure for measure in scores.measures if measure.name == "AllGold" and measure.cutoff is not None]
@@ -110,7 +110,7 @@ def _ratio(hit: Floats, correct: Floats) -> float:
 
 
 def _extreme(low: Floats, high: Floats, correct: Floats, sign: int) -> float:
-    """The least (sign 1) or greatest (sign -1) ratio when each undecided query may hit or miss by itself.
+    """The lowest (sign 1) or highest (sign -1) ratio when each undecided query may hit or miss independently.
 
     Queries are independent, so the extreme takes all sure hits and the undecided ones of the worst (best) answers, as
     many as go on lowering (raising) the ratio.

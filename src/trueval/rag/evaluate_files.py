@@ -35,7 +35,7 @@ class EvaluationResults:
         judgments: as read, grades mapped.
         scores: [run] scores.
         answers: [run] accuracy given a hit, by the text form of each AllGold@k; empty where no answer is known.
-        sensitivity: of each RA-nWG; empty unless asked for.
+        sensitivity: sensitivity of each RA-nWG; empty unless asked for.
         notes: one-line remarks, those of the scores among them.
     """
 

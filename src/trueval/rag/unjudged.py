@@ -64,7 +64,7 @@ def as_judged(scores: Scores, run: Run, judgments: Judgments, grade: float) -> S
     """Scores under filled judgments that know how many listed documents somebody judged, and say where nobody did.
 
     Args:
-        scores: of the run, every document of it judged.
+        scores: scores of the run, every document of it judged.
         run: the lists.
         judgments: before they were filled.
         grade: what the others were given.

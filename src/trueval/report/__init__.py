@@ -1,1 +1,1 @@
-"""What people read: tables, files, findings."""
+"""Reports: tables, pages, figures and result files."""

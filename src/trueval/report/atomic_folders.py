@@ -1,4 +1,4 @@
-"""Files that get into a folder all together or not at all, whenever the program ends, and by one program at a time.
+"""Atomic folders: files appear in a folder all together or not at all, written by one program at a time.
 
 New files are first written into a hidden folder on the same disk. A folder that does not exist yet is that hidden one,
 renamed. Into one that exists, they move in two steps: the hidden folder, complete and synced, is renamed to `DECIDED`,
@@ -39,7 +39,7 @@ Make = Callable[[Path], Mapping[str, str]]
 
 
 def replace_together(folder: Path, make: Make) -> None:
-    """Writes files into a folder, all together or not at all.
+    """Write files into a folder, all together or not at all.
 
     Args:
         folder: made if absent, with its parents.

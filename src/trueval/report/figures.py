@@ -1,4 +1,4 @@
-"""What all figures share: theme and colors, and the files that one specification gives, the same bytes every time.
+"""Figures: common theme and colors, and the files made from one specification, byte for byte reproducible.
 
 A figure is a chart of Altair, or the Vega-Lite specification of one as a dict. Its colors are named with `tone`, as the
 page's own are, so that one chart follows the page into dark mode, and has the light colors in a paper. The page shows
@@ -46,7 +46,7 @@ DOTS: Final = 200  # per inch of the PNG
 
 
 def tone(name: str) -> str:
-    """A color by its name, as page and papers fill it in.
+    """The placeholder of a color, which page and papers fill in.
 
     Args:
         name: a key of `LIGHT`.
@@ -59,10 +59,10 @@ def tone(name: str) -> str:
 
 
 def specification(chart: Chart) -> dict[str, Any]:
-    """A chart as the Vega-Lite that is drawn: in our theme, whatever the user's is.
+    """The Vega-Lite specification of a chart, in our theme, whatever the user's is.
 
     Args:
-        chart: of Altair, or a dict.
+        chart: Altair chart, or a dict.
     """
     spec = dict(chart) if isinstance(chart, Mapping) else chart.to_dict(validate=False)
     return {**spec, "config": THEME}
@@ -72,7 +72,7 @@ def render_svg(chart: Chart) -> str:
     """A chart as SVG whose colors are still names, for a page that defines them.
 
     Args:
-        chart: of Altair, or a dict.
+        chart: Altair chart, or a dict.
 
     Raises:
         MissingExtraError: vl-convert is not installed.
@@ -82,10 +82,10 @@ def render_svg(chart: Chart) -> str:
 
 
 def apply_light_colors(text: str) -> str:
-    """A text with the light colors in place of their names.
+    """Replace color placeholders by the light colors.
 
     Args:
-        text: of an SVG or a specification.
+        text: text of an SVG or a specification.
 
     Example:
         >>> apply_light_colors('fill="var(--expected)"')
@@ -95,10 +95,10 @@ def apply_light_colors(text: str) -> str:
 
 
 def write_figure(chart: Chart, stem: Path) -> tuple[Path, Path, Path]:
-    """Writes a figure as SVG, PNG and PDF, on white.
+    """Write a figure as SVG, PNG and PDF, on white.
 
     Args:
-        chart: of Altair, or a dict.
+        chart: Altair chart, or a dict.
         stem: path without suffix, in a folder that exists.
 
     Raises:
@@ -116,11 +116,11 @@ def write_figure(chart: Chart, stem: Path) -> tuple[Path, Path, Path]:
 
 
 def panels(charts: Sequence[Chart], columns: int = 2) -> Chart:
-    """Several charts as one figure for a paper, two beside each other.
+    """Combine several charts into one figure for a paper, side by side.
 
     Args:
-        charts: at least one.
-        columns: beside each other.
+        charts: charts, at least one.
+        columns: number of charts in a row.
     """
     import altair as alt
 
@@ -156,7 +156,7 @@ def axis_domain(values: Iterable[float | None]) -> list[float]:
 
 
 def need_figure_libraries(feature: str) -> None:
-    """Refuses to begin work on figures where their libraries are not installed.
+    """Refuse to begin work on figures where their libraries are not installed.
 
     Args:
         feature: what needs them: "Pages", "Figures".

@@ -1,4 +1,4 @@
-"""Text that results of every kind are written as: JSON, CSV, tables of Markdown and LaTeX."""
+"""Text formats of all kinds of results: JSON, CSV, Markdown and LaTeX tables."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class JsonRows(Protocol):
 
 
 def to_json(result: Mapping[str, Any]) -> str:
-    """A result as it is, in full precision.
+    """A result as JSON, in full precision.
 
     Args:
         result: what `to_dict` of a noun returns.
@@ -57,7 +57,7 @@ def to_json(result: Mapping[str, Any]) -> str:
 
 
 def json_parts(result: Mapping[str, Any]) -> Iterator[str]:
-    r"""What `to_json` gives, part after part, where rows are too many to be held at once.
+    r"""The text of `to_json` in parts, where there are too many rows to hold at once.
 
     Args:
         result: may hold, in place of lists, iterables whose items are objects of texts and numbers, or JsonRows.
@@ -81,7 +81,7 @@ def _json(value: Any, end: str) -> Iterator[str]:
     """A value as json.dumps with indent=1 writes it, without its slow way: an object of texts and numbers is one part.
 
     Args:
-        value: of JSON; a list may be any iterable.
+        value: value of JSON; a list may be any iterable.
         end: a line feed, and what indents the line that the value begins on.
     """
     if isinstance(value, str) or not isinstance(value, Iterable):
@@ -150,7 +150,7 @@ def to_csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def csv_parts(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """What `to_csv` gives, part after part, where rows are too many to be held at once."""
+    """The text of `to_csv` in parts, where there are too many rows to hold at once."""
     yield _csv_lines([columns])
     for several in _batches(rows):
         yield _csv_lines([_csv_cell(row.get(name)) for name in columns] for row in several)
@@ -169,7 +169,7 @@ def _batches(rows: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, An
 
 
 def _csv_cell(value: Any) -> Any:
-    """A value as a cell holds it.
+    """A value as the text of a cell.
 
     >>> [_csv_cell(value) for value in ("=1+2", "-a", "-1.5", "+1e-3", "bm25", -2.0, None)]
     ["'=1+2", "'-a", '-1.5', '+1e-3', 'bm25', -2.0, None]
@@ -181,7 +181,7 @@ def _csv_cell(value: Any) -> Any:
 
 
 def markdown(text: str) -> str:
-    r"""A text of one line as Markdown shows it, in a cell or a sentence.
+    r"""One line of text, escaped for Markdown.
 
     >>> print(markdown("a|b, <c> and 0.5 <.0001 **"))
     a\|b, \<c> and 0.5 <.0001 \*\*
@@ -192,7 +192,7 @@ def markdown(text: str) -> str:
 def pipes(
     head: Sequence[str], rows: Iterable[Iterable[str]], *, words: int, escape: Callable[[str], str] = markdown
 ) -> str:
-    r"""A table of Markdown, as GitHub and Pandoc read it.
+    r"""A Markdown table, as GitHub and Pandoc read it.
 
     Args:
         head: headings.
@@ -215,7 +215,7 @@ def pipes(
 
 
 def tabular(head: Sequence[str], rows: Iterable[Sequence[str]], columns: str, *, notes: Iterable[str] = ()) -> str:
-    r"""A table of LaTeX; it needs the package booktabs.
+    r"""A LaTeX table; it needs the package booktabs.
 
     Args:
         head: headings, in LaTeX.
@@ -245,7 +245,7 @@ def tabular(head: Sequence[str], rows: Iterable[Sequence[str]], columns: str, *,
 
 
 def latex(text: str) -> str:
-    r"""A text of one line as LaTeX shows it.
+    r"""One line of text, escaped for LaTeX.
 
     >>> print(latex("a_1 & 5%"))
     a\_1 \& 5\%

@@ -78,7 +78,7 @@ def generations(folder: Path, *names: str) -> Iterator[dict[str, bytes]]:
 
     Args:
         folder: exists. One that was written without stamps, by hand or by an older version, is read as it is.
-        names: of those that are wanted; all but report.json if none are named.
+        names: names of those that are wanted; all but report.json if none are named.
 
     Yields:
         Name → bytes, of those that are there.

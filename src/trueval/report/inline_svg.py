@@ -28,7 +28,7 @@ def inline(chart: Chart) -> str:
     """A chart as an SVG element for the page.
 
     Args:
-        chart: of Altair, or a dict.
+        chart: Altair chart, or a dict.
 
     Returns:
         The element, without namespaces, since HTML needs none. Colors are names that the page defines; what a mark says

@@ -51,7 +51,7 @@ class Kind:
     Attributes:
         name: what "kind" says in its JSON, and the name of its entry point.
         format: the newest format that is understood.
-        order: place on the page; lower comes first.
+        order: position on the page; lower comes first.
         text: form → function from a result, as its JSON holds it, to what is shown: a renderable of rich for "table",
             a text for "json", "csv", "markdown", "latex" and any other. Those of `ROUNDED` take a keyword `scale`.
         parts: form → function that gives the same text part after part, for forms that may be too long to be held.
@@ -59,7 +59,7 @@ class Kind:
         page: makes the part of the page for a file; the directory is there to look at files of other kinds. None for
             kinds that another one reads.
         figures: writes figures and tables for papers to a folder, which exists, and returns their paths.
-        console: the text that Python prints of a result; None for the table.
+        console: the text that Python prints for a result; None for the table.
         notebook: HTML that a notebook shows; None for the text.
     """
 
@@ -80,7 +80,7 @@ class Kind:
         Args:
             result: as its JSON holds it.
             form: a key of `text`.
-            told: `scale`, and what tables of the kind take; heard by the forms that round, and by no other.
+            told: `scale`, and options of the kind's tables; used by the formats that round, and ignored by others.
         """
         shown = result if form in RAW else printable_all(result)
         return self.text[form](shown, **(told if form in ROUNDED else {}))
@@ -115,7 +115,7 @@ def forms_of(module: str) -> dict[str, Writer]:
     """The forms of a view, imported late: its `table`, `to_csv`, `to_markdown` and `to_latex`, and JSON.
 
     Args:
-        module: of the view.
+        module: module of the view.
 
     Example:
         >>> list(forms_of("trueval.golden.views.agree"))
@@ -129,7 +129,7 @@ def files_of(stem: str) -> dict[str, str]:
     """The files of a kind that writes all of them, by the form of each.
 
     Args:
-        stem: of their names.
+        stem: stem of their names.
 
     Example:
         >>> files_of("power")
@@ -139,7 +139,7 @@ def files_of(stem: str) -> dict[str, str]:
 
 
 def late(function: str) -> Callable[..., Any]:
-    """A function that is imported when it is first called, so that a command that prints JSON imports no tables.
+    """A function that is imported on its first call, so that a command that prints JSON imports no tables.
 
     Args:
         function: "package.module:name".
@@ -156,7 +156,7 @@ def late(function: str) -> Callable[..., Any]:
 
 
 def names() -> tuple[str, ...]:
-    """The names of all kinds that are installed; none is imported."""
+    """The names of all installed kinds; none is imported."""
     return tuple(sorted(_load_entry_points().names))
 
 
@@ -222,7 +222,7 @@ def directory_of(path: Path, files: Mapping[str, bytes]) -> Directory:
     """The results that some JSON files are.
 
     Args:
-        path: of the folder that they are in, or will be.
+        path: path of the folder that they are in, or will be.
         files: name → bytes.
 
     Raises:
@@ -266,7 +266,7 @@ def _read(file: Path, data: bytes) -> ResultFile:
 
 
 def read_json(file: Path, data: bytes) -> Any:
-    """What a JSON file holds.
+    """Parse a JSON file.
 
     Args:
         file: where it is.

@@ -1,4 +1,4 @@
-"""Numbers as people read them: rounded here and nowhere else."""
+"""Numbers as text: rounding happens here and nowhere else."""
 
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias

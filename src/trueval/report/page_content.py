@@ -1,4 +1,4 @@
-"""What a page is made of, before any HTML: words, numbers with their source, tables, figures."""
+"""Page content before any HTML: words, numbers with their source, tables, figures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Number(NamedTuple):
     """A number inside a sentence.
 
     Attributes:
-        text: as people read it.
+        text: text as shown.
         value: in full precision.
         source: where it is, "file#/pointer"; "first - second" for a difference of two.
     """
@@ -32,8 +32,8 @@ class Cell(NamedTuple):
     """A cell of a table.
 
     Attributes:
-        text: as people read it.
-        value: what it sorts by; None where there is nothing.
+        text: text as shown.
+        value: sort key; None where there is nothing.
         strong: whether the reader should look here first.
         source: JSON pointer inside the table's file where it is not in the row's source: in a matrix, whose rows gather
             from all over the file.
@@ -112,7 +112,7 @@ def statistic(name: str, title: str = "") -> Column:
     """The column of a statistic of a measure: its values are fractions, a bias has its sign, the expectation is strong.
 
     Args:
-        name: of the statistic in the JSON.
+        name: name of the statistic in the JSON.
         title: its heading, the name if empty.
     """
     show = format_difference if name == "bias" else format_value
@@ -140,7 +140,7 @@ def row_of(source: str, columns: Iterable[Column], entry: Mapping[str, Any], *to
 
     Args:
         source: where the entry is, a JSON pointer inside the table's file.
-        columns: of the table.
+        columns: columns of the table.
         entry: what the pointer points to.
         told: texts of the columns without a field, in their order.
         turned: whether to show a pair the other way round.
@@ -153,11 +153,11 @@ def row_of(source: str, columns: Iterable[Column], entry: Mapping[str, Any], *to
 def rows_of(
     file: ResultFile, columns: Iterable[Column], *keys: str | int, told: Callable[[Any], str] | None = None
 ) -> tuple[Row, ...]:
-    """A row for each entry of a list, in the order of the file.
+    """One row per entry of a list, in the order of the file.
 
     Args:
         file: the result.
-        columns: of the table.
+        columns: columns of the table.
         keys: names and indices that lead to the list, from the top level down.
         told: the text of the column without a field, from an entry; None where every column has one.
 
@@ -207,7 +207,7 @@ class Figure:
         id: unique on the page.
         title: above the plot.
         description: what it shows, in one sentence; read aloud in place of the plot.
-        chart: of Altair, or its Vega-Lite as a dict; colors by `trueval.report.figures.tone`.
+        chart: Altair chart, or its Vega-Lite as a dict; colors by `trueval.report.figures.tone`.
         wide: whether it takes the whole width of the page.
         interactive: whether scripts put the live chart in the place of the SVG, with what its parameters are bound to.
         key: pairs of shape and meaning, shown once above figures that share it; shapes are those of templates/page.css.
@@ -224,7 +224,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Case:
-    """One thing worth opening: a line, and what is behind it.
+    """A folded item: a line, and what opens behind it.
 
     Attributes:
         title: the line.
@@ -238,10 +238,10 @@ class Case:
 
 
 class Badge(NamedTuple):
-    """What a reader must know of a run before any number of it.
+    """A short label on a run, shown before any of its numbers.
 
     Attributes:
-        name: of the run.
+        name: name of the run.
         words: a few.
         level: how much it matters: "none", "some", "much".
     """
@@ -284,7 +284,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Part:
-    """What one result file gives to the page.
+    """The content that one result file adds to the page.
 
     Attributes:
         verdict: one sentence, what a reader takes home who reads no other; of several parts the first one's leads.
@@ -293,7 +293,7 @@ class Part:
         blocks: the body.
         closing: conventions and provenance, at the end of the page.
         lead: plots of the first screen.
-        badges: of runs, on the first screen.
+        badges: badges of runs, on the first screen.
         findings: sentences that change no decision, folded under the summary.
     """
 

@@ -21,7 +21,7 @@ def read_by(build: Callable[[ResultFile, Directory], T], file: ResultFile, direc
 
     Args:
         build: reads the file, and perhaps others of the directory.
-        file: of the directory.
+        file: file of the directory.
         directory: all of them.
 
     Raises:

@@ -70,7 +70,7 @@ def provenance_block(file: ResultFile, details: ResultFile | None) -> Block:
 
     Args:
         file: results of an evaluation.
-        details: of the same evaluation, None where there are none.
+        details: details of the same evaluation, None where there are none.
 
     Returns:
         A table of files, and facts.

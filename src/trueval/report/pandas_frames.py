@@ -11,7 +11,7 @@ def to_pandas(frame: pl.DataFrame) -> Any:
     """A frame of pandas with the same columns; numbers that are not available are NaN.
 
     Args:
-        frame: of polars.
+        frame: polars frame.
 
     Raises:
         MissingExtraError: pandas is not installed.

@@ -49,7 +49,7 @@ class Bracket(NamedTuple):
     """Runs that are not separated.
 
     Attributes:
-        letter: of the group.
+        letter: letter of the group.
         members: places of its runs in the plot, from the top.
     """
 
@@ -87,7 +87,7 @@ def dot_plot(
 
     Args:
         dots: best first, at least one.
-        brackets: of groups.
+        brackets: brackets of groups.
         title: above the plot.
         width: CSS pixels of the whole figure.
         row: CSS pixels of a value.
@@ -209,7 +209,7 @@ def brackets_of(groups: Sequence[str | None]) -> tuple[Bracket, ...]:
     """The groups of runs in the order of a plot, each run with the letters of its groups.
 
     Args:
-        groups: of each run, as leaderboards have them.
+        groups: groups of each run, as leaderboards have them.
 
     Example:
         >>> brackets_of(["a", "ab", "b"])

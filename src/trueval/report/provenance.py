@@ -1,4 +1,4 @@
-"""Where numbers come from: files with their sizes and hashes, versions, command, date."""
+"""Provenance: files with their sizes and hashes, versions, command, date."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ def strip_folders(argument: str) -> str:
     hash, finds it by its name.
 
     Args:
-        argument: of a command: a path, name=path, --option=path, recipe:path, the spec of an index with one, or
-            anything else, which stays.
+        argument: argument of a command: a path, name=path, --option=path, recipe:path, the spec of an index with one,
+            or anything else, which stays.
 
     Example:
         >>> tuple(map(strip_folders, ("runs/bm25.trec", "/home/me/bm25.trec", "new=/home/me/bm25.trec.gz")))

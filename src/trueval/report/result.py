@@ -1,4 +1,4 @@
-"""Results: what every result that its kind can show has in common."""
+"""Results: the common base of all results that a kind can show."""
 
 from __future__ import annotations
 

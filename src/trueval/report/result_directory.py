@@ -13,7 +13,7 @@ class ResultFile(NamedTuple):
     """One JSON file of a result directory.
 
     Attributes:
-        name: of the file, inside the directory.
+        name: name of the file, inside the directory.
         kind: what it holds.
         data: its content.
     """

@@ -1,4 +1,4 @@
-"""Sheets: tables with their headings, and the sentences around them, in every form that people read."""
+"""Sheets: tables with headings, and the sentences around them, in every format for people."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Sheet(NamedTuple):
 
 
 def in_terminal(sheets: Sequence[Sheet], sentences: Sequence[str]) -> Group:
-    """The tables, then what a reader should know.
+    """The tables for a terminal, then the sentences.
 
     Args:
-        sheets: in the order of reading.
-        sentences: likewise.
+        sheets: tables in display order.
+        sentences: sentences in display order.
     """
     parts: list[RenderableType] = []
     for sheet in sheets:
@@ -52,11 +52,11 @@ def in_terminal(sheets: Sequence[Sheet], sentences: Sequence[str]) -> Group:
 
 
 def as_markdown(sheets: Sequence[Sheet], sentences: Sequence[str]) -> str:
-    """What a person reads, as Markdown.
+    """The tables and sentences as Markdown.
 
     Args:
-        sheets: in the order of reading.
-        sentences: likewise.
+        sheets: tables in display order.
+        sentences: sentences in display order.
     """
     parts = [
         f"### {markdown(sheet.title)}\n\n{pipes(sheet.words, sheet.rows, words=_words(sheet))}\n" for sheet in sheets

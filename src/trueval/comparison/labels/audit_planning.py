@@ -53,7 +53,7 @@ def labels_needed(correction: Correction, width: float) -> LabelsNeeded:
 
     Args:
         correction: as `correct` gives it, not a refused one.
-        width: of the interval from end to end, on the scale of the measure.
+        width: width of the interval from end to end, on the scale of the measure.
 
     Raises:
         PolicyError: the width is not above 0, or the correction was refused or has no interval.

@@ -22,7 +22,7 @@ def read_texts(paths: Sequence[Path], ids: Set[str], *, needed: bool = True) -> 
     """Read the texts of given ids as a stream, so that a large corpus need not fit in memory.
 
     Args:
-        paths: of the corpus or the queries, as `find_parts` finds them: _id, text, and title if there is one.
+        paths: paths of the corpus or the queries, as `find_parts` finds them: _id, text, and title if there is one.
         ids: ids to read.
         needed: whether a missing file is an error.
 

@@ -56,7 +56,7 @@ class UnreadLine(NamedTuple):
     """An object of a log that is not read yet.
 
     Attributes:
-        place: of its line, or of the item in memory.
+        place: place of its line, or of the item in memory.
         number: the line, or the position from 1.
         values: its keys and values; numbers as they are written.
     """
@@ -73,10 +73,10 @@ class Log:
     Attributes:
         lines: at least one.
         source: the path, "<stdin>", or what it came from.
-        name: of the file without its suffixes; empty where it was no file.
+        name: name of the file without its suffixes; empty where it was no file.
         has_lines: whether the source has lines; else it has items.
         sources: source of each document, where the log has it.
-        notes: one-line remarks.
+        notes: one-line warnings.
     """
 
     lines: tuple[LogLine, ...]
@@ -165,7 +165,7 @@ def read_log(content: SourceBytes, duplicates: str = "first") -> Log:
     """Read a log of contexts.
 
     Args:
-        content: of a file.
+        content: content of a file.
         duplicates: a document that a query retrieved twice counts once, at its first place ("first": the list closes
             up behind it), or is an error ("refuse").
 
@@ -186,7 +186,7 @@ def log_of(
     Args:
         rows: in order.
         source: the path, or what they came from.
-        name: of the file; empty where there is none.
+        name: name of the file; empty where there is none.
         duplicates: as in `read_log`.
         has_lines: whether their numbers are lines.
 

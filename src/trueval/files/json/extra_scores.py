@@ -30,7 +30,7 @@ def with_extra_scores(lines: tuple[LogLine, ...], source: str) -> ScoredLines:
     """Give documents without scores those of their metadata, if every list is in the order of these.
 
     Args:
-        lines: of a log.
+        lines: lines of a log.
         source: what a note calls it.
     """
     bare = [line for line in lines if _is_bare(line)]

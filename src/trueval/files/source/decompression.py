@@ -103,7 +103,7 @@ def decompress_stream(stream: Any, packer: str | None, label: str) -> Iterator[R
     """Read a packed stream unpacked, and say what is wrong with it as our own errors do.
 
     Args:
-        stream: of the packed bytes, at their beginning.
+        stream: stream of the packed bytes, at their beginning.
         packer: as `packer_of` tells it; None reads the bytes as they are.
         label: what error messages call it.
 

@@ -1,4 +1,4 @@
-"""What was read: size and hash of every file, taken of its bytes while they are read, and never of its path again."""
+"""Fingerprints: size and hash of every file read, computed from the bytes while reading."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class FileFingerprints:
         self._lock = Lock()
 
     def note(self, path: str, fingerprint: Fingerprint) -> None:
-        """Note a file that was read to its end.
+        """Record a file that was read to its end.
 
         Raises:
             InputError: it was read before, and had other bytes: nobody could say which of the two a result is of.
@@ -46,7 +46,7 @@ class FileFingerprints:
             raise Place(path).error(CHANGED)
 
     def get(self, path: str) -> Fingerprint | None:
-        """What is known of a path; None where nothing was read from it."""
+        """The fingerprint of a path; None where nothing was read from it."""
         return self._found.get(path)
 
     def __iter__(self) -> Iterator[str]:
@@ -82,12 +82,12 @@ def record_files(seen: FileFingerprints | None = None) -> Iterator[FileFingerpri
 
 
 def recorder() -> FileFingerprints | None:
-    """Where the reader at work must note its files; None where nobody asked."""
+    """The recorder of the current block; None where there is none."""
     return _RECORDER.get()
 
 
 def note_bytes(path: str, data: bytes) -> None:
-    """Note a file that is held as a whole, where somebody asked."""
+    """Record a file that is held as a whole, if a block records files."""
     if (seen := recorder()) is not None:
         seen.note(path, Fingerprint(len(data), hashlib.sha256(data).hexdigest()))
 
@@ -122,7 +122,7 @@ class PartsHash:
                 self._at += len(following)
 
     def fingerprint(self) -> Fingerprint:
-        """What is hashed: all bytes from the first to the first that is missing."""
+        """The fingerprint of the hashed bytes: from the first to the first that is missing."""
         return Fingerprint(self._at, self._digest.hexdigest())
 
 
@@ -144,5 +144,5 @@ class HashedStream(io.RawIOBase):
         return count
 
     def fingerprint(self) -> Fingerprint:
-        """Of the bytes that were read."""
+        """The fingerprint of the bytes read."""
         return Fingerprint(self._at, self._digest.hexdigest())

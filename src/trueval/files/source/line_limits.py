@@ -1,4 +1,4 @@
-"""How long a line may be: a limit that an environment variable raises.
+"""Line limits: the maximum length of a line, which an environment variable can raise.
 
 memory_estimate.py says how much memory a file may take.
 """
@@ -38,7 +38,7 @@ class LineLimit(NamedTuple):
 
     @property
     def cure(self) -> str:
-        """What a person can do who trusts the file.
+        """What a user who trusts the file can do.
 
         >>> LINE.cure
         'If the file is sound, raise the limit with the environment variable TRUEVAL_MAX_LINE.'

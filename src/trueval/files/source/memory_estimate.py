@@ -1,4 +1,4 @@
-"""How much memory reading may take: what a file will take is estimated, and refused before it is taken.
+"""Memory estimates: the memory a file needs is estimated, and refused before it is allocated.
 
 The budget is what --memory or TRUEVAL_MEMORY says, for each file; else half of what is free when the file is read: of
 the machine, of the control group that a container or a job runs in, and of the address space of the process.
@@ -32,7 +32,7 @@ _CHOSEN: ContextVar[int | None] = ContextVar("trueval_memory", default=None)
 
 
 class MemoryCost(NamedTuple):
-    """What a reader takes for a text, as measured (docs/files.md).
+    """The memory a reader needs for a text, as measured (docs/files.md).
 
     Attributes:
         byte: bytes of memory for each byte, the text itself among them.
@@ -46,7 +46,7 @@ class MemoryCost(NamedTuple):
     decoded: bool = False
 
     def of(self, text: bytes) -> int:
-        r"""What a text takes.
+        r"""The memory that a text needs.
 
         >>> MemoryCost(2.0, ((b"\n", 100),)).of(b"a\nb\n")
         208
@@ -103,7 +103,7 @@ def parse_size(text: str, what: str) -> int:
 
 
 def budget(held: int = 0, needed: int = SMALL + 1) -> int:
-    """The bytes that reading a file may take in all.
+    """Maximum memory in bytes for reading a file.
 
     Args:
         held: what it has taken already, which is free no more.
@@ -119,11 +119,11 @@ def budget(held: int = 0, needed: int = SMALL + 1) -> int:
 
 
 def check_memory(needed: int, place: Place, *, held: int = 0) -> None:
-    """Refuse what takes more than the budget.
+    """Refuse a file that needs more than the budget.
 
     Args:
         needed: bytes that the file takes in all.
-        place: of the file.
+        place: place of the file.
         held: what of them it has taken already.
 
     Raises:
@@ -135,10 +135,10 @@ def check_memory(needed: int, place: Place, *, held: int = 0) -> None:
 
 
 def too_large(place: Place, needed: str, most: int) -> InputError:
-    """The error of a file that takes more memory than may be taken.
+    """The error for a file that needs more memory than allowed.
 
     Args:
-        place: of the file.
+        place: place of the file.
         needed: what it takes, in words.
         most: what may be taken.
     """

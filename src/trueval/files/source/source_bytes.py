@@ -99,7 +99,7 @@ def explain_read_errors(place: Place, absent: str = ABSENT) -> Iterator[None]:
     """Say what is wrong with a file that cannot be opened or read inside the block.
 
     Args:
-        place: of the file.
+        place: place of the file.
         absent: what to say where there is none.
 
     Raises:

@@ -137,7 +137,7 @@ def check_row_groups(data: Data, source: str, names: Container[str] | None = Non
     """Check the sizes of a file that is read row group by row group.
 
     Args:
-        data: of the file, in memory or mapped.
+        data: data of the file, in memory or mapped.
         source: what error messages call it.
         names: columns that are read; None for all.
 

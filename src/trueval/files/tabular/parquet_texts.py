@@ -30,7 +30,7 @@ def read_parquet_rows(path: Path, fields: Sequence[str] | None = None) -> Iterat
     """Read the texts of a parquet file row group by row group; null is no text.
 
     Args:
-        path: of the file.
+        path: path of the file.
         fields: columns that are wanted beside the id, those that are there; None for all.
 
     Raises:

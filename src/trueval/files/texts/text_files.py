@@ -48,8 +48,8 @@ def find_parts(folder: Path, name: str) -> TextFiles:
     """The files of the texts that a collection calls by a name, "corpus" or "queries".
 
     Args:
-        folder: of the collection.
-        name: of a file without its suffix, or of a folder of parts.
+        folder: folder of the collection.
+        name: name of a file without its suffix, or of a folder of parts.
 
     Returns:
         corpus.jsonl where there is none of the forms: who reads it says that it is missing.

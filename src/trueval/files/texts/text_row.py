@@ -15,7 +15,7 @@ class TextRow(NamedTuple):
 
     Attributes:
         source: the file, or the name of what gave it.
-        number: of its line, from 1; of its row, from 0, where there are no lines.
+        number: number of its line, from 1; of its row, from 0, where there are no lines.
         id: a string, or an integer as it is written.
         values: all its keys and values, numbers as they are written.
         has_lines: whether `number` is that of a line.

@@ -137,7 +137,7 @@ def parse_rows(
     Args:
         text: lines of fields.
         separator: what is between them.
-        form: of the rows.
+        form: form of the rows.
         columns: those to give.
         strings: whether numbers stay as they are written.
         more: a line may have more fields than the first.

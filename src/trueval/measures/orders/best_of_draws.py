@@ -65,8 +65,9 @@ class RunTop(NamedTuple):
     """The documents that the run itself puts first.
 
     Attributes:
-        mean: mean of their value, given the candidates.
-        variance: variance of their value.
+        mean: mean of their value; where the cutoff and the pool cut the same group, the value of those that are
+            candidates in every order.
+        variance: variance of that value.
         places: number of further documents drawn at random from the candidates in the group that the pool cuts.
     """
 

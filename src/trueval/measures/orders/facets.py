@@ -89,7 +89,7 @@ class _Turns(NamedTuple):
     """Places of documents, those of each kind together and ascending.
 
     Attributes:
-        place: of the documents, kind after kind.
+        place: place of the documents, kind after kind.
         start: [kind] where its own begin.
     """
 

@@ -1,1 +1,1 @@
-"""How a precision audit looks: tables, text formats, the page, figures."""
+"""Views of a precision audit: tables, text formats, the page, figures."""

@@ -50,7 +50,7 @@ def curve_plot(regimes: Sequence[Mapping[str, Any]], measure: str, *, title: str
     """A measure over its cutoff: lines expected, bands from lowest to highest, hollow ticks tie-broken.
 
     Args:
-        regimes: of one model.
+        regimes: regimes of one model.
         measure: a key of their curves.
         title: above the plot.
         width: CSS pixels of the whole plot.
@@ -85,7 +85,7 @@ def reach_plot(regimes: Sequence[Mapping[str, Any]], title: str) -> Chart:
     """For each size of tie group, the share of documents in groups of that size or larger.
 
     Args:
-        regimes: of one model.
+        regimes: regimes of one model.
         title: above the plot.
     """
     import altair as alt

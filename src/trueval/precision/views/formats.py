@@ -1,4 +1,4 @@
-"""Precision audits as people and papers read them: a terminal table, Markdown, LaTeX, CSV."""
+"""Precision audits as a terminal table, Markdown, LaTeX and CSV."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -51,7 +51,7 @@ def formats_by_label(audit: Mapping[str, Any]) -> dict[str, str]:
 
 
 def table(audit: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> Group:
-    """What a person reads of an audit: Table 1 for each measure, ties, agreement, then the findings.
+    """An audit for a terminal: Table 1 for each measure, ties, agreement, then the findings.
 
     Args:
         audit: what `Audit.to_dict` returns, the JSON of `trueval precision`.
@@ -79,7 +79,7 @@ def statistics(value: Mapping[str, Any], scale: ValueUnit = FRACTIONS) -> tuple[
     """The columns of Table 1, in the order of `STATISTICS`.
 
     Args:
-        value: of a measure in a regime.
+        value: value of a measure in a regime.
         scale: scale of the printed values.
     """
     return tuple((format_difference if name == "bias" else format_value)(value[name], scale) for name in STATISTICS)
@@ -154,7 +154,7 @@ def resolutions(audit: Mapping[str, Any]) -> Iterator[str]:
 
 
 def to_csv(audit: Mapping[str, Any]) -> str:
-    """One line for each regime, measure and cutoff of a curve, full precision.
+    """One line per regime, measure and cutoff of a curve, in full precision.
 
     Args:
         audit: the JSON of `trueval precision`.
@@ -214,7 +214,7 @@ def to_latex(audit: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> str:
 
     Args:
         audit: the JSON of `trueval precision`.
-        scale: of the values; `POINTS` for the unit of the paper.
+        scale: scale of the values; `POINTS` for the unit of the paper.
 
     Returns:
         The environment, names escaped.

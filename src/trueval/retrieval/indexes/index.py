@@ -135,7 +135,7 @@ class LocalIndex(ABC):
         chosen: parameters by name, checked; all others have their defaults.
 
     Attributes:
-        name: of the kind, as specs write it.
+        name: name of the kind, as specs write it.
         package: of Python that it needs; `distributions` are those whose versions decide what it finds, of `extra`.
         deepest: documents that a search gives at most; None if there is no such limit.
         earlier_seconds: that another index of the same documents took for what this one takes from it.

@@ -155,7 +155,7 @@ class _Column:
     """Numbers that come one part after another, in memory or on disk.
 
     Args:
-        dtype: of the numbers.
+        dtype: dtype of the numbers.
         count: how many come in all.
         on_disk: whether they go to a temporary file, which is mapped in the end.
     """

@@ -40,7 +40,7 @@ class SearchSession:
         doc_ids: [place].
         vectors: [place, dimension] embeddings of the documents, where the index is one of vectors.
         query_vectors: [query, dimension] those of the queries.
-        dtype: of the model that made them.
+        dtype: dtype of the model that made them.
     """
 
     index: Index | LocalIndex
@@ -61,9 +61,9 @@ class PastCutLists:
     """Lists that go past the cut.
 
     Attributes:
-        run: of the queries that find something.
+        run: run of the queries that find something.
         unfinished: [query of the run] whether the list ends inside the group, and there may be more.
-        notes: one-line remarks.
+        notes: one-line warnings.
     """
 
     run: Run
@@ -79,7 +79,7 @@ def fetch_past(opened: SearchSession, k: int, *, most: int, precision: str | flo
         k: documents of a context.
         most: documents to fetch at most for one query; k at least.
         precision: in which scores are compared.
-        name: of the index.
+        name: name of the index.
 
     Raises:
         InputError: the index gives what is no list, or finds nothing at all.
@@ -125,7 +125,7 @@ def repeat(opened: SearchSession, deep: Run, k: int, repeats: int, name: str) ->
         deep: what was fetched before; a call that finds nothing at all is refused.
         k: documents of a context.
         repeats: how many calls.
-        name: of the index.
+        name: name of the index.
 
     Raises:
         InputError: a call gives what is no list, or nothing.
@@ -156,7 +156,7 @@ def put_together(runs: Sequence[Run], k: int) -> tuple[Run, list[str]]:
     """One run of the documents of all, each with its score of the first that lists it, and remarks on absent queries.
 
     Args:
-        runs: of repeated calls, or one.
+        runs: runs of repeated calls, or one.
         k: documents of a context.
 
     Raises:
@@ -185,7 +185,7 @@ def may_go_on(runs: Sequence[Run], together: Run, k: int, precision: str | float
     """[query] whether some call's list, as long as any of that run, ends at or above the score of the cutoff.
 
     Args:
-        runs: of the calls.
+        runs: runs of the calls.
         together: what put_together made of them.
         k: documents of a context.
         precision: in which scores are compared.

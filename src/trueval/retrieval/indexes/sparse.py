@@ -39,7 +39,7 @@ class _Counted(NamedTuple):
     """The terms of a corpus, counted.
 
     Attributes:
-        settings: of the analyzer.
+        settings: settings of the analyzer.
         sha256: of all texts, as `text_hash` has it.
         counting: how often each document has each term.
         vocabulary: the terms, in the order of their numbers.

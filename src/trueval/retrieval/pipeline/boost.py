@@ -77,7 +77,7 @@ def lexical_boost(
         documents: texts by id.
         weights: feature (terms, phrases, codes) → weight, at least 0.
         unit: what a weight of 1 adds to a document that holds everything.
-        name: of the new run; that of the old one if None.
+        name: name of the new run; that of the old one if None.
 
     Raises:
         InputError: a query or a document has no text.

@@ -172,7 +172,7 @@ def read_settings(path: Path) -> dict[str, dict[str, Any]]:
     """Read a pipeline file.
 
     Args:
-        path: of the TOML.
+        path: path of the TOML.
 
     Returns:
         Its tables, in the order of the stages, each with every key.
@@ -264,7 +264,7 @@ def check_table(name: str, given: Mapping[str, Any], declared: Mapping[str, Para
     """The values of a table, defaults where the file does not name them.
 
     Args:
-        name: of the table.
+        name: name of the table.
         given: key → value.
         declared: the keys that there are.
         at: from a table and a key to what errors call these.
@@ -304,7 +304,7 @@ def set_scoring(settings: Settings, scoring: str) -> Settings:
     """The settings of a pipeline whose every stage scores in high or in low precision.
 
     Args:
-        settings: of the pipeline.
+        settings: settings of the pipeline.
         scoring: "high", float32; "low", the dtype of each stage's model; "stages", as they are.
     """
     if scoring == STAGES:
@@ -320,7 +320,7 @@ def set_reuse(settings: Settings, reuse: str | None) -> Settings:
     """The settings of a pipeline whose models that run here take kept outputs as asked.
 
     Args:
-        settings: of the pipeline.
+        settings: settings of the pipeline.
         reuse: "pass" or "text"; None leaves them as they are.
     """
     if reuse is None:
@@ -332,7 +332,7 @@ def formats_used(settings: Settings) -> list[str]:
     """What is said of the formats that the models of a pipeline run in, which decide how much ties.
 
     Args:
-        settings: of the pipeline, also as its manifest has them.
+        settings: settings of the pipeline, also as its manifest has them.
 
     >>> formats_used({"embed": {"model": "m", "dtype": "bfloat16"}})
     ['m ran in bfloat16; to run it in another format, set dtype in [embed].']

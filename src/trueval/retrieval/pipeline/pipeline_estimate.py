@@ -1,4 +1,4 @@
-"""What pipelines would give to models, counted before any of it is done: texts, calls, tokens and money.
+"""Estimates of the work that pipelines give to models, before any of it is done: texts, calls, tokens and money.
 
 The numbers of a service are those that its model says before its first call, so that a dry run and that notice are one
 estimate. Which pairs a reranker gets depends on what retrieval finds: where the cache has that, they are known; else
@@ -33,16 +33,16 @@ LATE: Final = "tokens"  # role of an embedder whose token vectors are compared
 
 @dataclass(frozen=True)
 class ModelTexts:
-    """What goes through one model.
+    """The work for one model.
 
     Attributes:
-        name: of it, as it was asked for.
+        name: name of the model, as requested.
         role: "embedder", "tokens" or "reranker".
-        count: different texts, or pairs of texts.
-        left: of these that are not kept.
-        calls: to a service; 0 of a model that runs here.
-        tokens: of these calls, by our estimate.
-        cost: of these calls, to expect; None where the price is not known.
+        count: number of distinct texts, or pairs of texts.
+        left: number of these that are not cached.
+        calls: number of calls to a service; 0 for a local model.
+        tokens: estimated tokens of these calls.
+        cost: expected cost of these calls; None where the price is not known.
         at_most: that they can cost where no call is cut; None where nobody knows.
         most: whether there may be fewer texts or pairs.
     """
@@ -59,7 +59,7 @@ class ModelTexts:
 
     @property
     def sentence(self) -> str:
-        """What a person reads."""
+        """The estimate as a sentence."""
         what = ("pair", "pairs") if self.role == RERANKER else ("text", "texts")
         role = "MaxSim" if self.role == LATE else self.role
         most = "at most " * self.most
@@ -83,11 +83,11 @@ def texts_of_model(
     count: int,
     longest: Sequence[OutputPart] | None = None,
 ) -> ModelTexts:
-    """What goes through one model.
+    """The work for one model.
 
     Args:
-        model: as `load_model` gives it.
-        role: of it.
+        model: model as returned by `load_model`.
+        role: role of the model.
         parts: with the places of what it has not seen.
         count: different texts, or pairs, of all parts.
         longest: parts as long as these can be, where they are examples; None where they are known.
@@ -115,7 +115,7 @@ def texts_of_model(
 
 
 class ModelCounts:
-    """Counts what goes through the models of pipelines that share what they keep; nothing is made or sent."""
+    """Counts the work for models of pipelines that share a cache; nothing is computed or sent."""
 
     def __init__(self) -> None:
         self._texts: dict[str, tuple[Any, list[tuple[OutputPart, Ints]], list[int]]] = {}
@@ -126,7 +126,7 @@ class ModelCounts:
         """Count a pipeline.
 
         Args:
-            work: of it.
+            work: runner of the pipeline.
 
         Raises:
             InputError: it cannot run.
@@ -142,10 +142,10 @@ class ModelCounts:
             pools.append((work, depth, work.candidates_before("rerank", depth)))
 
     def add_texts(self, work: StageRunner, name: str) -> None:
-        """Count the documents or the queries that the embedder of a pipeline has not seen.
+        """Count the documents or the queries that are not cached for a pipeline's embedder.
 
         Args:
-            work: of the pipeline.
+            work: runner of the pipeline.
             name: documents or queries.
         """
         model, texts = work.embedder(), getattr(work.collection, name)
@@ -168,7 +168,7 @@ class ModelCounts:
         parts.append((part, np.intersect1d(left, new) if is_by_text(model, work.reuse("embed")) else left))
 
     def found(self) -> list[ModelTexts]:
-        """What goes through each model."""
+        """The work for each model."""
         embedders = [texts_of_model(model, EMBEDDER, parts, sum(n)) for model, parts, n in self._texts.values()]
         return [*embedders, *(each for pools in self._pools.values() for each in _pairs_of(pools))]
 

@@ -32,7 +32,7 @@ class Stage(NamedTuple):
         cached: whether its candidates were kept from an earlier run.
         ties: of its run.
         key: hash of all that decides its candidates.
-        notes: one-line remarks.
+        notes: one-line warnings.
         searched: what the index that it searched says of itself; None where there is none.
     """
 
@@ -68,9 +68,9 @@ class PipelineResult:
     """What a pipeline gave.
 
     Attributes:
-        run: of its last stage.
+        run: run of its last stage.
         stages: in their order.
-        settings: of the pipeline.
+        settings: settings of the pipeline.
         about: name, source and numbers of the collection, and the hashes of its texts.
         low: what the same pipeline gave with every score in the dtype of its model, where both were asked for.
         quality: what the candidates of each stage are worth, where that was asked for.
@@ -87,7 +87,7 @@ class PipelineResult:
         """The same with what the candidates of each stage are worth.
 
         Args:
-            judgments: of the queries.
+            judgments: judgments of the queries.
             rel: grade from which a document is relevant; 1, and of a golden set 4, if None.
 
         Raises:

@@ -49,7 +49,7 @@ def rerank(
         scoring: format of the scores; "model" for the model's dtype. Finished scores of a service stay as they are.
         store: keeps the outputs of the model, where an interrupted call goes on; None keeps none.
         step: called with the name of what is run, items done and items in all.
-        name: of the new run; that of the old one if None.
+        name: name of the new run; that of the old one if None.
         forward: runs the model over the candidates, or finds what it returned before.
 
     Returns:

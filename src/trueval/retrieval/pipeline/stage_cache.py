@@ -20,7 +20,7 @@ class StageCandidates(NamedTuple):
 
     Attributes:
         run: the candidates.
-        notes: one-line remarks.
+        notes: one-line warnings.
         seconds: that it took.
         given: candidates that went in, those of several runs once; None where it searched the collection.
         searched: what an index that it searched says of itself; None where there is none.
@@ -37,9 +37,9 @@ def read_candidates(file: Path, name: str, key: str) -> StageCandidates | None:
     """Read what `keep` wrote; None if there is nothing, or something damaged, which is said and made again.
 
     Args:
-        file: of the candidates, .parquet.
-        name: of the run.
-        key: of the candidates.
+        file: file of the candidates, .parquet.
+        name: name of the run.
+        key: key of the candidates.
     """
     if not is_kept(file):
         return None
@@ -64,7 +64,7 @@ def is_kept(file: Path) -> bool:
     """Whether candidates are there, whole.
 
     Args:
-        file: of the candidates, .parquet.
+        file: file of the candidates, .parquet.
     """
     return file.is_file() and _metadata_path(file).is_file()
 
@@ -73,9 +73,9 @@ def keep(file: Path, made: StageCandidates, key: str) -> None:
     """Write candidates; they are there when the file beside them is.
 
     Args:
-        file: of the candidates, .parquet; remarks and digests go into a JSON file beside it.
+        file: file of the candidates, .parquet; remarks and digests go into a JSON file beside it.
         made: what to keep.
-        key: of the candidates.
+        key: key of the candidates.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     made.run.write(file)

@@ -33,7 +33,7 @@ class StageKeys:
 
     Args:
         collection: documents and queries.
-        settings: of the pipeline.
+        settings: settings of the pipeline.
         shared: with other runs of the pipeline.
 
     Attributes:
@@ -81,7 +81,7 @@ class StageKeys:
         """Whether the candidates of a stage are there already.
 
         Args:
-            name: of the stage.
+            name: name of the stage.
             before: as in `stage`.
         """
         key = self.key(name, before)
@@ -159,7 +159,7 @@ class StageKeys:
         """The hash of all that decides the candidates of a stage.
 
         Args:
-            name: of the stage.
+            name: name of the stage.
             before: keys of the stages that it takes candidates of.
         """
         tables = ("embed", "index") if name == "dense" else (name,)
@@ -170,7 +170,7 @@ class StageKeys:
         """What a table says that decides candidates: of models and files what is in them.
 
         Args:
-            table: of the settings.
+            table: table of the settings.
         """
         settings = dict(self.settings[table])
 

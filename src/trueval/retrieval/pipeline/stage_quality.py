@@ -53,7 +53,7 @@ def quality_of(
 
     Args:
         runs: [stage] candidates.
-        judgments: of the queries.
+        judgments: judgments of the queries.
         rel: grade from which a document is relevant; 1, and of a golden set 4, if None.
         before: [stage] the stages whose candidates went in, none for a search; all are searches if empty.
 

@@ -65,7 +65,7 @@ class StageRunner(StageKeys):
 
     Args:
         collection: documents and queries.
-        settings: of the pipeline.
+        settings: settings of the pipeline.
         shared: with other runs of the pipeline.
         begin: as in Pipeline.retrieve.
     """
@@ -118,7 +118,7 @@ class StageRunner(StageKeys):
         """A stage that takes candidates.
 
         Args:
-            name: of the stage.
+            name: name of the stage.
             before: stages that it takes candidates of.
             beside: stages of all runs of the pipeline, where a model sees the candidates of several in one pass.
         """
@@ -133,7 +133,7 @@ class StageRunner(StageKeys):
         """Take the candidates of a stage from the cache, or make and keep them.
 
         Args:
-            name: of the stage.
+            name: name of the stage.
             make: from a step function to its candidates.
             before: keys of the stages that it takes candidates of.
             given: how many these are.
@@ -326,7 +326,7 @@ class StageRunner(StageKeys):
         """The index of a spec, built or taken from the cache: other parameters of a search build nothing.
 
         Args:
-            spec: of the index.
+            spec: spec of the index.
             documents: vectors or texts.
             of: what decides these, beside the texts of the collection.
             table: that the spec is from.
@@ -366,7 +366,7 @@ def open_stage_runner(
 
     Args:
         collection: documents and queries.
-        settings: of the pipeline; of a run of each precision, the high one.
+        settings: settings of the pipeline; of a run of each precision, the high one.
         cache: as in Pipeline.retrieve.
         begin: as in Pipeline.retrieve.
 

@@ -88,7 +88,7 @@ def limit_sources(run: Run, sources: Mapping[str, str], *, most: int, name: str 
     """Remove documents of a source (paper, site, file) beyond a maximum number per list.
 
     Args:
-        run: of any documents; one without a source is a source of its own.
+        run: run of any documents; one without a source is a source of its own.
         sources: source by document id.
         most: maximum number of documents of one source in a list.
         name: name of the new run; that of the old one if None.

@@ -26,8 +26,8 @@ def cells_of_measure(name: str, value: Entry, scale: ValueUnit) -> list[str]:
     """The cells of a measure.
 
     Args:
-        name: of the measure.
-        value: of the JSON.
+        name: name of the measure.
+        value: value of the JSON.
         scale: scale of the printed values.
     """
     span = interval(value["calls_lowest"], value["calls_highest"], scale)
@@ -77,7 +77,7 @@ def cells_of_stage(stage: Entry, scale: ValueUnit) -> list[str]:
 
     Args:
         stage: of the JSON.
-        scale: of the shares.
+        scale: scale of the shares.
     """
     orders = " + ".join(f"{stage[kind]:,} {kind}" for kind in ("enumerated", "sampled") if stage[kind])
     return [
@@ -112,7 +112,7 @@ def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
 
     Args:
         result: the JSON of `trueval cuts`.
-        scale: of values and shares.
+        scale: scale of values and shares.
     """
     parts: list[Any] = [Text(plain(quotable_sentence(result, scale)), style="bold")]
     if result["measures"]:
@@ -176,7 +176,7 @@ def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
 
     Args:
         result: the JSON of `trueval cuts`.
-        scale: of values and shares.
+        scale: scale of values and shares.
     """
     parts = [f"{markdown(plain(quotable_sentence(result, scale)))}\n"]
     if result["measures"]:
@@ -193,7 +193,7 @@ def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
 
     Args:
         result: the JSON of `trueval cuts`.
-        scale: of values.
+        scale: scale of values.
     """
     rows = [[*map(latex, cells)] for cells in _rows_of_measures(result, scale)]
     return tabular(

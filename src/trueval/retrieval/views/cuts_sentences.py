@@ -59,7 +59,7 @@ def quotable_sentence(result: Entry, scale: ValueUnit = FRACTIONS) -> Said:
 
     Args:
         result: the JSON of `trueval cuts`.
-        scale: of values of measures.
+        scale: scale of values of measures.
     """
     summary, k = result["summary"], result["k"]
     queries = _many(result, "query", "queries", "summary", "queries")
@@ -118,7 +118,7 @@ def sentences(result: Entry, scale: ValueUnit = FRACTIONS) -> Iterator[Said]:
 
     Args:
         result: the JSON of `trueval cuts`.
-        scale: of values of measures.
+        scale: scale of values of measures.
     """
     summary = result["summary"]
     yield from _of_ties_inside(result, scale)
@@ -243,7 +243,7 @@ def lines(result: Entry, *, notes: bool = True, scale: ValueUnit = FRACTIONS) ->
     Args:
         result: the JSON of `trueval cuts`.
         notes: whether its notes are among it.
-        scale: of values of measures.
+        scale: scale of values of measures.
     """
     yield from map(plain, sentences(result, scale))
     yield from result["notes"] if notes else ()

@@ -36,7 +36,7 @@ def stage_cells(stage: Entry, scale: ValueUnit) -> list[str]:
 
     Args:
         stage: of the JSON of `trueval retrieve`.
-        scale: of the share that ties, and of measures.
+        scale: scale of the share that ties, and of measures.
     """
     return [
         stage["name"],
@@ -140,7 +140,7 @@ def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
 
     Args:
         result: the JSON of `trueval retrieve`.
-        scale: of the shares that tie.
+        scale: scale of the shares that tie.
     """
     return Group(*_grids(result, scale), *map(Text, [*sentences(result), *unit(scale)]))
 
@@ -185,7 +185,7 @@ def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
 
     Args:
         result: the JSON of `trueval retrieve`.
-        scale: of the shares that tie.
+        scale: scale of the shares that tie.
     """
     notes = "".join(f"\n{markdown(line)}\n" for line in [*sentences(result), *unit(scale)])
     tables = [
@@ -199,7 +199,7 @@ def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
 
     Args:
         result: the JSON of `trueval retrieve`.
-        scale: of the shares that tie.
+        scale: scale of the shares that tie.
     """
     rows = [[*map(latex, stage_cells(stage, scale))] for _, side in sides(result) for stage in side["stages"]]
     heading = [*map(latex, head(result))]

@@ -62,7 +62,7 @@ def scan_text(text: LineParts, separator: str, form: RowForm) -> tuple[pl.DataFr
     Args:
         text: in parts.
         separator: what is between fields.
-        form: of the rows.
+        form: form of the rows.
 
     Returns:
         doc_id, the number and perhaps rank (Int32), and the queries of the rows; None if the kernel was not built, or
