@@ -22,7 +22,7 @@ from trueval.standings.standings import Floats, Standings
 
 # What reads grades on the rubric 1 to 5 of P-B.
 RUBRIC = frozenset({*WORTHS, "UDCG-proxy"})
-# The least grade of that rubric that is worth anything to a reader.
+# The least grade of that rubric with any value to a reader.
 LEAST_OF_WORTH = 3
 # The largest grades of judgments on the rubric 1 to 5 of P-B: a set of them may lack its 5.
 TOP_OF_RUBRICS = (4, 5)

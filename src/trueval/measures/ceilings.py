@@ -217,7 +217,7 @@ def _extremes(standings: Standings, parts: CeilingParts, query: int) -> tuple[Ex
     """
     surely, tied, population, drawn = cut_counts(standings, query, parts.pool)
     _, _, _, places = cut_counts(standings, query, parts.cutoff)
-    # Documents without a grade go with grade 0, which is worth nothing.
+    # Documents without a grade count as grade 0, which has value 0.
     group, weights = tied.copy(), parts.worth.weights[query]
     group[0] += population - tied.sum()
     found = []

@@ -114,7 +114,7 @@ def _details(standings: Standings, measure: Measure, counted: Bools) -> dict[str
     return found
 
 
-# Measures of a set differ in what a document is worth (grade_values.py) and in nothing else.
+# Measures of a set differ only in the value of a document (grade_values.py).
 _of_a_set = partial(
     Definition,
     compute=_evidence,

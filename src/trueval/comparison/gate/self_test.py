@@ -185,7 +185,7 @@ def self_test(
     if any(len(group.sizes) < 2 for group, _, _ in groups):
         raise InputError("A self-test needs at least two queries, or clusters of them, with a value for every run.")
     bars = [_Bars.of(aligned, measures, drops) for _, measures, _ in groups]
-    if bets is not None:  # that nothing differs decides nothing
+    if bets is not None:  # equal values alone do not decide a check
         bars = [each._replace(same=np.zeros_like(each.same)) for each in bars]
     tried = _try(groups, bars, worlds, draws, bets, begin)
     counted = [int(units.max()) + 1 for _, _, units in groups] if belonging else []

@@ -101,7 +101,7 @@ def to_markdown(checks: Sequence[Check], self_test: SelfTest | None = None) -> s
 
 
 def sentences(checks: Sequence[Check]) -> Iterator[str]:
-    """The whole story of each check that failed, or was decided by bounds; then what cannot be told, and what decides.
+    """The finding of each check that failed, or was decided by bounds; then checks that cannot tell, and what decides.
 
     Between the two, what checks that did not fail rest on, and what their queries do not exclude.
 

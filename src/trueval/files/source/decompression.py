@@ -50,7 +50,7 @@ def drain(stream: Readable, label: str) -> bytes:
 
 
 def unpack(data: bytes, label: str) -> bytes:
-    """Unpack gzip or zstd, told by the first bytes; give other data back as they are.
+    """Unpack gzip or zstd, detected by the first bytes; return other data unchanged.
 
     Raises:
         InputError: the data are truncated, damaged, packed in another way or twice, or more than memory may hold.

@@ -81,10 +81,10 @@ class _Side(NamedTuple):
 
     Attributes:
         chance: [number] of the documents that the split leaves open.
-        ideal: [number] worth of those that the ideal takes.
-        total: [number] worth of all that were drawn; its mean where several numbers are joined.
-        variance: [number] of that worth.
-        squares: [number] sum of the squared worths.
+        ideal: [number] value of those that the ideal takes.
+        total: [number] value of all that were drawn; its mean where several numbers are joined.
+        variance: [number] variance of that value.
+        squares: [number] sum of the squared values.
     """
 
     chance: Floats
@@ -144,7 +144,7 @@ def lead_variance(pool: CandidatePool, chosen: RunTop) -> float:
 
 
 def _less_part_of_total(pool: CandidatePool, part: float) -> tuple[float, float]:
-    """Mean and variance of what the best K candidates are worth, less a part of what all that were drawn are worth."""
+    """Mean and variance of the value of the best K candidates, less a share of the value of all that were drawn."""
     chance, means, variances = [], [], []
     for split in splits(pool.sizes, pool.population, pool.drawn):
         first, third = _first_two(pool, split), _third(pool, split)

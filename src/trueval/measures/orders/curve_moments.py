@@ -161,7 +161,7 @@ def _bounds(parts: list[LevelGroup], levels: Levels, values: Floats, *, complete
 
 
 def _choose_values(parts: list[LevelGroup], levels: Levels, values: Floats) -> tuple[Ints, Floats]:
-    """Places of the values that are worth their steps, ascending, and [level, value] the chance of at most each."""
+    """Indices of the values that justify their steps, ascending, and [level, value] the probability of at most each."""
     steps = np.sum([part.steps(values) for part in parts], axis=0)
     # The smaller a value, the more ranks can pass it and the more steps it takes: begin where one leaves enough.
     first = int(np.argmax(steps <= MOST_STEPS / LEAST))

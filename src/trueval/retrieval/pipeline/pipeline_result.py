@@ -1,4 +1,4 @@
-"""Retrieved: what a pipeline gave, stage by stage, and what a manifest says of it."""
+"""Pipeline results: the candidates of every stage, and their description in a manifest."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ KIND: Final = "retrieve"
 
 
 class Stage(NamedTuple):
-    """What one stage of a pipeline gave.
+    """The result of one stage of a pipeline.
 
     Attributes:
         name: dense, sparse, fuse, deduplicate or rerank.
         run: the candidates after it.
-        given: candidates that went in, those of several runs once; None where it searches the collection.
-        seconds: that it took now, models loaded and indexes built in it.
-        made_seconds: that it took when its candidates were made.
-        cached: whether its candidates were kept from an earlier run.
-        ties: of its run.
-        key: hash of all that decides its candidates.
+        given: number of input candidates, those in several runs counted once; None where it searches the collection.
+        seconds: its duration now, including loading models and building indexes.
+        made_seconds: its duration when its candidates were computed.
+        cached: whether its candidates come from the cache of an earlier run.
+        ties: tie counts of its run.
+        key: hash of everything that affects its candidates.
         notes: one-line warnings.
-        searched: what the index that it searched says of itself; None where there is none.
+        searched: description of the index that it searched; None where there is none.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Stage(NamedTuple):
     searched: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """What a manifest says of the stage."""
+        """The stage as a dict for a manifest."""
         return {
             "name": self.name,
             "seconds": self.seconds,
@@ -65,15 +65,15 @@ class Stage(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PipelineResult:
-    """What a pipeline gave.
+    """The result of a pipeline.
 
     Attributes:
         run: run of its last stage.
-        stages: in their order.
+        stages: stages in order.
         settings: settings of the pipeline.
         about: name, source and numbers of the collection, and the hashes of its texts.
-        low: what the same pipeline gave with every score in the dtype of its model, where both were asked for.
-        quality: what the candidates of each stage are worth, where that was asked for.
+        low: the result with every score in the dtype of its model, where both were requested.
+        quality: measures of the candidates of each stage, where requested.
     """
 
     run: Run
@@ -84,11 +84,11 @@ class PipelineResult:
     quality: StageQuality | None = None
 
     def judged(self, judgments: Judgments, rel: float | None = None) -> PipelineResult:
-        """The same with what the candidates of each stage are worth.
+        """The result with measures of the candidates of each stage.
 
         Args:
             judgments: judgments of the queries.
-            rel: grade from which a document is relevant; 1, and of a golden set 4, if None.
+            rel: grade from which a document is relevant; if None 1, or 4 for a golden set.
 
         Raises:
             InputError: no query is judged.
@@ -100,7 +100,7 @@ class PipelineResult:
 
     @property
     def _before(self) -> list[tuple[int, ...]]:
-        """[stage] places of the stages whose candidates went in."""
+        """[stage] indices of the stages whose candidates it takes."""
         places = range(len(self.stages))
         searches = tuple(place for place in places if self.stages[place].given is None)
         return [
@@ -123,7 +123,7 @@ class PipelineResult:
         }
 
     def what_it_gave(self) -> dict[str, Any]:
-        """Stages and run, as a manifest has them."""
+        """Stages and run as a dict for a manifest."""
         stages = [stage.to_dict() for stage in self.stages]
         judged: dict[str, Any] = {}
         if self.quality is not None:

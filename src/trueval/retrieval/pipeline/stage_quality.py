@@ -1,4 +1,4 @@
-"""Quality: what the candidates of each stage are worth, where a collection has judgments."""
+"""Stage quality: measures of the candidates of each stage, where a collection has judgments."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ MEASURES: Final = ("R", "nDCG@10")
 
 
 class StageQuality(NamedTuple):
-    """What judgments say of the candidates of several stages.
+    """Measures of the candidates of several stages.
 
     Attributes:
         rel: grade from which a document is relevant.
-        relevant: documents of this grade in all.
-        found: [stage] such documents among its candidates.
-        given: [stage] such documents among those that went in; of a search, in all.
+        relevant: total number of documents of this grade.
+        found: [stage] number of such documents among its candidates.
+        given: [stage] number of such documents among its input; for a search, the total.
         values: [stage] measure → expected, lowest and highest over the orders of ties, and more.
-        notes: one-line remarks on the measures of the last stage.
+        notes: one-line warnings on the measures of the last stage.
     """
 
     rel: float
@@ -38,7 +38,7 @@ class StageQuality(NamedTuple):
     notes: tuple[str, ...]
 
     def of_stage(self, place: int) -> dict[str, Any]:
-        """What a manifest says of a stage."""
+        """A stage's measures as a dict for a manifest."""
         return {
             "relevant": self.found[place],
             "relevant_given": self.given[place],
@@ -54,7 +54,7 @@ def quality_of(
     Args:
         runs: [stage] candidates.
         judgments: judgments of the queries.
-        rel: grade from which a document is relevant; 1, and of a golden set 4, if None.
+        rel: grade from which a document is relevant; if None 1, or 4 for a golden set.
         before: [stage] the stages whose candidates went in, none for a search; all are searches if empty.
 
     >>> judgments = Judgments.from_dict({"q": {"a": 1, "b": 1}})
