@@ -1,1 +1,1 @@
-"""Golden sets: labels of a corpus of one's own, from a judge that errs and a budget that ends."""
+"""Golden sets: relevance labels for the user's own corpus, from an imperfect judge within a budget."""

@@ -63,7 +63,7 @@ class Load:
         return float(np.quantile(self.seconds, share))
 
     def to_dict(self) -> dict[str, Any]:
-        """As it is in JSON."""
+        """The JSON form."""
         about = {"loop": self.loop, "workers": self.workers, "rate": self.rate}
         shares = {name: self.quantile(share) for name, share in NAMES.items()}
         return {**about, **shares, "samples": len(self.seconds), "achieved": self.achieved}

@@ -91,7 +91,7 @@ class Latency:
     samples: int
 
     def to_dict(self) -> dict[str, Any]:
-        """As it is in JSON."""
+        """The JSON form."""
         return {name: getattr(self, name)._asdict() for name in NAMES} | {"samples": self.samples}
 
 

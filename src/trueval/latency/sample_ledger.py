@@ -19,7 +19,7 @@ class SampleLedger:
     """A file of samples.
 
     Attributes:
-        path: of it, .jsonl; it need not be there.
+        path: the .jsonl file; it need not exist yet.
     """
 
     path: Path

@@ -47,7 +47,7 @@ class Correlation(NamedTuple):
     high: float
 
     def to_dict(self) -> dict[str, float | None]:
-        """As results have it; null where there is none."""
+        """The JSON form in result files; null where there is no value."""
         return {name: or_null(value) for name, value in self._asdict().items()}
 
 
@@ -70,7 +70,7 @@ class Correlations(NamedTuple):
     reason: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """As results have it."""
+        """The JSON form in result files."""
         return {
             "spearman": or_null(self.spearman.value),
             "low": or_null(self.spearman.low),

@@ -23,8 +23,8 @@ def levenshtein(first: str, second: str) -> int:
     """The least number of insertions, deletions and substitutions of code points from one text to another.
 
     Args:
-        first: in any form; both are compared as they are.
-        second: likewise.
+        first: text in any Unicode form; it is not normalized.
+        second: text in any Unicode form; it is not normalized.
 
     >>> levenshtein("Lefèvre", "Lefebvre"), levenshtein("", "ab")
     (2, 2)

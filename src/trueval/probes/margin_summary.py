@@ -57,8 +57,8 @@ class Statistic(NamedTuple):
     Attributes:
         mean: NaN where there is nothing to take it of.
         run_sd: standard deviation of the means of single runs; NaN of fewer than two.
-        low: end of the interval over queries; NaN of fewer than two authors.
-        high: likewise.
+        low: lower end of the interval over queries; NaN for fewer than two authors.
+        high: upper end; NaN for fewer than two authors.
     """
 
     mean: float

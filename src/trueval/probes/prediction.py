@@ -70,7 +70,7 @@ class SignalCorrelation(NamedTuple):
     loss: float
 
     def to_dict(self) -> dict[str, Any]:
-        """As results have it."""
+        """The JSON form in result files."""
         shares = {name: or_null(getattr(self, name)) for name in ("lost", "gained", "danger", "loss")}
         named = {name: getattr(self, name) for name in ("name", "condition", "signal", "measure")}
         return {**named, **self.found.to_dict(), **shares}
@@ -98,7 +98,7 @@ class PooledCorrelation(NamedTuple):
     across: Correlation
 
     def to_dict(self) -> dict[str, Any]:
-        """As results have it."""
+        """The JSON form in result files."""
         named = {name: getattr(self, name) for name in ("condition", "signal", "measure")}
         used, of = self.strata
         strata = {"models": list(self.models), "strata": used, "of_strata": of}
@@ -128,7 +128,7 @@ class ModelOrder(NamedTuple):
     told: str
 
     def to_dict(self) -> dict[str, Any]:
-        """As results have it."""
+        """The JSON form in result files."""
         return {**self._asdict(), "tau": or_null(self.tau), "p": or_null(self.p)}
 
 

@@ -66,7 +66,7 @@ class QueryChange(NamedTuple):
     """A way to change a query.
 
     Attributes:
-        name: of it.
+        name: name of the change.
         change: from the text of a query to the changed one.
         about: what it does, in one sentence.
     """
@@ -291,8 +291,8 @@ class _Join:
         """[form][query] Δname of queries in several forms, NaN where there is none.
 
         Args:
-            name: of the pipeline, which embeds.
-            settings: of it.
+            name: name of the pipeline, which has an embedder.
+            settings: settings of the pipeline.
             asked: [form] vectors of the queries.
         """
         if self.trials is None or not self.trials.places:

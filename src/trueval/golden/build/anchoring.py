@@ -1,4 +1,4 @@
-"""Anchoring: a label belongs to the question and to the passage that it was given to, by their texts and not their ids.
+"""Anchoring: labels are matched to questions and passages by the hashes of their texts, not by ids.
 
 Where a corpus was cut into other chunks, a label stays with its text wherever that is now. Where a question is asked in
 other words, its labels are not of that question any more: they are left out, counted and named.
@@ -22,7 +22,7 @@ SHOWN: Final = 3  # ids of questions that are named
 
 
 class AnchoredJudgments(NamedTuple):
-    """Judgments of another cut of the corpus.
+    """Judgments transferred to another version of the corpus.
 
     Attributes:
         judgments: of the documents whose text was judged, for the questions that are asked as they were.
@@ -45,7 +45,7 @@ class AnchoredJudgments(NamedTuple):
     notes: tuple[str, ...] = ()
 
     def sentences(self) -> list[str]:
-        """What was carried over, a line each."""
+        """What was carried over, one line per fact."""
         told = [
             f"{self.kept:,} of {self.kept + self.lost:,} judged passages are there word for word, {self.moved:,} of "
             f"them under other ids; {self.lost:,} are lost."
@@ -66,7 +66,7 @@ class AnchoredJudgments(NamedTuple):
 
 
 class CollectionChanges(NamedTuple):
-    """What a collection has become since a golden set was built from it.
+    """Changes of a collection since a golden set was built from it.
 
     Attributes:
         same: whether documents, ids and order are the same.
@@ -81,7 +81,7 @@ class CollectionChanges(NamedTuple):
     reworded: tuple[str, ...]
 
     def sentences(self) -> list[str]:
-        """A line for each thing that changed; none where nothing did."""
+        """One line per change; empty where nothing changed."""
         told = []
         if not self.same:
             told.append(
@@ -98,7 +98,7 @@ class CollectionChanges(NamedTuple):
 
 
 def in_other_words(queries: Sequence[str]) -> str:
-    """The beginning of a sentence on questions whose text is another one than was judged.
+    """The beginning of a sentence about questions that were reworded since they were judged.
 
     Args:
         queries: their ids.
@@ -114,7 +114,7 @@ def in_other_words(queries: Sequence[str]) -> str:
 
 
 def find_changes(golden: GoldenSet, collection: Collection) -> CollectionChanges:
-    """What a collection has become since.
+    """The changes of a collection since a golden set was built from it.
 
     Args:
         golden: that was built from it.
@@ -128,7 +128,7 @@ def find_changes(golden: GoldenSet, collection: Collection) -> CollectionChanges
 
 
 def anchor_judgments(golden: GoldenSet, collection: Collection) -> AnchoredJudgments:
-    """The judgments for another cut of the corpus: a label stays with its question and its text.
+    """Transfer judgments to another version of the corpus: a label stays with its question and its text.
 
     Args:
         golden: whose labels are carried over.
@@ -163,7 +163,7 @@ def anchor_judgments(golden: GoldenSet, collection: Collection) -> AnchoredJudgm
 
 
 def anchor(folder: Path, collection: str, out: Path, *, queries: str | None = None) -> AnchoredJudgments:
-    """Write the judgments of a golden set for another cut of its corpus; what `trueval golden anchor` does.
+    """Write the judgments of a golden set for another version of its corpus; the call behind `trueval golden anchor`.
 
     Args:
         folder: of the golden set.
@@ -202,7 +202,7 @@ class _Carried(NamedTuple):
 
 
 def _carry_grades(judged: Sequence[Mapping[str, Any]], collection: Collection) -> _Carried:
-    """The grade of each query and new document."""
+    """The grade of each query and document of the new corpus."""
     known = _ids_by_text(collection, {each["text"] for each in judged})
     rows: dict[tuple[str, str], float] = {}
     moved = lost = 0
@@ -222,7 +222,7 @@ def _select_graded_labels(golden: GoldenSet) -> list[Mapping[str, Any]]:
 
 
 def _find_reworded_queries(golden: GoldenSet, collection: Collection) -> tuple[str, ...]:
-    """Judged questions whose text is another one now; of labels that do not say how they were asked, every one."""
+    """Judged questions whose text has changed; all of them where labels do not record their questions."""
     asked = {each["query"]: each.get("asked") for each in _select_graded_labels(golden)}
     texts = {query: collection.queries[query] for query in asked if query in collection.queries}
     return tuple(query for query, text in texts.items() if text_hash([text]) != asked[query])

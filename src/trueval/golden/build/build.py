@@ -1,4 +1,4 @@
-"""Building a golden set: the stages in a row, each resumable by itself.
+"""Building a golden set: its stages in order, each resumable.
 
     rewrite   S1  queries as they are searched with       rewritten.jsonl
     pool      S2, S3  both searches, fused                pool.parquet
@@ -63,7 +63,7 @@ def build(
     judge: Judge | None = None,
     begin: Begin | None = None,
 ) -> GoldenSet:
-    """Build a golden set, or go on where it was interrupted.
+    """Build a golden set, or resume an interrupted build.
 
     Args:
         plan: of the golden set.
@@ -100,7 +100,7 @@ def build(
 
 
 def _check_ready(judge: Judge) -> None:
-    """Refuse a judge that cannot be asked for want of a key, before pools are made for it.
+    """Refuse a judge without its API key, before pools are built for it.
 
     A ledger that has answers may have all of them; then nobody is asked, and no key is needed.
     """
@@ -109,7 +109,7 @@ def _check_ready(judge: Judge) -> None:
 
 
 class BuildEstimate(NamedTuple):
-    """What a golden set takes, of which nothing is asked.
+    """The estimated cost of building a golden set; no judge is called.
 
     Attributes:
         tasks: of the judge.
@@ -126,7 +126,7 @@ class BuildEstimate(NamedTuple):
     models: tuple[ModelTexts, ...] = ()
 
     def sentences(self) -> list[str]:
-        """A line for each task, and one for all."""
+        """One line per task, and one for the total."""
         paid = [each for each in self.tasks if each.tokens_in is not None]
         services = [each for each in self.models if each.calls]
         every: list[TaskEstimate | ModelTexts] = [*self.tasks, *services]
@@ -145,7 +145,7 @@ class BuildEstimate(NamedTuple):
 
 
 def _price(parts: Sequence[TaskEstimate | ModelTexts]) -> str:
-    """What parts cost together, in words."""
+    """The total cost of several tasks, in words."""
     return in_words(sum_costs(each.cost for each in parts), sum_costs(each.at_most for each in parts)).removeprefix(
         "for "
     )
@@ -160,7 +160,7 @@ def dry_run(
     until: str | None = None,
     cache: Path | None = None,
 ) -> BuildEstimate:
-    """What a golden set takes; nothing is asked, and nothing is written. What cannot run is refused.
+    """Estimate the build of a golden set; nothing is sent or written. A plan that cannot run is refused.
 
     Args:
         plan: of the golden set.
@@ -199,7 +199,7 @@ def dry_run(
 def _check_plan(
     plan: GoldenPlan, known: GoldenState, collection: Collection, judge: Judge, cache: Path | None
 ) -> tuple[str, ...]:
-    """Refuse what cannot run, as far as it is known before anything is made; remarks on what may not.
+    """Refuse a plan that is known not to run, before any work; returns remarks on possible problems.
 
     Raises:
         InputError: a model does not fit the plan, or labels or a ledger lack a passage.
@@ -223,7 +223,7 @@ def _check_plan(
 
 
 def _count_pool_texts(plan: GoldenPlan, collection: Collection, cache: Path | None) -> tuple[ModelTexts, ...]:
-    """What goes through the models that find the pools; queries that a judge rewrites are taken to be as long."""
+    """Texts that go through the retrieval models; rewritten queries are assumed to be as long as the originals."""
     unknown = plan.rewrite == JUDGE_REWRITES
     queries = collection.queries if unknown else rewritten(collection.queries, plan.rewrite)
     counts = ModelCounts()
@@ -234,7 +234,7 @@ def _count_pool_texts(plan: GoldenPlan, collection: Collection, cache: Path | No
 
 
 def stages_of(plan: GoldenPlan, until: str | None = None) -> tuple[str, ...]:
-    """The stages that a plan asks for, in their order.
+    """The stages that a plan requests, in order.
 
     Args:
         plan: of the golden set.
@@ -251,7 +251,7 @@ def stages_of(plan: GoldenPlan, until: str | None = None) -> tuple[str, ...]:
 
 
 def open_account(file: Path, max_cost: float | None) -> Account:
-    """An account that knows what earlier runs spent, and what others spend that run at the same time.
+    """An account that includes the spending of earlier and concurrent runs.
 
     Args:
         file: with a line for each call that was sent.

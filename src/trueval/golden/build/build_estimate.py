@@ -1,4 +1,4 @@
-"""Estimates: calls, tokens and money of a golden set before they are spent, and what is said before the first call.
+"""Estimates of calls, tokens and money for a golden set, and the notice before the first call.
 
 Calls are exact, or the most that there can be (`most`): a question counts once, and the second call about an answer
 that is not valid does not. The cost is the one to expect: tokens of answers are those of earlier answers in the ledger,
@@ -40,7 +40,7 @@ SAMPLED: Final = 20  # queries of which tokens are counted; of the others they a
 
 
 class TaskEstimate(NamedTuple):
-    """What a task of a judge takes.
+    """The estimated cost of one task of a judge.
 
     Attributes:
         task: of the judge.
@@ -67,7 +67,7 @@ class TaskEstimate(NamedTuple):
     at_most: float | None = None
 
     def sentence(self) -> str:
-        """One line.
+        """The estimate in one line.
 
         >>> TaskEstimate("grade", 12, 0, 96, 9_000, 600, 0.0042, False, answers=9, at_most=0.02).sentence()[34:]
         'about 9,000 tokens out and 600 back (as in 9 earlier answers), about 0.0042, at most 0.02.'
@@ -100,7 +100,7 @@ def estimate_stage(
     calls: int | None = None,
     largest: Sequence[tuple[int, Question]] = (),
 ) -> TaskEstimate:
-    """What asking some questions takes.
+    """Estimate the cost of asking a judge some questions.
 
     Args:
         judge: who is asked.
@@ -131,7 +131,7 @@ def estimate_stage(
 
 
 def _most_cost(judge: ModelJudge, largest: Sequence[tuple[int, Question]], calls: int) -> float | None:
-    """The most that calls cost; those that are in no group are as the dearest of all."""
+    """Upper bound of the cost; calls without a group count as the most expensive one."""
     costs = [(number, judge.most(question).cost) for number, question in largest]
     known = [(number, cost) for number, cost in costs if cost is not None]
     if len(known) < len(costs) or (calls and not costs):
@@ -143,7 +143,7 @@ def _most_cost(judge: ModelJudge, largest: Sequence[tuple[int, Question]], calls
 def _back(
     judge: ModelJudge, ledger: Ledger | None, questions: Sequence[Question], calls: int, guessed: int
 ) -> tuple[int, int]:
-    """Tokens of answers, and the number of earlier ones that they are taken from: of as many passages in a call.
+    """Output tokens per call, and the number of earlier answers they were estimated from, with as many passages.
 
     Where the task has none, those of other tasks tell what the model thinks in a call beside its answer.
     """
@@ -170,7 +170,7 @@ def estimate_orders(
     queries: int | None = None,
     largest: Question | None = None,
 ) -> TaskEstimate:
-    """What a refinement takes that uses its whole budget: the same before it and in a dry run of what it refines.
+    """Estimate a refinement that uses its whole budget; the same estimate serves a dry run and the notice.
 
     Which passages a call shows depends on the answers. The cost is that of batches in which each passage is as often as
     any other; at most each call of a query shows its longest ones.
@@ -194,7 +194,7 @@ def estimate_orders(
 
 
 def _batches(texts: Sequence[str], size: int) -> list[tuple[str, ...]]:
-    """Batches in which each text is about as often as any other.
+    """Batches that contain each text about equally often.
 
     >>> _batches("abcde", 2)
     [('a', 'b'), ('c', 'd'), ('e', 'a')]
@@ -204,7 +204,7 @@ def _batches(texts: Sequence[str], size: int) -> list[tuple[str, ...]]:
 
 
 def longest(texts: Iterable[str], count: int) -> tuple[str, ...]:
-    """The longest texts, by their bytes, the longest one first.
+    """The longest texts in bytes, longest first.
 
     Args:
         texts: any.
@@ -214,7 +214,7 @@ def longest(texts: Iterable[str], count: int) -> tuple[str, ...]:
 
 
 def announce(judge: Judge, account: Account, found: TaskEstimate) -> None:
-    """Say what leaves this machine, to whom and for how much, before the first call of a stage.
+    """Before the first call of a stage, say what leaves this machine, to whom and at what cost.
 
     Args:
         judge: who is asked.
@@ -238,7 +238,7 @@ def announce(judge: Judge, account: Account, found: TaskEstimate) -> None:
 
 
 def most_orders(queries: int, how: RefinementSettings, repeat: int) -> int:
-    """The most calls that a refinement takes.
+    """Upper bound of the calls of a refinement.
 
     Args:
         queries: with two passages or more.
@@ -253,7 +253,7 @@ def most_orders(queries: int, how: RefinementSettings, repeat: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class GoldenState:
-    """What a dry run knows of a golden set.
+    """The part of a golden set that exists when a dry run estimates the rest.
 
     Attributes:
         names: of the stages that are asked for.
@@ -273,7 +273,7 @@ class GoldenState:
 def estimate(
     plan: GoldenPlan, known: GoldenState, collection: Texts, judge: Judge, ledger: Ledger | None
 ) -> list[TaskEstimate]:
-    """What a golden set takes; nothing is asked.
+    """Estimate the cost of a golden set; nothing is sent.
 
     Args:
         plan: of the golden set.
@@ -293,7 +293,7 @@ def estimate(
 
 
 class _Tasks:
-    """The tasks of a judge, over pools that are known or as large as they can become."""
+    """The tasks of a judge, over known pools or over pools of the largest possible size."""
 
     def __init__(
         self, plan: GoldenPlan, known: GoldenState, collection: Texts, judge: Judge, ledger: Ledger | None
@@ -304,7 +304,7 @@ class _Tasks:
         self.pools = _likely_pools(plan, collection) if known.pools is None else known.pools
 
     def grade(self) -> TaskEstimate:
-        """Of every passage, in each round."""
+        """Grading of every passage in each round."""
         asked = self._questions(self.pools, self.plan.judge.grading)
         if self.known.pools is not None:
             asked += again_of(asked, self.repeat, self.plan.seed)
@@ -315,7 +315,7 @@ class _Tasks:
         return estimate_stage(self.judge, self.ledger, "grade", asked, calls, [(calls, largest)])
 
     def order(self) -> TaskEstimate:
-        """Of the best passages, at the whole budget of each query."""
+        """Ordering of the best passages, with the whole budget of each query."""
         how, texts = self.plan.refining, self.collection
         pools = [
             (texts.queries[query], [texts.documents[each] for each in ids])
@@ -327,7 +327,7 @@ class _Tasks:
         return estimate_orders(self.judge, self.ledger, pools, how, self.repeat, queries=number, largest=largest)
 
     def regrade(self) -> TaskEstimate:
-        """Of what contradicts its grade: before the refinement, as many passages of each query as there may be."""
+        """Regrading of contradictions; before the refinement, the largest possible number per query."""
         how = once_more(self.plan.judge.grading)
         if self.known.contradicted is not None:
             asked = self._questions(self.known.contradicted, how)
@@ -338,7 +338,7 @@ class _Tasks:
         return estimate_stage(self.judge, self.ledger, "regrade", asked, calls, [(calls, largest)])
 
     def _largest(self, task: Task, passages: int) -> Question:
-        """A question that none about these pools, or about any where they are not known, is larger than."""
+        """A question at least as long as any about these pools, or about any pool where they are unknown."""
         documents, known = self.collection.documents, self.known.pools
         ids = documents if known is None else {each for pool in known.values() for each in pool}
         texts = longest((documents[each] for each in ids), passages)
@@ -349,14 +349,14 @@ class _Tasks:
         return [each.question for each in questions_of(pools, texts.queries, texts.documents, how)]
 
     def _of_all(self, count: int) -> int:
-        """So many of these pools, where these are examples: as many of all queries."""
+        """Scale a count over sample pools up to all queries."""
         if self.known.pools is not None:
             return count
         return round(count * len(self.collection.queries) / max(len(self.pools), 1))
 
 
 def _likely_pools(plan: GoldenPlan, collection: Texts) -> dict[str, list[str]]:
-    """Pools of some queries as large as they can become, of documents drawn at random."""
+    """Pools of the largest possible size for some queries, from documents drawn at random."""
     sources = sum(name in plan.settings for name in ("index", "sparse"))
     size = min(plan.depth * min(sources, len(SOURCES)), len(collection.documents))
     ids, rng = list(collection.documents), rng_of(plan.seed, "estimate")

@@ -24,7 +24,7 @@ def build_golden(
     judge: Judge | None = None,
     begin: Begin | None = None,
 ) -> GoldenSet:
-    """Build a golden set: pools of passages, graded and ordered by a judge; or go on where that was interrupted.
+    """Build a golden set, pools of passages graded and ordered by a judge, or resume an interrupted build.
 
     Args:
         plan: its TOML file, or a GoldenPlan.

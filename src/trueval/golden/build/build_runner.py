@@ -1,4 +1,4 @@
-"""The work of a golden set: each stage taken as it is, or made from what the stages before it gave."""
+"""The runner of a golden set: each stage is loaded where complete, else computed from the stages before it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ WAYS: Final = (AS_IS, NORMALISED, JUDGE_REWRITES)
 
 
 class UnmadeError(Exception):
-    """A stage that would have to be made; never shown to people."""
+    """A stage that does not exist yet; never shown to users."""
 
 
 class BuildRunner:
@@ -74,17 +74,17 @@ class BuildRunner:
 
     @property
     def at_once(self) -> int:
-        """Calls under way at once."""
+        """Maximum number of concurrent calls."""
         return int(self.plan.judge.values["concurrency"])
 
     @cached_property
     def hashes(self) -> dict[str, str]:
-        """Of the texts, with their ids."""
+        """Hashes of the texts with their ids."""
         sides = {"documents": self.collection.documents, "queries": self.collection.queries}
         return {name: texts_with_ids_hash(texts) for name, texts in sides.items()}
 
     def about(self) -> dict[str, Any]:
-        """What golden.json says of how it was made."""
+        """The provenance entry of golden.json."""
         return {
             "seed": self.plan.seed,
             "judge": {"name": self.judge.name, **asdict(self.plan.judge.grading)},
@@ -93,7 +93,7 @@ class BuildRunner:
         }
 
     def done(self, names: Sequence[str]) -> list[str]:
-        """The first of these stages that are there as they are asked for now; nothing is made.
+        """The leading stages that are complete under the current plan; computes nothing.
 
         Args:
             names: of stages, in their order.
@@ -116,7 +116,7 @@ class BuildRunner:
         parameters: Mapping[str, Any],
         make: Callable[[Step], tuple[Mapping[str, Any], Mapping[str, Any]]],
     ) -> None:
-        """Take a stage as it is, or make it.
+        """Load a stage, or compute it.
 
         Args:
             name: of the stage.
@@ -135,14 +135,14 @@ class BuildRunner:
         self.made[name] = found
 
     def output(self, stage: str) -> Mapping[str, Any]:
-        """The hashes of what an earlier stage gave."""
+        """Hashes of the output of an earlier stage."""
         return {f"{stage}/{file}": sha256 for file, sha256 in self.made[stage]["outputs"].items()}
 
     def _announce(self, task: str, questions: Sequence[Question]) -> None:
         announce(self.judge, self.account, estimate_stage(self.judge, self.ledger, task, questions))
 
     def rewrite(self) -> None:
-        """S1."""
+        """S1: rewrite queries."""
         way, queries = self.plan.rewrite, self.collection.queries
         by_judge = way == JUDGE_REWRITES
         parameters: dict[str, Any] = {"rewrite": way if way in WAYS else Path(way).name}
@@ -166,7 +166,7 @@ class BuildRunner:
         self.stage("rewrite", inputs, parameters, make)
 
     def _say_reworded(self) -> None:
-        """Say which questions of an earlier build are asked in other words now."""
+        """Report which questions of an earlier build have a different text now."""
         asked, now = read_rewritten_queries(self.folder), self.collection.queries
         reworded = [query for query, text in now.items() if asked.get(query, text) != text]
         if reworded:
@@ -178,7 +178,7 @@ class BuildRunner:
             )
 
     def pool(self) -> None:
-        """S2 and S3."""
+        """S2 and S3: search and fuse."""
         inputs = {"documents": self.hashes["documents"], **self.output("rewrite")}
         parameters = {"depth": self.plan.depth, "settings": {name: dict(of) for name, of in self.plan.settings.items()}}
         before = self.stages.read("pool")
@@ -215,7 +215,7 @@ class BuildRunner:
         self.stage("pool", inputs, parameters, make)
 
     def grade(self) -> None:
-        """S4."""
+        """S4: grade the pools."""
         how, repeat = self.plan.judge.grading, self.plan.judge.values["repeat"]
         inputs = {"queries": self.hashes["queries"], **self.output("pool")}
         parameters = {**asdict(how), "repeat": repeat, "judge": dict(self.judge.identity("grade"))}
@@ -246,7 +246,7 @@ class BuildRunner:
         return {file: found.labels.write_parquet}, about
 
     def prune(self) -> None:
-        """S5."""
+        """S5: prune the pools."""
         # What is kept of a passage is a parameter, so that folders without it are made anew.
         inputs, parameters = (
             self.output("grade"),
@@ -264,7 +264,7 @@ class BuildRunner:
         self.stage("prune", inputs, {**parameters, "aggregate": aggregate}, make)
 
     def refine(self) -> None:
-        """S6."""
+        """S6: refine the order."""
         how = self.plan.refining
         # Ids and grades may be the same where texts are not: the pool has the hashes of the texts.
         inputs = {"queries": self.hashes["queries"], **self.output("pool"), **self.output("prune")}
@@ -314,7 +314,7 @@ class BuildRunner:
         return {"refined.jsonl": lines, "top.trec": _run(top_of(found))}, about
 
     def regrade(self) -> None:
-        """Grade once more what the refinement puts in another order than its grades."""
+        """Regrade passages whose refined order contradicts their grades."""
         how = self.plan.judge.grading
         again = once_more(how)
         inputs = {"queries": self.hashes["queries"], **self.output("pool"), **self.output("refine")}
@@ -367,7 +367,7 @@ def select_rows_to_refine(
 
 
 def _refuse_blanks(pool: pl.DataFrame, source: str) -> None:
-    """Refuse ids that the judgments cannot hold, before anything is paid for."""
+    """Refuse ids that TREC qrels cannot hold, before anything is paid for."""
     for name in ("query_id", "doc_id"):
         wrong = next((each for each in pool[name].unique(maintain_order=True) if each != "".join(each.split())), None)
         if wrong is not None:
@@ -378,7 +378,7 @@ def _refuse_blanks(pool: pl.DataFrame, source: str) -> None:
 
 
 def _run(best: Mapping[str, Mapping[str, float]]) -> Callable[[Path], object]:
-    """What writes the best passages as TREC text."""
+    """A writer of the best passages as a TREC run."""
 
     def write(file: Path) -> None:
         filled = {query: scores for query, scores in best.items() if scores}

@@ -1,4 +1,4 @@
-"""The plan of a golden set: a TOML file as the settings of every stage.
+"""The plan of a golden set: a TOML file parsed into the settings of every stage.
 
 The file is that of a pipeline (corpus, embed, index, sparse, fuse) with the tables of golden_tables.py beside;
 docs/design/golden.md shows one.
@@ -36,7 +36,7 @@ DEPTHS: Final = ("index", "sparse", "fuse")
 
 @dataclass(frozen=True)
 class JudgePlan:
-    """Who grades, and how.
+    """The judge and its settings.
 
     Attributes:
         values: key of [judge] → value, files found from the folder of the plan.
@@ -48,18 +48,18 @@ class JudgePlan:
 
     @property
     def model(self) -> str:
-        """What the file names."""
+        """Name of the judge in the file."""
         return str(self.values["model"])
 
     @property
     def is_model(self) -> bool:
-        """Whether a model is asked, and not labels or a ledger."""
+        """Whether the judge is a language model, rather than labels or a ledger."""
         return not self.model.startswith((LABELS, REPLAY))
 
 
 @dataclass(frozen=True, eq=False)
 class GoldenPlan:
-    """How a golden set is built.
+    """All settings of a golden set.
 
     Attributes:
         name: of the file, without suffix.
@@ -93,7 +93,7 @@ class GoldenPlan:
 
     @classmethod
     def read(cls, path: Path) -> GoldenPlan:
-        """Read a file.
+        """Read a plan file.
 
         Raises:
             InputError: it cannot be read, or a table, a key or a value is none of a golden set; with the line.
@@ -125,11 +125,11 @@ class GoldenPlan:
         )
 
     def reusing(self, reuse: str | None) -> GoldenPlan:
-        """The same with another choice of kept outputs of models; None leaves it as it is."""
+        """The plan with another setting for cached model outputs; None leaves it unchanged."""
         return replace(self, settings=set_reuse(self.settings, reuse))
 
     def read_collection(self, tell: Tell = None) -> Collection:
-        """Documents and queries; judgments play no part.
+        """Read documents and queries; judgments are not needed.
 
         Args:
             tell: called now and then with the number of documents so far.
@@ -166,7 +166,7 @@ def _check_table(name: str, toml: Toml) -> dict[str, Any]:
 
 
 def _settings(toml: Toml, depth: int) -> dict[str, dict[str, Any]]:
-    """The tables of the pipeline; all that either search found goes into the pool."""
+    """The tables of the pipeline; the pool is the union of both searches."""
     tables: dict[str, Any] = {name: toml.tables[name] for name in RETRIEVAL if name in toml.tables}
     for name in DEPTHS:
         if toml.has(name, "depth"):
@@ -181,7 +181,7 @@ def _settings(toml: Toml, depth: int) -> dict[str, dict[str, Any]]:
 
 
 def judge_plan(values: Mapping[str, Any], path: Path, toml: Toml, seed: int) -> JudgePlan:
-    """Check what [judge] says.
+    """Validate the table [judge].
 
     Args:
         values: of the table, defaults filled in.
@@ -220,7 +220,7 @@ def judge_plan(values: Mapping[str, Any], path: Path, toml: Toml, seed: int) -> 
 
 
 def read_judge(named: str, given: Mapping[str, Any]) -> JudgePlan:
-    """A judge without a golden set around it.
+    """Read a judge that is used outside a golden set.
 
     Args:
         named: a model, labels:FILE, or a TOML file with a table [judge].

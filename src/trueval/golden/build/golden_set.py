@@ -1,4 +1,4 @@
-"""The golden set: a folder with the judgments and all that made them, and how it is read back.
+"""The golden set: a folder with judgments and the artifacts that produced them, and its reader.
 
     golden.json    what it is: corpus, judge, stages, numbers (kind "golden")
     qrels.trec     the judgments, as any tool reads them
@@ -61,7 +61,7 @@ class GoldenSet:
 
     @classmethod
     def read(cls, folder: Path) -> GoldenSet:
-        """Read a folder.
+        """Read a golden set from its folder.
 
         Raises:
             InputError: it holds no golden set, one of a newer version, or a damaged one.
@@ -86,7 +86,7 @@ class GoldenSet:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What its stages remarked, one line each."""
+        """Remarks of its stages, one line each."""
         return tuple(note for stage in self.about["stages"] for note in stage.get("notes", ()))
 
     @property
@@ -100,13 +100,13 @@ class GoldenSet:
 
     @property
     def top(self) -> Run | None:
-        """The refined best of each query; None where nothing was refined."""
+        """The refined top documents of each query as a run; None without a refinement."""
         file = self.folder / TOP
         return Run.read(str(file), name="golden") if file.is_file() and file.stat().st_size else None
 
 
 def read_rewritten_queries(folder: Path) -> dict[str, str]:
-    """Query id → its text as the judge was asked, as the stage `rewrite` kept it; empty where it is not there.
+    """Query id → its text as the judge saw it, from the stage `rewrite`; empty without that stage.
 
     Args:
         folder: of the golden set.
@@ -118,7 +118,7 @@ def read_rewritten_queries(folder: Path) -> dict[str, str]:
 
 
 def finish(name: str, folder: Path, collection: Collection, made: Mapping[str, Any], ledger: Ledger) -> GoldenSet:
-    """Make the judgments of all labels, and write what a golden set is.
+    """Aggregate all labels into judgments, and write the golden set.
 
     Args:
         name: of the golden set.
@@ -200,7 +200,7 @@ def _label_rows(
 
 
 def _numbers(grades: pl.DataFrame, labels: pl.DataFrame, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """What golden.json says of grades and labels."""
+    """The entry of grades and labels in golden.json."""
     speaking = [{"query": row["query"], "document": row["document"]} for row in rows if row["speaks_to_judge"]]
     return {
         "passages": grades.height,
@@ -216,7 +216,7 @@ def _numbers(grades: pl.DataFrame, labels: pl.DataFrame, rows: list[dict[str, An
 
 
 def _refinement(rows: list[dict[str, Any]], judged: int) -> dict[str, Any]:
-    """What golden.json says of the refinement: what it cannot know; of each query calls, claim and contradictions."""
+    """The entry of the refinement in golden.json: its limits, and calls, claim and contradictions per query."""
     return {
         "cannot_know": list(_cannot_know(rows, judged)),
         "queries": [
@@ -241,12 +241,12 @@ def _refinement(rows: list[dict[str, Any]], judged: int) -> dict[str, Any]:
 
 
 def _count_unordered_passages(row: Mapping[str, Any]) -> int:
-    """Passages of a query that are in no order."""
+    """Number of passages of a query without a position in any order."""
     return sum(each["exposures"] == 0 for each in row["documents"])
 
 
 def _cannot_know(rows: Sequence[Mapping[str, Any]], judged: int) -> Iterator[str]:
-    """What no claimed overlap covers, as sentences."""
+    """What the claimed overlap does not cover, as sentences."""
     claiming = [row for row in rows if row["overlap"] is not None and len(row["documents"]) > row["top"]]
     if not claiming:
         return
@@ -268,7 +268,7 @@ def _cannot_know(rows: Sequence[Mapping[str, Any]], judged: int) -> Iterator[str
 
 
 def _cost(stages: list[Mapping[str, Any]]) -> dict[str, Any]:
-    """The sums over stages; null where nobody says."""
+    """Totals over stages; null where unknown."""
 
     def total(name: str) -> Any:
         known = [each[name] for each in stages if each.get(name) is not None]

@@ -1,4 +1,4 @@
-"""The tables of a golden-set file that a pipeline file does not have: which keys there are, and what each may be."""
+"""The tables of a golden-set file beyond those of a pipeline file: their keys and accepted values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _of(names: tuple[str, ...], about: str) -> Parameter:
 
 
 def _text_parameter(about: str) -> Parameter:
-    """A parameter that may be empty text, unlike any other text."""
+    """A text parameter that may be empty."""
 
     def check(value: Any) -> Any:
         if not isinstance(value, str):

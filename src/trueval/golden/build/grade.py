@@ -1,4 +1,4 @@
-"""S4, grading: every passage of the pools shown to a judge, with others and in other slots in each round.
+"""S4, grading: a judge sees every passage of the pools in each round, in new batches and slots.
 
 Three ways to ask: "batch", a few passages at a time; "single", one passage a call, as P-B's authors do; "list", the
 whole pool in one call. What a judge said is in the ledger; a label is traced to its call by the key.
@@ -35,7 +35,7 @@ _LABELS: Final = {
 
 @dataclass(frozen=True)
 class GradingSettings:
-    """How passages are graded.
+    """The settings of grading.
 
     Attributes:
         mode: "batch", "single" or "list".
@@ -61,12 +61,12 @@ class GradingSettings:
         aggregate_labels(self.aggregate, [])
 
     def size(self, pool: int) -> int:
-        """Passages in a call."""
+        """Passages per call."""
         return {"batch": self.batch, "single": 1, "list": max(pool, 1)}[self.mode]
 
 
 class GradingQuestion(NamedTuple):
-    """A question with the ids that it is about, which the judge does not see.
+    """A question with its query and document ids, which the judge does not see.
 
     Attributes:
         query_id: of the query.
@@ -83,7 +83,7 @@ class GradingQuestion(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GradedPools:
-    """What a judge said of pools.
+    """The labels that a judge gave to pools.
 
     Attributes:
         labels: query_id, doc_id, round, slot, slots, grade, reason, call: a row for each passage of each call; grade is
@@ -105,7 +105,7 @@ class GradedPools:
 def questions_of(
     pools: Mapping[str, Sequence[str]], queries: Mapping[str, str], documents: Mapping[str, str], how: GradingSettings
 ) -> list[GradingQuestion]:
-    """What a judge is asked about pools.
+    """The grading questions for pools.
 
     Args:
         pools: query id → ids of its documents.
@@ -138,7 +138,7 @@ def grade(
     at_once: int = 1,
     step: Step | None = None,
 ) -> GradedPools:
-    """Have a judge grade pools; what the ledger knows is not asked again.
+    """Have a judge grade pools; questions in the ledger are not asked again.
 
     Args:
         pools: query id → ids of its documents.
@@ -169,7 +169,7 @@ def grade(
 
 
 def grades_of(pools: Mapping[str, Sequence[str]], labels: pl.DataFrame, aggregate: str) -> pl.DataFrame:
-    """One grade of each passage, in the order of the pools.
+    """The aggregated grade of each passage, in pool order.
 
     Args:
         pools: query id → ids of its documents.

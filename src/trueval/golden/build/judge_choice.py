@@ -1,4 +1,4 @@
-"""Judges that a plan names: a language model, labels with stated errors, or a ledger that answers again."""
+"""Judge construction from a plan: a language model, labels with stated errors, or the replay of a ledger."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from trueval.report.number_texts import count_phrase
 
 
 def make_judge(plan: JudgePlan, collection: Collection, account: Account, seed: int = 0) -> Judge:
-    """The judge that a plan names.
+    """Make the judge that a plan names.
 
     Args:
         plan: of the judge.
@@ -43,7 +43,7 @@ def make_judge(plan: JudgePlan, collection: Collection, account: Account, seed: 
 
 
 def model_judge(values: Mapping[str, Any], account: Account) -> ModelJudge:
-    """The language model of a table [judge].
+    """Make the language-model judge of a table [judge].
 
     Args:
         values: key → value.
@@ -95,7 +95,7 @@ def _labels(plan: JudgePlan, collection: Collection, seed: int) -> LabelJudge:
 
 
 def check_labels(judge: Judge, plan: GoldenPlan, collection: Collection) -> str | None:
-    """Refuse labels that lack some of every pool that can be found, before pools are found.
+    """Refuse labels that cannot cover the pools, before pools are searched.
 
     Args:
         judge: of the plan; nothing is known of one that is a model.
@@ -135,7 +135,7 @@ def check_labels(judge: Judge, plan: GoldenPlan, collection: Collection) -> str 
 
 
 def _warn_of_equal_texts(path: str, grades: Iterable[list[int]]) -> None:
-    """A judge sees texts alone: it cannot give two grades to the same words, as labels of documents can."""
+    """Warn where labels differ for equal texts: a judge sees only texts and cannot reproduce them."""
     differ = sum(len(set(each)) > 1 for each in grades)
     if differ:
         warnings.warn(

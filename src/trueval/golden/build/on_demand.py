@@ -1,4 +1,4 @@
-"""Judging on demand: a judge labels only what a run retrieved and nobody judged; what was judged stays."""
+"""On-demand judging: a judge labels only retrieved documents without a judgment; existing judgments are kept."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SHOWN: Final = 3
 
 
 class UnjudgedPool(NamedTuple):
-    """What runs retrieved and nobody judged.
+    """Retrieved documents without a judgment.
 
     Attributes:
         pools: query id → ids of documents, best rank first.
@@ -41,12 +41,12 @@ class UnjudgedPool(NamedTuple):
 
     @property
     def passages(self) -> int:
-        """How many there are."""
+        """Number of passages."""
         return sum(map(len, self.pools.values()))
 
 
 class ExtendedJudgments(NamedTuple):
-    """Judgments with what a judge added.
+    """Judgments extended by a judge's labels.
 
     Attributes:
         judgments: the old grades as they were, and the new ones.
@@ -62,7 +62,7 @@ class ExtendedJudgments(NamedTuple):
 
 
 def demand(judgments: Judgments, runs: Sequence[Run], collection: Collection, depth: int) -> UnjudgedPool:
-    """What runs retrieved in their first places and nobody judged.
+    """Find unjudged documents among the top results of runs.
 
     A document counts that any order of the tied ones puts among the first: a list that ends inside a tie would
     otherwise be judged by chance.
@@ -106,7 +106,7 @@ def demand(judgments: Judgments, runs: Sequence[Run], collection: Collection, de
 
 
 def _first(run: Run, depth: int) -> pl.DataFrame:
-    """Rows of a run that some order of tied documents puts among the first."""
+    """Rows of a run that are among the top k in at least one order of the tied documents."""
     lists = rank_lists(run)
     rows = lists.documents.select(
         lists.query_ids[lists.of_row].alias("query_id"), "doc_id", pl.Series("rank", lists.first_rank, dtype=pl.Int64)
@@ -127,7 +127,7 @@ def extend(
     at_once: int = 1,
     step: Step | None = None,
 ) -> ExtendedJudgments:
-    """Have a judge grade what is wanted, and add it to judgments.
+    """Have a judge grade the unjudged documents, and add its labels to the judgments.
 
     Args:
         judgments: they stay as they are.
@@ -189,7 +189,7 @@ def _rows(
 
 
 def refuse_other_scale(judgments: Judgments, scale: Mapping[float, float] | None) -> None:
-    """Refuse to mix two scales of grades.
+    """Refuse to mix two grade scales.
 
     Args:
         judgments: that are there.

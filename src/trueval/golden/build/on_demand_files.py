@@ -1,4 +1,4 @@
-"""Judging on demand from files to files: what `trueval golden grade` does, in one call from Python.
+"""On-demand judging from files to files: what `trueval golden grade` does, in one call from Python.
 
 NEW.trec                 the old judgments as they were, and the new ones
 NEW.labels.jsonl         each new label with its reason
@@ -35,7 +35,7 @@ from trueval.run import Run
 
 
 class GradedFiles(NamedTuple):
-    """What judging on demand wrote.
+    """The files that on-demand judging wrote.
 
     Attributes:
         out: file of the judgments.
@@ -52,7 +52,7 @@ class GradedFiles(NamedTuple):
     unjudged: int
 
     def sentences(self) -> list[str]:
-        """A line for each file."""
+        """One line per file."""
         return [
             f"wrote {self.judgments:,} judgments to {self.out}, {self.new:,} of them new.",
             f"wrote the new labels with their reasons to {self.labels}.",
@@ -60,7 +60,7 @@ class GradedFiles(NamedTuple):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is missing."""
+        """Remarks on missing labels."""
         if not self.unjudged:
             return ()
         return (f"{count_phrase(self.unjudged, 'passage', 'passages')} got no valid label and stay unjudged.",)
@@ -68,7 +68,7 @@ class GradedFiles(NamedTuple):
 
 @dataclass(frozen=True)
 class OnDemand:
-    """Everything that judging on demand needs, read and checked; nothing is asked yet.
+    """The inputs of on-demand judging, read and checked; the judge is not called yet.
 
     Attributes:
         judgments: that are there.
@@ -136,25 +136,25 @@ class OnDemand:
         return cls(judgments, wanted, depth, texts, plan, judge, account, scale, out, ledger or ledger_beside(out))
 
     def sentence(self) -> str:
-        """How much there is to judge, one line."""
+        """The number of passages to judge, in one line."""
         return (
             f"{self.wanted.passages:,} of {self.wanted.retrieved:,} documents in the first {self.depth} places are not "
             "judged."
         )
 
     def estimate(self) -> TaskEstimate:
-        """Calls, tokens and money that are still to be spent; nothing is asked, and no file is made."""
+        """Estimated calls, tokens and money that remain; nothing is sent or written."""
         queries, documents = self.collection.queries, self.collection.documents
         asked = [each.question for each in questions_of(self.wanted.pools, queries, documents, self.plan.grading)]
         with open_existing_ledger(self.ledger) as answers:
             return estimate_stage(self.judge, answers, "grade", asked)
 
     def dry_run(self) -> BuildEstimate:
-        """The estimate as a dry run says it, with what is spent; nothing is asked, and no file is made."""
+        """The dry-run report: the estimate with what is spent already; nothing is sent or written."""
         return BuildEstimate((self.estimate(),), self.account.spent, self.account.max_cost)
 
     def grade(self, step: Step | None = None) -> GradedFiles:
-        """Ask the judge, and write judgments and labels.
+        """Call the judge, and write judgments and labels.
 
         Args:
             step: as in ask_all.
@@ -183,7 +183,7 @@ class OnDemand:
 
 
 def _of_another_collection(qrels: Path, texts: Collection) -> list[str]:
-    """What a golden set lost of the texts that it judged; labels of other questions are refused."""
+    """Texts of a golden set that its collection no longer has; refuses labels of other questions."""
     if not (qrels / ABOUT).is_file():
         return []
     found = find_changes(GoldenSet.read(qrels), texts)
@@ -196,7 +196,7 @@ def _of_another_collection(qrels: Path, texts: Collection) -> list[str]:
 
 
 def refuse_to_write_over(out: Path, qrels: Path, runs: Sequence[Path]) -> None:
-    """Refuse to write over what is read, before any work.
+    """Refuse to overwrite an input file, before any work.
 
     Args:
         out: what is to be written.
@@ -214,7 +214,7 @@ def refuse_to_write_over(out: Path, qrels: Path, runs: Sequence[Path]) -> None:
 
 
 def ledger_beside(out: Path) -> Path:
-    """Where the ledger of new judgments is by default.
+    """Default path of the ledger for new judgments.
 
     >>> ledger_beside(Path("new.trec")).name
     'new.ledger.sqlite'

@@ -1,4 +1,4 @@
-"""Sources of a pool: what each search found, what it alone found, and what the best of it could be worth (PROC)."""
+"""Sources of a pool: what each search found, what it alone found, and the ceiling of its pool (PROC)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MEASURE: Final = "RA-nWG"
 
 
 def summarize_sources(pool: pl.DataFrame, judged: pl.DataFrame) -> list[dict[str, Any]]:
-    """What each search gave to the pools.
+    """The contribution of each search to the pools.
 
     The ceiling is PROC(RA-nWG)@10: the best ten that a search found, over the best ten of all that is judged. What no
     search found is not judged, so a ceiling of 1 says that nothing better was found, not that there is nothing.

@@ -1,4 +1,4 @@
-"""S1 to S3: queries rewritten, both searches, their results fused; the pool of a query is all that either found.
+"""S1 to S3: rewritten queries, dense and sparse search, fusion; the pool of a query is the union of both.
 
 P-B §3.4. The searches see the rewritten query; the judge sees the query as it was asked.
 """
@@ -30,7 +30,7 @@ FUSED: Final = "pool"
 
 
 class RewrittenQueries(NamedTuple):
-    """Queries as they are searched with.
+    """Queries as rewritten for the search.
 
     Attributes:
         texts: query id → text.
@@ -46,7 +46,7 @@ class RewrittenQueries(NamedTuple):
 
 
 class QueryPools(NamedTuple):
-    """Pools of all queries.
+    """The pools of all queries.
 
     Attributes:
         frame: query_id, doc_id, rank, score, then dense, dense_score, sparse and sparse_score, null where that search
@@ -74,7 +74,7 @@ def rewrite(
     at_once: int = 1,
     step: Step | None = None,
 ) -> RewrittenQueries:
-    """S1: write queries as they are searched with.
+    """S1: rewrite queries for the search.
 
     Args:
         queries: id → text.
@@ -135,7 +135,7 @@ def find_pools(
 
 
 def add_ranks(run: Run, rank: str, score: str) -> pl.DataFrame:
-    """The rows of a run with their ranks, query after query, best first.
+    """The rows of a run with ranks, by query, best first.
 
     Args:
         run: any; equal scores keep its order.
@@ -152,7 +152,7 @@ def add_ranks(run: Run, rank: str, score: str) -> pl.DataFrame:
 
 
 def pools_of(frame: pl.DataFrame) -> dict[str, list[str]]:
-    """Query id → ids of its documents, in the order of the rows.
+    """Query id → ids of its documents, in row order.
 
     Args:
         frame: query_id, doc_id.
@@ -162,7 +162,7 @@ def pools_of(frame: pl.DataFrame) -> dict[str, list[str]]:
 
 
 def sources_of(frame: pl.DataFrame) -> dict[str, Run]:
-    """The searches behind pools as runs, the fused one last.
+    """The searches behind the pools as runs, the fused one last.
 
     Args:
         frame: of `QueryPools`.

@@ -1,4 +1,4 @@
-"""S5, pruning: the passages of a pool that go into the refinement, by buckets of grades (P-B §3.4).
+"""S5, pruning: select the passages of a pool for the refinement, by buckets of grades (P-B §3.4).
 
 All of the highest grade go first, then those of the next, until so many are kept. Within the bucket that is cut, those
 with the higher mean label stay, then those that came first in the pool. Passages without a grade are never kept.
@@ -31,7 +31,7 @@ class Candidate(NamedTuple):
 def prune_pool(
     pool: Sequence[Candidate], keep: int = KEEP, most: Mapping[int, int] | None = None
 ) -> tuple[Candidate, ...]:
-    """The passages that are kept, best grade first.
+    """The selected passages, best grade first.
 
     Args:
         pool: in its own order.

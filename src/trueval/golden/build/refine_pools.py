@@ -1,4 +1,4 @@
-"""S6 for all queries: each pool is refined by itself, several of them at the same time, every order in the ledger.
+"""S6 for all queries: pools are refined independently and concurrently, and every order goes to the ledger.
 
 A refinement asks what the answers so far make most worth asking, so it must wait for them; pools need not wait for each
 other. What is asked depends on the seed and the answers alone: a refinement that was interrupted asks the same again,
@@ -27,7 +27,7 @@ from trueval.golden.refine.refinement import Refinement
 
 @dataclass(frozen=True)
 class RefinementSettings:
-    """How pools are refined.
+    """The settings of the refinement.
 
     Attributes:
         method: "posterior", "paper", or "none".
@@ -57,7 +57,7 @@ class RefinementSettings:
 
     @property
     def settings(self) -> PosteriorSettings | PaperSettings:
-        """Of the method."""
+        """The settings of the method."""
         if self.method == "paper":
             return PaperSettings(turns=self.turns, batch=self.batch)
         slot = 1.0 if self.slot_bias else None
@@ -66,12 +66,12 @@ class RefinementSettings:
 
     @property
     def at_once(self) -> int:
-        """Calls of one query that are under way at once."""
+        """Maximum number of concurrent calls per query."""
         return 1 if self.method == "paper" else self.parallel
 
 
 class RefinementPool(NamedTuple):
-    """What is refined of one query.
+    """The input of the refinement for one query.
 
     Attributes:
         query_id: of the query.
@@ -91,7 +91,7 @@ class RefinementPool(NamedTuple):
 
 
 class RefinedPool(NamedTuple):
-    """What refining one pool gave, with the questions behind it.
+    """The refinement of one pool, with the questions behind it.
 
     Attributes:
         query_id: of the query.
@@ -115,7 +115,7 @@ def refine_pools(
     at_once: int = 1,
     step: Step | None = None,
 ) -> list[RefinedPool]:
-    """Refine pools; orders that the ledger knows are not asked again.
+    """Refine pools; orders in the ledger are not asked again.
 
     Args:
         pools: one of each query, with a passage at least.
@@ -169,7 +169,7 @@ def compare_by(
     answers: list[JudgeAnswer],
     stopped: Event | None = None,
 ) -> CompareAll:
-    """What a refinement asks, by a judge and its ledger.
+    """The comparison function of a refinement, backed by a judge and its ledger.
 
     Args:
         judge: who orders.
@@ -207,7 +207,7 @@ def compare_by(
 
 
 def top_of(refined: Sequence[RefinedPool]) -> dict[str, dict[str, float]]:
-    """The best passages of each query with the scores that rank them.
+    """The top passages of each query, with scores that reproduce their rank.
 
     Args:
         refined: of each query.
@@ -224,7 +224,7 @@ def top_of(refined: Sequence[RefinedPool]) -> dict[str, dict[str, float]]:
 
 
 def order_by_grades(pools: Mapping[str, Sequence[tuple[str, int, float]]], top: int) -> dict[str, dict[str, float]]:
-    """The best passages by their grades alone, where nothing refines them.
+    """The top passages by grade alone, for pools without a refinement.
 
     Args:
         pools: query id → document ids with grade and mean label, best first.

@@ -1,4 +1,4 @@
-"""Grading once more what the refinement puts in another order than its grades."""
+"""Regrading of passages whose refined order contradicts their grades."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def find_contradictions(refined: Iterable[Mapping[str, Any]]) -> dict[str, list[
 
 
 def once_more(how: GradingSettings) -> GradingSettings:
-    """One round after those that there were.
+    """One more grading round after the existing ones.
 
     Args:
         how: the passages were graded.

@@ -1,4 +1,4 @@
-"""Rounds: which passages a judge sees together, and where. Each round shows every passage once.
+"""Rounds: which passages a judge sees together, and in which slots. Each round shows every passage once.
 
 A grade depends on the passages beside it and on the slot, so another round gives a passage other companions and another
 slot: of some random cuts of the pool, the one that repeats the fewest pairs of companions, and of these the one that
@@ -19,7 +19,7 @@ TRIES: Final = 64  # random cuts of a round, of which the best is taken
 
 
 class Batch(NamedTuple):
-    """Passages that a judge sees together.
+    """Passages of one call.
 
     Attributes:
         round: from 0.
@@ -31,7 +31,7 @@ class Batch(NamedTuple):
 
 
 def batches_of(pool: int, size: int, rounds: int, rng: np.random.Generator) -> tuple[Batch, ...]:
-    """Cut a pool into batches, once for each round.
+    """Cut a pool into batches, for each round anew.
 
     Sizes differ by one at most, and none is above `size`: 41 passages in batches of 8 are five of 7 and one of 6.
 
@@ -62,7 +62,7 @@ def _cut(pool: int, size: int, rng: np.random.Generator) -> list[tuple[int, ...]
 
 
 def _again(cut: Sequence[tuple[int, ...]], met: Counter[tuple[int, int]]) -> int:
-    """Pairs of companions that met before."""
+    """Number of pairs that shared a batch before."""
     return sum(met[pair] for members in cut for pair in combinations(sorted(members), 2))
 
 
@@ -77,12 +77,12 @@ def _slots(cut: Sequence[tuple[int, ...]], pool: int) -> np.ndarray[tuple[int], 
 def _mean_displacement(
     cut: Sequence[tuple[int, ...]], before: np.ndarray[tuple[int, int], np.dtype[np.float64]]
 ) -> float:
-    """How far passages are from the slots that they had, on average."""
+    """Mean distance of passages from their earlier slots."""
     return float(np.abs(_slots(cut, len(before))[:, None] - before).mean()) if before.size else 0.0
 
 
 def rng_of(seed: int, *about: str) -> np.random.Generator:
-    """Draws that are those of a seed and of what they are about, whatever else is drawn.
+    """A generator that depends only on the seed and on the subject of the draw.
 
     Args:
         seed: of the golden set.

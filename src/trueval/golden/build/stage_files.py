@@ -1,4 +1,4 @@
-"""Stages: what each gave, in files of the golden set, with a manifest of all that decides it.
+"""Stages: the output files of each stage of a golden set, with a manifest of everything that determines them.
 
 A stage is done where its manifest has the key of what is asked now and its files are as they were written; else it is
 made anew, and what a judge answered before is taken from the ledger. Files come first, then the manifest: a stage that
@@ -30,7 +30,7 @@ Write = Callable[[Path], object]
 
 
 class Stages:
-    """The stages of a golden set in a folder.
+    """The stages of a golden set in its folder.
 
     Args:
         folder: of the golden set, which exists.
@@ -42,7 +42,7 @@ class Stages:
         self._began = now()
 
     def read(self, name: str) -> dict[str, Any] | None:
-        """The manifest of a stage; None where there is none that can be read."""
+        """The manifest of a stage; None where it is missing or unreadable."""
         try:
             found = json.loads((self.folder / FOLDER / f"{name}.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -50,7 +50,7 @@ class Stages:
         return found if isinstance(found, dict) and found.get("format") == FORMAT_VERSION else None
 
     def done(self, name: str, key: str) -> dict[str, Any] | None:
-        """The manifest of a stage that is done; None where it must be made.
+        """The manifest of a complete, current stage; None where it must be computed.
 
         Args:
             name: of the stage.
@@ -92,7 +92,7 @@ class Stages:
 
 
 def key_for_stage(name: str, inputs: Mapping[str, Any], parameters: Mapping[str, Any]) -> str:
-    """The hash of all that decides a stage.
+    """Hash of everything that determines a stage.
 
     Args:
         name: of the stage.
@@ -113,7 +113,7 @@ def file_hash(path: Path) -> str | None:
 
 
 def lines_of(rows: Iterable[Mapping[str, Any]]) -> Write:
-    """What writes rows as JSON lines.
+    """A writer of rows as JSON lines.
 
     Args:
         rows: values of JSON.
@@ -128,7 +128,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def usage_of(asked: Iterable[Question], answers: Iterable[JudgeAnswer]) -> dict[str, Any]:
-    """What answers took, and who gave them, as manifests say it.
+    """Usage and served models of answers, as manifests store them.
 
     Args:
         asked: of one stage; a question that is there twice, such as that of two equal texts, was asked once.

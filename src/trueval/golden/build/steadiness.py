@@ -1,4 +1,4 @@
-"""Steadiness: how far a judge agrees with itself, between rounds, between slots, and when it is asked the same twice.
+"""Steadiness: the self-agreement of a judge between rounds, between slots, and on repeated questions.
 
 P-B §3.4.1 reports that 3 to 5 % of ranks differ on identical inputs.
 """
@@ -24,7 +24,7 @@ AGAIN: Final = 1_000
 
 
 def between_rounds(labels: pl.DataFrame) -> list[dict[str, Any]]:
-    """How the labels of two rounds differ, where both have one.
+    """Label differences between two rounds, on the passages labelled in both.
 
     Args:
         labels: of `Graded`.
@@ -66,7 +66,7 @@ def _kappa(one: Any, other: Any) -> float | None:
 
 
 def by_slot(labels: pl.DataFrame) -> list[dict[str, Any]]:
-    """The mean label of each slot: shuffled passages should be worth the same wherever they are shown.
+    """Mean label by slot: as passages are shuffled, the means should be equal.
 
     Args:
         labels: of `Graded`.
@@ -99,7 +99,7 @@ class RepeatedAnswers:
     second: tuple[JudgeAnswer, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """What differs: labels, orders, pairs of orders; null where none was asked twice."""
+        """Differences in labels, orders and pairs of orders; null where no question was repeated."""
         labels = [
             (one.grade, other.grade)
             for before, after in zip(self.first, self.second, strict=True)
@@ -123,7 +123,7 @@ class RepeatedAnswers:
 
 
 def _pairs(one: Sequence[int], other: Sequence[int]) -> list[bool]:
-    """[pair] whether two orders of the same slots disagree about it."""
+    """[pair] whether two orders of the same slots disagree on the pair."""
     place = {slot: rank for rank, slot in enumerate(other)}
     return [place[above] > place[below] for above, below in combinations(one, 2)]
 
@@ -142,7 +142,7 @@ def ask_again(
     seed: int,
     at_once: int = 1,
 ) -> RepeatedAnswers:
-    """Ask some questions a second time, word for word.
+    """Ask a sample of questions a second time, verbatim.
 
     Args:
         asked: all questions of a task.
@@ -163,7 +163,7 @@ def ask_again(
 
 
 def again_of(asked: Sequence[Question], count: int, seed: int) -> list[Question]:
-    """The questions that are asked a second time.
+    """The questions to ask a second time.
 
     Args:
         asked: all questions of a task.

@@ -1,1 +1,1 @@
-"""Judges: who grades and orders passages, the calls that ask them, and the ledger by which nothing is asked twice."""
+"""Judges that grade and order passages, the calls that ask them, and the ledger that prevents repeated calls."""

@@ -1,4 +1,4 @@
-"""Asking: many questions to one judge, several at once, each written down before the next step sees it."""
+"""Concurrent questions to one judge; each answer is in the ledger before the next step sees it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Step = Callable[[str, int, int], None]
 def ask_all(
     ledger: Ledger, judge: Judge, questions: Sequence[Question], *, at_once: int = 1, step: Step | None = None
 ) -> list[JudgeAnswer]:
-    """Ask a judge many questions, those alone that the ledger has no answer to.
+    """Ask a judge all questions that the ledger has no answer to.
 
     When one fails for good, or somebody presses Ctrl-C, no further one is sent, and those under way are waited for and
     kept: they are paid for.
@@ -51,7 +51,7 @@ def side_by_side(
     done: Callable[[int], object] | None = None,
     stop: Callable[[], object] | None = None,
 ) -> list[Result]:
-    """Do some work on many items, several at once; after a failure or Ctrl-C nothing new begins.
+    """Process items concurrently; after a failure or Ctrl-C no further item is started.
 
     Args:
         work: on one item.
@@ -84,7 +84,7 @@ def side_by_side(
 
 
 class _Side(Generic[Item, Result]):
-    """Work that is under way, and what came of it."""
+    """The work in flight and its results."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class _Side(Generic[Item, Result]):
         self.failed: BaseException | None = None
 
     def begun(self, pool: ThreadPoolExecutor, at_once: int) -> bool:
-        """Begin what may begin; whether anything is under way."""
+        """Start work up to the limit; returns whether any is in flight."""
         while self.failed is None and len(self.running) < at_once:
             place = next(self.waiting, None)
             if place is None:
@@ -109,7 +109,7 @@ class _Side(Generic[Item, Result]):
         return bool(self.running)
 
     def collect(self, ended: Iterable[Future[Result]]) -> None:
-        """Keep what has ended."""
+        """Collect finished results."""
         for future in ended:
             place, error = self.running.pop(future), future.exception()
             if error is not None:
@@ -120,7 +120,7 @@ class _Side(Generic[Item, Result]):
                 self.done(len(self.results))
 
     def fails(self, error: BaseException) -> None:
-        """Begin nothing further, and tell those under way."""
+        """Start nothing further, and notify the work in flight."""
         if self.failed is None and self.stop is not None:
             self.stop()
         self.failed = error if isinstance(error, KeyboardInterrupt) else self.failed or error

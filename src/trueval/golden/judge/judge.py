@@ -1,4 +1,4 @@
-"""Judges: what grades passages for a query, or orders a few of them.
+"""Judges: the role that grades or orders passages for a query, with its questions and answers.
 
 A judge is asked in questions of a few passages. It is told no ids, ranks, scores or sources: nothing but texts. What it
 answers goes into the ledger (ledger.py) before anybody sees it, under a key of all that decides the answer, so that no
@@ -22,7 +22,7 @@ TASKS: Final[tuple[Task, ...]] = ("grade", "order", "rewrite")
 
 
 class Question(NamedTuple):
-    """What a judge is asked.
+    """A question to a judge.
 
     Attributes:
         task: "grade", a grade for each passage; "order", the passages, best first; "rewrite", the query in other words.
@@ -38,7 +38,7 @@ class Question(NamedTuple):
 
 
 class JudgeLabel(NamedTuple):
-    """What one answer says of one passage.
+    """A judge's label of one passage in one answer.
 
     Attributes:
         grade: on the judge's own scale, mapped to the rubric.
@@ -50,7 +50,7 @@ class JudgeLabel(NamedTuple):
 
 
 class JudgeUsage(NamedTuple):
-    """What an answer took; None where nobody says.
+    """Resources used by an answer; None where unknown.
 
     Attributes:
         tokens_in: of the prompts, those of a repair too.
@@ -64,7 +64,7 @@ class JudgeUsage(NamedTuple):
 
 
 class JudgeAnswer(NamedTuple):
-    """What a judge answered.
+    """A judge's answer.
 
     Attributes:
         labels: [slot] of a question for grades; None for a passage without a valid grade.
@@ -89,7 +89,7 @@ class JudgeAnswer(NamedTuple):
 
 @runtime_checkable
 class Judge(Protocol):
-    """Grades and orders passages; the role of models, people's labels, and ledgers.
+    """The role that grades and orders passages: a model, labels of people, or a ledger.
 
     Attributes:
         name: how ledgers and judgments call it.
@@ -98,7 +98,7 @@ class Judge(Protocol):
     name: str
 
     def identity(self, task: Task) -> Mapping[str, Any]:
-        """All that decides its answers to a task: model, parameters, the hash of the prompt; values of JSON."""
+        """Everything that determines its answers to a task: model, parameters, prompt hash; JSON values."""
         ...
 
     def ask(self, question: Question) -> JudgeAnswer:
@@ -111,7 +111,7 @@ class Judge(Protocol):
 
 
 class AnswerKey(NamedTuple):
-    """What finds an answer again.
+    """The lookup key of an answer.
 
     Attributes:
         call: hash of all that decides the answer.
@@ -137,7 +137,7 @@ def key_of(judge: Judge, question: Question) -> AnswerKey:
 
 
 def key_for(identity: Mapping[str, Any], question: Question) -> AnswerKey:
-    """The key of a question to a judge of an identity.
+    """The key of a question to the judge with this identity.
 
     Args:
         identity: of the judge, in the task of the question.

@@ -1,4 +1,4 @@
-"""Judges without a model: labels that are there already, with stated errors, and ledgers that answer again.
+"""Judges without a model: existing labels with stated errors, and the replay of a ledger.
 
 They answer as a model would, in the same form and through the same ledger, so that a whole golden set can be tried
 before anybody pays for one. Every error is drawn from a hash of the seed and of what it is about: the same question
@@ -25,7 +25,7 @@ from trueval.golden.judge.ledger import Ledger
 
 @dataclass(frozen=True)
 class LabelErrors:
-    """How a judge errs, in grades.
+    """The error model of a judge, in grades.
 
     Attributes:
         noise: standard deviation of what is drawn anew for each call and passage.
@@ -55,7 +55,7 @@ class LabelErrors:
 
 
 class LabelJudge:
-    """Known labels, with errors.
+    """A judge that answers from known labels, with added errors.
 
     Args:
         labels: (query text, passage text) → grade of the rubric.
@@ -77,7 +77,7 @@ class LabelJudge:
         self._content = hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
 
     def labelled(self, queries: Mapping[str, str], documents: Mapping[str, str]) -> dict[str, int]:
-        """Query id → how many of the documents have a label for it.
+        """Query id → number of the documents that have a label.
 
         Args:
             queries: id → text.
@@ -91,7 +91,7 @@ class LabelJudge:
         return {query: by_query[text] for query, text in queries.items()}
 
     def identity(self, task: Task) -> Mapping[str, Any]:
-        """The labels, and the errors."""
+        """The labels and the error model."""
         return {"model": self.name, "labels": self._content, "errors": asdict(self.errors), "unknown": self.unknown}
 
     def ask(self, question: Question) -> JudgeAnswer:
@@ -115,7 +115,7 @@ class LabelJudge:
         return JudgeAnswer(tuple(chosen), problems=tuple(problems), model=self.name)
 
     def _values(self, question: Question) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """[slot] what each passage is worth to this judge, in this call."""
+        """[slot] noisy value of each passage in this call."""
         slots = len(question.passages)
         known = np.array([self._grade(question.query, text) for text in question.passages], dtype=np.float64)
         once = np.zeros(slots)
@@ -142,7 +142,7 @@ class LabelJudge:
 
 
 class ReplayJudge:
-    """A ledger as a judge: it answers what was answered, and nothing else.
+    """A judge that replays a ledger and answers nothing else.
 
     Args:
         ledger: with the calls.
@@ -164,7 +164,7 @@ class ReplayJudge:
             raise InputError(f"{ledger.path}: no call of a judge {name!r}. Name one of the ledger's.")
 
     def identity(self, task: Task) -> Mapping[str, Any]:
-        """That of the judge whose answers these are."""
+        """The identity of the recorded judge."""
         return self._identities.get(task, {"model": self.name, "task": task})
 
     def ask(self, question: Question) -> JudgeAnswer:

@@ -1,4 +1,4 @@
-"""The ledger: every call of a judge and every label that it gave, in SQLite, written before anybody sees them.
+"""The ledger: every call of a judge and every label, in SQLite, committed before they are used.
 
     calls   key, judge, task, identity, query, passages, sample, answer, tokens, cost, time ...
     labels  call, query, text, slot, grade, reason      one row for each passage that a call graded
@@ -65,7 +65,7 @@ _LABELS: Final = {
 
 
 class LedgerTotals(NamedTuple):
-    """What a ledger holds.
+    """Totals of a ledger.
 
     Attributes:
         calls: answered.
@@ -85,7 +85,7 @@ class LedgerTotals(NamedTuple):
 
 
 class Ledger:
-    """A ledger in a file; made if absent. Use `open_ledger`, which closes it.
+    """A ledger file, created if absent. Use `open_ledger`, which closes it.
 
     Args:
         path: of the file, whose folder must exist.
@@ -134,7 +134,7 @@ class Ledger:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """Take the one connection, and say what is wrong with a damaged file."""
+        """Use the single connection, and report what is wrong with a damaged file."""
         with self._lock:
             try:
                 yield
@@ -143,7 +143,7 @@ class Ledger:
 
     @contextmanager
     def _readable(self, call: str) -> Iterator[None]:
-        """Refuse what is none of ours in the columns of a call."""
+        """Refuse values in the columns of a call that we did not write."""
         try:
             yield
         except (ValueError, TypeError, LookupError, AttributeError, pl.exceptions.PolarsError) as error:
@@ -178,7 +178,7 @@ class Ledger:
         now: Callable[[], float] = time.time,
         wait: Callable[[float], None] = time.sleep,
     ) -> tuple[JudgeAnswer, bool]:
-        """Take an answer from the ledger, or ask the judge and write down what it says.
+        """Return the answer from the ledger, or ask the judge and record its answer.
 
         Where another process asks the same question, its answer is waited for.
 
@@ -207,7 +207,7 @@ class Ledger:
             raise
 
     def _claimed(self, key: AnswerKey, now: float) -> bool:
-        """Whether this process may ask: nobody else does, or who did has ended."""
+        """Whether this process may ask: the question is unclaimed, or its claimant has ended."""
         # A claim need not outlive the machine, so it does not wait for the disk as an answer does.
         with self._writing("NORMAL") as base:
             if base.execute("SELECT 1 FROM calls WHERE key = ?", (key.call,)).fetchone():
@@ -219,7 +219,7 @@ class Ledger:
             return True
 
     def add(self, judge: Judge, question: Question, answer: JudgeAnswer) -> JudgeAnswer:
-        """Write down an answer; where the question was answered before, that answer stays, and is returned.
+        """Record an answer and return it; where the question has an answer already, return that one unchanged.
 
         Args:
             judge: who answered.
@@ -254,7 +254,7 @@ class Ledger:
         return answer if new else self.find(key) or answer
 
     def labels(self, judge: str | None = None) -> pl.DataFrame:
-        """All labels, in the order of time.
+        """All labels, in chronological order.
 
         Args:
             judge: name of one; all if None.
@@ -275,12 +275,12 @@ class Ledger:
             return pl.DataFrame(rows, schema=_LABELS, orient="row")
 
     def times(self) -> dict[str, str]:
-        """When each call was answered, by its key."""
+        """Key → time of the answer."""
         with self._reading():
             return dict(self._base.execute("SELECT key, time FROM calls").fetchall())
 
     def totals(self) -> LedgerTotals:
-        """What the ledger holds in all."""
+        """The totals of the ledger."""
         query = (
             "SELECT COUNT(*), (SELECT COUNT(*) FROM labels), COALESCE(SUM(problems != '[]'), 0), "
             "COALESCE(SUM(tokens_in), 0), COALESCE(SUM(tokens_out), 0), COALESCE(SUM(cost), 0.0) FROM calls"
@@ -289,7 +289,7 @@ class Ledger:
             return LedgerTotals(*self._base.execute(query).fetchone())
 
     def billed(self, judge: Judge, task: Task) -> BilledUsage:
-        """What earlier answers to a task were billed, of a judge with the same model, parameters and prompt.
+        """Billed usage of earlier answers to a task by the same model, parameters and prompt.
 
         Args:
             judge: who answered.
@@ -304,7 +304,7 @@ class Ledger:
             return BilledUsage(*self._base.execute(query, (task, identity)).fetchone())
 
     def calls(self) -> Iterator[dict[str, Any]]:
-        """All calls in the order of their keys, each with the texts that it was about in the place of their hashes."""
+        """All calls in key order, with texts in place of their hashes."""
         with self._reading():
             rows = self._base.execute(f"{EVERY} ORDER BY key").fetchall()
             found = self._base.execute("SELECT hash, text FROM texts").fetchall()
@@ -317,7 +317,7 @@ class Ledger:
             yield call
 
     def export(self, path: Path) -> int:
-        """Write all calls as JSON lines, each with its texts.
+        """Write all calls with their texts as JSON lines.
 
         Args:
             path: of the file, which is there when it is whole.
@@ -330,7 +330,7 @@ class Ledger:
         return len(lines)
 
     def take(self, path: Path) -> int:
-        """Take the calls of an exported file that this ledger lacks.
+        """Import the calls of an exported file that this ledger lacks.
 
         Args:
             path: of what `export` wrote.
@@ -346,7 +346,7 @@ class Ledger:
             return sum(insert(base, row, texts) for row, texts in calls)
 
     def audit(self) -> list[str]:
-        """What is wrong in the ledger, one line each: keys that are not those of what was asked, changed labels."""
+        """Integrity problems, one line each: keys that do not match their questions, changed labels."""
         with self._reading():
             calls = self._base.execute(f"{EVERY} ORDER BY key").fetchall()
             rows = self._base.execute(f"SELECT {', '.join(LABEL_COLUMNS)} FROM labels").fetchall()  # noqa: S608  ours
@@ -367,7 +367,7 @@ class Ledger:
 
 @contextmanager
 def open_existing_ledger(path: Path) -> Iterator[Ledger | None]:
-    """A ledger to look into that is closed at the end, or None where there is none: nothing is made or written.
+    """Open a ledger read-only and close it at the end; None where there is no file.
 
     Args:
         path: of the file.
@@ -384,7 +384,7 @@ def open_existing_ledger(path: Path) -> Iterator[Ledger | None]:
 
 @contextmanager
 def open_ledger(path: Path) -> Iterator[Ledger]:
-    """A ledger that is closed at the end.
+    """Open a ledger and close it at the end.
 
     Args:
         path: of the file, made if absent.

@@ -1,4 +1,4 @@
-"""Calls of a ledger as lines of a file, which another ledger takes when their keys are those of what they hold."""
+"""Ledger calls as JSON lines; another ledger imports a call if its key matches its content."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trueval.golden.judge.judge import TASKS, JudgeAnswer, JudgeLabel, JudgeUsag
 
 
 class BilledUsage(NamedTuple):
-    """What answers of one judge to one task were billed.
+    """Billed usage of one judge's answers to one task.
 
     Attributes:
         calls: whose tokens are told.
@@ -26,7 +26,7 @@ class BilledUsage(NamedTuple):
 
 
 def answer_of(call: Mapping[str, Any]) -> JudgeAnswer:
-    """What was answered, of a call.
+    """The answer of a recorded call.
 
     Args:
         call: as the ledger gives it.
@@ -40,7 +40,7 @@ def answer_of(call: Mapping[str, Any]) -> JudgeAnswer:
 
 
 def question_of(call: Mapping[str, Any]) -> Question:
-    """What was asked, of a call with its texts.
+    """The question of a recorded call with its texts.
 
     Args:
         call: as the ledger gives it.
@@ -61,7 +61,7 @@ def lines_in(path: Path) -> list[str]:
 
 
 def read_call(line: str, place: Place) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """A call of an exported ledger and its texts, checked.
+    """Parse and check a call of an exported ledger, with its texts.
 
     Args:
         line: of the file.

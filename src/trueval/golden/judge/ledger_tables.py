@@ -1,4 +1,4 @@
-"""The tables of a ledger: calls, labels, texts and claims in SQLite, and how a call becomes rows of them."""
+"""The tables of a ledger in SQLite: calls, labels, texts and claims, and the mapping of calls to rows."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _ADD: Final = f"INSERT OR IGNORE INTO calls VALUES ({', '.join('?' * len(_COLUMN
 
 
 def make_tables(base: sqlite3.Connection) -> None:
-    """Make the tables that are not there.
+    """Create the tables that do not exist.
 
     Args:
         base: the open file.
@@ -56,7 +56,7 @@ def make_tables(base: sqlite3.Connection) -> None:
 
 
 def check_columns(base: sqlite3.Connection) -> None:
-    """Read no row of each column, so that SQLite names one that a table lacks.
+    """Select each column without rows, so that SQLite names a missing one.
 
     Args:
         base: the open file.
@@ -70,7 +70,7 @@ def check_columns(base: sqlite3.Connection) -> None:
 
 
 def write_ahead(base: sqlite3.Connection) -> None:
-    """Take the WAL mode. SQLite does not wait for another process that takes it just now, so we do.
+    """Switch to WAL mode, with our own retries: SQLite does not wait for another process that switches.
 
     Args:
         base: the open file.
@@ -87,7 +87,7 @@ def write_ahead(base: sqlite3.Connection) -> None:
 
 
 def is_ledger(path: Path) -> bool:
-    """Whether a file is a ledger; False where there is none yet, or it is new. The file stays as it is.
+    """Whether a file is a ledger; False for a missing or new one. The file is not modified.
 
     Args:
         path: of the file.
@@ -115,7 +115,7 @@ def is_ledger(path: Path) -> bool:
 
 
 def unusable(path: Path, error: sqlite3.Error) -> InputError:
-    """The error of a file that cannot be used.
+    """The error for a file that cannot be used.
 
     Args:
         path: of the file.
@@ -133,7 +133,7 @@ def unusable(path: Path, error: sqlite3.Error) -> InputError:
 
 
 def insert(base: sqlite3.Connection, row: Mapping[str, Any], texts: list[tuple[str, str]]) -> bool:
-    """Write a call with its labels and texts; whether it was not there.
+    """Insert a call with its labels and texts; returns whether it was new.
 
     Args:
         base: the open file.
@@ -149,7 +149,7 @@ def insert(base: sqlite3.Connection, row: Mapping[str, Any], texts: list[tuple[s
 
 
 def label_rows(call: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """The rows of labels that a call makes, in the order of `LABEL_COLUMNS`.
+    """The label rows of a call, in the order of `LABEL_COLUMNS`.
 
     Args:
         call: value of each column.

@@ -1,4 +1,4 @@
-"""A language model as a judge, through OpenAI's client and any server that speaks the same.
+"""A language model as a judge, through OpenAI's client and any compatible server.
 
 Answers are asked for by a JSON schema; where the server refuses that, as a JSON object; where it refuses that too, as
 text. Whatever the form, they are read strictly (responses.py). What is not valid is told to the model once; what is
@@ -50,13 +50,13 @@ PARAMETERS: Final = ("temperature", "top_p", "seed", "max_completion_tokens", "r
 
 
 class TokenPrices(NamedTuple):
-    """What a million tokens cost, in any currency; None where it is not known."""
+    """Price per million tokens, in any currency; None where unknown."""
 
     per_million_in: float | None = None
     per_million_out: float | None = None
 
     def cost(self, tokens_in: int | None, tokens_out: int | None) -> float | None:
-        """What tokens cost; None where a price or a count is not known.
+        """Cost of tokens; None where a price or a count is unknown.
 
         >>> TokenPrices(0.25, 2.0).cost(1_000_000, 100_000)
         0.45
@@ -69,7 +69,7 @@ class TokenPrices(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What came back of one call.
+    """The response of one call.
 
     Attributes:
         text: that the model wrote; "" where it refused or was cut off before it wrote any.
@@ -92,7 +92,7 @@ class Reply(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeSettings:
-    """How a model is asked.
+    """Settings of a model judge.
 
     Attributes:
         model: as the server calls it.
@@ -122,13 +122,13 @@ class JudgeSettings:
 
     @property
     def most_out(self) -> int | None:
-        """Tokens that an answer may have; None where nothing limits it."""
+        """Maximum number of output tokens; None without a limit."""
         return max((int(self.parameters[name]) for name in CAPS if name in self.parameters), default=None)
 
 
 @dataclass(eq=False, repr=False)
 class ModelJudge:
-    """A language model that grades and orders.
+    """A language model that grades and orders passages.
 
     Args:
         use: how it is asked.
@@ -155,23 +155,23 @@ class ModelJudge:
 
     @property
     def host(self) -> str:
-        """Who gets the texts."""
+        """The host that receives the texts."""
         return urlsplit(self.url).netloc
 
     def identity(self, task: Task) -> Mapping[str, Any]:
-        """All that decides its answers; prices, keys and numbers of calls do not."""
+        """Everything that determines its answers; excludes prices, keys and concurrency."""
         prompts = {"prompt": self.prompts[task].name, "sha256": [self.prompts[task].sha256, self.repair.sha256]}
         return {"model": self.use.model, "base_url": self.url, "parameters": dict(self.use.parameters), **prompts}
 
     def estimate(self, question: Question) -> JudgeUsage:
-        """What a question is likely to take, rather more than less."""
+        """Estimated usage of a question, rather high than low."""
         texts = messages(self.prompts[question.task], question)
         each, own = TOKENS_OUT[question.task]
         tokens = sum(estimate_tokens(text["content"]) for text in texts), own + each * len(question.passages)
         return JudgeUsage(*tokens, self.use.prices.cost(*tokens))
 
     def ask(self, question: Question) -> JudgeAnswer:
-        """Ask, and once more where the answer is not valid.
+        """Ask a question, and retry once where the answer is invalid.
 
         Raises:
             InputError: the key is missing, the server refuses or cannot be reached, or max_cost would be exceeded.
@@ -188,7 +188,7 @@ class ModelJudge:
     def _repaired(
         self, parsed: ParsedResponse, replies: list[Reply], said: Sequence[Mapping[str, str]], question: Question
     ) -> ParsedResponse:
-        """Tell the model once what is not valid, and take what that adds; the reply is added to the others."""
+        """Send the validation errors to the model once, and merge its second reply with the others."""
         told = self.repair.text.replace("{problems}", "; ".join(parsed.problems) + ".")
         again = [{"role": "assistant", "content": replies[0].text}, {"role": "user", "content": told}]
         try:
@@ -202,7 +202,7 @@ class ModelJudge:
         return merge_responses(parsed, second)._replace(problems=(*parsed.problems, *second.problems))
 
     def _reply(self, said: Sequence[Mapping[str, str]], question: Question) -> Reply:
-        """Send what is said until it is answered, in the best form that the server takes."""
+        """Send the messages until there is an answer, in the best response format that the server supports."""
         client = self._connected()
         while True:
             form = self._form
@@ -217,7 +217,7 @@ class ModelJudge:
                 raise self._refused(failure) from None
 
     def _question_alone(self, failure: CallError) -> bool:
-        """Whether a server refuses this question and may take others; what it says of a parameter is of all."""
+        """Whether the error concerns this question alone; an unsupported parameter concerns all."""
         said = failure.reason
         if any(name in said for name in self.use.parameters) and not _LENGTH.search(said):
             return False
@@ -240,7 +240,7 @@ class ModelJudge:
         return reply
 
     def most(self, question: Question) -> JudgeUsage:
-        """The most that a question can be billed as, its second call where the answer is not valid included.
+        """Upper bound of the billed usage of a question, including one repair call.
 
         Calls that are cut and sent again come on top.
 
@@ -260,7 +260,7 @@ class ModelJudge:
         return JudgeUsage(*tokens, self.use.prices.cost(*tokens))
 
     def _most(self, body: Mapping[str, Any], question: Question) -> JudgeUsage:
-        """The most that a call can be billed as.
+        """Upper bound of the billed usage of a call.
 
         No token is shorter than a byte, and a server that honors max_tokens bills no more than that, what a model
         thinks included. Without such a limit nobody knows: the longest answer so far, and our estimate at least.
@@ -271,7 +271,7 @@ class ModelJudge:
         return JudgeUsage(sent, back, self.use.prices.cost(sent, back))
 
     def _once(self, client: OpenAIClient, body: Mapping[str, Any], question: Question) -> Reply:
-        """Send once, when it is this call's turn and there is money for it."""
+        """Send once, within the rate limit and the budget."""
         entry = {"host": self.host, "model": self.use.model, "part": question.task, "texts": len(question.passages)}
         try:
             # In its turn: what waits for one is not under way, and sets no money aside.
@@ -298,13 +298,13 @@ class ModelJudge:
             raise
 
     def _connected(self) -> OpenAIClient:
-        """The client, made at the first call: what is in the ledger is read without key and network."""
+        """The client, created at the first call: answers in the ledger need neither key nor network."""
         if self._client is None:
             self._client = OpenAIClient(self.url, self.key.read(self.name, self.url), self.use.timeout)
         return self._client
 
     def check_key(self) -> None:
-        """Refuse to begin without the key of the server; nothing is sent.
+        """Refuse to start without the API key; nothing is sent.
 
         Raises:
             InputError: the environment variable holds none, or it would go over plain http.
@@ -321,14 +321,14 @@ class ModelJudge:
 
 
 def _most_in(body: Mapping[str, Any]) -> int:
-    """The most tokens that a prompt can be billed as: its bytes, and what a server puts around them."""
+    """Upper bound of the input tokens of a prompt: its bytes, and the server's overhead."""
     form = json.dumps(body.get("response_format", ""), ensure_ascii=False)
     texts = [form, *(message["content"] for message in body["messages"])]
     return sum(len(text.encode("utf-8", "replace")) for text in texts) + AROUND
 
 
 def _reply_of(found: Any) -> Reply:
-    """What a completion says.
+    """The reply in a completion.
 
     Raises:
         CallError: it is not one; the server may well give one the next time.
@@ -359,7 +359,7 @@ def _reply_of(found: Any) -> Reply:
 
 
 def _parse_reply(reply: Reply, question: Question, prompt: Prompt) -> ParsedResponse:
-    """What is valid in a reply; of one that was refused or cut off nothing is."""
+    """The valid part of a reply; nothing of a refused or truncated one."""
     if reply.problem:
         nothing = (None,) * len(question.passages) if question.task == "grade" else ()
         return ParsedResponse(nothing, problems=(reply.problem,))
@@ -375,6 +375,6 @@ def _answer(parsed: ParsedResponse, replies: Sequence[Reply], seconds: float) ->
 
 
 def _sum(values: Sequence[Any]) -> Any:
-    """The sum of what is known; None where nothing is."""
+    """Sum of the known values; None where none is known."""
     known = [value for value in values if value is not None]
     return sum(known) if known else None

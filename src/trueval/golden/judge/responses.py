@@ -1,4 +1,4 @@
-"""Answers: what a model returned, read strictly. What is not valid is no grade, and is told in one line.
+"""Responses of a model, parsed strictly: an invalid part gives no grade, and a one-line reason.
 
 The form that is asked for (as JSON schema, where the server takes one):
 
@@ -26,7 +26,7 @@ _FENCE: Final = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n?```\s*", re.DOTALL)
 
 
 class ParsedResponse(NamedTuple):
-    """What was valid in an answer, and what was not.
+    """The valid labels of a response, and the reason where some are invalid.
 
     Attributes:
         labels: [slot] of a question for grades; None where there is no valid one.
@@ -42,7 +42,7 @@ class ParsedResponse(NamedTuple):
 
 
 def schema(question: Question, prompt: Prompt) -> dict[str, Any]:
-    """The JSON schema of an answer, all keys required and no others allowed.
+    """The JSON schema of a response; all keys required, no others allowed.
 
     Args:
         question: that is asked.

@@ -26,8 +26,8 @@ class ValueWithInterval(NamedTuple):
 
     Attributes:
         value: None where it cannot be known.
-        low: None where there is no interval.
-        high: likewise.
+        low: lower end of the interval; None where there is none.
+        high: upper end; None where there is none.
         reason: why something is None; empty where nothing is.
     """
 

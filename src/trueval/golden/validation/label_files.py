@@ -68,7 +68,7 @@ class FileLabels(NamedTuple):
     unjudged: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Its JSON."""
+        """The JSON form."""
         from trueval.report.provenance import strip_folders
 
         left_out = {"duplicates": self.duplicates, "outside": self.outside, "unjudged": self.unjudged}

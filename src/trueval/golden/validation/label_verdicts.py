@@ -54,7 +54,7 @@ def rates(people: dict[tuple[str, str], str], judge: dict[tuple[str, str], str],
 
     Args:
         people: pair → who is ahead.
-        judge: likewise.
+        judge: pair → who is ahead by the judge's labels.
         some: names of the systems.
     """
     among = set(some)
@@ -77,7 +77,7 @@ def spread(
 
     Args:
         people: pair → who is ahead.
-        judges: likewise, of each judge.
+        judges: [judge] pair → who is ahead by that judge's labels.
         kin: [judge] runs of its family, about which it is not asked; None asks every judge about every pair.
     """
     found = []

@@ -115,10 +115,10 @@ def dry_run(
 
     Args:
         plan: as in `gullibility`.
-        out: likewise.
-        queries: likewise.
-        ledger: likewise.
-        max_cost: likewise.
+        out: as in `gullibility`.
+        queries: as in `gullibility`.
+        ledger: as in `gullibility`.
+        max_cost: as in `gullibility`.
 
     Raises:
         InputError: an input is bad.
@@ -160,8 +160,8 @@ class _Tried(NamedTuple):
     """A trap with what the judge said.
 
     Attributes:
-        trap: that was shown.
-        label: of it; None for no valid one.
+        trap: the adversarial passage that was shown.
+        label: the judge's label of the passage; None where it gave no valid one.
         beside: grades of its companions, None where there is no valid one.
         call: key of the call.
     """

@@ -129,7 +129,7 @@ class Lift(NamedTuple):
     extra: ValueWithInterval
 
     def to_dict(self) -> dict[str, Any]:
-        """Its JSON."""
+        """The JSON form."""
         return {name: value.to_dict() for name, value in self._asdict().items()}
 
 

@@ -156,7 +156,7 @@ def _biases(pair: Entry) -> Sheet:
 
 
 def sentences(result: Entry) -> list[str]:
-    """What a reader should know, most important first.
+    """The findings as sentences, the most important first.
 
     Args:
         result: the JSON of `trueval golden agree`.

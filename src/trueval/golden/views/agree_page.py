@@ -24,7 +24,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
 
     Args:
         file: the result.
-        directory: not needed.
+        directory: unused.
     """
     pairs = file.data["pairs"]
     blocks = [_coefficients(file), _tables(file), _biases(file), *_order(file), *_design(file)]

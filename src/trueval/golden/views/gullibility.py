@@ -111,7 +111,7 @@ def _lift_cells(each: Entry, verdict: str = "fooled") -> tuple[str, ...]:
 
 
 def sentences(result: Entry) -> list[str]:
-    """What a reader should know, most important first.
+    """The findings as sentences, the most important first.
 
     Args:
         result: the JSON of `trueval golden stress --gullibility`.

@@ -19,7 +19,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
 
     Args:
         file: the result.
-        directory: not needed.
+        directory: unused.
     """
     dots = [
         TieInterval(each["kind"], share["value"], share["low"], share["high"])

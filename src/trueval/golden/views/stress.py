@@ -144,7 +144,7 @@ def _kin_values(measure: Entry, scale: ValueUnit) -> Sheet:
 
 
 def sentences(result: Entry) -> list[str]:
-    """What a reader should know, most important first.
+    """The findings as sentences, the most important first.
 
     Args:
         result: the JSON of `trueval golden stress`.

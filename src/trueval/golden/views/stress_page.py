@@ -25,7 +25,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
 
     Args:
         file: the result.
-        directory: not needed.
+        directory: unused.
     """
     blocks = [block for at in range(len(file.data["measures"])) for block in _blocks(file, at)]
     return Part(

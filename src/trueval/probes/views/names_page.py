@@ -25,7 +25,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
 
     Args:
         file: the result.
-        directory: not needed.
+        directory: unused.
     """
     told = [*_describe_findings(file)]
     changed = [at for at, scorer in enumerate(file.data["scorers"]) if len(scorer["conditions"]) > 1]
@@ -63,7 +63,7 @@ def write_figures(file: ResultFile, directory: Directory, folder: Path) -> tuple
 
     Args:
         file: the result.
-        directory: not needed.
+        directory: unused.
         folder: where to; it exists.
     """
     changed = [scorer for scorer in file.data["scorers"] if len(scorer["conditions"]) > 1]

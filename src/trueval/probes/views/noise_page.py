@@ -30,7 +30,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
 
     Args:
         file: the result.
-        directory: not needed.
+        directory: unused.
     """
     sentences = [*_describe_findings(file)]
     measures = list(file.data["models"][0]["levels"][0]["measures"])
@@ -54,7 +54,7 @@ def write_figures(file: ResultFile, directory: Directory, folder: Path) -> tuple
 
     Args:
         file: the result.
-        directory: not needed.
+        directory: unused.
         folder: where to; it exists.
     """
     measure = next(iter(file.data["models"][0]["levels"][0]["measures"]))

@@ -24,7 +24,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
 
     Args:
         file: the result.
-        directory: not needed.
+        directory: unused.
     """
     told = [*_describe_findings(file)]
     blocks = [each for measure in file.data["measures"] for each in _blocks(file, measure)]
@@ -45,7 +45,7 @@ def write_figures(file: ResultFile, directory: Directory, folder: Path) -> tuple
 
     Args:
         file: the result.
-        directory: not needed.
+        directory: unused.
         folder: where to; it exists.
     """
     measure = file.data["measures"][0]

@@ -34,7 +34,7 @@ class CrossFit(NamedTuple):
         return self.chosen_on_all - self.value
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON."""
+        """The JSON form."""
         return {
             "value": self.value,
             "chosen_on_all": self.chosen_on_all,

@@ -77,7 +77,7 @@ class Loss(NamedTuple):
         return bool((self.high if by == "bound" else self.value) <= most)
 
     def to_dict(self) -> dict[str, float | None]:
-        """As results have it."""
+        """The JSON form in result files."""
         return {name: or_null(value) for name, value in self._asdict().items()}
 
 

@@ -32,7 +32,7 @@ class MeanEstimate(NamedTuple):
     queries: int
 
     def to_dict(self) -> dict[str, Any]:
-        """As results have it; null where not known."""
+        """The JSON form in result files; null where unknown."""
         ends = {"value": or_null(self.value), "low": or_null(self.low), "high": or_null(self.high)}
         return {**ends, "queries": self.queries}
 

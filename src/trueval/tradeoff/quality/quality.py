@@ -99,7 +99,7 @@ class ContextQuality(NamedTuple):
     unjudged_highest: float | None
 
     def to_dict(self) -> dict[str, Any]:
-        """As sweep.json has it."""
+        """The JSON form in sweep.json."""
         return {
             "K": self.k,
             "measures": {name: dict(values) for name, values in self.measures.items()},

@@ -65,7 +65,7 @@ class Router(NamedTuple):
         return _verdict(self.over["random"])
 
     def to_dict(self) -> dict[str, Any]:
-        """As results have it."""
+        """The JSON form in result files."""
         return {
             "name": self.name,
             "share": self.share,
@@ -333,7 +333,7 @@ class _Priced(NamedTuple):
         """What a way to route gives.
 
         Args:
-            name: of it.
+            name: name of the router.
             shares: [query] of the repeats in which it is escalated.
             thresholds: of the rule.
             signals: what a query costs by the signals that the rule looks at.

@@ -62,8 +62,8 @@ class RoutingLimit(NamedTuple):
 
     Attributes:
         budget: greatest share of queries that are escalated; None for a price.
-        price: quality that a unit of cost is worth; None for a budget.
-        charge: quality that an escalation costs: price x what more candidates cost more.
+        price: quality that justifies one more unit of cost; None for a budget.
+        charge: quality that an escalation costs: price x the additional cost of more candidates.
     """
 
     budget: float | None
@@ -75,8 +75,8 @@ class RoutingLimit(NamedTuple):
         """Check them.
 
         Args:
-            budget: as above.
-            price: as above.
+            budget: greatest share of queries that are escalated; None for a price.
+            price: quality that justifies one more unit of cost; None for a budget.
             dearer: cost of more candidates - cost of fewer.
 
         Raises:

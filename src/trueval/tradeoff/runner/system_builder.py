@@ -331,8 +331,8 @@ class SystemBuilder:
         """Go on with the other systems where one fails, and remember why.
 
         Args:
-            system: that may fail.
-            key: of it, where it is known.
+            system: the system that may fail.
+            key: key of the system, where known.
         """
         try:
             yield

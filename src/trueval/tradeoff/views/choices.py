@@ -66,7 +66,7 @@ def rule_block(file: ResultFile, points: Sequence[ConfigurationPoint]) -> tuple[
 
     Args:
         file: the frontier.
-        points: of it.
+        points: its configurations.
     """
     data = file.data
     names = {point.place: point.name for point in points}
@@ -130,7 +130,7 @@ def screen_block(file: ResultFile, points: Sequence[ConfigurationPoint]) -> tupl
 
     Args:
         file: the frontier.
-        points: of it.
+        points: its configurations.
     """
     tables = (*_marginals(file, points), *_matched_recall_tables(file), *_efficiency(file))
     return (Block("screen-block", "Steps, equal recall, efficiency", tables=tables, place="details"),) if tables else ()

@@ -33,7 +33,7 @@ def latency_block(file: ResultFile, points: Sequence[ConfigurationPoint]) -> tup
 
     Args:
         file: the sweep.
-        points: of it, best first.
+        points: its configurations, best first.
     """
     systems = file.data["systems"]
     timed = [place for place, system in enumerate(systems) if system["latency"] is not None]
@@ -213,7 +213,7 @@ def price_block(file: ResultFile, points: Sequence[ConfigurationPoint]) -> tuple
 
     Args:
         file: the sweep.
-        points: of it, best first.
+        points: its configurations, best first.
     """
     prices, currency = file.data["prices"] or {}, currency_of(file.data)
     facts: list[tuple[str, Words]] = [

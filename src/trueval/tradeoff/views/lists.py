@@ -21,7 +21,7 @@ def frontier_table(file: ResultFile, points: Sequence[ConfigurationPoint]) -> Ta
 
     Args:
         file: the frontier.
-        points: of it, best first.
+        points: its configurations, best first.
     """
     percentile, currency = file.data["percentile"], file.data["currency"] or ""
     times = (
@@ -63,7 +63,7 @@ def configuration_table(file: ResultFile, points: Sequence[ConfigurationPoint]) 
 
     Args:
         file: the sweep.
-        points: of it, best first.
+        points: its configurations, best first.
     """
     data, percentile = file.data, percentile_of(file.data)
     timed = any(point.latency is not None for point in points)

@@ -26,9 +26,9 @@ class ConfigurationPoint(NamedTuple):
         system: place of its system.
         method: "dense", "hybrid+rerank", ...
         k: contexts that a generator gets.
-        measure: of the quality.
+        measure: the measure of the quality.
         quality: expected over tie orders, the mean over queries.
-        interval: of it, over queries; None where none is known.
+        interval: confidence interval of the quality over queries; None where unknown.
         ties: its lowest and highest value over tie orders.
         latency: "p50", "p95" and "p99" → value, low, high in seconds; None where nothing was measured.
         cost: currency per 1,000 queries; None where no price is known.

@@ -32,7 +32,7 @@ def lead_figure(file: ResultFile, points: Sequence[ConfigurationPoint]) -> tuple
 
     Args:
         file: the sweep.
-        points: of it, best first.
+        points: its configurations, best first.
     """
     if len(points) < 2:
         return ()
@@ -63,7 +63,7 @@ def contexts_block(file: ResultFile, points: Sequence[ConfigurationPoint]) -> tu
 
     Args:
         file: the sweep.
-        points: of it, best first.
+        points: its configurations, best first.
     """
     curves = _curves(file, points)
     if not curves:
@@ -154,7 +154,7 @@ def headroom_block(file: ResultFile, points: Sequence[ConfigurationPoint]) -> tu
 
     Args:
         file: the sweep.
-        points: of it, best first.
+        points: its configurations, best first.
     """
     configurations = file.data["configurations"]
     known = [point for point in points if configurations[point.place]["ceiling"] is not None]

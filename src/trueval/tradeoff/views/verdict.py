@@ -62,7 +62,7 @@ def sweep_verdict(file: ResultFile, points: Sequence[ConfigurationPoint]) -> Wor
 
     Args:
         file: the sweep.
-        points: of it, best first.
+        points: its configurations, best first.
     """
     if not points:
         return ("No configuration of this sweep has a value.",)
@@ -96,7 +96,7 @@ def sweep_summary(file: ResultFile, points: Sequence[ConfigurationPoint]) -> Ite
 
     Args:
         file: the sweep.
-        points: of it, best first.
+        points: its configurations, best first.
     """
     for k, some in panels_of(points):
         yield from _near(file, some, k)
@@ -127,7 +127,7 @@ def headroom_advice(file: ResultFile, points: Sequence[ConfigurationPoint]) -> I
 
     Args:
         file: the sweep.
-        points: of it, best first.
+        points: its configurations, best first.
     """
     first = next(iter(points), None)
     ceiling = None if first is None else file.data["configurations"][first.place]["ceiling"]
@@ -164,7 +164,7 @@ def frontier_verdict(file: ResultFile, points: Sequence[ConfigurationPoint]) -> 
 
     Args:
         file: the frontier.
-        points: of it.
+        points: its configurations.
     """
     words: list[str | Number] = []
     for place in find_leading_rules(file.data):

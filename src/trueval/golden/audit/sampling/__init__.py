@@ -1,1 +1,1 @@
-"""Sampling: which judged passages people grade, drawn at random from strata, and the tasks made of them."""
+"""Sampling: which judged passages people grade, a stratified random sample, and the rating tasks made from it."""

@@ -1,4 +1,4 @@
-"""Influence: how much a passage weighs in the measures of runs, ties left undecided.
+"""Influence: the weight of a passage in the measures of runs, averaged over tie orders.
 
     influence(d) = sqrt( (1/R) sum over runs r of w_r(d)^2 )
 
@@ -34,7 +34,7 @@ FLAT: Final = (
 
 
 def influence(judgments: Judgments, runs: Sequence[Run], measure: Measure) -> Floats:
-    """How much each judged passage weighs.
+    """Influence of each judged passage on the measures.
 
     Args:
         judgments: of the judge.
@@ -59,7 +59,7 @@ def influence(judgments: Judgments, runs: Sequence[Run], measure: Measure) -> Fl
 
 
 def expected_weights(standings: Standings, measure: Measure) -> Floats:
-    """[row] mean weight of the ranks that each judged document of a list may have.
+    """[row] mean weight of the ranks that each judged document of a list may take.
 
     Args:
         standings: of one run.

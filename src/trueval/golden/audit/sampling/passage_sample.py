@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def draw_passages(
     population: Population, size: int, seed: int, before: Sequence[JudgedMember] = ()
 ) -> list[JudgedMember]:
-    """The passages of a sample in the order in which they are served.
+    """Draw the passages of a sample, in the order in which they are served.
 
     Args:
         population: what is drawn from.
@@ -76,7 +76,7 @@ def _draw_queries(population: Population, size: int, seed: int, before: Sequence
 
 
 def strata_of(population: Population, members: Iterable[JudgedMember]) -> tuple[AuditStratum, ...]:
-    """Population and sample of each stratum.
+    """Population and sample size of each stratum.
 
     Args:
         population: what was drawn from.
@@ -94,7 +94,7 @@ def strata_of(population: Population, members: Iterable[JudgedMember]) -> tuple[
 
 
 def items_of(members: Iterable[JudgedMember], seed: int, scale: tuple[int, int], texts: TextTable) -> tuple[Item, ...]:
-    """The items of passages.
+    """The audit items of passages.
 
     Args:
         members: in the order in which they are served.
@@ -114,7 +114,7 @@ def items_of(members: Iterable[JudgedMember], seed: int, scale: tuple[int, int],
 
 
 def name_of(task: str, seed: int, *names: str) -> str:
-    """What an item is called: nothing can be read from it, and with other texts it is called otherwise.
+    """The id of an item: opaque, and different where the texts differ.
 
     Args:
         task: of the item.

@@ -1,4 +1,4 @@
-"""The population of an audit: every passage that the judge graded, and the stratum that it is drawn from.
+"""The population of an audit: every passage that the judge graded, with its stratum.
 
 Only these can be drawn. A passage that the judge did not grade has no grade to correct: measures count it as they count
 any unjudged document, with people's grades as with the judge's, so a correction says nothing of it and its stratum does
@@ -30,7 +30,7 @@ ALL_QUERIES: Final = "queries"  # the one stratum of the design of that name
 
 
 class JudgedMember(NamedTuple):
-    """A judged passage.
+    """A judged passage of the population.
 
     Attributes:
         query: id.
@@ -44,7 +44,7 @@ class JudgedMember(NamedTuple):
 
 
 class Population(NamedTuple):
-    """All that a sample may be drawn from.
+    """All passages that a sample may be drawn from.
 
     Attributes:
         design: documents or queries.
@@ -58,7 +58,7 @@ class Population(NamedTuple):
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Stratum → passages in it; of the design `queries`, queries."""
+        """Stratum → number of passages; for the design `queries`, number of queries."""
         if self.design == "queries":
             return {ALL_QUERIES: len({each.query for each in self.members})}
         return dict(Counter(each.stratum for each in self.members))
@@ -94,7 +94,7 @@ def population_of(
     runs: Sequence[Run] = (),
     measure: Measure | None = None,
 ) -> Population:
-    """Every judged passage with its stratum.
+    """The population: every judged passage with its stratum.
 
     Args:
         judgments: of the judge; a grade below 0 means unjudged.
@@ -132,7 +132,7 @@ def population_of(
 
 
 def _disputes(labels: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], bool] | None:
-    """Whether the judge's labels of each passage differ; None where no passage has two."""
+    """Whether the judge's labels of each passage disagree; None where no passage has two labels."""
     given = {
         (each["query"], each["document"]): [label["grade"] for label in each["labels"] if label["grade"] is not None]
         for each in labels

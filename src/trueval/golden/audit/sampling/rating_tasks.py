@@ -1,4 +1,4 @@
-"""The tasks beside grades: neighbors of a ranked list to put in order, and answers of systems to rate.
+"""Rating tasks other than grading: ordering neighbors of a ranked list, and rating the answers of systems.
 
 P-B §3.4 has people check the refined order of 20 of its 50 lists. Here a list is drawn at random, and each two
 neighbors of its first 20 are one item: which of them is better, or whether they are equal. Which one is shown first is
@@ -33,7 +33,7 @@ SYSTEM_KEYS: Final = ("system", "run", "model")
 
 
 class Neighbors(NamedTuple):
-    """Two documents of a list, one right below the other.
+    """Two adjacent documents of a ranked list.
 
     Attributes:
         query: of the list.
@@ -49,7 +49,7 @@ class Neighbors(NamedTuple):
 
 
 class SystemAnswer(NamedTuple):
-    """What a system answered.
+    """The answer of a system to a query.
 
     Attributes:
         query: id.
@@ -65,7 +65,7 @@ class SystemAnswer(NamedTuple):
 
 
 def neighbors_of(run: Run, top: int = TOP) -> dict[str, list[Neighbors]]:
-    """The neighbors of each list that has two documents in an order; of equal scores the run says no order.
+    """The adjacent pairs of each ranked list whose scores differ; tied documents have no order.
 
     Args:
         run: whose order is checked.
@@ -94,7 +94,7 @@ def neighbors_of(run: Run, top: int = TOP) -> dict[str, list[Neighbors]]:
 def order_items(
     lists: Mapping[str, Sequence[Neighbors]], wanted: int, seed: int, texts: TextTable, before: Sequence[Item] = ()
 ) -> tuple[Item, ...]:
-    """The items of the task `order`: list by list in a random order, the neighbors of each in a random order.
+    """The items of the task `order`: lists in random order, and within each its neighbors in random order.
 
     Args:
         lists: query → its neighbors.
@@ -132,7 +132,7 @@ def _order_item(pair: Neighbors, seed: int, texts: TextTable) -> Item:
 
 
 def read_answers(path: Path, queries: Mapping[str, str]) -> list[SystemAnswer]:
-    """Read answers of one or more systems.
+    """Read the answers of one or more systems.
 
     Args:
         path: JSON lines with the id of a query or its text, `answer`, and `system` where there are several; keys of
@@ -173,7 +173,7 @@ def _answer(row: Mapping[str, Any], queries: Mapping[str, str], place: Place) ->
 
 
 def answer_items(answers: Sequence[SystemAnswer], seed: int, texts: TextTable) -> tuple[Item, ...]:
-    """The items of the task `answer`: all answers in one random order over all systems.
+    """The items of the task `answer`: the answers of all systems in one random order.
 
     Args:
         answers: of the systems.

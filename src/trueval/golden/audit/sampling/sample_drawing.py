@@ -1,4 +1,4 @@
-"""Opening an audit: its sample is drawn once, resumed ever after, and only ever grows."""
+"""Sample drawing: the sample of an audit is drawn once, reused afterwards, and can only be enlarged."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ MOST_GRADES: Final = 10  # that a scale has: each is one key
 
 @dataclass(frozen=True)
 class SampleChoices:
-    """What an audit asks for; None where it is left to what was drawn before, or to the default.
+    """The options of an audit sample; None keeps the value of the existing sample, or takes the default.
 
     Attributes:
         design: documents or queries.
@@ -82,7 +82,7 @@ class SampleChoices:
 
 
 class Source(NamedTuple):
-    """What an audit is drawn from.
+    """What an audit is drawn from: a golden set, or judgments with a collection.
 
     Attributes:
         judgments: of the judge.
@@ -102,12 +102,12 @@ class Source(NamedTuple):
 
     @property
     def is_golden(self) -> bool:
-        """Whether it is a golden set."""
+        """Whether the source is a golden set."""
         return self.questions is not None
 
 
 def open_audit(place: Path, folder: Path, choices: SampleChoices, *, tell: Tell = None) -> AuditManifest:
-    """Draw the sample of an audit, or take the one that was drawn; make it larger where more is asked for.
+    """Draw the sample of an audit, or load the existing one and enlarge it where more is requested.
 
     Args:
         place: a golden set, or a file of judgments.
@@ -136,7 +136,7 @@ def is_golden(place: Path) -> bool:
 
 
 def is_there(collection: str) -> bool:
-    """Whether a collection can be read from this folder, as far as its name tells.
+    """Whether a collection can be read by this name: a dataset of a known library, or an existing path.
 
     Args:
         collection: a folder, or a name that a library knows.
@@ -178,7 +178,7 @@ def _texts(source: Source, named: str | None, tell: Tell) -> TextTable:
 
 
 def _draw(place: Path, folder: Path, choices: SampleChoices, tell: Tell) -> AuditManifest:
-    """The first sample."""
+    """Draw the first sample."""
     design = choices.design or DESIGNS[0]
     if design not in DESIGNS:
         raise PolicyError(f"design must be one of {', '.join(DESIGNS)}. Got {design!r}.{nearest(design, DESIGNS)}")
@@ -232,7 +232,7 @@ def _check_scale(scale: tuple[int, int], source: Source) -> None:
 
 
 def _enlarge(sample: AuditManifest, place: Path, folder: Path, choices: SampleChoices, tell: Tell) -> AuditManifest:
-    """A larger sample that begins with the one that there is."""
+    """Draw a larger sample that begins with the existing one."""
     source = _source(place, choices)
     asked = sample.about.get("questions") in (None, source.questions)  # None: of a sample that did not write it down
     if file_hash(source.file) != sample.about["qrels"] or not asked:
@@ -254,7 +254,7 @@ def _enlarge(sample: AuditManifest, place: Path, folder: Path, choices: SampleCh
 def _fill_sample(
     sample: AuditManifest, people: Population, source: Source, folder: Path, choices: SampleChoices, tell: Tell
 ) -> AuditManifest:
-    """A sample with all items that are asked for, written to its folder."""
+    """Write a sample with all requested items to its folder."""
     texts = _texts(source, choices.collection, tell)
     if sample.items:
         texts.found.update(read_texts(folder, sample.items))
@@ -284,7 +284,7 @@ def _fill_sample(
 def _make_order_items(
     source: Source, choices: SampleChoices, sample: AuditManifest, before: tuple[Item, ...], texts: TextTable
 ) -> tuple[tuple[Item, ...], dict[str, Any]]:
-    """The items of the task `order`, and what sample.json says of it."""
+    """The items of the task `order`, and their entry in sample.json."""
     ranked = source.ranked or next((Run.read(str(run)) for run in choices.runs), None)
     if ranked is None:
         raise PolicyError(
@@ -309,7 +309,7 @@ def _make_order_items(
 def _make_answer_items(
     answers: Path, sample: AuditManifest, texts: TextTable
 ) -> tuple[tuple[Item, ...], dict[str, Any]]:
-    """The items of the task `answer`, and what sample.json says of it."""
+    """The items of the task `answer`, and their entry in sample.json."""
     found = read_answers(answers, texts.collection.queries)
     systems = dict(sorted(Counter(each.system for each in found).items()))
     about = {"file": strip_folders(str(answers)), "sha256": file_hash(answers), "systems": systems}
@@ -317,7 +317,7 @@ def _make_answer_items(
 
 
 def _refuse_others(sample: AuditManifest, choices: SampleChoices) -> None:
-    """Refuse what differs from the sample that was drawn, all of it at once."""
+    """Refuse options that differ from those of the existing sample, all in one error."""
     about = sample.about
     hashes = sorted(each["sha256"] for each in about["runs"])  # a list is the same in any order
     asked: dict[str, tuple[Any, Any]] = {
@@ -357,7 +357,7 @@ def _describe_choice(value: Any) -> str:
 
 
 def _grows(sample: AuditManifest, choices: SampleChoices) -> bool:
-    """Whether more is asked for than there is."""
+    """Whether more items are requested than the sample has."""
     about = sample.about
     return (
         (choices.size or 0) > about["size"]

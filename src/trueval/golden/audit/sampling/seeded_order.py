@@ -1,4 +1,4 @@
-"""Chance: random orders that follow from a seed and from names alone.
+"""Seeded orders: random orders that depend on a seed and on names alone.
 
 A name is given 32 bytes that a hash makes of the seed, of what the order is for, and of the name; the names sorted by
 them are in an order that is as good as drawn at random. Unlike a generator's, it is the same with every version of any
@@ -16,7 +16,7 @@ Named = TypeVar("Named")
 
 
 def key(seed: int, what: str, *names: str) -> bytes:
-    """The place of something in a random order.
+    """Sort key of an element in a seeded random order.
 
     Args:
         seed: of all orders of a sample.
@@ -30,7 +30,7 @@ def key(seed: int, what: str, *names: str) -> bytes:
 
 
 def shuffle(seed: int, what: str, things: Iterable[Named], names: Callable[[Named], tuple[str, ...]]) -> list[Named]:
-    """Things in a random order.
+    """Elements in a seeded random order.
 
     Args:
         seed: of all orders of a sample.

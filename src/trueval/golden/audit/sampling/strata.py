@@ -1,4 +1,4 @@
-"""Strata: judged passages that are sampled together, and how many of each.
+"""Strata: groups of judged passages that are sampled together, and the sample size of each.
 
 Passages are put together by the judge's grade, by whether its own labels disagree, and by how much they weigh in the
 measures of some runs. A sample of size n gives stratum h
@@ -30,7 +30,7 @@ WEIGHTS: Final = ("no weight", "light", "heavy")
 
 
 class JudgedPassage(NamedTuple):
-    """A judged passage, as a sample sees it.
+    """A judged passage with what stratification needs to know.
 
     Attributes:
         query: id.
@@ -48,7 +48,7 @@ class JudgedPassage(NamedTuple):
 
 
 class StratumKey(NamedTuple):
-    """What the passages of a stratum have in common.
+    """The properties that the passages of a stratum share.
 
     Attributes:
         grades: of the judge.
@@ -62,7 +62,7 @@ class StratumKey(NamedTuple):
 
     @property
     def name(self) -> str:
-        """In words.
+        """The stratum's name, in words.
 
         >>> StratumKey(frozenset({4.0}), frozenset({True}), frozenset({1, 2})).name
         'grade 4, labels differ, light or heavy'
@@ -76,17 +76,17 @@ class StratumKey(NamedTuple):
         return ", ".join(parts)
 
     def joined(self, other: StratumKey) -> StratumKey:
-        """Both together."""
+        """The union of two strata."""
         return StratumKey(self.grades | other.grades, self.disputed | other.disputed, self.weights | other.weights)
 
     def distance(self, other: StratumKey) -> tuple[float, int, int]:
-        """How much two have not in common: grades first, then weights, then labels."""
+        """How different two strata are: by grades first, then weights, then labels."""
         apart = min(abs(one - two) for one in self.grades for two in other.grades)
         return apart, len(self.weights ^ other.weights), len(self.disputed ^ other.disputed)
 
 
 def assign_strata(passages: Sequence[JudgedPassage], size: int) -> list[str]:
-    """Name the stratum of each passage.
+    """Assign a stratum to each passage.
 
     Cells are joined, the smallest first and with the nearest, until the floors of all take at most half of the sample
     and each has at least two passages.
@@ -114,7 +114,7 @@ def assign_strata(passages: Sequence[JudgedPassage], size: int) -> list[str]:
 
 
 def _heavy(influence: Floats) -> float:
-    """From which influence on a passage is heavy: the fewest passages that have half of it all."""
+    """Influence at which a passage counts as heavy: the smallest set of passages with half of the total influence."""
     ordered = np.sort(influence)[::-1]
     sums = np.cumsum(ordered)
     return float(ordered[np.searchsorted(sums, sums[-1] / 2)]) if sums[-1] > 0 else np.inf
@@ -129,7 +129,7 @@ def _cell(passage: JudgedPassage, heavy: float) -> StratumKey:
 
 
 def shares(passages: Sequence[JudgedPassage], strata: Sequence[str]) -> dict[str, float]:
-    """What share of a sample each stratum should have; they add up to 1.
+    """Share of the sample that goes to each stratum; the shares sum to 1.
 
     Args:
         passages: judged.
@@ -153,7 +153,7 @@ def shares(passages: Sequence[JudgedPassage], strata: Sequence[str]) -> dict[str
 
 
 def allocate_sample(share: Mapping[str, float], population: Mapping[str, int], size: int) -> dict[str, int]:
-    """How many of each stratum are in a sample: never fewer in a larger one.
+    """Sample size of each stratum; a larger sample never has fewer items in a stratum.
 
     Each gets its floor; then every next seat goes to the stratum with the largest share / (2 n_h + 1).
 

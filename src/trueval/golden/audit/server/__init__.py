@@ -1,1 +1,1 @@
-"""The server of an audit's page: requests guarded and parsed, sessions, the application."""
+"""The server of an audit's page: request guard, parsing, sessions, the application."""

@@ -1,4 +1,4 @@
-"""The page of an audit as an application: files of our own, and three calls behind a token.
+"""The audit page as an ASGI application: static files, and three API calls that require a token.
 
     POST /api/start    a rater comes: scales, what grades mean, progress
     POST /api/items    what the rater is shown next, several at once so that the next one is there at once
@@ -141,7 +141,7 @@ class App:
 
 
 def _item_to_dict(shown: AuditItem) -> dict[str, Any]:
-    """What a rater is given of an item, named one by one, so that what an item learns later is not told by itself."""
+    """The fields of an item that a rater may see, listed explicitly so that new fields stay hidden by default."""
     return {
         "id": shown.item,
         "task": shown.task,
@@ -152,7 +152,7 @@ def _item_to_dict(shown: AuditItem) -> dict[str, Any]:
 
 
 async def _body(request: Request) -> bytes:
-    """The body, read no further than its limit."""
+    """The request body, read up to the size limit."""
     body = bytearray()
     async for part in request.stream():
         body += part

@@ -1,4 +1,4 @@
-"""Connections of the audit's server: uvicorn's, but nobody holds one without saying what is wanted.
+"""Connections of the audit server: uvicorn's HTTP protocol with a header timeout and a connection cap.
 
 uvicorn waits for the head of a request as long as it takes, and opens as many connections as come. Here a head has a
 time, and where there are too many connections the oldest one ends, so that a flood locks nobody out for long.
@@ -15,7 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
 class TimeoutProtocol(H11Protocol):
-    """One connection. Its class is that of one server: `patient` makes it."""
+    """One connection. The limits are class attributes of one server; `patient` makes the subclass."""
 
     patience: ClassVar[float]
     most: ClassVar[int]
@@ -23,7 +23,7 @@ class TimeoutProtocol(H11Protocol):
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Count the connection, end the oldest of too many, and wait for a head."""
+        """Count the connection, close the oldest above the cap, and start the header timeout."""
         super().connection_made(transport)
         self.every[self] = None
         if len(self.every) > self.most:
@@ -33,23 +33,23 @@ class TimeoutProtocol(H11Protocol):
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
+        """Remove the connection from the count."""
         self.every.pop(self, None)
         self._forget()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take what came, and look whether a head is still to come."""
+        """Handle received data, and check whether a request header is still incomplete."""
         super().data_received(data)
         self._watch()
 
     def on_response_complete(self) -> None:
-        """Look whether the next head has begun: it may have come with the request before it."""
+        """Check whether the next header has begun: a pipelined request may already have arrived."""
         super().on_response_complete()
         self._watch()
 
     def _watch(self) -> None:
-        """Start to wait where a head is not whole, and stop where it is."""
+        """Start the timeout while a header is incomplete, and cancel it when it is complete."""
         if self.conn.their_state is not h11.IDLE:
             self._forget()
         elif self._deadline is None:
@@ -62,7 +62,7 @@ class TimeoutProtocol(H11Protocol):
 
 
 def patient(patience: float, most: int) -> type[TimeoutProtocol]:
-    """A protocol for uvicorn, for one server.
+    """A subclass of the protocol with the limits of one server.
 
     Args:
         patience: seconds for the head of a request.

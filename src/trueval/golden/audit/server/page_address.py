@@ -1,4 +1,4 @@
-"""The address of an audit's page: its token and its port, kept in the folder of the audit.
+"""The address of an audit's page: its token and port, stored in the folder of the audit.
 
 They outlive the server. A page that is open goes on with the next server of the same audit, and what a browser kept for
 the address (its labels that no server has yet) is found again: browsers keep things by host and port.
@@ -21,7 +21,7 @@ _TOKEN: Final = re.compile(r"[0-9A-Za-z_-]{43}")  # 32 bytes in base64 without i
 
 
 class Address(NamedTuple):
-    """Where the page of an audit is.
+    """The address of an audit's page.
 
     Attributes:
         token: secret; whoever has it can read what is graded, and grade.
@@ -32,7 +32,7 @@ class Address(NamedTuple):
     port: int
 
     def url(self, host: str) -> str:
-        """What a rater opens. What is behind # is never sent to a server, nor told to other sites.
+        """The URL for raters. The part after # is never sent to a server or leaked to other sites.
 
         >>> Address("secret", 8001).url("127.0.0.1")
         'http://127.0.0.1:8001/#token=secret'
@@ -41,7 +41,7 @@ class Address(NamedTuple):
 
 
 def read_address(folder: Path) -> Address:
-    """The address that an audit had last; a new token where it had none.
+    """The address that an audit had last, with a new token where it had none.
 
     Args:
         folder: of the audit.
@@ -66,7 +66,7 @@ def read_address(folder: Path) -> Address:
 
 
 def write_address(folder: Path, address: Address) -> None:
-    """Keep an address, readable by its owner alone; whole or not at all.
+    """Write the address atomically, readable by its owner alone.
 
     Args:
         folder: of the audit.

@@ -1,4 +1,4 @@
-"""The door of the audit's page: what is refused before a body is read, by the first lines of a request alone.
+"""The request guard of the audit's page: which requests are refused from their headers, before the body is read.
 
 Who may do harm: another site in the rater's browser, which can make it send requests here (forged forms, names that
 point to this machine), and another program on this machine, which can send anything. Neither knows the token.
@@ -40,7 +40,7 @@ HEADERS: Final = {
 
 
 class RequestHead(NamedTuple):
-    """The first lines of a request.
+    """Method, path and headers of a request.
 
     Attributes:
         method: as it came.
@@ -55,17 +55,17 @@ class RequestHead(NamedTuple):
     headers: tuple[tuple[bytes, bytes], ...]
 
     def all(self, name: bytes) -> list[bytes]:
-        """Every value of a header."""
+        """All values of a header."""
         return [value for each, value in self.headers if each == name]
 
     def one(self, name: bytes) -> bytes | None:
-        """The value of a header that came exactly once; else None."""
+        """The value of a header that occurs exactly once; else None."""
         values = self.all(name)
         return values[0] if len(values) == 1 else None
 
 
 class Refusal(NamedTuple):
-    """What a refused request is told; nothing of what it sent, and nothing of this machine.
+    """The response to a refused request; it reveals nothing of the request or of this machine.
 
     Attributes:
         status: of HTTP.
@@ -77,7 +77,7 @@ class Refusal(NamedTuple):
 
 
 def hosts_of(host: str, port: int) -> frozenset[bytes]:
-    """What a request may call this server: names that no other site can make its own.
+    """The Host values that are accepted: names that no other site can claim.
 
     Args:
         host: address that it listens on.
@@ -90,7 +90,7 @@ def hosts_of(host: str, port: int) -> frozenset[bytes]:
 
 
 def refusal(head: RequestHead, token: str, hosts: Iterable[bytes]) -> Refusal | None:
-    """Why a request is refused; None where it may come in.
+    """The reason to refuse a request; None to accept it.
 
     Args:
         head: of the request.
@@ -112,7 +112,7 @@ def refusal(head: RequestHead, token: str, hosts: Iterable[bytes]) -> Refusal | 
 
 
 def allowed_method(head: RequestHead) -> str | None:
-    """The method of a path; None where nothing is."""
+    """The method that a path accepts; None where the path does not exist."""
     return _method(head) if head.path in PAGES or head.path in CALLS else None
 
 
@@ -121,7 +121,7 @@ def _method(head: RequestHead) -> str:
 
 
 def _is_from_here(head: RequestHead, host: bytes) -> bool:
-    """Whether our own page asks, or a person who follows a link to it; what browsers say of it, where they say it."""
+    """Whether the request comes from our own page or a followed link, by the fetch metadata that browsers send."""
     if any(origin.lower() != b"http://" + host.lower() for origin in head.all(b"origin")):
         return False
     sites = head.all(b"sec-fetch-site")

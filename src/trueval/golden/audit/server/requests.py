@@ -1,4 +1,4 @@
-"""Requests of the audit's page: JSON read strictly, each with its own keys and types, anything else refused."""
+"""Requests of the audit's page: JSON parsed strictly; unknown keys and wrong types are refused."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HIDDEN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u20
 
 
 class MalformedError(Exception):
-    """A request that is refused for what it says.
+    """A request whose content is refused.
 
     Args:
         refusal: what it is told.
@@ -33,7 +33,7 @@ class MalformedError(Exception):
 
 
 class Field(NamedTuple):
-    """A key of a request.
+    """A key of a request, with its type.
 
     Attributes:
         accepts: whether a value may be there.
@@ -91,7 +91,7 @@ CALLS: Final[Mapping[str, Mapping[str, Field]]] = {
 
 
 def request_of(call: str, body: bytes) -> dict[str, Any]:
-    """Read the body of a request.
+    """Parse the body of a request.
 
     Args:
         call: start, items or events.

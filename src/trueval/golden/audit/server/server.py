@@ -1,4 +1,4 @@
-"""The server of an audit's page: on this machine alone, until somebody stops it."""
+"""The server of an audit's page: it listens on loopback until it is stopped."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def serve(
 def server_of(
     store: AuditStore, address: Address, host: str = HOST, *, patience: float = PATIENCE, most: int = MOST
 ) -> uvicorn.Server:
-    """The server of an audit, not started.
+    """The server of an audit, not yet started.
 
     Args:
         store: of the audit.
@@ -88,7 +88,7 @@ def server_of(
 
 
 def open_socket(host: str, port: int) -> socket.socket:
-    """A socket of this machine that others on it can connect to from now on.
+    """A bound socket on loopback that accepts connections at once.
 
     Raises:
         InputError: as in `serve`.

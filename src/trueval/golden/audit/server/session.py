@@ -1,4 +1,4 @@
-"""A session of an audit: its sample drawn or resumed, answers taken, items given, the page served."""
+"""A session of an audit: draw or resume the sample, import answers, export items, serve the page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SessionTasks:
-    """What a session does once the sample is there; nothing but the sample by default.
+    """What a session does once the sample exists; by default nothing more.
 
     Attributes:
         take: file of answers, and the name of the rater who gave them.
@@ -37,7 +37,7 @@ class SessionTasks:
 
 
 class Session(NamedTuple):
-    """What a session did.
+    """The outcome of a session.
 
     Attributes:
         folder: of the audit.
@@ -52,7 +52,7 @@ class Session(NamedTuple):
     progress: tuple[Progress, ...]
 
     def sentences(self, give: Path | None) -> list[str]:
-        """A line for each thing that was done.
+        """One line per action.
 
         Args:
             give: file of the items.
@@ -74,7 +74,7 @@ def audit(
     ready: Callable[[str], object] = print,
     tell: Tell = None,
 ) -> Session:
-    """Draw or resume an audit, and do what is wanted; what `trueval golden audit` does.
+    """Draw or resume an audit, and run the requested tasks; the call behind `trueval golden audit`.
 
     Args:
         place: a golden set, or a file of judgments.

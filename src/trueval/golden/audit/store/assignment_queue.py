@@ -1,4 +1,4 @@
-"""Turns: what follows from the events of an audit, in memory: who answered what, who holds what, and whose turn it is.
+"""The assignment queue of an audit, in memory: who answered what, who holds what, and what each rater gets next.
 
 An item is served to as many raters as labels are wanted for it, to each at most once, in the order of the sample. Who
 is shown an item holds it for a while; who leaves without an answer holds it no longer, and somebody else gets it.
@@ -16,7 +16,7 @@ from trueval.golden.audit.store.audit_manifest import Item
 
 
 class AssignmentQueue:
-    """What is known of the items of an audit at a moment; nothing here touches the disk.
+    """The state of an audit's items as its events give it; does not access the disk.
 
     Args:
         items: by their names, in the order of the sample.
@@ -45,7 +45,7 @@ class AssignmentQueue:
         self._open: dict[tuple[str, str | None], OrderedDict[str, None]] = {}
 
     def show(self, rater: str, item: str, until: float) -> None:
-        """Note that a rater is shown an item.
+        """Record that a rater was shown an item.
 
         Args:
             rater: who.
@@ -57,7 +57,7 @@ class AssignmentQueue:
             self._seen.setdefault(rater, {})[item] = until
 
     def take(self, row: Mapping[str, Any]) -> None:
-        """Follow one event.
+        """Apply one event.
 
         Args:
             row: of the file.
@@ -87,7 +87,7 @@ class AssignmentQueue:
                 each.pop(item, None)
 
     def next_items(self, rater: str, most: int, task: str | None, now: float) -> list[str]:
-        """The items that a rater is shown now: those that the rater holds, then the first that need a label.
+        """The next items for a rater: those the rater already holds, then the first that need a label.
 
         Args:
             rater: who asks.
@@ -106,26 +106,26 @@ class AssignmentQueue:
         return [*held, *islice(free, max(most - len(held), 0))][:most]
 
     def has_answered(self, rater: str, item: str) -> bool:
-        """Whether a rater has an answer to an item that is not undone."""
+        """Whether a rater has an answer to an item that was not undone."""
         return rater in self.answers.get(item, ())
 
     def _is_open(self, item: str, rater: str, task: str | None) -> bool:
-        """Whether an item is of a task, and not answered by a rater."""
+        """Whether an item belongs to a task and a rater has not answered it."""
         return task in (None, self.items[item].task) and not self.has_answered(rater, item)
 
     def _is_wanted(self, item: str, rater: str, now: float) -> bool:
-        """Whether an item needs one more label than it has, and than others who hold it may give."""
+        """Whether an item needs more labels than it has and than the other raters who hold it may give."""
         answers = self.answers.get(item, {})
         held = self.shown.get(item, {})
         waiting = sum(until > now for who, until in held.items() if who != rater and who not in answers)
         return self._grades(item) + waiting < self.raters
 
     def _grades(self, item: str) -> int:
-        """How many raters graded an item."""
+        """Number of raters who graded an item."""
         return sum(each.grade is not None for each in self.answers.get(item, {}).values())
 
     def labels(self) -> dict[str, tuple[AuditLabel, ...]]:
-        """Item → what raters answered, skips too, in the order of their names; items that nobody answered are left out.
+        """Item → answers of raters, skips included, by rater name; unanswered items are left out.
 
         Values are as they were given: those of `order` speak of the texts as they were shown.
         """
@@ -135,7 +135,7 @@ class AssignmentQueue:
         }
 
     def progress(self, task: str) -> Progress:
-        """How far a task is.
+        """Progress of a task.
 
         Args:
             task: of the items.

@@ -1,4 +1,4 @@
-"""Nouns of an audit: what raters are shown, what they answered, and how far it is."""
+"""The nouns of an audit: items that raters see, their labels, and progress."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class AuditItem(NamedTuple):
-    """What a rater is given of an item: texts and the values to choose from, and nothing of what a judge said.
+    """An item as a rater sees it: texts and the values to choose from, without the judge's labels.
 
     Attributes:
         item: its name.
@@ -28,7 +28,7 @@ class AuditItem(NamedTuple):
 
 
 class AuditLabel(NamedTuple):
-    """What a rater answered, as it was given.
+    """A rater's answer, as given.
 
     Attributes:
         rater: who.
@@ -46,7 +46,7 @@ class AuditLabel(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far a task of an audit is.
+    """Progress of one task of an audit.
 
     Attributes:
         task: which.
@@ -71,7 +71,7 @@ class Progress(NamedTuple):
     given: int
 
     def sentence(self) -> str:
-        """One line.
+        """The progress in one line.
 
         >>> Progress("grade", 10, 3, 3, 1, 3, {"ann": 4}, 10, 3).sentence()
         'grade: 3 of 10 items are answered, 1 was skipped by all who saw it; raters: ann (4).'

@@ -1,4 +1,4 @@
-"""What an audit asks: the sample and its items, as three files of its folder hold them.
+"""The manifest of an audit: its sample and items, stored as three files in its folder.
 
     sample.json   what was drawn, from what, and how (kind "audit")
     items.jsonl   every item in the order in which it is served, with the hashes of its texts
@@ -31,7 +31,7 @@ ORDER_SCALE: Final = (-1, 1)  # 1: the text that is shown first is better, 0: th
 
 @dataclass(frozen=True)
 class Item:
-    """What a rater is shown once.
+    """One item of the sample.
 
     Attributes:
         item: its name, which tells nothing.
@@ -59,7 +59,7 @@ class Item:
 
     @property
     def sign(self) -> int:
-        """1 where a value is as it was given; -1 where the lower of two neighbors was shown first."""
+        """1 where a value is as given; -1 where the lower of two neighbors was shown first."""
         return -1 if self.ranks and self.ranks[0] > self.ranks[1] else 1
 
     @property

@@ -1,4 +1,4 @@
-"""The store of an audit: every label that a person gave, written down before the person is told so.
+"""The store of an audit: every label is on disk before its rater gets the confirmation.
 
 Events are appended to one SQLite file and never changed: a grade, a skip, a note, or that one was undone. Who has
 answered what follows from them (assignment_queue.py). A process that is killed loses the event that it had not
@@ -37,7 +37,7 @@ HOLD: Final = 900.0  # seconds that an item waits for the rater to whom it was s
 
 
 class AuditStore:
-    """The store of an audit. Use `AuditStore.open`, and close it.
+    """The store of an audit. Open it with `AuditStore.open`, and close it.
 
     Args:
         folder: of the audit.
@@ -62,7 +62,7 @@ class AuditStore:
 
     @classmethod
     def open(cls, folder: Path, *, now: Callable[[], float] = time.time) -> AuditStore:
-        """Open the store of an audit whose sample was drawn; made if absent.
+        """Open the store of an audit whose sample was drawn; creates it if absent.
 
         Args:
             folder: of the audit.
@@ -105,7 +105,7 @@ class AuditStore:
         self._follow()
 
     def _check(self, path: Path) -> None:
-        """Refuse labels of another sample, before anything of this one is written down beside them."""
+        """Refuse labels of another sample before anything is written."""
         ours = {each.item: (each.task, each.low, each.high) for each in self.items.values()}
         stored = self._base.execute("SELECT item, task, low, high FROM items").fetchall()
         strange = [each["item"] for each in stored if ours.get(each["item"]) != tuple(each)[1:]]
@@ -116,7 +116,7 @@ class AuditStore:
             )
 
     def _follow(self) -> None:
-        """What the events of earlier sessions say."""
+        """Replay the events of earlier sessions."""
         for row in self._base.execute("SELECT * FROM events ORDER BY number"):
             self._turns.take(dict(row))
         for row in self._base.execute("SELECT rater, item, until FROM shown"):
@@ -131,7 +131,7 @@ class AuditStore:
         self.close()
 
     def close(self) -> None:
-        """Close the file; others may open it then."""
+        """Close the file, so that others may open it."""
         with self._lock:
             self._base.close()
 
@@ -152,7 +152,7 @@ class AuditStore:
                 raise
 
     def next_item(self, rater: str, task: str | None = None) -> AuditItem | None:
-        """What a rater is shown now: what the rater holds already, else the first item that needs a label.
+        """The item to show a rater now: one the rater already holds, else the first that needs a label.
 
         Args:
             rater: who asks.
@@ -167,7 +167,7 @@ class AuditStore:
         return next(iter(self.next_items(rater, 1, task)), None)
 
     def next_items(self, rater: str, most: int, task: str | None = None) -> list[AuditItem]:
-        """What a rater is shown now and next, so that a page has the next item before it is asked for.
+        """The items to show a rater now and next, so that a page can prefetch the next one.
 
         Args:
             rater: who asks.
@@ -197,7 +197,7 @@ class AuditStore:
             self._turns.show(rater, item, until)
 
     def shown(self, item: str) -> AuditItem:
-        """What raters are given of an item.
+        """The fields of an item that raters see.
 
         Args:
             item: its name.
@@ -207,7 +207,7 @@ class AuditStore:
         return AuditItem(found.item, found.task, question, tuple(texts), found.low, found.high)
 
     def record(self, event: Event) -> bool:
-        """Write down what a rater did with an item that the rater was shown; it is on the disk when this returns.
+        """Record a rater's answer to an item the rater was shown; it is on disk when this returns.
 
         Args:
             event: as the browser sent it.
@@ -231,7 +231,7 @@ class AuditStore:
             return True
 
     def record_all(self, events: Iterable[Event]) -> list[bool]:
-        """Write down what raters did elsewhere: all of it, or nothing.
+        """Record answers that raters gave elsewhere: all of them, or none.
 
         Args:
             events: of raters who had the items as a file.
@@ -272,7 +272,7 @@ class AuditStore:
             self._turns.take(row)
 
     def undo(self, rater: str, event: str, of: str | None = None) -> AuditItem | None:
-        """Take back an answer of a rater; the rater holds its item then.
+        """Undo a rater's answer; the rater holds the item again.
 
         Args:
             rater: who.
@@ -309,7 +309,7 @@ class AuditStore:
             return self.shown(item.item)
 
     def _number(self, rater: str, of: str | None, *, came_before: bool) -> int | None:
-        """Which answer is taken back; None for the last one of those that there are not."""
+        """Number of the answer to undo: that of the named event, or the rater's last for None; None without one."""
         standing = self._turns.order.get(rater, [])
         if of is None:
             return None if came_before or not standing else standing[-1]
@@ -327,18 +327,18 @@ class AuditStore:
         return datetime.fromtimestamp(self._now(), UTC).isoformat(timespec="milliseconds")
 
     def labels(self) -> dict[str, tuple[AuditLabel, ...]]:
-        """What raters answered, as in `AssignmentQueue.labels`."""
+        """The answers of raters, as in `AssignmentQueue.labels`."""
         with self._lock:
             return self._turns.labels()
 
     def progress(self) -> tuple[Progress, ...]:
-        """How far each task is."""
+        """Progress of each task."""
         with self._lock:
             return tuple(self._turns.progress(task) for task in self.sample.scales)
 
 
 def _refuse_other(path: Path, found: Contents) -> None:
-    """Refuse a file that is not the labels of an audit, or those of a newer version.
+    """Refuse a file that is not an audit store, or one of a newer version.
 
     Raises:
         InputError: it is.

@@ -1,4 +1,4 @@
-"""The tables of an audit's events, which take nothing that is wrong and lose nothing that they took."""
+"""The tables of an audit's events in SQLite: append-only, with constraints that refuse invalid rows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CREATE TRIGGER IF NOT EXISTS events_last BEFORE DELETE ON events BEGIN SELECT RA
 
 
 def make_tables(base: sqlite3.Connection) -> None:
-    """Make the tables that are not there.
+    """Create the tables that do not exist.
 
     Args:
         base: the open file.
@@ -91,7 +91,7 @@ def insert(
 
 
 def unusable(path: Path, error: sqlite3.Error) -> InputError:
-    """The error of a file that cannot be used, or that another process has open.
+    """The error for a file that cannot be used, or that another process has open.
 
     Args:
         path: of the file.

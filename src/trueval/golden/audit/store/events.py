@@ -1,4 +1,4 @@
-"""Events of an audit: what a rater did, checked before anything else looks at it."""
+"""Events of an audit: what raters did, validated before anything else uses it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONGEST_SECONDS: Final = 1e6  # eleven days
 
 
 class RefusedError(InputError):
-    """An event that an audit does not take.
+    """An event that an audit refuses.
 
     Args:
         message: why, and what to do.
@@ -33,7 +33,7 @@ class RefusedError(InputError):
 
 
 class Event(NamedTuple):
-    """What a rater did.
+    """One action of a rater.
 
     Attributes:
         event: what the browser calls it; one that is sent twice counts once.
@@ -55,7 +55,7 @@ class Event(NamedTuple):
 
 
 def check_event(event: Event, items: Mapping[str, Item]) -> Event:
-    """An event that may be written down.
+    """Validate an event.
 
     Args:
         event: as somebody sent it: of any types.
@@ -86,7 +86,7 @@ def check_event(event: Event, items: Mapping[str, Item]) -> Event:
 
 
 def check_id(event: Any) -> str:
-    """What a browser calls an event.
+    """Validate the id that a browser gives an event.
 
     Raises:
         RefusedError: it is not a text of 1 to 100 printable characters of ASCII.
@@ -99,7 +99,7 @@ def check_id(event: Any) -> str:
 
 
 def check_rater(rater: Any) -> str:
-    """The name of a rater.
+    """Validate the name of a rater.
 
     Raises:
         RefusedError: it is not a text of 1 to 64 printable characters without spaces at its ends.
@@ -148,7 +148,7 @@ def _quote_value(value: Any) -> str:
 
 
 def out_of_turn(event: Event) -> RefusedError:
-    """The error of an answer to an item that its rater has answered, or of a note to one that the rater has not.
+    """The error for answering an item twice, or for a note on an item that its rater has not answered.
 
     Args:
         event: that is refused.

@@ -1,4 +1,4 @@
-"""Exchange: what people said as people.jsonl, items as a file for raters without the server, and their answers back.
+"""Exchange: people's answers as people.jsonl, items as a file for raters without the server, and its import.
 
 A rater's file has a line for each item: its name, the texts, the hash of texts and scale ("shown"), what each value
 means, and three empty places: grade, skip and note. It tells nothing of strata, grades, scores or ranks. The same file
@@ -40,7 +40,7 @@ _SEPARATORS: Final = {ord(mark): f"\\u{ord(mark):04x}" for mark in "\x85\u2028\u
 
 
 def people_rows(store: AuditStore) -> list[dict[str, Any]]:
-    """What people said: a line for each item that somebody graded or skipped.
+    """The rows of people.jsonl: one per item that somebody graded or skipped.
 
     The grade is the median of its raters, the lower of two; null where all of them skipped the item. Of two neighbors,
     1 says that the upper one is better, 0 that they are equal, -1 that the lower one is, however they were shown.
@@ -72,7 +72,7 @@ def _row(item: Item, given: tuple[AuditLabel, ...]) -> dict[str, Any]:
 
 
 def middle(grades: Sequence[int], task: str = "grade") -> int:
-    """The median of what several raters said; where two are in the middle, the lower one.
+    """The median of several raters' answers; the lower one of two in the middle.
 
     Of two neighbors "lower" would put every list the other way round: there it is the one nearer to equal.
 
@@ -90,7 +90,7 @@ def middle(grades: Sequence[int], task: str = "grade") -> int:
 
 
 def write_people(store: AuditStore) -> int:
-    """Write people.jsonl, whole or not at all.
+    """Write people.jsonl atomically.
 
     Args:
         store: of the audit.
@@ -105,7 +105,7 @@ def write_people(store: AuditStore) -> int:
 
 @contextmanager
 def sync_people(store: AuditStore, seconds: float = EVERY) -> Iterator[None]:
-    """Keep people.jsonl up to date: written at once, every few seconds in which something was said, and at the end.
+    """Keep people.jsonl current: written at once, every few seconds while answers come in, and at the end.
 
     A session that is killed leaves the labels in the store and a file that is some seconds old; the next one writes it.
 
@@ -134,7 +134,7 @@ def sync_people(store: AuditStore, seconds: float = EVERY) -> Iterator[None]:
 
 
 def export_items(store: AuditStore, path: Path) -> int:
-    """Write the items for raters without the server, in the order in which they are served.
+    """Write the items for raters without the server, in serving order.
 
     Args:
         store: of the audit.
@@ -150,7 +150,7 @@ def export_items(store: AuditStore, path: Path) -> int:
 
 
 def _blind(store: AuditStore, item: str) -> dict[str, Any]:
-    """An item without all that its rater must not know."""
+    """An item without the fields that its rater must not see."""
     shown = store.shown(item)
     return {
         "item": shown.item,
@@ -165,19 +165,19 @@ def _blind(store: AuditStore, item: str) -> dict[str, Any]:
 
 
 def _choices(shown: AuditItem) -> dict[str, str]:
-    """What each value means."""
+    """Value → its meaning."""
     meanings = _ORDERS if shown.task == "order" else anchors_of(shown.task, (shown.low, shown.high))
     return {str(value): meanings.get(value, "") for value in range(shown.low, shown.high + 1)}
 
 
 def _texts(shown: AuditItem) -> dict[str, str]:
-    """The texts of an item by what they are."""
+    """The texts of an item by their role."""
     names = {"order": ("first", "second"), "answer": ("answer",)}.get(shown.task, ("passage",))
     return {"question": shown.question, **dict(zip(names, shown.texts, strict=True))}
 
 
 class ImportedAnswers(NamedTuple):
-    """What a rater's file brought.
+    """What the import of a rater's file added.
 
     Attributes:
         labels: grades that are new.
@@ -196,7 +196,7 @@ class ImportedAnswers(NamedTuple):
     gaps: int = 0
 
     def sentence(self) -> str:
-        """One line.
+        """The import in one line.
 
         >>> ImportedAnswers(3, 1, 0, 2, ()).sentence()
         'took 3 grades and 1 skip; 2 items are still empty.'
@@ -227,7 +227,7 @@ def _several(count: int, what: str) -> str:
 
 
 def import_answers(store: AuditStore, path: Path, rater: str) -> ImportedAnswers:
-    """Take the answers of a rater's file: all that are new, or nothing where a line is wrong.
+    """Import a rater's file: all its new answers, or nothing if a line is invalid.
 
     Args:
         store: of the audit.
@@ -260,7 +260,7 @@ def import_answers(store: AuditStore, path: Path, rater: str) -> ImportedAnswers
 
 
 def _gaps(store: AuditStore, answered: Collection[str]) -> int:
-    """How many items nobody answered of those that come before some that were, in the order of the sample."""
+    """Number of unanswered items that precede an answered one, in the order of the sample."""
     said, gaps = store.labels(), 0
     for task in store.sample.scales:
         own = [each.item for each in store.sample.items if each.task == task]
@@ -270,7 +270,7 @@ def _gaps(store: AuditStore, answered: Collection[str]) -> int:
 
 
 def _read(path: Path, rater: str, store: AuditStore) -> tuple[dict[str, tuple[Place, Event]], int]:
-    """Item → its answer and where it is; and how many lines have none."""
+    """Item → its answer and line number; and the number of lines without an answer."""
     found: dict[str, tuple[Place, Event]] = {}
     empty = 0
     for number, row in objects(read_content(str(path))):
@@ -287,7 +287,7 @@ def _read(path: Path, rater: str, store: AuditStore) -> tuple[dict[str, tuple[Pl
 
 
 def _refuse_other_texts(row: Mapping[str, Any], store: AuditStore, item: str, place: Place) -> None:
-    """Refuse an answer to texts that are not those of the item: of another audit, or changed on the way.
+    """Refuse an answer whose texts are not those of the item: from another audit, or edited.
 
     Raises:
         InputError: the hash is missing or another one, or a text is.
@@ -314,7 +314,7 @@ def _refuse_other_texts(row: Mapping[str, Any], store: AuditStore, item: str, pl
 
 
 def _event(row: Mapping[str, Any], rater: str, items: Mapping[str, Item], place: Place) -> Event | None:
-    """What a line says; None where nothing is filled in."""
+    """The event of a line; None where nothing is filled in."""
     grade: Any = row.get("grade")
     skip, note = row.get("skip", False), row.get("note") or ""
     if isinstance(grade, Literal):

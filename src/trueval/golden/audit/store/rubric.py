@@ -1,4 +1,4 @@
-"""What grades mean, as raters read it: the words that the judge was given, so that both speak of the same thing."""
+"""The grade descriptions that raters see: those that the judge was given, so that both use the same rubric."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ANSWERS: Final = {
 
 
 def anchors_of(task: str, scale: tuple[int, int]) -> dict[int, str]:
-    """Grade → what it means; empty where nobody wrote that down for the scale.
+    """Grade → its description; empty where the scale has none.
 
     Args:
         task: grade, order or answer.

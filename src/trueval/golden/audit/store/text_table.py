@@ -1,4 +1,4 @@
-"""The texts of an audit, each once, by its hash."""
+"""The texts of an audit, stored once each by hash."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOBODY: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class TextTable:
-    """Texts of a collection, and those that a sample has asked for.
+    """The texts of a collection that a sample uses.
 
     Args:
         read: reads the collection, once it is needed.
@@ -40,17 +40,17 @@ class TextTable:
 
     @cached_property
     def collection(self) -> Collection:
-        """Where the texts are from."""
+        """The collection of the texts."""
         return self._read()
 
     def keep(self, text: str) -> str:
-        """The hash of a text that is in the sample from now on."""
+        """Store a text of the sample and return its hash."""
         found = text_hash([text])
         self.found[found] = text
         return found
 
     def query(self, query: str) -> str:
-        """The hash of the text of a query.
+        """Hash of a query's text.
 
         Raises:
             InputError: it has none, or another one than the judge was asked.
@@ -69,7 +69,7 @@ class TextTable:
         return found
 
     def document(self, query: str, document: str) -> str:
-        """The hash of the text of a document.
+        """Hash of a document's text.
 
         Raises:
             InputError: it has none, or another one than the judge saw.
