@@ -1,1 +1,1 @@
-"""Latency: calls timed one at a time and under load, percentiles with intervals, and the jitter of a machine."""
+"""Latency: calls timed one at a time and under load, percentiles with intervals, and machine jitter."""

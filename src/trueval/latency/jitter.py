@@ -1,4 +1,4 @@
-"""Jitter: by what part the latency of one configuration differs from itself, and which two latencies differ by more.
+"""Jitter: the relative run-to-run variation of latency, and which latencies differ by more.
 
 Machines and networks make latencies longer by a part of them, so jitter is that of logs:
 
@@ -39,7 +39,7 @@ TICK: Final = 1e-9  # seconds: no clock tells less, and logs need more than 0
 
 
 def jitter(times: Times, share: float = 0.5, *, level: float = LEVEL) -> float | None:
-    """The log ratio that two measurements of one configuration stay below, at a level.
+    """Upper bound, at a level, of the log ratio between two measurements of one configuration.
 
     Args:
         times: of a stage or a total, of some repeats.
@@ -64,7 +64,7 @@ def jitter(times: Times, share: float = 0.5, *, level: float = LEVEL) -> float |
 
 
 def log_percentiles(totals: Floats, share: float) -> Floats:
-    """[system, repeat] logs of a percentile over the queries of each repeat; NaN without samples.
+    """[system, repeat] log of a percentile over the queries of each repeat; NaN without samples.
 
     Args:
         totals: [system, query, repeat] seconds; NaN where there is no sample.
@@ -91,7 +91,7 @@ class Separation(NamedTuple):
 
 
 def compare_latencies(logs: Floats, latencies: Floats, methods: Sequence[str], *, level: float = LEVEL) -> Separation:
-    """Test every two systems.
+    """Test the latency difference of every pair of systems.
 
     Where the means of logs put two systems in another order than their latencies, these tie.
 
@@ -122,7 +122,7 @@ def compare_latencies(logs: Floats, latencies: Floats, methods: Sequence[str], *
 
 
 def _bounds(errors: Floats, methods: Ints, degrees: Floats, level: float) -> Floats:
-    """[kind, kind] the difference of two means of logs from which it is one.
+    """[kind, kind] critical difference of two means of logs.
 
     Args:
         errors: [kind] squared standard error of a mean; NaN where not known.
@@ -144,7 +144,7 @@ def _bounds(errors: Floats, methods: Ints, degrees: Floats, level: float) -> Flo
 
 
 def sessions(started: Floats, *, gap: float = GAP) -> Ints:
-    """The session of each sample, from 0: a new one begins after so many minutes without any.
+    """Session of each sample, from 0: a new one begins after a pause of so many minutes.
 
     Args:
         started: [sample] seconds since 1970, in any order.
@@ -160,7 +160,7 @@ def sessions(started: Floats, *, gap: float = GAP) -> Ints:
 
 
 def session_medians(times: Times, session: Ints) -> Floats:
-    """[session] medians, one after another in time.
+    """[session] medians, in chronological order.
 
     Args:
         times: of a stage or a total.
@@ -176,7 +176,7 @@ def discontinuities(
     jitter: float = 0.0,
     factor: float = FACTOR,
 ) -> Bools:
-    """Which of some latencies are off: x > factor x' max(K / K', 1), or x < x' min(K / K', 1) / factor.
+    """Which latencies are implausible: x > factor x' max(K / K', 1), or x < x' min(K / K', 1) / factor.
 
     x' is the last one before it that is not off, at K'. The first one counts as regular.
 

@@ -1,4 +1,4 @@
-"""Latency: tasks timed one at a time, in a random order that lets a drift of the machine fall on all of them alike.
+"""Latency: tasks timed one at a time in random order, so that machine drift affects all alike.
 
     tasks = [Task("embed", embed), Task("search", search)]              # each is called with the number of a query
     found = measure(tasks, query_ids, Protocol(repeats=3), keep=ledger.append, done=ledger.read())
@@ -39,7 +39,7 @@ PER_SECOND: Final = 1e9  # nanoseconds
 
 @dataclass(frozen=True)
 class Clock:
-    """Where time comes from.
+    """A source of time.
 
     Attributes:
         nanoseconds: of a clock that nobody sets, from any start.
@@ -54,7 +54,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class Protocol:
-    """How latency is measured.
+    """The timing protocol.
 
     Attributes:
         queries: of the sample that are timed; 0 for nothing.
@@ -86,19 +86,19 @@ class Protocol:
             raise PolicyError(f"band must be a number of seconds >= 0. Got {self.band!r}.")
 
     def timed(self, queries: int) -> int:
-        """Calls of each task, those of the warm-up included, of so many queries."""
+        """Number of calls per task for this many queries, warm-up included."""
         asked = min(self.queries, queries)
         return self.repeats * asked + (self.warmup if asked else 0)
 
     def served(self, queries: int) -> int:
-        """Queries that all loops together send, of so many."""
+        """Number of queries that all load tests together send, of this many."""
         asked, loops = min(self.queries, queries), len(self.concurrency) + len(self.rates)
         return self.repeats * asked * loops + (self.warmup if asked and loops else 0)
 
 
 @dataclass(frozen=True)
 class TimedTask:
-    """What is timed.
+    """A task to be timed.
 
     Attributes:
         name: by which samples are known; equal work of two systems has one name and is timed once.
@@ -130,7 +130,7 @@ class TimedCall(NamedTuple):
 
 
 class LatencySamples(NamedTuple):
-    """What was measured.
+    """The latency samples of a measurement.
 
     Attributes:
         samples: task, query_id, repeat, started, seconds: those that were there before, and the new ones.
@@ -152,7 +152,7 @@ def measure(
     step: Callable[[int, int], object] | None = None,
     clock: Clock | None = None,
 ) -> LatencySamples:
-    """Time every task with every query, as often as the protocol says, all of a repeat in one random order.
+    """Time every task with every query as often as the protocol says, each repeat in one random order.
 
     Args:
         tasks: of different names.
@@ -193,7 +193,7 @@ def measure(
 
 
 class _Left(NamedTuple):
-    """What is still to be timed.
+    """The calls still to be timed.
 
     Attributes:
         repeats: [repeat] tasks and numbers of queries.
@@ -222,7 +222,7 @@ class _Left(NamedTuple):
 
 
 class _Timing(NamedTuple):
-    """Calls tasks, and remembers which of them broke.
+    """Calls tasks, and remembers which ones failed.
 
     Attributes:
         asked: [query] ids.
@@ -235,12 +235,12 @@ class _Timing(NamedTuple):
     failed: dict[str, Exception]
 
     def warm(self, tasks: Sequence[TimedTask], call: int) -> None:
-        """Call each task once; the times are not kept."""
+        """Call each task once, untimed."""
         for task in tasks:
             self.tried(task, call % len(self.asked), 0)
 
     def samples(self, left: _Left, rng: np.random.Generator) -> Iterator[TimedCall]:
-        """Time what is left, repeat after repeat, each in a random order."""
+        """Time the remaining calls, repeat by repeat, each in random order."""
         for repeat, some in enumerate(left.repeats):
             gc.collect()
             for place in rng.permutation(len(some)).tolist():
@@ -250,7 +250,7 @@ class _Timing(NamedTuple):
                     yield sample
 
     def tried(self, task: TimedTask, query: int, repeat: int) -> TimedCall | None:
-        """Time one call; None of a task that breaks, or broke before: the others go on."""
+        """Time one call; None for a task that fails or failed before: the others continue."""
         if task.name in self.failed:
             return None
         try:
@@ -261,7 +261,7 @@ class _Timing(NamedTuple):
             return None
 
     def timed(self, task: TimedTask, query: int, repeat: int) -> TimedCall:
-        """Time one call; between the two readings of the clock there is nothing else."""
+        """Time one call; nothing else happens between the two clock readings."""
         given, run, read = task.prepare(query), task.run, self.clock.nanoseconds
         with without_garbage_collection():
             started = self.clock.now()
@@ -273,7 +273,7 @@ class _Timing(NamedTuple):
 
 @contextmanager
 def without_garbage_collection() -> Iterator[None]:
-    """Garbage of Python that is in circles waits until the end: its collection takes milliseconds at any moment."""
+    """Disable cyclic garbage collection, whose pauses last milliseconds and come at any moment."""
     was_on = gc.isenabled()
     gc.disable()
     try:

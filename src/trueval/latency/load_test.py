@@ -1,4 +1,4 @@
-"""Loads: how long queries take while others are under way, by closed and by open loops.
+"""Load tests: latency under concurrent queries, with closed and open loops.
 
     closed loop   n workers, of which each sends its next query when its last one is answered
     open loop     queries arrive at a rate, whether the ones before are answered or not
@@ -37,7 +37,7 @@ LOOPS: Final = ("closed", "open")
 
 @dataclass(frozen=True, eq=False)
 class Load:
-    """What queries took under a load.
+    """Latencies under one load.
 
     Attributes:
         loop: "closed" or "open".
@@ -55,11 +55,11 @@ class Load:
 
     @property
     def achieved(self) -> float:
-        """Queries a second that were answered."""
+        """Achieved throughput, in queries per second."""
         return len(self.seconds) / self.lasted if self.lasted else 0.0
 
     def quantile(self, share: float) -> float:
-        """The seconds that a share of the queries do not exceed, type 7."""
+        """Quantile of the latency in seconds, type 7."""
         return float(np.quantile(self.seconds, share))
 
     def to_dict(self) -> dict[str, Any]:
@@ -70,7 +70,7 @@ class Load:
 
 
 def closed_loop(serve: Serve, queries: Sequence[int], workers: int, *, clock: Clock | None = None) -> Load:
-    """Have workers send one query after another.
+    """Run a closed loop: each worker sends one query after another.
 
     Args:
         serve: answers the query of a number; called on several threads.
@@ -97,7 +97,7 @@ def open_loop(
     rng: np.random.Generator | None = None,
     clock: Clock | None = None,
 ) -> Load:
-    """Send queries when they are due, or as soon after as a worker is free; waiting counts.
+    """Run an open loop: queries are sent when due or when a worker becomes free; waiting time counts.
 
     Args:
         serve: answers the query of a number; called on several threads where there are several workers.
@@ -128,7 +128,7 @@ def loads(
     clock: Clock | None = None,
     workers: int = 1,
 ) -> list[Load]:
-    """The closed and open loops of a protocol; each sends every query as often as it has repeats, at random.
+    """Run the closed and open loops of a protocol; each sends every query once per repeat, in random order.
 
     Args:
         serve: answers the query of a number.
@@ -154,7 +154,7 @@ def loads(
 
 
 class _Loop:
-    """Queries that workers take one after another.
+    """Queries shared by workers.
 
     Args:
         serve: answers a query.
@@ -172,7 +172,7 @@ class _Loop:
         self.lock, self.places = threading.Lock(), iter(range(len(queries)))
 
     def run(self, workers: int, rate: float | None = None) -> Load:
-        """Send all queries; one worker works in this thread."""
+        """Send all queries; a single worker runs in this thread."""
         if workers < 1:
             raise PolicyError(f"A loop needs workers, 1 at least. Got {workers!r}.")
         gc.collect()
@@ -201,7 +201,7 @@ class _Loop:
             self.seconds[place] = (self.clock.nanoseconds() - self.begin) / PER_SECOND - sent
 
     def _taken(self) -> Iterator[int]:
-        """The places that one worker takes."""
+        """The query indices that one worker processes."""
         while True:
             with self.lock:
                 place = next(self.places, None)
@@ -210,7 +210,7 @@ class _Loop:
             yield place
 
     def _sent(self, place: int) -> float:
-        """Wait until a query is due, and say when it was, in seconds from the begin."""
+        """Wait until a query is due, and return that time in seconds from the start."""
         now = (self.clock.nanoseconds() - self.begin) / PER_SECOND
         if self.due is None:
             return now

@@ -1,4 +1,4 @@
-"""Percentiles of latency with bootstrap intervals: queries are drawn again, each with all of its repeats.
+"""Percentiles of latency with bootstrap intervals: queries are resampled, each with all its repeats.
 
     quantile(p) = x[j] + (h - j) (x[j+1] - x[j]),   h = (n - 1) p,   j = floor(h),   x sorted, from 0
 
@@ -36,7 +36,7 @@ CELLS: Final = 1 << 22  # of resamples times samples that are in memory at once
 
 
 class PercentileEstimate(NamedTuple):
-    """A percentile.
+    """A percentile with its interval.
 
     Attributes:
         value: of the samples, in seconds.
@@ -51,7 +51,7 @@ class PercentileEstimate(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Times:
-    """What one stage took, or all stages of a system together.
+    """Times of one stage, or of a whole system.
 
     Attributes:
         query: [sample] number of the query, from 0.
@@ -69,14 +69,14 @@ class Times:
         return len(self.seconds)
 
     def of(self, repeat: int) -> Floats:
-        """[sample] seconds of one repeat."""
+        """[sample] seconds in one repeat."""
         found: Floats = self.seconds[self.repeat == repeat]
         return found
 
 
 @dataclass(frozen=True)
 class Latency:
-    """Percentiles of one stage or of a total.
+    """Percentiles of one stage, or of the total.
 
     Attributes:
         p50: the median.
@@ -96,7 +96,7 @@ class Latency:
 
 
 def times_of(samples: pl.DataFrame, tasks: Sequence[str]) -> Times:
-    """What tasks took together: the sum of their seconds for the same query in the same repeat.
+    """Total time of tasks: their sum per query and repeat.
 
     A query and repeat that one of the tasks lacks is left out. A system may have one task twice.
 
@@ -165,7 +165,7 @@ def _latency(found: Sequence[PercentileEstimate], times: Times) -> Latency:
 
 
 def resample_quantiles(times: Times, shares: Sequence[float], resamples: int, rng: np.random.Generator) -> Floats:
-    """[resample, share] quantiles of drawn queries.
+    """[resample, share] quantiles over resampled queries.
 
     Args:
         times: of a stage or a total.
@@ -187,7 +187,7 @@ def resample_quantiles(times: Times, shares: Sequence[float], resamples: int, rn
 
 
 def _weighted_quantiles(seconds: Floats, times: Ints, shares: Sequence[float]) -> Floats:
-    """[row, share] quantiles of sorted values that are there so many times.
+    """[row, share] quantiles of sorted values with multiplicities.
 
     >>> _weighted_quantiles(np.array([1.0, 2.0, 4.0]), np.array([[1, 1, 1], [0, 3, 1]]), [0.5, 0.75]).tolist()
     [[2.0, 3.0], [2.0, 2.5]]
@@ -205,7 +205,7 @@ def _weighted_quantiles(seconds: Floats, times: Ints, shares: Sequence[float]) -
 
 
 def independent(times: Times) -> float:
-    """How many independent samples these are worth: repeats of one query are alike.
+    """Effective number of independent samples: repeats of one query are correlated.
 
     n / (1 + (m - 1) rho), with m repeats and rho the intraclass correlation of the ranks by a one-way analysis of
     variance (Kish 1965, section 5.4, where the denominator is the design effect).

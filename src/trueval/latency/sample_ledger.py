@@ -1,4 +1,4 @@
-"""Ledgers of samples: a line of JSON for each timed call, written as it comes, so that a stopped sweep goes on."""
+"""Sample ledgers: one JSON line per timed call, appended at once, so that an interrupted sweep can resume."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trueval.latency.latency import SAMPLES, TimedCall
 
 @dataclass(frozen=True)
 class SampleLedger:
-    """A file of samples.
+    """A file of latency samples.
 
     Attributes:
         path: the .jsonl file; it need not exist yet.
@@ -25,7 +25,7 @@ class SampleLedger:
     path: Path
 
     def append(self, sample: TimedCall) -> None:
-        """Add a sample; it is in the file when this returns, also if the process is killed then.
+        """Append a sample; it is written to the file on return, even if the process is killed afterwards.
 
         Raises:
             InputError: the file cannot be written.
@@ -42,7 +42,7 @@ class SampleLedger:
             raise Place(str(self.path)).error(f"cannot be written ({error.strerror}). Name another folder.") from error
 
     def read(self) -> pl.DataFrame:
-        """The samples; lines that were cut off are left out, and of a sample that is there twice the first counts.
+        """Read the samples; truncated lines are skipped, and the first of duplicates counts.
 
         Raises:
             InputError: the file cannot be read.

@@ -1,4 +1,4 @@
-"""Serving: a pipeline that answers one query at a time, each of its stages a task to be timed.
+"""Serving: a pipeline that answers one query at a time, with each stage as a task to be timed.
 
     with shared_work(cache, account, kept=False) as shared:
         served = [Served(Work(collection, settings, shared, nobody)) for settings in systems]
@@ -70,7 +70,7 @@ class ServedStage:
 
 
 class OutgoingCall(NamedTuple):
-    """What a stage sends to a service while it is timed.
+    """Calls that a stage sends to a service while it is timed.
 
     Attributes:
         task: its name.
@@ -88,7 +88,7 @@ class OutgoingCall(NamedTuple):
 
 
 class ServedPipeline:
-    """A pipeline over one collection that answers single queries; it opens what it needs, from the cache if there.
+    """A pipeline over one collection that answers single queries; indexes are loaded from the cache if present.
 
     Args:
         work: of the pipeline.
@@ -119,7 +119,7 @@ class ServedPipeline:
 
     @cached_property
     def stages(self) -> tuple[ServedStage, ...]:
-        """The stages in their order; the same tables give tasks of the same names."""
+        """The stages in order; equal tables give equal task names."""
         makers = {
             "embed": self._embed_task,
             "index": self._retrieve_task,
@@ -137,12 +137,12 @@ class ServedPipeline:
 
     @property
     def tasks(self) -> list[TimedTask]:
-        """Those of the stages."""
+        """The tasks of the stages."""
         return [stage.task for stage in self.stages]
 
     @cached_property
     def keys(self) -> Mapping[str, str]:
-        """The hash of what decides how long each stage takes: its settings, and the candidates that it gets."""
+        """Hash of everything that determines each stage's latency: settings and input candidates."""
         found: dict[str, str] = {}
         before: list[str] = []
         if "embed" in self.settings:
@@ -159,7 +159,7 @@ class ServedPipeline:
         return found
 
     def answer(self, query: int) -> Run:
-        """The documents for one query, best first: every stage done now.
+        """The documents for one query, best first, with every stage computed now.
 
         Args:
             query: its number.
@@ -183,7 +183,7 @@ class ServedPipeline:
         return run
 
     def candidates(self, query: int, until: str | None = None) -> Run:
-        """The documents for one query before a stage, made once, from the vectors that all queries got together.
+        """The input documents of a stage for one query, computed once from batched query embeddings.
 
         Args:
             query: its number.
@@ -199,7 +199,7 @@ class ServedPipeline:
         return self._before[last, query]
 
     def _given(self, table: str, query: int) -> list[Run]:
-        """The candidates that a stage without a model gets."""
+        """The input candidates of a stage without a model."""
         if table == "fuse":
             return [self._retrieved(each, query) for each in self.work.retrievers()]
         return [self.candidates(query, table)]
@@ -214,7 +214,7 @@ class ServedPipeline:
         return self._before[name, query]
 
     def outgoing(self, protocol: Protocol) -> list[OutgoingCall]:
-        """What hosted stages would send while they are timed, and while they answer under load.
+        """Calls that hosted stages would send while timed and under load.
 
         Args:
             protocol: how often.
@@ -233,7 +233,7 @@ class ServedPipeline:
         return found
 
     def check_cost(self, protocol: Protocol) -> None:
-        """Refuse what would cost more than is left, before anything is sent.
+        """Refuse work that would exceed the remaining budget, before anything is sent.
 
         Args:
             protocol: how often.
@@ -250,7 +250,7 @@ class ServedPipeline:
             account.ready()
 
     def _items(self, name: str, query: int) -> tuple[str, list[Any]]:
-        """The part of a hosted model and what goes there for a query."""
+        """The hosted model's part, and its items for a query."""
         if name == "embed" or self.models["rerank"].scoring not in PAIRED:
             return "queries", [self.texts[query]]
         return "pairs", self._pairs(self.candidates(query), query).items
@@ -262,7 +262,7 @@ class ServedPipeline:
         return self._asked("embed", "queries", [self.texts[query]], [self.query_ids[query]])
 
     def _asked(self, table: str, part: str, items: list[Any], called: list[str]) -> Any:
-        """What the model of a table gives for some items."""
+        """The model's outputs for some items."""
         model = self.models[table]
         if isinstance(model, HostedModel):
             return model.answer(part, items, called)
@@ -277,7 +277,7 @@ class ServedPipeline:
         return truncate_vectors(vectors, dimension)
 
     def _embedded(self, vectors: Vectors, query: int) -> Any:
-        """What the dense index is searched with: vectors, or texts beside them."""
+        """The query of the dense index: vectors, or texts for integrated embedders."""
         both = isinstance(self.work.opened["dense"].queries, TextsAndVectors)
         return TextsAndVectors([self.texts[query]], vectors) if both else vectors
 
@@ -308,7 +308,7 @@ class ServedPipeline:
         return TimedTask(name, lambda runs: self._refined(table, runs), lambda query: self._given(table, query))
 
     def _refined(self, table: str, runs: list[Run]) -> Run:
-        """A stage without a model, of one query; of nothing it makes nothing."""
+        """Apply a stage without a model to one query; empty input gives empty output."""
         if not any(len(run.query_ids) for run in runs):
             return runs[0]
         makers = {"fuse": self.work.fuse, "deduplicate": self.work.deduplicate}
@@ -329,7 +329,7 @@ class ServedPipeline:
         return _Pairs(query, lists, ids, [(text, documents[doc]) for doc in ids])
 
     def _vectors(self, pairs: _Pairs) -> list[Any]:
-        """Embeddings of the documents of pairs, made once: an index of them would have them too."""
+        """Embeddings of the documents of pairs, computed once, as an index would store them."""
         if self.models["rerank"].scoring in PAIRED:
             return []
         lacking = {doc: text for doc, (_, text) in zip(pairs.ids, pairs.items, strict=True)}
@@ -364,7 +364,7 @@ class ServedPipeline:
 
 @dataclass(frozen=True, eq=False)
 class _Pairs:
-    """What a reranker sees of one query.
+    """The reranker's input for one query.
 
     Attributes:
         query: its number.
@@ -380,7 +380,7 @@ class _Pairs:
 
 
 def _library_call(index: Any, asked: Any, depth: int) -> Callable[[], object]:
-    """The search of an index; of an adapter that says no more, its own."""
+    """The search call of an index; for an adapter without one, its own search."""
     make = getattr(index, "library_call", None)
     if make is None:
         return lambda: index.search(asked, depth)

@@ -64,7 +64,7 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def parse(text: str | None, question: Question, prompt: Prompt) -> ParsedResponse:
-    """Read an answer.
+    """Parse a response.
 
     Args:
         text: what came back; None where the model gave nothing.
@@ -134,7 +134,7 @@ def _query(found: Any, question: Question, _: Prompt) -> ParsedResponse:
 
 
 def merge_responses(first: ParsedResponse, second: ParsedResponse) -> ParsedResponse:
-    """What two answers to one question say: the first where it is valid, and what the second adds.
+    """Merge two responses to one question: the first where valid, completed by the second.
 
     Args:
         first: what came at first.

@@ -1,4 +1,4 @@
-"""SQLite files: what one holds, told without changing it, before a file that is not ours is written to.
+"""SQLite files: identify a file's contents read-only, before anything is written to a file that may not be ours.
 
 Opening a file for writing may change it before anything is asked: the journal mode is in its header, and what a killed
 program left in a log beside it is moved into it.
@@ -17,7 +17,7 @@ ABOUT = "about"
 
 
 class Contents(NamedTuple):
-    """What a SQLite file holds.
+    """The contents of a SQLite file.
 
     Attributes:
         tables: their names, and those of views; none where there is no file, or it is new.
@@ -29,7 +29,7 @@ class Contents(NamedTuple):
 
 
 def look_into(path: Path, wait: float = 5.0) -> Contents:
-    """Look at a file, opened for reading alone.
+    """Inspect a file through a read-only connection.
 
     A log beside the file (path-wal) is read too, and then SQLite may put its index (path-shm) beside them.
 
@@ -51,7 +51,7 @@ def look_into(path: Path, wait: float = 5.0) -> Contents:
 
 
 def connect_read_only(path: Path, wait: float) -> sqlite3.Connection:
-    """A connection that writes nothing, for any thread.
+    """A read-only connection, usable from any thread.
 
     Args:
         path: of the file, which exists.

@@ -1,4 +1,4 @@
-"""Throttle: how many calls are under way at once, learned from what a server refuses.
+"""Throttle: the number of concurrent calls, adapted to rate-limit responses.
 
 Additive increase, multiplicative decrease, as TCP does it (Chiu & Jain 1989): the limit begins at a few calls, grows by
 one for each limit's worth of answers, and is halved when the server says that there are too many (429). All callers
@@ -18,7 +18,7 @@ BEGIN: Final = 4  # calls at once before anything is known
 
 
 class LongPauseError(Exception):
-    """A pause that nobody waits for; never shown to people.
+    """A pause too long to wait for; never shown to users.
 
     Args:
         seconds: that the server asks for.
@@ -30,7 +30,7 @@ class LongPauseError(Exception):
 
 
 class Throttle:
-    """Lets calls through, at most so many at once.
+    """Limits the number of concurrent calls.
 
     Args:
         most: calls at once, whatever the server takes.
@@ -48,7 +48,7 @@ class Throttle:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Wait for a turn, and give it back at the end.
+        """Wait for a slot, and release it at the end.
 
         Raises:
             LongPauseError: the server asks for a longer pause than there is patience.
@@ -65,7 +65,7 @@ class Throttle:
                 self._changed.notify_all()
 
     def _wait(self) -> float:
-        """Seconds until it is worth looking again; 0 for now."""
+        """Seconds until the next check; 0 for now."""
         pause = self._not_before - self.now()
         if pause > self.patience:
             raise LongPauseError(pause)
@@ -73,13 +73,13 @@ class Throttle:
         return pause if pause > 0 else float(self.under_way >= int(self.limit))
 
     def answered(self) -> None:
-        """Hear of an answer."""
+        """Record a success."""
         with self._changed:
             self.limit = min(self.most, self.limit + 1 / self.limit)
             self._changed.notify_all()
 
     def refused(self, began: float, wait: float | None) -> None:
-        """Hear that the server has too many calls.
+        """Record a rate-limit response.
 
         Args:
             began: when the call was sent: those that were sent before the last halving say nothing new.

@@ -1,1 +1,1 @@
-"""Refinement: the best documents of a query in the order of a noisy judge, for few of its calls. Verb: refine."""
+"""Refinement: the best documents of a query in the order of a noisy judge, with few calls. Verb: refine."""

@@ -1,4 +1,4 @@
-"""Aggregates: the one grade of a passage that several labels make.
+"""Aggregation: several labels of a passage combined into one grade.
 
     median     the middle label; of an even number the lower one of the middle two
     majority   the most frequent label; of several the one nearest to the median, of these the lower one
@@ -41,7 +41,7 @@ GROSS: Final = 1 / (1 + RIGHT)  # its mean: γ where no passage has two labels
 
 
 def median(labels: Sequence[int]) -> int:
-    """The middle label; of an even number the lower one of the middle two.
+    """The median label; for an even number, the lower of the middle two.
 
     >>> median([5, 1, 4]), median([2, 4])
     (4, 2)
@@ -50,7 +50,7 @@ def median(labels: Sequence[int]) -> int:
 
 
 def majority(labels: Sequence[int]) -> int:
-    """The most frequent label; of several the one nearest to the median, of these the lower one.
+    """The most frequent label; ties go to the one nearest to the median, then to the lower one.
 
     >>> majority([1, 5, 5, 1, 4]), majority([2, 3])
     (5, 2)
@@ -61,7 +61,7 @@ def majority(labels: Sequence[int]) -> int:
 
 
 class JudgeErrors(NamedTuple):
-    """What the labels of a judge say about its errors.
+    """The error model of a judge, estimated from its labels.
 
     Attributes:
         sd: σ, of a label around the grade.
@@ -77,7 +77,7 @@ class JudgeErrors(NamedTuple):
 
 
 def errors_of(labels: Sequence[Sequence[int]]) -> JudgeErrors:
-    """The errors of a judge that graded some passages more than once, by EM.
+    """Estimate the error model of a judge that graded some passages more than once, by EM.
 
     Args:
         labels: [passage] its labels, one at least.
@@ -106,7 +106,7 @@ def errors_of(labels: Sequence[Sequence[int]]) -> JudgeErrors:
 
 
 def posterior(labels: Sequence[Sequence[int]]) -> list[int]:
-    """[passage] the grade that makes the F1 of each grade or more highest, as expected.
+    """[passage] the grade that maximizes the expected F1 of each threshold "this grade or more".
 
     Args:
         labels: [passage] its labels, one at least, of all pools together.
@@ -122,14 +122,14 @@ def posterior(labels: Sequence[Sequence[int]]) -> list[int]:
 
 
 def _best_threshold(chances: Floats) -> float:
-    """The chance from which on taking a passage raises the expected F1, 2·Σ taken/(taken + Σ all): half of it."""
+    """The probability above which including a passage raises the expected F1, 2·Σ taken/(taken + Σ all): half of it."""
     ordered = np.sort(chances)[::-1]
     f1 = 2 * ordered.cumsum() / (np.arange(1, len(ordered) + 1) + ordered.sum())
     return max(float(f1.max()) / 2, LEAST_SURE)
 
 
 class ExpectedGrade(NamedTuple):
-    """What the labels of a passage say of its grade.
+    """The posterior of a passage's grade given its labels.
 
     Attributes:
         grade: expected, a number between grades.
@@ -142,7 +142,7 @@ class ExpectedGrade(NamedTuple):
 
 
 def expectations(labels: Sequence[Sequence[int]]) -> list[ExpectedGrade]:
-    """[passage] the expected grade, and the chance that it is grossly wrong.
+    """[passage] expected grade, and probability of a gross error.
 
     Args:
         labels: [passage] its labels, one at least, of all pools together.
@@ -160,13 +160,13 @@ def expectations(labels: Sequence[Sequence[int]]) -> list[ExpectedGrade]:
 
 
 def _chances(labels: Sequence[Sequence[int]]) -> tuple[Floats, JudgeErrors]:
-    """[passage, grade] chances of each grade, and the errors behind them."""
+    """[passage, grade] posterior probability of each grade, and the error model behind it."""
     errors = errors_of(labels)
     return _posterior(_counts(labels), errors.shares, errors.likelihood), errors
 
 
 def _counts(labels: Sequence[Sequence[int]]) -> Floats:
-    """[passage, grade] how often each was given."""
+    """[passage, grade] number of labels with this grade."""
     counts = np.zeros((len(labels), len(GRADES)))
     for place, each in enumerate(labels):
         np.add.at(counts[place], np.array(each) - 1, 1)
@@ -174,7 +174,7 @@ def _counts(labels: Sequence[Sequence[int]]) -> Floats:
 
 
 def _likelihood(sd: float, gross: float) -> Floats:
-    """[grade, label] chances: any label alike, or a normal error that is cut at the middle between grades.
+    """[grade, label] probabilities: a mixture component of uniform labels, or normal errors cut midway between grades.
 
     The ends of the scale take all that is beyond.
     """
@@ -187,13 +187,13 @@ def _likelihood(sd: float, gross: float) -> Floats:
 
 
 def _wild(sd: float, gross: float) -> Floats:
-    """[grade, label] the chance that a label is grossly wrong, of a passage of this grade."""
+    """[grade, label] probability that the label is a gross error, given the true grade."""
     chances: Floats = gross / len(GRADES) / _likelihood(sd, gross)
     return chances
 
 
 def _posterior(counts: Floats, shares: Floats, likelihood: Floats) -> Floats:
-    """[passage, grade] chances of each grade."""
+    """[passage, grade] posterior probability of each grade."""
     logs = counts @ _logs(likelihood).T + _logs(shares)
     weights = np.exp(logs - logs.max(axis=1, keepdims=True))
     shares_of: Floats = weights / weights.sum(axis=1, keepdims=True)
@@ -215,7 +215,7 @@ AGGREGATES: Final[Mapping[str, Callable[[Sequence[Sequence[int]]], list[int]]]] 
 
 
 def aggregate_labels(name: str, labels: Sequence[Sequence[int]]) -> list[int]:
-    """[passage] the grade that its labels make.
+    """[passage] the aggregated grade of its labels.
 
     Args:
         name: median, majority or posterior.

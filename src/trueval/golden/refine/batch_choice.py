@@ -1,4 +1,4 @@
-"""Batches: which documents to ask about next, so that the answer tells most about who belongs to the best."""
+"""Batch choice: which documents to compare next for the largest information gain about the top documents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ASKED: Final = 0.25
 
 
 def pair_gains(posterior: Posterior, members: Floats, inside: float = INSIDE) -> Floats:
-    """What asking about each pair would tell.
+    """Expected information gain of comparing each pair.
 
     H(P(i>j)) · V/(V + π²/3) · [P_i(1−P_j) + P_j(1−P_i) + .3 P_i P_j], V = Var(s_i − s_j): how unsure the order of the
     two is, how much of that is not knowing the scores rather than the judge's own noise (π²/3 is the variance of a

@@ -1,4 +1,4 @@
-"""Consistency: where a judge contradicts itself, its own grades, or cannot tell documents apart."""
+"""Consistency: where a judge contradicts itself or its own grades, and which documents it cannot separate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SURE_INVERSION: Final = 0.9
 
 @dataclass(frozen=True)
 class Inconsistency:
-    """How often orders contradict each other.
+    """Counts of contradictory orders.
 
     Attributes:
         pairs: of documents that were judged together at least once.
@@ -43,7 +43,7 @@ class Inconsistency:
 
 
 def inconsistency(orders: OrderBatch) -> Inconsistency:
-    """Count what contradicts what. Nothing is dropped for it: the likelihood takes contradictions as data.
+    """Count contradictions. None is dropped: the likelihood treats them as data.
 
     The disagreement of a pair judged n times, w of them one way: 2w(n−w)/(n(n−1)), weighted by its n(n−1)/2 pairs of
     judgments. The cycles among T triads: T minus those in which one document beats both others (Kendall and
@@ -79,7 +79,7 @@ def inconsistency(orders: OrderBatch) -> Inconsistency:
 
 
 class Inversion(NamedTuple):
-    """Two documents that orders and grades put the other way round.
+    """Two documents that orders and grades rank in opposite directions.
 
     Attributes:
         above: the one with the higher score and the lower grade.
@@ -95,7 +95,7 @@ class Inversion(NamedTuple):
 
 
 def inversions(posterior: Posterior, grades: Floats, sure: float = SURE_INVERSION) -> tuple[Inversion, ...]:
-    """Pairs whose order contradicts their grades, to be judged again: the widest first, then the surest.
+    """Pairs whose order contradicts their grades, for regrading: the widest first, then the most certain.
 
     Args:
         posterior: of the scores.
@@ -116,7 +116,7 @@ def inversions(posterior: Posterior, grades: Floats, sure: float = SURE_INVERSIO
 
 
 def bands(posterior: Posterior, ranking: Ints, sure: float = SURE) -> Ints:
-    """The tie band of each rank: neighbors whose order is not known with the probability asked for share one.
+    """The tie band of each rank: adjacent documents whose order is less certain than requested share a band.
 
     Args:
         posterior: of the scores.

@@ -1,4 +1,4 @@
-"""Heterogeneity: how much useful evidence the queries of a golden set have, which differs by orders of magnitude.
+"""Heterogeneity: how much the number of relevant documents varies over the queries of a golden set.
 
 P-B §3.5 gives medians and means of the number of passages of a grade for each query, and the median share of the pool.
 """
@@ -17,7 +17,7 @@ USEFUL: Final = 4  # the grade from which a passage is useful (P-B §2.4)
 
 
 def heterogeneity(grades: pl.DataFrame) -> dict[str, Any]:
-    """Numbers and shares of each grade, over queries.
+    """Counts and shares of each grade, over queries.
 
     Args:
         grades: query_id, doc_id, grade, as `Graded.grades`; null is unjudged.

@@ -1,4 +1,4 @@
-"""Orders: what a judge said of small batches, each a full order, and the role of who says it."""
+"""Judge orders: full orders of small batches, and the role that gives them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Batch: TypeAlias = tuple[int, ...]
 
 
 class JudgeOrder(NamedTuple):
-    """One answer of a judge.
+    """One order given by a judge.
 
     Attributes:
         best_first: the documents of a batch, the best first.
@@ -32,7 +32,7 @@ Ask: TypeAlias = Callable[[Sequence[Batch]], Sequence[Sequence[int] | None]]
 
 
 def ask_round(ask: Ask, batches: Sequence[Batch]) -> tuple[JudgeOrder | None, ...]:
-    """Ask about some batches at the same time, and check what comes back.
+    """Ask about several batches concurrently, and check the answers.
 
     Args:
         ask: the judge.
@@ -67,7 +67,7 @@ def _check_answer(answer: Sequence[int] | None, shown: Batch) -> JudgeOrder | No
 
 @dataclass(frozen=True, eq=False)
 class OrderBatch:
-    """Orders of batches as arrays; short ones are filled with -1.
+    """Orders as arrays; shorter ones are padded with -1.
 
     Attributes:
         items: [order, place] document at each place, the best first.
@@ -81,7 +81,7 @@ class OrderBatch:
 
     @classmethod
     def of(cls, orders: Iterable[JudgeOrder], pool: int) -> OrderBatch:
-        """Gather orders.
+        """Collect orders into arrays.
 
         Args:
             orders: of documents below `pool`, each at most once in one order.
@@ -102,7 +102,7 @@ class OrderBatch:
 
     @property
     def present(self) -> Bools:
-        """[order, place] whether there is a document."""
+        """[order, place] whether the place holds a document rather than padding."""
         return self.items >= 0
 
     @property
@@ -112,11 +112,11 @@ class OrderBatch:
         return found
 
     def __len__(self) -> int:
-        """How many orders there are."""
+        """Number of orders."""
         return len(self.items)
 
     def wins(self) -> Ints:
-        """[winner, loser] how often a document was judged above another.
+        """[winner, loser] number of orders that put the first document above the second.
 
         >>> OrderBatch.of([JudgeOrder((0, 1), (0, 1)), JudgeOrder((0, 1, 2), (2, 1, 0))], 3).wins().tolist()
         [[0, 2, 1], [0, 0, 1], [0, 0, 0]]
@@ -129,11 +129,11 @@ class OrderBatch:
         return found
 
     def exposures(self) -> Ints:
-        """[document] in how many orders it is."""
+        """[document] number of orders that contain it."""
         found: Ints = np.bincount(self.items[self.present], minlength=self.pool)
         return found
 
     def slot_values(self) -> Floats:
-        """[order, place] where each document was shown: -1/2 for the first slot, 1/2 for the last; 0 where none is."""
+        """[order, place] slot in which each document was shown: -1/2 for the first, 1/2 for the last; 0 for padding."""
         last = np.maximum(self.sizes - 1, 1)[:, None]
         return np.where(self.present, self.slots / last - 0.5, 0.0)

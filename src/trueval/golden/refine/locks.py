@@ -1,4 +1,4 @@
-"""Locks: pairs whose order is taken as settled, kept free of circles, and the ranking that obeys them."""
+"""Locks: pairs whose order is settled, kept acyclic, and the ranking that respects them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trueval.standings.standings import Bools, Floats
 
 
 class Locks:
-    """A graph without circles: who is settled to be above whom, directly or by others.
+    """An acyclic graph of settled pairs, closed under transitivity.
 
     Args:
         pool: number of documents.
@@ -26,7 +26,7 @@ class Locks:
         self.above: Bools = np.zeros((pool, pool), np.bool_)  # [winner, loser], what follows from others included
 
     def add(self, winner: int, loser: int) -> bool:
-        """Lock a pair, unless the opposite follows from the locks that there are: that would close a circle.
+        """Lock a pair, unless existing locks imply the opposite: that would create a cycle.
 
         Args:
             winner: the one above.
@@ -44,7 +44,7 @@ class Locks:
         return True
 
     def settles(self, batch: tuple[int, ...]) -> bool:
-        """Whether the locks leave nothing to ask about a batch.
+        """Whether the locks determine the whole order of a batch.
 
         >>> locks = Locks(3)
         >>> locks.add(0, 1), locks.settles((0, 1)), locks.settles((0, 1, 2))
@@ -54,7 +54,7 @@ class Locks:
         return bool((among | among.T).sum() == len(batch) * (len(batch) - 1))
 
     def ranking(self, scores: Floats) -> list[int]:
-        """All documents in an order that obeys the locks; of those that may come next, the highest score first.
+        """All documents in an order that respects the locks; among the available next ones, the highest score first.
 
         Kahn 1962. Equal scores come in the order of the pool.
 

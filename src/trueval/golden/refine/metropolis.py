@@ -1,4 +1,4 @@
-"""Metropolis-Hastings: draws of scores from the posterior of grades and orders, whatever its shape.
+"""Metropolis-Hastings: samples of scores from the posterior given grades and orders, of any shape.
 
 Many chains at once, one document after another: half of the sweeps propose a score near the one that a chain has, half
 one of the prior, so that a chain finds its way between "the grade is right" and "the grade is grossly wrong".
@@ -23,7 +23,7 @@ MOST: Final = 700.0  # of a score, so that its exponential is a number
 
 
 class _Rows(NamedTuple):
-    """Orders as the likelihood reads them, place by place.
+    """Orders in the layout of the likelihood, place by place.
 
     Attributes:
         rows: [row] their places among all orders.
@@ -38,12 +38,12 @@ class _Rows(NamedTuple):
     at_random: Floats
 
     def some(self, rows: Ints) -> _Rows:
-        """Some of them."""
+        """A subset of the orders."""
         return _Rows(self.rows[rows], self.items[:, rows], self.by_score[:, rows], self.at_random[:, rows])
 
 
 class _Group(NamedTuple):
-    """Documents of which no two are in one order.
+    """Documents no two of which share an order.
 
     Attributes:
         documents: their places.
@@ -99,7 +99,7 @@ def sample(
 
 
 class _Chains:
-    """Chains side by side.
+    """Parallel chains.
 
     Attributes:
         scores: [document, chain].
@@ -119,18 +119,18 @@ class _Chains:
         self._prior_of_new = prior.of(self._new)
 
     def begin(self) -> None:
-        """Take scores and biases as they are."""
+        """Start from the given scores and biases."""
         absent = np.zeros((1, CHAINS))
         self._exponentials = np.concatenate([np.exp(np.clip(self.scores, -MOST, MOST)), absent])
         self._factors = self._biased(self.biases)
         self._values = self._likelihood(self._orders, self._factors)
 
     def _biased(self, biases: Floats) -> Floats | None:
-        """[place, order, chain] by what covariates multiply exponentials."""
+        """[place, order, chain] the factor of covariates on the exponentials."""
         return None if self.covariates is None else np.exp(self.covariates @ biases).transpose(1, 0, 2)
 
     def _likelihood(self, orders: _Rows, factors: Floats | None) -> Floats:
-        """[order, chain] log-likelihood, as `plackett_luce.terms` has it."""
+        """[order, chain] log-likelihood, as in `plackett_luce.terms`."""
         left = np.full((len(orders.rows), CHAINS), np.finfo(np.float64).tiny)
         chance = np.ones_like(left)
         for place in range(len(orders.items) - 1, -1, -1):
@@ -146,7 +146,7 @@ class _Chains:
         return found
 
     def sweep(self, *, by_prior: bool) -> None:
-        """Move every score once.
+        """Propose one move of every score.
 
         Args:
             by_prior: whether proposals are draws of the prior, and not near the score that there is.

@@ -62,7 +62,7 @@ def learn(
     covariates: Floats | None = None,
     gross: Floats | None = None,
 ) -> LearnedScale:
-    """The scale under which the orders are most probable, and the mode of the posterior under it.
+    """The scale that maximizes the posterior probability of the orders, and the posterior mode under it.
 
     Maximizes Laplace's evidence times a wide prior of ln κ and ln(τ/κ) around `ScorePrior()`, on a grid of factors of
     1.25, from neighbor to neighbor: a judge that contradicts itself more has a smaller κ and τ. Without this, what a
@@ -104,7 +104,7 @@ def learn(
 
 
 def _around(at: tuple[int, int, int], *, grossly: bool) -> list[tuple[int, int, int]]:
-    """Neighbors on the grid."""
+    """Neighbors in the grid."""
     up, wide, more = at
     found = [(up + 1, wide, more), (up - 1, wide, more), (up, wide + 1, more), (up, wide - 1, more)]
     found = [place for place in found if max(map(abs, place[:2])) <= REACH]
@@ -112,7 +112,7 @@ def _around(at: tuple[int, int, int], *, grossly: bool) -> list[tuple[int, int, 
 
 
 def _raise_odds(gross: Floats | None, more: int) -> Floats | None:
-    """Chances whose odds are so many factors higher."""
+    """Probabilities with the odds multiplied by a factor."""
     if gross is None or not more:
         return gross
     odds = GROSS_STEP**more * gross / (1 - gross)
@@ -120,13 +120,13 @@ def _raise_odds(gross: Floats | None, more: int) -> Floats | None:
 
 
 def _belief_of_gross(gross: Floats | None) -> float:
-    """The logarithm of the density of ln γ under Beta(1, 19) of γ, but for a constant."""
+    """Log density of ln γ, where γ ~ Beta(1, 19), up to a constant."""
     mean = 0.0 if gross is None else float(gross.mean())
     return math.log(mean) + (RIGHT - 1) * math.log1p(-mean) if 0 < mean < 1 else 0.0
 
 
 def _scale(up: int, wide: int) -> ScorePrior:
-    """The point of the grid so many factors from the default."""
+    """The grid point some factors from the default."""
     base = ScorePrior()
     per_grade = base.per_grade * STEP**up
     return ScorePrior(per_grade, per_grade * base.spread / base.per_grade * STEP**wide)
@@ -140,5 +140,5 @@ def _place(scale: ScorePrior) -> tuple[int, int]:
 
 
 def _starting_values(near: LearnedScale, scale: ScorePrior) -> Floats:
-    """Where Newton's method begins: scores in the proportions of a neighbor."""
+    """Starting values of Newton's method: the mode of a neighbor, rescaled."""
     return np.concatenate([near.mode.scores * (scale.per_grade / near.scale.per_grade), near.mode.biases])

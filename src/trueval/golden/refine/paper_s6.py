@@ -1,4 +1,4 @@
-"""Refinement as published (P-B §3.4, Algorithm 1): small steps of scores, locks, and a ranking that obeys them."""
+"""Refinement as published (P-B §3.4, Algorithm 1): small score steps, locks, and a ranking that respects them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class PaperSettings:
 
 
 class PaperRefinement(NamedTuple):
-    """What the published refinement ends with.
+    """The result of the published refinement.
 
     Attributes:
         ranking: all documents.
@@ -71,7 +71,7 @@ class PaperRefinement(NamedTuple):
 def paper_s6(
     grades: Floats, ask: Ask, rng: np.random.Generator, *, top: int = 20, budget: int, settings: PaperSettings
 ) -> PaperRefinement:
-    """Refine a ranking as published: ask, move scores, lock, rank, until the best stay the same for T turns.
+    """Refine a ranking as published: ask, update scores, lock, rank, until the top stays the same for T turns.
 
     The same means the same documents in the same order, which is what a snapshot of a Top-20 holds. P-B §3.4,
     Algorithm 1; docs/golden.md.
@@ -104,7 +104,7 @@ def paper_s6(
 
 
 def score_steps(scores: Floats, best_first: Batch, rate: float) -> tuple[Floats, Floats]:
-    """The steps of scores and the information that one order gives.
+    """The score steps and the information from one order.
 
     For each suffix S of the order, p = softmax(s over S): its first document gains η(1−p), the others lose ηp, and the
     information of each grows by p(1−p). All p are of the scores before the steps.
@@ -133,7 +133,7 @@ def score_steps(scores: Floats, best_first: Batch, rate: float) -> tuple[Floats,
 
 
 class _State:
-    """Scores, information, exposures and locks, as they change from turn to turn."""
+    """Scores, information, exposures and locks over the turns."""
 
     def __init__(self, grades: Floats, settings: PaperSettings) -> None:
         self.settings = settings
@@ -145,7 +145,7 @@ class _State:
         self.orders: list[JudgeOrder] = []
 
     def next_batch(self, rng: np.random.Generator) -> Batch:
-        """The documents to ask about, in random slots."""
+        """The next documents to ask about, in random slots."""
         if self.settings.pick == "sampled":
             weights, size = 1 / (1 + self.exposures), min(self.settings.batch, len(self.scores))
             return tuple(map(int, rng.choice(len(weights), size, replace=False, p=weights / weights.sum())))
@@ -153,7 +153,7 @@ class _State:
         return tuple(map(int, rng.permutation(np.lexsort(keys)[: self.settings.batch])))
 
     def see(self, order: JudgeOrder | None, batch: Batch, turn: int) -> None:
-        """Take what was answered."""
+        """Update the state with an answer."""
         self.exposures[list(batch)] += 1
         if order is None:
             return

@@ -1,4 +1,4 @@
-"""Plackett-Luce: the likelihood of orders under scores, each stage of an order mixed with a choice at random."""
+"""Plackett-Luce: the likelihood of orders given scores, with a uniform choice mixed into each stage."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOISE: Final = 0.03
 
 
 class Terms(NamedTuple):
-    """The log-likelihood of orders, and its derivatives by the predictor of each document in each order.
+    """The log-likelihood of orders, and its derivatives with respect to the predictor of each document in each order.
 
     Attributes:
         value: [order] log-likelihood.

@@ -1,4 +1,4 @@
-"""Posterior: what grades and orders together say of the scores of documents, and of who belongs to the best."""
+"""Posterior: scores of documents given grades and orders, and the probability of each to be among the best."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trueval.standings.standings import Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """What is believed before any order is seen: s ~ (1−γ)·N(mean, spread²) + γ·N(0, wide²), β ~ N(0, bias²).
+    """The prior of scores: s ~ (1−γ)·N(mean, spread²) + γ·N(0, wide²), β ~ N(0, bias²).
 
     The second part is for grades that are grossly wrong, such as those of a passage that was misread: they say nothing
     of a score. FORMULAS §7.
@@ -62,7 +62,7 @@ class Prior:
         return cls(per_grade * (grades - grades.mean()), spread, noise, biases, gross, wide)
 
     def of(self, documents: Ints) -> Prior:
-        """The prior of some documents alone.
+        """The prior of a subset of the documents.
 
         Args:
             documents: their places.
@@ -70,7 +70,7 @@ class Prior:
         return replace(self, mean=self.mean[documents], gross=None if self.gross is None else self.gross[documents])
 
     def log_density(self, scores: Floats) -> Floats:
-        """The logarithm of the density of each score.
+        """Log density of each score.
 
         Args:
             scores: [document, ...].
@@ -84,7 +84,7 @@ class Prior:
         return found
 
     def wrong(self, scores: Floats) -> Floats:
-        """[document, ...] the chance that a grade is grossly wrong where the score is known: Bayes' rule.
+        """[document, ...] probability that the grade is a gross error given the score, by Bayes' rule.
 
         Args:
             scores: [document, ...].
@@ -98,7 +98,7 @@ class Prior:
         return np.asarray(1 / (1 + odds), np.float64)
 
     def draws(self, count: int, rng: np.random.Generator) -> Floats:
-        """[document, draw] scores of the prior.
+        """[document, draw] samples from the prior.
 
         Args:
             count: of draws.
@@ -117,13 +117,13 @@ def _log_normal(apart: Floats, sd: float) -> Floats:
 
 
 def _over(values: Floats, scores: Floats) -> Floats:
-    """Values of documents beside scores [document, ...]."""
+    """Values of documents, broadcast against scores [document, ...]."""
     return values.reshape(-1, *[1] * (scores.ndim - 1))
 
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Scores as draws from their posterior.
+    """Samples from the posterior of scores.
 
     Attributes:
         draws: [draw, document] scores.
@@ -144,7 +144,7 @@ class Posterior:
         return np.asarray(self.draws.std(axis=0), np.float64)
 
     def ranking(self) -> Ints:
-        """[rank] documents, the highest score first; equal scores in the order of the pool."""
+        """[rank] documents by descending score; equal scores in pool order."""
         return np.argsort(-self.scores, kind="stable")
 
     def pair_variances(self) -> Floats:
@@ -156,7 +156,7 @@ class Posterior:
         return found
 
     def above(self) -> Floats:
-        """[document, document] probability that the first has the higher score; 1/2 of a document and itself.
+        """[document, document] probability that the first has the higher score; 1/2 on the diagonal.
 
         >>> Posterior(np.array([[1.0, 0.0], [2.0, 1.0], [0.0, 3.0], [2.0, 1.0]]), np.zeros((4, 0))).above().tolist()
         [[0.5, 0.75], [0.25, 0.5]]
@@ -166,7 +166,7 @@ class Posterior:
         return np.asarray((found + 1 - found.T) / 2, np.float64)  # equal ones are half above
 
     def membership(self, top: int) -> Floats:
-        """P_i: the share of draws in which each document is one of the best.
+        """P_i: the share of samples in which each document is among the best.
 
         Args:
             top: how many are the best.

@@ -1,4 +1,4 @@
-"""Mode: the scores that grades and orders together make most probable, by Newton's method."""
+"""Posterior mode: the most probable scores given grades and orders, by Newton's method."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Mode(NamedTuple):
 
 
 def fit(orders: OrderBatch, prior: Prior, covariates: Floats | None = None, start: Floats | None = None) -> Mode:
-    """Scores at the mode of their posterior, by Newton's method, and the information there.
+    """The posterior mode of the scores by Newton's method, and the information there.
 
     log P = Σ log-likelihood of the orders (`plackett_luce.terms`) + Σ log-density of the prior − Σβ²/2b². The mixtures
     of both make it not concave: where the information is not positive, the step takes `Terms.safe` in its place, which
@@ -70,7 +70,7 @@ def fit(orders: OrderBatch, prior: Prior, covariates: Floats | None = None, star
 
 
 class _Terms(NamedTuple):
-    """The logarithm of the posterior at some scores, its gradient, and what its second derivatives are made of.
+    """Log posterior at some scores, its gradient, and the ingredients of its Hessian.
 
     Attributes:
         value: the logarithm.
@@ -113,7 +113,7 @@ def _gradient(found: Terms, orders: OrderBatch, covariates: Floats | None) -> Fl
 
 
 def _information(found: _Terms, orders: OrderBatch, covariates: Floats | None) -> Floats:
-    """Second derivatives with the sign changed; of the safe kind where the exact ones are not positive."""
+    """Negative Hessian; the damped form where the exact one is not positive definite."""
     exact = _sum_information(found.orders.information, orders, covariates) + np.diag(found.prior)
     try:
         np.linalg.cholesky(exact)
@@ -123,7 +123,7 @@ def _information(found: _Terms, orders: OrderBatch, covariates: Floats | None) -
 
 
 def _sum_information(information: Floats, orders: OrderBatch, covariates: Floats | None) -> Floats:
-    """[parameter, parameter] what all orders say."""
+    """[parameter, parameter] information summed over all orders."""
     pool = orders.pool
     items = np.where(orders.present, orders.items, 0)  # what is absent has no information: it adds nothing to the first
     places = items[:, :, None] * pool + items[:, None, :]

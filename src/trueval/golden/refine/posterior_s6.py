@@ -1,4 +1,4 @@
-"""Refinement by a posterior: every answer is data, and what is asked next is what tells most."""
+"""Refinement by a posterior: every answer is data, and each question maximizes the information gain."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class PosteriorSettings:
     draws: int = DRAWS
 
     def __post_init__(self) -> None:
-        """Refuse what no refinement can be made with."""
+        """Refuse settings under which no refinement is possible."""
         if self.batch < 2 or self.at_once < 1 or self.draws < 2:
             raise PolicyError("A batch needs at least 2 documents, a round 1 call, and memberships 2 draws.")
         if not 0 <= self.noise < 1:
@@ -72,7 +72,7 @@ class PosteriorSettings:
 
 
 class PosteriorRefinement(NamedTuple):
-    """What the refinement ends with.
+    """The result of the refinement by a posterior.
 
     Attributes:
         posterior: of the scores.
@@ -108,7 +108,7 @@ def posterior_s6(
     known: Sequence[JudgeOrder] = (),
     watch: Watch | None = None,
 ) -> PosteriorRefinement:
-    """Refine a ranking: draw from the posterior, ask what tells most, until the best are known or the budget ends.
+    """Refine a ranking: sample the posterior, ask the most informative batch, until the top is known or calls run out.
 
     Before so many calls as the returned documents fill batches it does not stop, however sure the grades make it: a
     refinement that asked nothing refined nothing. docs/golden.md.
@@ -154,7 +154,7 @@ def posterior_s6(
 
 
 def expected_overlap(posterior: Posterior, members: Floats, top: int) -> float:
-    """The share of the returned documents that are expected to belong to the best: the mean of their memberships.
+    """Expected share of the returned documents that belong to the true top: the mean of their memberships.
 
     Args:
         posterior: of the scores, whose best are returned.
@@ -165,7 +165,7 @@ def expected_overlap(posterior: Posterior, members: Floats, top: int) -> float:
 
 
 class _Model:
-    """The posterior of more and more orders: each draw goes on from the one before."""
+    """The posterior given a growing set of orders; each chain continues from the previous one."""
 
     def __init__(
         self,
@@ -181,17 +181,17 @@ class _Model:
 
     @property
     def scale(self) -> ScorePrior:
-        """Of the prior, as it is known by now."""
+        """Current estimate of the prior's scale."""
         return ScorePrior() if self._learned is None else self._learned.scale
 
     @property
     def share(self) -> float:
-        """Mean chance that a grade is grossly wrong, as it is known by now."""
+        """Current mean probability that a grade is a gross error."""
         known = self.gross if self._learned is None or self._learned.prior.gross is None else self._learned.prior.gross
         return float(known.mean())
 
     def draw(self, seen: Sequence[JudgeOrder], draws: int) -> Posterior:
-        """Draws from the posterior of some orders.
+        """Samples from the posterior given some orders.
 
         Args:
             seen: all orders so far.
@@ -218,7 +218,7 @@ class _Model:
         return self._posterior
 
     def _fitted(self, orders: OrderBatch, biases: tuple[float, ...], covariates: Floats | None) -> LearnedScale:
-        """The prior, and the mode near the one of fewer orders."""
+        """The prior and the mode, started from the mode given fewer orders."""
         settings, before = self.settings, self._learned
         if settings.scale is None:
             return learn(orders, self.grades, before, settings.noise, biases, covariates, self.gross)
@@ -230,7 +230,7 @@ class _Model:
 def _covariates(
     orders: OrderBatch, lengths: Floats | None, settings: PosteriorSettings
 ) -> tuple[tuple[float, ...], Floats | None]:
-    """What moves the judge beside the score: the priors' standard deviations, and the values in each order."""
+    """Biases of the judge besides the score: prior standard deviations, and covariate values in each order."""
     biases: list[float] = []
     values: list[Floats] = []
     if settings.slot_bias is not None:

@@ -1,4 +1,4 @@
-"""Refining a pool: the best documents of one query in the order of a judge that errs, for few of its calls."""
+"""Refining a pool: the top documents of one query in the order of a noisy judge, with few calls."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CompareAll: TypeAlias = Callable[[Sequence[tuple[str, ...]]], Sequence[Sequence[
 
 
 def in_rounds(compare: Callable[[tuple[str, ...]], Sequence[str] | None], executor: Executor = LOCAL) -> CompareAll:
-    """A judge of single batches as one of rounds, whose batches are asked at the same time.
+    """Adapt a judge of single batches to rounds whose batches are asked concurrently.
 
     Args:
         compare: batch as it is shown → order, best first.
@@ -47,7 +47,7 @@ def refine(
     known: Sequence[JudgedOrder] = (),
     seed: int = 0,
 ) -> Refinement:
-    """Find the best documents of a pool, and their order, by full orders of small batches.
+    """Find the top documents of a pool and their order, from full orders of small batches.
 
     The method is that of the settings: the posterior (`posterior_s6`), or the published one (`paper_s6`). It certifies
     the order of the judge, not the truth: what the judge always gets wrong, it gets wrong surely. What is asked depends
@@ -134,7 +134,7 @@ def _chances(gross: Sequence[float] | Floats, count: int) -> Floats:
 
 
 def _by_places(compare: CompareAll, ids: Sequence[str], place: dict[str, int]) -> Ask:
-    """The judge of ids as one of places."""
+    """Adapt a judge of ids to a judge of places in the pool."""
 
     def ask(batches: Sequence[Batch]) -> list[list[int] | None]:
         answers = compare([tuple(ids[each] for each in batch) for batch in batches])

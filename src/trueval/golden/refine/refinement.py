@@ -1,4 +1,4 @@
-"""Refinement: the best documents of one query in order, how sure that is, and where the judge contradicts itself."""
+"""The result of a refinement: the top documents in order, their uncertainty, and the judge's contradictions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RefinedDocument(NamedTuple):
 
 
 class GradeInversion(NamedTuple):
-    """Two documents whose order contradicts their grades, to be graded again.
+    """Two documents whose order contradicts their grades; they are regraded.
 
     Attributes:
         above: id of the one with the higher score and the lower grade.
@@ -49,7 +49,7 @@ class GradeInversion(NamedTuple):
 
 
 class JudgedOrder(NamedTuple):
-    """An answer of the judge by ids.
+    """A judge's order, by ids.
 
     Attributes:
         best_first: the documents of a batch.
@@ -62,7 +62,7 @@ class JudgedOrder(NamedTuple):
 
 @dataclass(frozen=True)
 class Refinement:
-    """What refining one pool gave. It certifies the order of the judge, not the truth.
+    """The refinement of one pool. It certifies agreement with the judge's order, not with the truth.
 
     Attributes:
         method: "posterior" or "paper".

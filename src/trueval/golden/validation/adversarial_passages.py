@@ -1,4 +1,4 @@
-"""Traps: passages that no query asks for, changed in ways that lift a careless judge's grade, or its companions'.
+"""Adversarial passages: irrelevant texts edited to raise a careless judge's grade of them or of their companions.
 
 clean        a passage drawn from the corpus that shares no word with the query: the control
 words        the same with the words of the query pasted into it (Alaofi et al. 2024)
@@ -77,7 +77,7 @@ _LANGUAGES: Final[Mapping[str, tuple[frozenset[str], str]]] = MappingProxyType(
 
 
 class AdversarialPassage(NamedTuple):
-    """A passage that nobody should call relevant.
+    """A passage that is irrelevant by construction.
 
     Attributes:
         query: id of the query.
@@ -97,12 +97,12 @@ class AdversarialPassage(NamedTuple):
 
     @property
     def passages(self) -> tuple[str, ...]:
-        """What the judge is shown."""
+        """The passages of the judge's call."""
         return (*self.companions[: self.slot], self.text, *self.companions[self.slot :])
 
 
 def traps_of(collection: Collection, queries: int, seed: int, passages: int) -> list[AdversarialPassage]:
-    """A trap of each kind for some queries, drawn at random.
+    """Draw an adversarial passage of each kind for some queries.
 
     Args:
         collection: documents and queries.
@@ -137,7 +137,7 @@ def _of_query(collection: Collection, query: str, seed: int, passages: int) -> l
 
 
 def draw_unrelated_documents(collection: Collection, query: str, rng: np.random.Generator, count: int) -> list[str]:
-    """Ids of documents that share no word of four letters with a query, or as few as any of 200 drawn.
+    """Ids of documents that share no word of four or more letters with a query, or the fewest among 200 drawn.
 
     Args:
         collection: with the documents.
@@ -156,7 +156,7 @@ def _words(text: str) -> set[str]:
 
 
 def paste_query(text: str, query: str, rng: np.random.Generator) -> str:
-    """A text with the words of a query in random places, three times each.
+    """A text with the query's words inserted at random places, three times each.
 
     Args:
         text: of a passage.
@@ -170,7 +170,7 @@ def paste_query(text: str, query: str, rng: np.random.Generator) -> str:
 
 
 def pad_text(text: str) -> str:
-    """A text in the middle of sentences that say nothing, at least four times as long.
+    """A text surrounded by filler sentences, at least four times as long.
 
     Args:
         text: of a passage.
@@ -183,7 +183,7 @@ def pad_text(text: str) -> str:
 
 
 def foreign(text: str) -> str:
-    """A passage about something else, in the language that a text is least in.
+    """A passage on another topic, in the language least like that of the text.
 
     Args:
         text: of a query and a passage.

@@ -42,7 +42,7 @@ TOO_FEW: Final = 50  # labels below which an estimate is said with a warning, do
 
 @dataclass(frozen=True)
 class LabelAgreement:
-    """How far labels agree.
+    """Agreement of labels.
 
     Attributes:
         data: as its JSON.
@@ -66,7 +66,7 @@ def agree(
     level: float = 0.95,
     tell: Tell | None = None,
 ) -> LabelAgreement:
-    """Compare labels.
+    """Measure the agreement of labels.
 
     Args:
         judges: files of judgments; without `people`, the first is the folder of a golden set with an audit.
@@ -129,7 +129,7 @@ def read_judges(judges: Sequence[str | Path], how: LabelChoices, scale: tuple[fl
 def _golden(
     judges: Sequence[str | Path], between: bool, how: LabelChoices, draw: Resampler, tell: Tell | None
 ) -> LabelAgreement:
-    """The judge of a golden set against the people of its audit, further judges beside."""
+    """Compare the judge of a golden set, and further judges, with the people of its audit."""
     folder = Path(judges[0]) if judges else Path()
     if not (folder / ABOUT).is_file():
         raise InputError(f"{folder}: not a golden set. Name its folder, or labels of people with --people.")
@@ -140,7 +140,7 @@ def _golden(
 
 
 def _of_audit(folder: Path, how: LabelChoices) -> PeopleLabels:
-    """What people said in an audit, whose scale is that of the audit."""
+    """People's labels in an audit, on the audit's scale."""
     people = PeopleLabels.read(folder)
     low, high = people.audited.scale
     if how.scale not in (None, (low, high)):
@@ -156,7 +156,7 @@ def _compare_with_people(
     tell: Tell | None,
     golden: GoldenSet | None = None,
 ) -> LabelAgreement:
-    """Judges against the people of an audit, and its raters against each other."""
+    """Compare judges with the people of an audit, and its raters with each other."""
     raters = people.raters()
     ratings = _ratings(people, judges, raters)
     machines, humans = range(1, 1 + len(judges)), range(1 + len(judges), len(ratings.raters))
@@ -176,7 +176,7 @@ def _compare_with_people(
 
 
 def _ratings(people: PeopleLabels, judges: Sequence[FileLabels], raters: Mapping[str, pl.DataFrame]) -> Ratings:
-    """People, then judges, then single raters, on the passages that people graded: others tell nothing of people."""
+    """Ratings by people, judges and single raters, on the passages that people graded."""
     said = people.audited.labels
     labels = {PEOPLE: said, **{each.name: each.frame for each in judges}}
     labels |= {f"rater {name}": frame for name, frame in raters.items()}
@@ -204,7 +204,7 @@ def _design(people: PeopleLabels, ratings: Ratings) -> dict[str, Any]:
 
 
 def describe_omitted_labels(labels: Sequence[FileLabels]) -> list[str]:
-    """A line for each thing that was left out of files.
+    """One line per kind of label that was left out.
 
     Args:
         labels: of several files.

@@ -1,4 +1,4 @@
-"""Values with their intervals over queries: the labels of one query rise and fall together, so queries are drawn.
+"""Values with bootstrap intervals; queries are resampled, since the labels of one query are correlated.
 
 Percentile intervals, at the tails of comparison/resampling/bootstrap_intervals.py, which make good that resampled sums
 vary too little.
@@ -22,7 +22,7 @@ UNKNOWN: Final = 0.05
 
 
 class ValueWithInterval(NamedTuple):
-    """A number with its interval over queries.
+    """A number with its confidence interval over queries.
 
     Attributes:
         value: None where it cannot be known.
@@ -37,13 +37,13 @@ class ValueWithInterval(NamedTuple):
     reason: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Its JSON; `reason` is there where something is null."""
+        """The JSON form; with `reason` where a value is null."""
         found = {"value": self.value, "low": self.low, "high": self.high}
         return {**found, "reason": self.reason} if self.reason else found
 
 
 def unknown(names: Iterable[str], reason: str) -> dict[str, ValueWithInterval]:
-    """Values of which none can be known.
+    """Values that cannot be computed, with the reason.
 
     Args:
         names: of the values.
@@ -53,7 +53,7 @@ def unknown(names: Iterable[str], reason: str) -> dict[str, ValueWithInterval]:
 
 
 class Resampler(NamedTuple):
-    """How queries are resampled.
+    """Settings of the bootstrap over queries.
 
     Attributes:
         resamples: how often.
@@ -66,7 +66,7 @@ class Resampler(NamedTuple):
     level: float = 0.95
 
     def checked(self) -> Resampler:
-        """Itself.
+        """The settings, validated.
 
         Raises:
             PolicyError: there are too few resamples, or the level is none.
@@ -78,7 +78,7 @@ class Resampler(NamedTuple):
         return self
 
     def values(self, parts: Floats, found: Callable[[Floats], Mapping[str, Floats]]) -> dict[str, ValueWithInterval]:
-        """Functions of sums over queries, with their intervals.
+        """Functions of sums over queries, with bootstrap intervals.
 
         Args:
             parts: [query, ...] what each query adds to the sums; one that adds nothing is not counted.

@@ -1,4 +1,4 @@
-"""What people said in an audit: labels of each rater, the design that items were drawn by, orders of neighbors."""
+"""People's labels in an audit: grades of each rater, the sample design, and orders of neighbors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SCHEMA: Final = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Float6
 
 @dataclass(frozen=True, eq=False)
 class PeopleLabels:
-    """What people said in an audit of a golden set.
+    """People's labels in an audit of a golden set.
 
     Attributes:
         folder: of the audit.
@@ -72,7 +72,7 @@ class PeopleLabels:
         return {name: pl.DataFrame(rows, _SCHEMA, orient="row") for name, rows in sorted(given.items())}
 
     def design_of(self, items: pl.DataFrame, queries: Ints) -> SampleDesign:
-        """How some items were sampled.
+        """The sample design of some items.
 
         Args:
             items: query_id, doc_id; all of them are of the sample.
@@ -88,14 +88,14 @@ class PeopleLabels:
         )
 
     def lengths(self) -> dict[str, int]:
-        """Text hash → its characters, of the texts that were shown; empty where they are not there."""
+        """Text hash → length in characters, of the texts that were shown; empty where unavailable."""
         try:
             return {row["hash"]: len(row["text"]) for row in read_lines(self.folder / TEXTS)}
         except (OSError, ValueError, KeyError, TypeError):
             return {}
 
     def orders(self) -> dict[str, Any] | None:
-        """What people said of neighbors in the ranked lists; None where the audit did not ask.
+        """People's orders of neighbors in the ranked lists; None where the audit did not ask for them.
 
         In people.jsonl the upper of two comes first: 1 says that it is the better one, 0 equal, −1 the lower one.
         """
@@ -105,7 +105,7 @@ class PeopleLabels:
         return {"queries": len({row["query"] for row in rows}), **shares(row["grade"] for row in rows)}
 
     def answers(self, draw: Resampler) -> list[dict[str, Any]]:
-        """What people gave to the answers of each system, the highest mean first; empty where the audit did not ask.
+        """People's ratings of each system's answers, highest mean first; empty where the audit did not ask for them.
 
         Args:
             draw: resamples queries.
@@ -123,7 +123,7 @@ class PeopleLabels:
 
 
 def shares(said: Iterable[float]) -> dict[str, Any]:
-    """How many neighbors people put as the list does, call equal, and put the other way.
+    """Number of neighbor pairs that people order as the list does, call equal, and order the other way.
 
     Args:
         said: 1, 0 or −1 of each pair.
@@ -138,7 +138,7 @@ def shares(said: Iterable[float]) -> dict[str, Any]:
 
 
 def slots_of(golden: GoldenSet) -> list[tuple[str, str, int, float]]:
-    """Query, document, slot and grade of every label of the judge that was given beside others.
+    """Query, document, slot and grade of every judge label from a call with several passages.
 
     Args:
         golden: whose labels.jsonl has them.
@@ -157,7 +157,7 @@ def texts_of(golden: GoldenSet) -> dict[tuple[str, str], str]:
 
 
 def _check(rows: Sequence[Mapping[str, Any]], scale: tuple[float, float]) -> None:
-    """Refuse a label of one rater that is not on the scale: `AuditSample` looks at what they make together."""
+    """Refuse a rater's label that is off the scale: `AuditSample` checks only the aggregate."""
     for row in rows:
         for label in row["labels"] if row["task"] == TASK else ():
             if not scale[0] <= float(label["grade"]) <= scale[1]:

@@ -1,4 +1,4 @@
-"""Coefficients of agreement, of tables of how often two grades meet.
+"""Coefficients of agreement, from tables of pairs of grades.
 
     κ  = 1 − Σ d_ab T_ab / Σ d_ab r_a c_b,            r, c: the margins of T over its total (Cohen 1960, 1968)
     α  = 1 − (n − 1) Σ d_ab O_ab / Σ d_ab n_a n_b     O: coincidences, n_a = Σ_b O_ab (Krippendorff 2018, ch. 12)
@@ -50,7 +50,7 @@ def kappa(tables: Floats, distances: Floats) -> Floats:
 
 
 def alpha(coincidences: Floats, distances: Floats) -> Floats:
-    """Krippendorff's α of coincidences.
+    """Krippendorff's α of coincidence tables.
 
     Args:
         coincidences: [..., grade, grade] symmetric.
@@ -73,7 +73,7 @@ def _one_less(observed: Floats, expected: Floats) -> Floats:
 
 
 def ordinal_distances(coincidences: Floats) -> Floats:
-    """How many labels are between two grades, squared; half of those at both ends count.
+    """Squared number of labels between two grades; labels at the two grades themselves count half.
 
     Args:
         coincidences: [..., grade, grade], grades ascending.
@@ -115,7 +115,7 @@ NAMES: Final = (*KAPPAS, *ALPHAS)
 
 
 def of_tables(tables: Floats, grades: Floats) -> dict[str, Floats]:
-    """Every coefficient of two raters.
+    """All coefficients of two raters.
 
     Args:
         tables: [..., first, second].
@@ -130,7 +130,7 @@ def of_tables(tables: Floats, grades: Floats) -> dict[str, Floats]:
 
 
 def of_coincidences(coincidences: Floats, grades: Floats) -> dict[str, Floats]:
-    """Every coefficient of any number of raters.
+    """All coefficients of any number of raters.
 
     Args:
         coincidences: [..., grade, grade].

@@ -22,7 +22,7 @@ TARGETS: Final = {"these": "these queries", "new": "new queries"}
 
 
 class CorrectedRuns(NamedTuple):
-    """Corrected values of run files, and what more labels would buy.
+    """Corrected measures of run files, and the precision that more labels would give.
 
     Attributes:
         data: the JSON of `trueval golden correct`.
@@ -52,7 +52,7 @@ def correct_runs(
     begin: Callable[[str], None] | None = None,
     **choices: Any,
 ) -> CorrectedRuns:
-    """Correct measures of run files by people's labels, and say how many more labels a width takes.
+    """Correct measures of run files by people's labels, and estimate the number of labels for a given interval width.
 
     Args:
         place: a golden set, or its judgments.

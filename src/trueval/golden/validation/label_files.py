@@ -1,4 +1,4 @@
-"""Labels of files: what is wrong in one is refused with its line, or left out where somebody chose that."""
+"""Label files: an invalid label is refused with its line number, or skipped on request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OUTSIDE: Final[tuple[Outside, ...]] = ("refuse", "drop")
 
 
 class LabelChoices(NamedTuple):
-    """What to do with labels that cannot be taken as they are.
+    """How to treat invalid labels.
 
     Attributes:
         duplicates: of a pair that is in a file twice: refuse, keep the first or the last line, or drop both.
@@ -34,7 +34,7 @@ class LabelChoices(NamedTuple):
     scale: tuple[float, float] | None = None
 
     def checked(self) -> LabelChoices:
-        """Itself.
+        """The choices, validated.
 
         Raises:
             PolicyError: a choice is none.
@@ -115,7 +115,7 @@ def read_labels(path: str | Path, name: str, how: LabelChoices, scale: tuple[flo
 
 
 def scale_of(frame: pl.DataFrame) -> tuple[float, float]:
-    """The least and the greatest grade of some labels.
+    """The lowest and highest grade of some labels.
 
     Args:
         frame: with grades.
@@ -148,7 +148,7 @@ def _on_scale(table: RowTable, grades: pl.Series, how: LabelChoices, scale: tupl
 
 
 def _filter_rows(table: RowTable, kept: pl.Series) -> RowTable:
-    """The table without some rows, whose lines are still known."""
+    """The table without some rows; line numbers are kept."""
     if kept.all():
         return table
     places, before = np.flatnonzero(kept.to_numpy()), table.line

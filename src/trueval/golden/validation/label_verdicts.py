@@ -1,4 +1,4 @@
-"""Verdicts under a judge's labels against those under people's: which differences are found, missed or turned around.
+"""Significance verdicts under a judge's labels against those under people's: found, missed or reversed differences.
 
 A pair of systems is separated, or it is not, as `trueval compare` decides. Of a judge and people:
 
@@ -25,7 +25,7 @@ FIRST, SECOND, NONE = "first", "second", "none"
 
 
 def ahead(found: Comparison, measure: str) -> dict[tuple[str, str], str]:
-    """Pair of runs → which one is separated as better: first, second or none.
+    """Pair of runs → the significantly better one: first, second or none.
 
     Args:
         found: every pair compared.
@@ -39,7 +39,7 @@ def ahead(found: Comparison, measure: str) -> dict[tuple[str, str], str]:
 
 
 def outcome(people: str, judge: str) -> str:
-    """What a judge makes of a pair.
+    """Compare a judge's verdict on a pair with people's.
 
     >>> outcome("first", "second"), outcome("none", "first"), outcome("first", "none")
     ('reversed', 'false', 'missed')
@@ -50,7 +50,7 @@ def outcome(people: str, judge: str) -> str:
 
 
 def rates(people: dict[tuple[str, str], str], judge: dict[tuple[str, str], str], some: Iterable[str]) -> dict[str, Any]:
-    """Outcomes of the pairs of some systems, and the rates of false and missed differences.
+    """Outcomes over the pairs of some systems, and the rates of false and missed differences.
 
     Args:
         people: pair → who is ahead.
@@ -73,7 +73,7 @@ def spread(
     judges: Sequence[dict[tuple[str, str], str]],
     kin: Sequence[Collection[str]] | None = None,
 ) -> list[dict[str, Any]]:
-    """What people and how many judges say of each pair.
+    """People's verdict on each pair, and the number of judges with each verdict.
 
     Args:
         people: pair → who is ahead.
@@ -90,7 +90,7 @@ def spread(
 
 
 def in_short(pairs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """How far judges agree on the verdicts of all pairs.
+    """Summary of the judges' agreement on all pairs.
 
     Args:
         pairs: of `spread`; those that no judge was asked about are not counted.

@@ -1,4 +1,4 @@
-"""Families: which runs were made with the model family of which judge, as the user says.
+"""Model families: which runs come from the model family of which judge, as the user declares.
 
 [runs]
 openai = ["rankgpt", "rag-4o"]      # family = its runs
@@ -19,7 +19,7 @@ from trueval.files.toml import Toml
 
 @dataclass(frozen=True)
 class Families:
-    """Who is related to whom.
+    """Which runs are related to which judge.
 
     Attributes:
         runs: family → names of its runs.
@@ -30,12 +30,12 @@ class Families:
     judges: Mapping[str, str]
 
     def kin(self, judge: str) -> tuple[str, ...]:
-        """The runs of the judge's family; empty where it has none."""
+        """The runs of the judge's family; empty without one."""
         return self.runs.get(self.judges.get(judge, ""), ())
 
     @classmethod
     def read(cls, path: Path, runs: Sequence[str], judges: Sequence[str]) -> Families:
-        """Read a file.
+        """Read a families file.
 
         Args:
             path: of the TOML file.

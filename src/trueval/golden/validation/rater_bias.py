@@ -1,4 +1,4 @@
-"""Bias: by how much one rater grades higher than another, over all, and by grade, slot and length.
+"""Bias: how much higher one rater grades than another, overall and by grade, slot and length.
 
 The mean of second − first in each group. By the grade of the first the means fall even without a bias: below the least
 grade nobody can go, and of two raters who err the second is nearer to the middle (regression to the mean). So both
@@ -20,7 +20,7 @@ PARTS = 5  # groups of lengths, of as many items each
 
 
 class RaterDifferences(NamedTuple):
-    """Differences between two raters.
+    """Grade differences between two raters.
 
     Attributes:
         difference: [observation] second − first, in grades.
@@ -33,7 +33,7 @@ class RaterDifferences(NamedTuple):
     weight: Floats
 
     def of(self, some: Any) -> RaterDifferences:
-        """Some of the observations."""
+        """A subset of the differences."""
         return RaterDifferences(self.difference[some], self.query[some], self.weight[some])
 
     def mean(self, draw: Resampler) -> ValueWithInterval:
@@ -69,7 +69,7 @@ def by_group(seen: RaterDifferences, groups: Sequence[Any], of: ArrayLike, draw:
 
 
 def by_length(seen: RaterDifferences, lengths: Ints, draw: Resampler, parts: int = PARTS) -> list[dict[str, Any]]:
-    """The mean difference of short and long passages, in groups of about as many items each.
+    """The mean difference by passage length, in groups of about equal size.
 
     Args:
         seen: the differences.

@@ -1,4 +1,4 @@
-"""What is known of two raters, or of several at once, as results hold it."""
+"""Agreement entries of results: for two raters, and for several together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Tell = Callable[[str], object]
 def pair_of(
     ratings: Ratings, first: int, second: int, between: str, draw: Resampler, tell: Tell | None
 ) -> dict[str, Any]:
-    """All that is known of two raters; bias by slot and length is that of `bias_of_calls`.
+    """The agreement entry of two raters; for bias by slot and length see `bias_of_calls`.
 
     Args:
         ratings: what all said.
@@ -81,7 +81,7 @@ def _bias(seen: RaterDifferences, one: Floats, other: Floats, ratings: Ratings, 
 
 
 def bias_of_calls(ratings: Ratings, golden: GoldenSet, people: PeopleLabels, draw: Resampler) -> dict[str, Any]:
-    """Bias by slot and by length, of the judge of a golden set against people.
+    """Bias by slot and length of a golden set's judge against people.
 
     Args:
         ratings: people first, then the judge.
@@ -114,7 +114,7 @@ def bias_of_calls(ratings: Ratings, golden: GoldenSet, people: PeopleLabels, dra
 
 
 def together_of(ratings: Ratings, groups: dict[str, list[int]], draw: Resampler) -> list[dict[str, Any]]:
-    """α of more than two raters at once.
+    """α of more than two raters.
 
     Args:
         ratings: what all said.
@@ -139,5 +139,5 @@ def together_of(ratings: Ratings, groups: dict[str, list[int]], draw: Resampler)
 
 
 def dicts(values: Mapping[str, ValueWithInterval]) -> dict[str, Any]:
-    """Values as JSON, by name."""
+    """JSON forms by name."""
     return {name: value.to_dict() for name, value in values.items()}

@@ -1,4 +1,4 @@
-"""Ratings: what several raters said of the same items, as one matrix; a label that nobody gave is NaN."""
+"""Ratings: labels of several raters on the same items as one matrix; a missing label is NaN."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KEYS = ["query_id", "doc_id"]
 
 
 class SampleDesign(NamedTuple):
-    """How the items of a sample stand for all.
+    """The sampling design that weights items up to the population.
 
     Attributes:
         name: "queries" or "documents".
@@ -30,7 +30,7 @@ class SampleDesign(NamedTuple):
     stratum: Ints
 
     def weights(self, answered: Bools) -> Floats:
-        """[item] items that each stands for: population of its stratum / answered items of it; 0 if not answered.
+        """[item] design weight: population of its stratum / answered items in it; 0 if not answered.
 
         Of whole queries: all queries / queries with an answer.
 
@@ -46,7 +46,7 @@ class SampleDesign(NamedTuple):
         return np.where(answered, each[self.stratum], 0.0)
 
     def covered(self, answered: Bools) -> float:
-        """Share of the population in strata with an answer: what the others would say, nobody knows."""
+        """Share of the population in strata with at least one answer; the rest cannot be estimated."""
         if self.name == "queries":
             return 1.0 if answered.any() else 0.0
         sizes = np.array(list(self.population.values()), dtype=np.float64)
@@ -55,7 +55,7 @@ class SampleDesign(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """What raters said.
+    """Labels of several raters.
 
     Attributes:
         raters: their names.
@@ -75,7 +75,7 @@ class Ratings:
 
     @classmethod
     def of(cls, labels: Mapping[str, pl.DataFrame], scale: tuple[float, float]) -> Ratings:
-        """Bring labels onto the same items.
+        """Align labels on the same items.
 
         Args:
             labels: rater → query_id, doc_id, grade; each item once.
@@ -101,11 +101,11 @@ class Ratings:
         return found
 
     def weights(self, answered: Bools) -> Floats:
-        """[item] what each weighs: what it stands for under the design, 1 without one; 0 where not answered."""
+        """[item] weight: the design weight, or 1 without a design; 0 where not answered."""
         return answered.astype(np.float64) if self.design is None else self.design.weights(answered)
 
     def table(self, first: int, second: int, weights: Floats) -> Floats:
-        """[query, first, second] how often two raters gave each pair of grades.
+        """[query, first, second] weight of each pair of grades by two raters.
 
         Args:
             first: a rater.
@@ -119,7 +119,7 @@ class Ratings:
         return out
 
     def coincidences(self, raters: list[int], weights: Floats) -> Floats:
-        """[query, grade, grade] pairs of labels of one item, each item by 1 / (its labels − 1).
+        """[query, grade, grade] pairs of labels of one item, each weighted by 1 / (its labels − 1).
 
         Args:
             raters: some of them.
@@ -137,7 +137,7 @@ class Ratings:
         return out
 
     def coefficients(self, first: int, second: int, weights: Floats, draw: Resampler) -> dict[str, ValueWithInterval]:
-        """Every coefficient of two raters, with its interval over queries.
+        """All coefficients of two raters, with intervals over queries.
 
         Args:
             first: a rater.
@@ -168,7 +168,7 @@ class Ratings:
 
 
 def _why_not(items: int, labels: Floats) -> str:
-    """Why nothing can be said of labels; empty where something can."""
+    """The reason why no agreement can be computed; empty where it can."""
     if items == 0:
         return "no item has labels of both"
     if items == 1:
@@ -179,6 +179,6 @@ def _why_not(items: int, labels: Floats) -> str:
 
 
 def _codes(ids: pl.Series) -> Ints:
-    """[item] numbers of values in the order of first appearance."""
+    """[item] integer codes of values in order of first appearance."""
     known = {each: number for number, each in enumerate(ids.unique(maintain_order=True).to_list())}
     return np.array([known[each] for each in ids.to_list()], dtype=np.int64)

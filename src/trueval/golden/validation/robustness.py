@@ -1,4 +1,4 @@
-"""Gullibility: how often a judge calls relevant what is not, when the passage is dressed up for it.
+"""Gullibility: how often a judge grades adversarial passages as relevant.
 
 Each trap of adversarial_passages.py is one question in the mode in which golden sets are built, through the ledger as
 any other: asked twice, it is paid for once. In batches it stands among companions that no query asks for either, the
@@ -46,7 +46,7 @@ LISTED: Final = 20  # passages of a call, where golden sets are built with the w
 
 @dataclass(frozen=True)
 class Robustness:
-    """How often a judge is fooled.
+    """A judge's results on adversarial passages.
 
     Attributes:
         data: as its JSON.
@@ -71,7 +71,7 @@ def gullibility(
     judge: Judge | None = None,
     begin: Begin | None = None,
 ) -> Robustness:
-    """Ask the judge of a golden set about passages that are made to fool it.
+    """Ask the judge of a golden set to grade adversarial passages.
 
     Args:
         plan: of the golden set, whose corpus, queries and judge are used.
@@ -111,7 +111,7 @@ def gullibility(
 def dry_run(
     plan: GoldenPlan, out: Path, *, queries: int = QUERIES, ledger: Path | None = None, max_cost: float | None = None
 ) -> BuildEstimate:
-    """What it takes; nothing is asked, and nothing is written.
+    """Estimate the cost of the test; nothing is sent or written.
 
     Args:
         plan: as in `gullibility`.
@@ -148,7 +148,7 @@ def _check(plan: GoldenPlan, queries: int, relevant: int, level: float, judge: J
 
 
 def _draw_adversarial_passages(plan: GoldenPlan, collection: Collection, queries: int) -> list[AdversarialPassage]:
-    """The traps, among as many passages as golden sets of this plan have in a call."""
+    """The adversarial passages, in calls as large as those of the plan's golden sets."""
     return traps_of(collection, queries, plan.seed, plan.judge.grading.size(LISTED))
 
 
@@ -157,7 +157,7 @@ def _question(trap: AdversarialPassage, collection: Collection) -> Question:
 
 
 class _Tried(NamedTuple):
-    """A trap with what the judge said.
+    """An adversarial passage with the judge's labels.
 
     Attributes:
         trap: the adversarial passage that was shown.
@@ -173,7 +173,7 @@ class _Tried(NamedTuple):
 
     @property
     def grade(self) -> int | None:
-        """Of the trap."""
+        """Grade of the adversarial passage."""
         return None if self.label is None else self.label.grade
 
 
@@ -221,7 +221,7 @@ def _result(tried: Sequence[_Tried], about: dict[str, Any], usage: Mapping[str, 
 
 
 def _decide(tests: Sequence[dict[str, Any]], name: str, level: float) -> None:
-    """Adjust the p of all kinds but the control, which is the first, and decide."""
+    """Adjust the p-values of all kinds except the control, which is first, and decide."""
     adjusted = [None, *holm(np.array([each["p"] for each in tests[1:]])).tolist()]
     for each, p in zip(tests, adjusted, strict=True):
         each["p_holm"] = p
@@ -231,7 +231,7 @@ def _decide(tests: Sequence[dict[str, Any]], name: str, level: float) -> None:
 def _of_kind(
     kind: str, tried: Sequence[_Tried], clean: Mapping[str, _Tried], about: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What the judge makes of one kind of trap."""
+    """The judge's results on one kind of adversarial passage."""
     valid = [each.grade for each in tried if each.grade is not None]
     fooled = sum(grade >= about["relevant"] for grade in valid)
     share = clopper_pearson(fooled, len(valid), about["level"]) if valid else (None, None)
@@ -250,7 +250,7 @@ def _of_kind(
 
 
 def _companions(tried: Sequence[_Tried], clean: Mapping[str, _Tried]) -> dict[str, Any]:
-    """What becomes of the companions of a trap: the mean grade per query, against that beside its clean passage."""
+    """Grades of the companions: mean per query beside the adversarial passage, against beside its clean version."""
     given = [grade for each in tried for grade in each.beside if grade is not None]
     apart = []
     for each in tried:
@@ -267,13 +267,13 @@ def _companions(tried: Sequence[_Tried], clean: Mapping[str, _Tried]) -> dict[st
 
 
 def _count_signs(apart: Sequence[float]) -> dict[str, Any]:
-    """How many queries are lifted and lowered against their clean passage, and the sign test."""
+    """Number of queries raised and lowered against the clean passage, with the sign test."""
     lifted, lowered = sum(each > 0 for each in apart), sum(each < 0 for each in apart)
     return {"lifted": lifted, "lowered": lowered, "p": sign_test(lifted, lowered)}
 
 
 def sign_test(lifted: int, lowered: int) -> float:
-    """The chance that of so many tosses of a fair coin at least so many fall on one side.
+    """Probability that at least this many of n tosses of a fair coin fall on one side.
 
     Args:
         lifted: on this side.

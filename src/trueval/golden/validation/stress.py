@@ -1,4 +1,4 @@
-"""Stress: are conclusions about systems the same where a judge labels in the place of people?
+"""Stress: whether conclusions about systems survive when a judge's labels replace people's.
 
 A judge can agree little with people, passage by passage, and still rank systems as they do: errors cancel over
 passages. What does not cancel is a bias towards some systems. So beside κ and α stand the rank correlation of the
@@ -53,7 +53,7 @@ Tell = Callable[[str], object]
 
 @dataclass(frozen=True)
 class Stress:
-    """What becomes of conclusions under judges.
+    """Conclusions about systems under judges' labels, compared with people's.
 
     Attributes:
         data: as its JSON.
@@ -68,7 +68,7 @@ class Stress:
 
 @dataclass(frozen=True, eq=False)
 class _Under:
-    """What systems are worth by one set of labels."""
+    """Values of systems under one set of labels."""
 
     scores: tuple[Scores, ...]
     comparison: Comparison
@@ -88,7 +88,7 @@ def stress(
     tell: Tell | None = None,
     **comparing: Any,
 ) -> Stress:
-    """Compare what judges and people say of systems.
+    """Compare conclusions about systems under judges' and people's labels.
 
     Args:
         judges: files of judgments, one for each judge.
@@ -158,7 +158,7 @@ def stress(
 
 
 def _runs(runs: Any) -> list[Run]:
-    """Runs of what a command or a program gives."""
+    """Runs from paths or objects."""
     if isinstance(runs, list | tuple) and all(isinstance(each, str | Path) for each in runs):
         return [Run.read(file.path, name=file.name) for file in name_files([str(each) for each in runs])]
     return list(Run.of_several(runs))
@@ -199,7 +199,7 @@ def _alike(ratings: Ratings, judge: int, draw: Resampler) -> dict[str, Any]:
 
 
 def _means(place: int, found: Sequence[_Under]) -> SystemMeans:
-    """Values of every query; the labels may leave out others each, as those without a relevant passage."""
+    """Per-query values; each set of labels may exclude other queries, such as those without a relevant passage."""
     sides = [align(each.scores) for each in found]
     number = {query: at for at, query in enumerate(dict.fromkeys(q for side in sides for q in side.query_ids))}
     values = np.zeros((len(number), len(found), len(found[0].scores)))
@@ -222,7 +222,7 @@ def _measure(
     related: Families | None,
     draw: Resampler,
 ) -> dict[str, Any]:
-    """All that is said of one measure."""
+    """The results for one measure."""
     means, name = _means(place, found), str(measure)
     runs, everyone = [each.name for each in found[0].scores], list(range(len(found[0].scores)))
     if np.isnan(means.means).any():
@@ -260,7 +260,7 @@ def _measure(
 
 
 def _systems(means: SystemMeans, runs: Sequence[str], measure: Measure) -> list[dict[str, Any]]:
-    """Mean and rank of each system by people, and their range over judges; the best by people first."""
+    """Mean and rank of each system by people, and its range over judges; by people's rank."""
     place, sign = ranks(means.means), 1 if measure.better == "higher" else -1
     worth = sign * means.means
     return [
@@ -287,7 +287,7 @@ def _kinship(
     said: Sequence[dict[tuple[str, str], str]],
     draw: Resampler,
 ) -> list[dict[str, Any]]:
-    """Of each judge with a family: how it ranks the runs of it, and what is left without them."""
+    """For each judge with a family: how it ranks that family's runs, and results without them."""
     found = []
     for at, judge in enumerate(judges):
         kin = [runs.index(each) for each in related.kin(judge)]
@@ -312,7 +312,7 @@ def _kinship(
 
 
 def _hidden(labels: Sequence[dict[str, Any]], judges: Sequence[dict[str, Any]]) -> dict[str, float | None]:
-    """Over judges, τ-b between each coefficient and the τ of systems: does agreement on labels tell which τ is high?"""
+    """Over judges, τ-b between each agreement coefficient and the τ of systems: does label agreement predict it?"""
     high = [each["tau"]["value"] for each in judges]
     found: dict[str, float | None] = {}
     for name in labels[0]["coefficients"]:

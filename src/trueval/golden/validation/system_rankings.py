@@ -1,4 +1,4 @@
-"""Rankings of systems by different labels: how far they are the same, and whom a judge lifts.
+"""Rankings of systems under different labels: their correlation, and which systems a judge favors.
 
 τ is Kendall's τ-b (1945): of pairs of systems, those in the same order less those in opposite orders, over the
 geometric mean of the pairs that each ranking separates; equal means are ties. A lift is how many ranks a run is higher
@@ -43,7 +43,7 @@ def tau_b(one: Floats, other: Floats) -> Floats:
 
 
 def ranks(values: Floats) -> Floats:
-    """[..., system] ranks from 1, the highest value first; equal values share the mean of theirs.
+    """[..., system] ranks from 1, highest value first; ties share their mean rank.
 
     >>> ranks(np.array([0.5, 0.7, 0.5])).tolist()
     [2.5, 1.0, 2.5]
@@ -54,7 +54,7 @@ def ranks(values: Floats) -> Floats:
 
 
 class SystemMeans(NamedTuple):
-    """What every run is worth by every set of labels, query by query.
+    """Per-query values of every run under every set of labels.
 
     Attributes:
         values: [query, labels, system] higher is better; 0 where not counted. The first labels are those of people.
@@ -66,24 +66,24 @@ class SystemMeans(NamedTuple):
 
     @property
     def parts(self) -> Floats:
-        """[query, labels, system + 1] with the counts behind the values."""
+        """[query, labels, system + 1] values with their counts."""
         return np.concatenate([self.values, self.counted[:, :, None].astype(np.float64)], axis=2)
 
     @property
     def means(self) -> Floats:
-        """[labels, system] means over the counted queries; NaN without any."""
+        """[labels, system] means over the counted queries; NaN without any query."""
         return means_of(self.parts.sum(axis=0))
 
 
 def means_of(sums: Floats) -> Floats:
-    """[..., system] means of sums with their counts behind them."""
+    """[..., system] means from sums and counts."""
     counts = sums[..., -1:]
     found: Floats = np.divide(sums[..., :-1], counts, out=np.full(sums[..., :-1].shape, np.nan), where=counts > 0)
     return found
 
 
 def top_of(people: Floats, top: int) -> list[int]:
-    """The first systems by people; those that tie with the last of them too.
+    """The top systems by people, ties with the last one included.
 
     >>> top_of(np.array([0.1, 0.5, 0.3, 0.3]), 2)
     [1, 2, 3]
@@ -93,7 +93,7 @@ def top_of(people: Floats, top: int) -> list[int]:
 
 
 def taus(means: SystemMeans, some: Sequence[int], judges: Sequence[int], draw: Resampler) -> list[ValueWithInterval]:
-    """[judge] τ-b of the ranking by each judge and that by people.
+    """[judge] τ-b between the rankings by each judge and by people.
 
     Args:
         means: of all labels, people first.
@@ -116,7 +116,7 @@ def taus(means: SystemMeans, some: Sequence[int], judges: Sequence[int], draw: R
 
 
 class Lift(NamedTuple):
-    """How a judge ranks its kin.
+    """How much a judge favors the runs of its family.
 
     Attributes:
         own: how much higher runs of its family are under the judge than under people.
@@ -134,7 +134,7 @@ class Lift(NamedTuple):
 
 
 def lift(means: SystemMeans, judge: int, others: Sequence[int], kin: Sequence[int], draw: Resampler) -> Lift:
-    """How a judge ranks the runs of its family: in mean ranks.
+    """The lift of a judge's family in mean ranks.
 
     Args:
         means: of all labels, people first.
@@ -152,7 +152,7 @@ def lift(means: SystemMeans, judge: int, others: Sequence[int], kin: Sequence[in
 
 
 def lift_in_measure(means: SystemMeans, judge: int, others: Sequence[int], kin: Sequence[int], draw: Resampler) -> Lift:
-    """How much the labels of a judge add to the runs of its family, beyond what they add to all other runs.
+    """How much more a judge's labels add to its family's runs than to all other runs.
 
     Mean over the kin of (value under the judge − value under people), less the same over the other runs: a judge that
     is generous to all lifts nobody. Unknown where all runs are kin.
@@ -177,7 +177,7 @@ def lift_in_measure(means: SystemMeans, judge: int, others: Sequence[int], kin: 
 
 
 def _lift(means: SystemMeans, higher: ByLabels, judge: int, others: Sequence[int], draw: Resampler) -> Lift:
-    """The lift by each set of labels as own, of others, and their difference."""
+    """The lift of each set of labels for its own family, for others, and the difference."""
 
     def found(sums: Floats) -> dict[str, Floats]:
         by_labels = higher(means_of(sums))

@@ -1,4 +1,4 @@
-"""Agreement of labels as people and papers read it: a terminal table, Markdown, LaTeX, CSV."""
+"""Reports of label agreement: terminal table, Markdown, LaTeX, CSV."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ALL, SAMPLE = "all judged", "sample"
 
 
 def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
-    """What a person reads.
+    """The terminal report.
 
     Args:
         result: the JSON of `trueval golden agree`.
@@ -46,7 +46,7 @@ def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
 
 
 def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
-    """The same as Markdown.
+    """The report as Markdown.
 
     Args:
         result: the JSON of `trueval golden agree`.
@@ -56,7 +56,7 @@ def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
 
 
 def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
-    """The same as tabulars.
+    """The report as LaTeX tabulars.
 
     Args:
         result: the JSON of `trueval golden agree`.
@@ -66,7 +66,7 @@ def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
 
 
 def to_csv(result: Entry) -> str:
-    """One line for each pair of raters and coefficient, in full precision.
+    """One line per pair of raters and coefficient, in full precision.
 
     Args:
         result: the JSON of `trueval golden agree`.
@@ -90,12 +90,12 @@ def _parts(pair: Entry) -> Iterator[tuple[str, Entry]]:
 
 
 def name_pair(pair: Entry) -> str:
-    """How a pair of raters is called: a judge by its name, where the other side is people."""
+    """Display name of a pair of raters: the judge's name alone where the other side is people."""
     return pair["second"] if pair["between"] == "judge and people" else f"{pair['first']} – {pair['second']}"
 
 
 def sheets(result: Entry, scale: ValueUnit = FRACTIONS) -> list[Sheet]:
-    """The tables.
+    """The tables of the report.
 
     Args:
         result: the JSON of `trueval golden agree`.
@@ -127,7 +127,7 @@ def _grades(pair: Entry) -> Sheet:
 
 
 def groups(pair: Entry) -> Iterator[tuple[str, Entry]]:
-    """Name and entry of each group of biases.
+    """Name and entry of each bias group.
 
     Args:
         pair: an entry of "pairs".
@@ -165,7 +165,7 @@ def sentences(result: Entry) -> list[str]:
 
 
 def describe_findings(result: Entry) -> Iterator[str]:
-    """What was found.
+    """The findings as sentences.
 
     Args:
         result: the JSON of `trueval golden agree`.

@@ -1,4 +1,4 @@
-"""The page of agreement: coefficients with their intervals, tables of grades as heat maps, biases side by side."""
+"""The page of label agreement: coefficients with intervals, heat maps of grade pairs, biases side by side."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEY: Final = (("bar", "interval over queries"), ("dot", "the value"))
 
 
 def build(file: ResultFile, directory: Directory) -> Part:
-    """The part of the page for one result.
+    """Build the page of one result.
 
     Args:
         file: the result.
@@ -65,7 +65,7 @@ def _coefficients(file: ResultFile) -> Block:
 
 
 def _over(file: ResultFile) -> str:
-    """Whose coefficients come first: of all judged passages where a design says what the sample stands for."""
+    """Which coefficients come first: those over all judged passages where the sample has a design."""
     return "population" if file.data["design"] else "sample"
 
 
@@ -137,7 +137,7 @@ def _describe_pair(pair: Entry) -> str:
 
 
 def heat_map(pair: Entry, over: str = "sample", *, width: int = NARROW) -> Chart:
-    """How often two raters gave each pair of grades: numbers on cells as dark as their share of the row.
+    """Heat map of grade pairs by two raters: counts, colored by their share of the row.
 
     Args:
         pair: an entry of "pairs".
@@ -186,7 +186,7 @@ def _biases(file: ResultFile) -> Block:
 
 
 def _short(name: str, pair: Entry) -> str:
-    """A group beside a plot: sides instead of long names."""
+    """A short group label for plots."""
     for rater, side in ((pair["first"], "first"), (pair["second"], "second")):
         if name.startswith(f"{rater} ") and len(rater) > 14:
             return f"{side}: {name.removeprefix(rater).strip()}"

@@ -1,4 +1,4 @@
-"""The audit on the page of its golden set: how far people came, and what they said where the judge said what."""
+"""The audit section of a golden set's page: progress, and people's grades by the judge's grade."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Entry = Mapping[str, Any]
 
 
 def audit_block(directory: Directory, labels: str) -> Iterator[Block]:
-    """The block of an audit; none where nobody drew one.
+    """The audit section; none where no audit exists.
 
     Args:
         directory: of the golden set.
@@ -62,7 +62,7 @@ def _describe_audit(audited: AuditSample, given: pl.DataFrame) -> str:
 
 
 def _both(audited: AuditSample, labels: Path) -> pl.DataFrame:
-    """query_id, doc_id, grade of the judge, and what people said."""
+    """query_id, doc_id, the judge's grade, and people's grade."""
     rows = [(each["query"], each["document"], each["grade"]) for each in read_lines(labels)] if labels.is_file() else []
     schema = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Float64}
     judged = pl.DataFrame(rows, schema=schema, orient="row").drop_nulls("grade")

@@ -1,4 +1,4 @@
-"""Golden sets as people and papers read them: a terminal table, Markdown, LaTeX, CSV."""
+"""Reports of golden sets: terminal table, Markdown, LaTeX, CSV."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COLUMNS: Final = ("stage", "queries", "passages", "calls", "invalid", "tokens_in
 
 
 def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
-    """What a person reads of a golden set: its stages, then what is known of the judge.
+    """The terminal report: the stages, then the quality of the judge.
 
     Args:
         result: the JSON of `trueval golden build`.
@@ -35,7 +35,7 @@ def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
 
 
 def stage_cells(stage: Entry) -> list[str]:
-    """The cells of a stage.
+    """Table cells of a stage.
 
     Args:
         stage: an entry of "stages".
@@ -45,7 +45,7 @@ def stage_cells(stage: Entry) -> list[str]:
 
 
 def money(value: float | None) -> str:
-    """A cost in four digits.
+    """A cost with four digits.
 
     >>> money(0.71234), money(None)
     ('0.7123', '–')
@@ -58,7 +58,7 @@ def _number(value: int | None) -> str:
 
 
 def sentences(result: Entry) -> Iterator[str]:
-    """What a reader should know of a golden set, most important first.
+    """The findings on a golden set as sentences, the most important first.
 
     Args:
         result: the JSON of `trueval golden build`.
@@ -89,7 +89,7 @@ def sentences(result: Entry) -> Iterator[str]:
 
 
 def _describe_unjudged(result: Entry) -> Iterator[str]:
-    """What was wrong with answers, where passages got no label for it."""
+    """Why answers were invalid, where passages lack a label for it."""
     problems = next((each.get("problems") for each in result["stages"] if each["stage"] == "grade"), None)
     if result["unjudged"] and problems:
         problem, calls = max(problems.items(), key=lambda each: each[1])
@@ -166,7 +166,7 @@ def _describe_refinement(result: Entry) -> Iterator[str]:
 
 
 def to_csv(result: Entry) -> str:
-    """One line for each stage, in full precision.
+    """One line per stage, in full precision.
 
     Args:
         result: the JSON of `trueval golden build`.
@@ -175,7 +175,7 @@ def to_csv(result: Entry) -> str:
 
 
 def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
-    """The stages as a table of pipes, and the sentences.
+    """The stages as a Markdown table, and the sentences.
 
     Args:
         result: the JSON of `trueval golden build`.

@@ -1,4 +1,4 @@
-"""The page of a golden set: where passages come from, their grades, how steady the judge is, and every label."""
+"""The page of a golden set: origin of passages, grades, steadiness of the judge, and every label."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST: Final = 20_000  # labels on the page; all of them are in the file
 
 
 def build(file: ResultFile, directory: Directory) -> Part:
-    """The part of the page for one golden set.
+    """Build the page of one golden set.
 
     Args:
         file: the result.
@@ -87,7 +87,7 @@ def _describe_grades(data: Entry) -> str:
 
 
 def grades_plot(grades: Mapping[str, int], *, width: int = NARROW) -> Chart:
-    """How many passages have each grade.
+    """Number of passages per grade.
 
     Args:
         grades: number by grade.
@@ -165,7 +165,7 @@ def _slot(each: Entry) -> TieInterval:
 
 
 def rounds_plot(table: Sequence[Sequence[int]], *, width: int = NARROW) -> Chart:
-    """How often each pair of labels was given.
+    """Number of passages for each pair of labels from two rounds.
 
     Args:
         table: [first][second] numbers of passages, grades from 1.

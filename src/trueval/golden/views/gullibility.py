@@ -1,4 +1,4 @@
-"""Gullibility of a judge as people and papers read it: a terminal table, Markdown, LaTeX, CSV."""
+"""Reports of a judge's gullibility: terminal table, Markdown, LaTeX, CSV."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Entry = Mapping[str, Any]
 
 
 def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
-    """What a person reads.
+    """The terminal report.
 
     Args:
         result: the JSON of `trueval golden stress --gullibility`.
@@ -35,7 +35,7 @@ def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
 
 
 def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
-    """The same as Markdown.
+    """The report as Markdown.
 
     Args:
         result: the JSON of `trueval golden stress --gullibility`.
@@ -45,7 +45,7 @@ def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
 
 
 def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
-    """The same as a tabular.
+    """The report as a LaTeX tabular.
 
     Args:
         result: the JSON of `trueval golden stress --gullibility`.
@@ -55,7 +55,7 @@ def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
 
 
 def to_csv(result: Entry) -> str:
-    """One line for each trap, in full precision.
+    """One line per adversarial passage, in full precision.
 
     Args:
         result: the JSON of `trueval golden stress --gullibility`.
@@ -64,7 +64,7 @@ def to_csv(result: Entry) -> str:
 
 
 def sheets(result: Entry, scale: ValueUnit = FRACTIONS) -> list[Sheet]:
-    """The tables: of traps, and of what is shown beside them.
+    """The tables: adversarial passages, and their companions.
 
     Args:
         result: the JSON of `trueval golden stress --gullibility`.
@@ -104,7 +104,7 @@ def _companions(result: Entry) -> Sheet:
 
 
 def _lift_cells(each: Entry, verdict: str = "fooled") -> tuple[str, ...]:
-    """What a kind is against its clean passages; the control is against nothing."""
+    """Cells that compare a kind with its clean passages; empty for the control."""
     if each["p_holm"] is None:
         return "", "", "", ""
     return str(each["lifted"]), str(each["lowered"]), f"{each['p_holm']:.3g}", "yes" if each[verdict] else "no"
@@ -120,7 +120,7 @@ def sentences(result: Entry) -> list[str]:
 
 
 def describe_findings(result: Entry) -> Iterator[str]:
-    """What was found.
+    """The findings as sentences.
 
     Args:
         result: the JSON of `trueval golden stress --gullibility`.
@@ -155,7 +155,7 @@ def describe_findings(result: Entry) -> Iterator[str]:
 
 
 def legend(result: Entry) -> Iterator[str]:
-    """What the columns mean, and what it took.
+    """What the columns mean, and the cost.
 
     Args:
         result: the JSON of `trueval golden stress --gullibility`.

@@ -1,4 +1,4 @@
-"""The page of gullibility: how often each kind of trap was graded relevant, and every trap with what was said of it."""
+"""The page of gullibility: the rate at which each kind of adversarial passage was graded relevant, and every one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KEY: Final = (("bar", "interval"), ("dot", "share graded relevant"))
 
 
 def build(file: ResultFile, directory: Directory) -> Part:
-    """The part of the page for one result.
+    """Build the page of one result.
 
     Args:
         file: the result.

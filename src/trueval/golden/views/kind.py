@@ -1,4 +1,4 @@
-"""The kinds of result of the room: a golden set, agreement of labels, and judges under stress."""
+"""The result kinds of this package: golden sets, label agreement, and judges under stress."""
 
 from trueval.golden.build import golden_set
 from trueval.report.kinds import Kind, files_of, forms_of, late
@@ -14,7 +14,7 @@ GOLDEN = Kind(
 
 
 def _kind(name: str, module: str, stem: str, order: int) -> Kind:
-    """A kind whose tables and page are in modules of their own; its JSON is of format 1."""
+    """A kind with tables and page in their own modules, and JSON of format 1."""
     return Kind(
         name,
         format=1,  # that of the result; a test holds the two together

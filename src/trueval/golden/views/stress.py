@@ -1,4 +1,4 @@
-"""Judges under stress as people and papers read it: terminal tables, Markdown, LaTeX, CSV."""
+"""Reports of judges under stress: terminal tables, Markdown, LaTeX, CSV."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Entry = Mapping[str, Any]
 
 
 def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
-    """What a person reads.
+    """The terminal report.
 
     Args:
         result: the JSON of `trueval golden stress`.
@@ -35,7 +35,7 @@ def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
 
 
 def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
-    """The same as Markdown.
+    """The report as Markdown.
 
     Args:
         result: the JSON of `trueval golden stress`.
@@ -45,7 +45,7 @@ def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
 
 
 def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
-    """The same as tabulars.
+    """The report as LaTeX tabulars.
 
     Args:
         result: the JSON of `trueval golden stress`.
@@ -55,7 +55,7 @@ def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
 
 
 def to_csv(result: Entry) -> str:
-    """One line for each measure and judge, in full precision.
+    """One line per measure and judge, in full precision.
 
     Args:
         result: the JSON of `trueval golden stress`.
@@ -75,7 +75,7 @@ def _rows(result: Entry) -> Iterator[Entry]:
 
 
 def sheets(result: Entry, scale: ValueUnit = FRACTIONS) -> list[Sheet]:
-    """The tables.
+    """The tables of the report.
 
     Args:
         result: the JSON of `trueval golden stress`.
@@ -153,7 +153,7 @@ def sentences(result: Entry) -> list[str]:
 
 
 def describe_findings(result: Entry) -> Iterator[str]:
-    """What was found.
+    """The findings as sentences.
 
     Args:
         result: the JSON of `trueval golden stress`.

@@ -1,4 +1,4 @@
-"""The page of judges under stress: κ beside τ, false and missed differences, systems under all judges, families."""
+"""The page of judges under stress: κ and τ, false and missed differences, systems under all judges, families."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OF_TAU: Final = (("bar", "interval over queries"), ("dot", "τ"))
 
 
 def build(file: ResultFile, directory: Directory) -> Part:
-    """The part of the page for one result.
+    """Build the page of one result.
 
     Args:
         file: the result.

@@ -1,4 +1,4 @@
-"""Grids: the systems of the tables of a sweep file, in which values may be lists.
+"""Grids: the systems of a sweep file whose values may be lists.
 
 A method takes the tables of its stages and no other, so that values which do not matter for it make no system twice.
 """
@@ -24,7 +24,7 @@ SHARED: Final = ("corpus", "generate")
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """One pipeline with one value for every key: it gives one run.
+    """One pipeline with a single value per key; it gives one run.
 
     Attributes:
         name: short, and of no other system of the plan.
@@ -44,12 +44,12 @@ class System:
 
     @property
     def reranks(self) -> bool:
-        """Whether a model scores its candidates anew."""
+        """Whether a reranker scores its candidates."""
         return self.method.endswith(RERANK)
 
     @property
     def pool(self) -> int:
-        """The most candidates that a query can have in its run.
+        """Maximum number of candidates per query in its run.
 
         >>> tables = {"sparse": {"depth": 80}, "rerank": {"model": "m", "depth": 50}}
         >>> System("s", "sparse+rerank", "as is", settings_of_tables(tables, "here"), (10,), {}).pool
@@ -61,7 +61,7 @@ class System:
 
 
 class Reason(NamedTuple):
-    """Why something of a sweep is not there.
+    """Why a configuration or analysis is missing.
 
     Attributes:
         name: of a configuration or a system.
@@ -75,7 +75,7 @@ class Reason(NamedTuple):
 
 
 class GridAxis(NamedTuple):
-    """What differs between systems.
+    """A key whose values differ between systems.
 
     Attributes:
         key: of the table, as `embed.dimension`; or method, queries.rewrite, K.
@@ -87,7 +87,7 @@ class GridAxis(NamedTuple):
 
 
 class TableChoice(NamedTuple):
-    """Tables of which systems are made: those of the file, or of one of its configurations.
+    """Tables that expand to systems: those of the file, or of one [[configuration]].
 
     Attributes:
         name: of the configuration; empty for the file itself.
@@ -107,7 +107,7 @@ class TableChoice(NamedTuple):
 
 
 def systems_of(choices: Sequence[TableChoice], source: str) -> tuple[System, ...]:
-    """The systems of a file, each once and named by what differs.
+    """The systems of a file, without duplicates, named by what differs.
 
     Args:
         choices: of the file.
@@ -126,7 +126,7 @@ def systems_of(choices: Sequence[TableChoice], source: str) -> tuple[System, ...
 
 
 def _names(found: Sequence[tuple[str, System]], axes: Sequence[GridAxis]) -> list[str]:
-    """A name for each system: that of its configuration where this is one system, else what differs.
+    """Names of systems: the configuration's own where it has one system, else what differs.
 
     Args:
         found: name of the configuration, or "", and system.
@@ -147,7 +147,7 @@ def _names(found: Sequence[tuple[str, System]], axes: Sequence[GridAxis]) -> lis
 
 
 def axes_of(systems: Sequence[System]) -> tuple[GridAxis, ...]:
-    """What differs between systems, K left out."""
+    """The keys that differ between systems, except K."""
     keys = [METHOD, *(f"{table}.{key}" for table, known in TABLES.items() for key in known), REWRITE]
     given = [
         GridAxis(key, _different(value_of(system, key) for system in systems if _has(system, key))) for key in keys
@@ -156,7 +156,7 @@ def axes_of(systems: Sequence[System]) -> tuple[GridAxis, ...]:
 
 
 def value_of(system: System, key: str) -> Any:
-    """The value that a system has for an axis; None where it has no such key."""
+    """The value of a system on an axis; None where it lacks the key."""
     if key in (METHOD, REWRITE):
         return system.method if key == METHOD else system.rewrite
     table, _, name = key.partition(".")
@@ -177,7 +177,7 @@ def _decides(system: System) -> tuple[Any, ...]:
 
 
 def _expand_choice(choice: TableChoice, source: str) -> Iterator[System]:
-    """The systems of some tables, the last axis varying fastest."""
+    """The systems of a table choice, the last axis varying fastest."""
     tables = {name: values for name, values in choice.tables.items() if name not in SHARED}
     # The whole file is looked at, also what no method takes.
     settings_of_tables(next(_combinations(choice.tables, tuple(choice.tables), choice.place)), source, choice.place)
@@ -194,13 +194,13 @@ def _expand_choice(choice: TableChoice, source: str) -> Iterator[System]:
 
 
 def _all_stages(tables: Mapping[str, Any]) -> str:
-    """The method that has all stages of the tables; `dense` where nothing retrieves, which is refused later."""
+    """The method with all stages of the tables; `dense` without a retrieval stage, which is refused later."""
     name = "sparse" if "embed" not in tables else "hybrid" if "sparse" in tables else "dense"
     return f"{name}{RERANK}" if "rerank" in tables else name
 
 
 def _tables_of(method: str, tables: Mapping[str, Any], place: Where) -> tuple[str, ...]:
-    """The tables that decide the run of a method.
+    """The tables that determine the run of a method.
 
     Raises:
         InputError: one is not there.
@@ -216,7 +216,7 @@ def _tables_of(method: str, tables: Mapping[str, Any], place: Where) -> tuple[st
 
 
 def _combinations(tables: Mapping[str, Any], names: Sequence[str], place: Where) -> Iterator[dict[str, dict[str, Any]]]:
-    """Some tables with one value for every key, in every combination of the values of lists."""
+    """The Cartesian product of the lists in some tables."""
     fixed, axes = _lists(tables, names, place)
     for chosen in product(*(values for _, _, values in axes)):
         found = {name: dict(values) for name, values in fixed.items()}
@@ -228,7 +228,7 @@ def _combinations(tables: Mapping[str, Any], names: Sequence[str], place: Where)
 def _lists(
     tables: Mapping[str, Any], names: Sequence[str], place: Where
 ) -> tuple[dict[str, Any], list[tuple[str, str, Sequence[Any]]]]:
-    """What some tables fix, and table, key and values of each list of values."""
+    """The fixed values of some tables, and the table, key and values of each list."""
     axes: list[tuple[str, str, Sequence[Any]]] = []
     fixed: dict[str, Any] = {}
     for name in names:
@@ -244,7 +244,7 @@ def _lists(
 
 
 def grid_size(choices: Sequence[TableChoice]) -> int:
-    """How many configurations some tables describe, before any is made and equal ones are found.
+    """Number of configurations in the grid, before expansion and deduplication.
 
     Args:
         choices: of the file.
@@ -263,7 +263,7 @@ def grid_size(choices: Sequence[TableChoice]) -> int:
 
 
 def _is_list(table: str, key: str, value: Any) -> bool:
-    """Whether a value is a list of values: one that the key takes as it is, such as two weights, is not."""
+    """Whether a value is a list of alternatives, not a list that the key itself takes, such as two weights."""
     known = TABLES.get(table, {}).get(key)
     if not isinstance(value, list) or known is None:
         return False
@@ -285,7 +285,7 @@ def _values(table: str, key: str, value: list[Any], place: Where) -> list[Any]:
 
 
 def _name(system: System, axes: Sequence[GridAxis]) -> str:
-    """The method and what differs."""
+    """A system's name: its method and what differs."""
     keys = Counter(_key_of(axis) for axis in axes)
     own = [axis for axis in axes if axis.key != METHOD and _has(system, axis.key)]
     parts = [_short(axis.key, value_of(system, axis.key), alone=keys[_key_of(axis)] == 1) for axis in own]
@@ -297,7 +297,7 @@ def _key_of(axis: GridAxis) -> str:
 
 
 def _short(key: str, value: Any, *, alone: bool) -> str:
-    """A value as names have it.
+    """A value as it appears in names.
 
     >>> _short("embed.dimension", 256, alone=True), _short("index.spec", "hnsw(storage='int8')", alone=True)
     ('256d', 'hnsw(storage=int8)')
@@ -315,7 +315,7 @@ def _short(key: str, value: Any, *, alone: bool) -> str:
 
 
 def refuse_same_names(names: Sequence[str], places: Sequence[Any]) -> None:
-    """Refuse two configurations of one name.
+    """Refuse two configurations with the same name.
 
     Raises:
         InputError: there are two, at the place of the second.
@@ -327,7 +327,7 @@ def refuse_same_names(names: Sequence[str], places: Sequence[Any]) -> None:
 
 
 def within_pools(systems: tuple[System, ...]) -> tuple[tuple[System, ...], tuple[Reason, ...]]:
-    """Systems with the numbers of contexts that their pools allow, and the others with the reason.
+    """Systems with the values of K that their pools allow, and the excluded ones with the reason.
 
     Args:
         systems: of a plan.
@@ -344,7 +344,7 @@ def within_pools(systems: tuple[System, ...]) -> tuple[tuple[System, ...], tuple
 
 
 def depths_above_pools(systems: tuple[System, ...]) -> tuple[str, ...]:
-    """Remarks on rerankers that are to score more documents than they get.
+    """Remarks on rerankers whose depth exceeds their pool.
 
     Args:
         systems: of a plan.
@@ -358,7 +358,7 @@ def depths_above_pools(systems: tuple[System, ...]) -> tuple[str, ...]:
 
 
 def above_pool(k: int, pool: int) -> str:
-    """Why a configuration is left out.
+    """Why a configuration is excluded.
 
     Args:
         k: documents that it looks at.

@@ -1,4 +1,4 @@
-"""Inputs of a sweep: the collection, the queries that are drawn, the ways in which they are written, and judgments."""
+"""Inputs of a sweep: the collection, the sampled queries with their rewrites, and judgments."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from trueval.tradeoff.quality.quality_settings import QualitySettings
 
 
 class SweepInputs(NamedTuple):
-    """What all systems of a sweep search, and are measured by.
+    """What all systems of a sweep search and are evaluated with.
 
     Attributes:
         collections: way to write queries → the documents, and the queries so written.
@@ -42,28 +42,28 @@ class SweepInputs(NamedTuple):
 
     @property
     def query_ids(self) -> list[str]:
-        """Of the queries, in the order of the collection."""
+        """Ids of the queries, in collection order."""
         return list(next(iter(self.collections.values())).queries)
 
     @property
     def as_asked(self) -> Collection:
-        """The documents, and the queries as nobody rewrote them."""
+        """The documents with the original, unrewritten queries."""
         return replace(next(iter(self.collections.values())), queries=self.texts)
 
     def judged_by(self, judgments: Judgments) -> SweepInputs:
-        """The same with other judgments."""
+        """The inputs with other judgments."""
         about = {**self.about, "judged": judgments.frame.height, "sha256": {"judgments": judgments_hash(judgments)}}
         collections = {name: replace(each, judgments=judgments) for name, each in self.collections.items()}
         return self._replace(collections=collections, judgments=judgments, about=about)
 
     @property
     def documents(self) -> int:
-        """How many there are."""
+        """Number of documents."""
         return len(next(iter(self.collections.values())).documents)
 
 
 def read_inputs(plan: SweepPlan, tell: Tell = None) -> SweepInputs:
-    """Read what a plan names, before any work is done.
+    """Read and check the inputs of a plan, before any work.
 
     Args:
         plan: of the sweep.
@@ -111,7 +111,7 @@ def read_inputs(plan: SweepPlan, tell: Tell = None) -> SweepInputs:
 
 
 def _map_grades(collection: Collection, measuring: QualitySettings) -> Judgments:
-    """The judgments, grades mapped.
+    """The judgments with mapped grades.
 
     Raises:
         InputError: there are none: without them a sweep knows no quality.
@@ -126,7 +126,7 @@ def _map_grades(collection: Collection, measuring: QualitySettings) -> Judgments
 
 
 def _of_another_corpus(collection: Collection, judgments: str | None) -> list[str]:
-    """What is wrong with the judgments of a golden set that was built from other documents or questions."""
+    """Mismatches where a golden set was built from other documents or questions."""
     if judgments is None or not (Path(judgments) / ABOUT).is_file():
         return []
     return find_changes(GoldenSet.read(Path(judgments)), collection).sentences()
@@ -144,7 +144,7 @@ def _describe_omitted_queries(collection: Collection, judged: set[str]) -> list[
 
 
 def _only(judgments: Judgments, queries: set[str]) -> Judgments:
-    """The judgments of some queries."""
+    """The judgments of a subset of queries."""
     kept = [query in queries for query in judgments.query_ids.to_list()]
     sizes = np.diff(judgments.offsets)
     rows = np.repeat(np.array(kept, dtype=bool), sizes)

@@ -1,4 +1,4 @@
-"""The tables of a sweep file that a pipeline file does not have: which keys there are, and what each may be.
+"""The tables of a sweep file beyond those of a pipeline file: their keys and accepted values.
 
 Those of a pipeline are in retrieval/pipeline/config.py; here they may hold lists, and `grid.py` makes systems of them.
 """
@@ -30,7 +30,7 @@ METHODS: Final = tuple(f"{name}{end}" for end in ("", RERANK) for name in STAGES
 
 
 def several(one: Parameter, *, least: int = 1, most: int | None = None) -> Parameter:
-    """A parameter that is one value or a list of them, and is kept as a tuple.
+    """A parameter that is one value or a list, stored as a tuple.
 
     Args:
         one: what each value must be.
@@ -54,7 +54,7 @@ def several(one: Parameter, *, least: int = 1, most: int | None = None) -> Param
 
 
 def _any(about: str) -> Parameter:
-    """A parameter that somebody else checks."""
+    """A parameter that is validated elsewhere."""
 
     def check(value: Value) -> Value:
         return value
@@ -186,7 +186,7 @@ NEEDED: Final = {"route": "depths"}
 
 
 def own_table(name: str, tables: Mapping[str, Any], place: Where) -> dict[str, Any]:
-    """The values of a table that a pipeline file does not have, defaults where the file does not name them.
+    """The values of a sweep-only table, with defaults for missing keys.
 
     Args:
         name: of the table.
@@ -206,7 +206,7 @@ def own_table(name: str, tables: Mapping[str, Any], place: Where) -> dict[str, A
 
 
 def check_limits(tables: Mapping[str, Mapping[str, Any]], place: Where, *, priced: bool) -> None:
-    """Refuse limits of what a sweep will not know: cost without prices, latency without times.
+    """Refuse limits on unknown quantities: cost without prices, latency without timing.
 
     Args:
         tables: [limits] and [latency] among them.

@@ -1,4 +1,4 @@
-"""One sentence of advice: widen the pool, or mend the order, by what each leaves to gain (P-B section 6).
+"""One sentence of advice: widen the pool or improve the order, by the headroom of each (P-B section 6).
 
     retrieval headroom = 1 - PROC,    ordering headroom = PROC - actual
 
@@ -26,7 +26,7 @@ UNKNOWN: Final = "unknown"
 
 
 class Headrooms(NamedTuple):
-    """What two ways of getting better leave to gain, over the queries that know both.
+    """Headroom of the pool and of the order, over queries where both are known.
 
     Attributes:
         retrieval: 1 - PROC.
@@ -46,7 +46,7 @@ class Headrooms(NamedTuple):
 
 
 def headrooms(measured: SweepArrays, place: int, *, level: float, resamples: int, seed: int) -> Headrooms | None:
-    """Of one configuration; None where its ceiling is not known.
+    """The headrooms of one configuration; None where its ceiling is unknown.
 
     Args:
         measured: the sweep.
@@ -69,7 +69,7 @@ def headrooms(measured: SweepArrays, place: int, *, level: float, resamples: int
 
 
 def _of_means(ceiling: Any) -> Headrooms | None:
-    """From the means that a sweep holds, without an interval."""
+    """Headrooms from the means stored in a sweep, without intervals."""
     if not ceiling or ceiling.get("retrieval_headroom") is None or ceiling.get("ordering_headroom") is None:
         return None
     pool, order = ceiling["retrieval_headroom"], ceiling["ordering_headroom"]
@@ -77,7 +77,7 @@ def _of_means(ceiling: Any) -> Headrooms | None:
 
 
 def verdict(found: Headrooms, level: float) -> str:
-    """What to work on next.
+    """The recommended next step.
 
     Neither where both headrooms are inside the noise of the measured value, either where the interval of their
     difference holds 0, else the larger one. Without the values of queries nothing is sure, and the verdict unknown.
@@ -99,7 +99,7 @@ def verdict(found: Headrooms, level: float) -> str:
 def advise(
     measured: SweepArrays, place: int | None, *, level: float = 0.95, resamples: int = 2000, seed: int = 0
 ) -> dict[str, Any] | None:
-    """The advice for one configuration, as JSON; None where there is no configuration or ceiling.
+    """The advice for one configuration as JSON; None without a configuration or ceiling.
 
     Args:
         measured: the sweep.

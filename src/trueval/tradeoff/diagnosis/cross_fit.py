@@ -1,4 +1,4 @@
-"""What the chosen configuration is worth on queries that did not choose it: choosing the best of many flatters it."""
+"""Cross-fitting: quality of the chosen configuration on held-out queries, free of selection bias."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trueval.tradeoff.quality.resamples import FOLDS as STREAM
 
 
 class CrossFit(NamedTuple):
-    """The quality of a choice, on queries that were not asked.
+    """The quality of the chosen configuration on held-out queries.
 
     Attributes:
         value: mean over queries, each measured with the configuration that the other folds chose.
@@ -30,7 +30,7 @@ class CrossFit(NamedTuple):
 
     @property
     def optimism(self) -> float:
-        """How much choosing flatters: the value on all queries less the cross-fitted one."""
+        """Selection bias: value on all queries - cross-fitted value."""
         return self.chosen_on_all - self.value
 
     def to_dict(self) -> dict[str, Any]:
@@ -48,7 +48,7 @@ class CrossFit(NamedTuple):
 def cross_fit(
     values: Floats, feasible: Bools, prompt: Floats, *, folds: int = 10, repeats: int = 20, seed: int = 0
 ) -> CrossFit | None:
-    """Choose the configuration of the highest mean on all folds but one, and measure it on that one.
+    """Choose the best configuration on all folds but one, and evaluate it on the held-out fold.
 
     A choice by fewer queries is a slightly worse one, so the value is one of a choice made by (folds - 1) / folds of
     the queries. Equal means are decided by the smaller prompt, then by the order of the sweep. Limits of latency and
@@ -94,7 +94,7 @@ def cross_fit(
 
 
 def _held_out_mean(member: Floats, kept: Floats, known: Floats) -> tuple[float | None, Ints]:
-    """The mean of what each fold was measured with, and which configurations the other folds chose."""
+    """The held-out mean, and the configuration chosen for each fold."""
     sums, counts = member @ kept, member @ known
     others = counts.sum(axis=0) - counts
     with np.errstate(invalid="ignore"):

@@ -1,4 +1,4 @@
-"""The ladder of losses: what each step from exact search to the pipeline that is served takes away, or gives.
+"""Loss decomposition: the change of quality at each step from exact float32 search to the served pipeline.
 
     exact float32      every vector as the model gave it, scored one by one: what the others are held against
     int8, exact        every vector as it is stored: what quantisation takes
@@ -53,7 +53,7 @@ AFTER: Final = {"fuse": "fused with words", "deduplicate": "deduplicated", "rera
 
 
 class SearchMethod(NamedTuple):
-    """A way to search that the ladder tries.
+    """A search method of the decomposition.
 
     Attributes:
         name: of the step.
@@ -69,7 +69,7 @@ class SearchMethod(NamedTuple):
 
 
 class LossStep(NamedTuple):
-    """One step of the ladder.
+    """One step of the decomposition.
 
     Attributes:
         name: such as "exact float32", "int8, exact", "hnsw" or "reranked".
@@ -118,7 +118,7 @@ class LossStep(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LossDecomposition:
-    """What each step of a pipeline loses.
+    """The losses of a pipeline by step.
 
     Attributes:
         name: of the pipeline.
@@ -135,7 +135,7 @@ class LossDecomposition:
     notes: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """One of the `ladder` of a sweep."""
+        """An entry of `ladder` in sweep.json."""
         return {
             "name": self.name,
             "quality": self.quality,
@@ -158,7 +158,7 @@ def decompose_loss(
     bootstrap: Bootstrap | None = None,
     name: str = "pipeline",
 ) -> LossDecomposition:
-    """Search step by step from exact float32 to the pipeline as it is, and say what each step changes.
+    """Search step by step from exact float32 to the full pipeline, and measure the change at each step.
 
     Texts are embedded once. A cache is looked into first, and keeps what is made; without one, embeddings and logits
     are kept as long as this takes.
@@ -198,7 +198,7 @@ def decompose_loss(
 
 
 def rungs(settings: Settings, documents: int) -> tuple[SearchMethod, ...]:
-    """The ways to search, from the exact one to that of the pipeline.
+    """The search methods, from exact search to that of the pipeline.
 
     Args:
         settings: of a pipeline.
@@ -237,14 +237,14 @@ def rungs(settings: Settings, documents: int) -> tuple[SearchMethod, ...]:
 
 
 def _exhaustive(kind: str, chosen: Mapping[str, Value], documents: int) -> str:
-    """The spec of a search of every vector as an index stores it."""
+    """Spec of an exhaustive search over vectors in the storage format of an index."""
     if kind == "ivf":  # stores what a vector differs from its centroid by: only its own cells have the same codes
         return format_spec(kind, {**chosen, "nprobe": chosen.get("nlist") or documents})
     return format_spec("flat", {"storage": chosen["storage"]})
 
 
 def recall(run: Run, exact: Run, depth: int) -> Floats:
-    """Documents of the exact list that a run finds, as a share of those in it.
+    """Share of the exact result list that a run finds.
 
     Args:
         run: lists of this depth at most.
@@ -273,7 +273,7 @@ def recall(run: Run, exact: Run, depth: int) -> Floats:
 
 
 class _Found(NamedTuple):
-    """What a step gave.
+    """The results of a step.
 
     Attributes:
         name: of the step.
@@ -291,7 +291,7 @@ class _Found(NamedTuple):
 
 
 def rung_settings(settings: Settings, rung: SearchMethod, deeper: int = 0) -> Settings:
-    """The settings of a pipeline that is a rung alone.
+    """Settings of the pipeline that consists of one search method alone.
 
     Args:
         settings: of the pipeline.
@@ -303,7 +303,7 @@ def rung_settings(settings: Settings, rung: SearchMethod, deeper: int = 0) -> Se
 
 
 def cut(run: Run, depth: int) -> Run:
-    """The first documents of each list, ties as they are."""
+    """The first documents of each list, ties kept as they are."""
     lists = rank_lists(run, depth)
     return lists.only(np.ones(len(lists.rank), dtype=bool), run.name, run.source)
 
@@ -311,7 +311,7 @@ def cut(run: Run, depth: int) -> Run:
 def search_rung(
     work: Callable[[Settings], StageRunner], settings: Settings, rung: SearchMethod, deeper: int = 0
 ) -> Stage:
-    """The candidates of one rung, which are kept as those of any pipeline are.
+    """The candidates of one search method, cached like those of any pipeline.
 
     Args:
         work: over the collection, with some settings.
@@ -324,7 +324,7 @@ def search_rung(
 
 
 def _on_rung(stage: Stage, rung: SearchMethod, settings: Settings) -> _Found:
-    """A rung as a step, cut to the depth of the pipeline."""
+    """A search method as a step, cut to the depth of the pipeline."""
     depth = settings["index"]["depth"]
     spec = str((stage.searched or {}).get("spec", rung.spec))
     return _Found(rung.name, spec, cut(stage.run, depth), depth, depth)
@@ -333,7 +333,7 @@ def _on_rung(stage: Stage, rung: SearchMethod, settings: Settings) -> _Found:
 def _rest(
     work: Callable[[Settings], StageRunner], settings: Settings, tried: Sequence[SearchMethod], exact: Stage
 ) -> Iterator[_Found]:
-    """The rungs below the exact one; all the numbers of a vector are no step."""
+    """The search methods after the exact one; keeping the full dimension is no step."""
     whole = (exact.searched or {}).get("dimension")
     for rung in tried:
         stage = search_rung(work, settings, rung)
@@ -342,7 +342,7 @@ def _rest(
 
 
 def _later(stages: Sequence[Stage], settings: Settings) -> Iterator[_Found]:
-    """The stages of the pipeline that take candidates."""
+    """The pipeline stages after retrieval."""
     depth = settings["index"]["depth"]
     against: int | None = depth
     for stage in stages:

@@ -1,4 +1,4 @@
-"""Marginal quality: what more contexts, or a deeper pool, add for a millisecond and for money (P-B section 5.4)."""
+"""Marginal quality: the gain from more contexts or a deeper pool, per millisecond and per cost (P-B section 5.4)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEPTHS: Final = ("rerank.depth", "index.depth", "sparse.depth", "fuse.depth", "e
 
 
 class MarginalStep(NamedTuple):
-    """Two configurations that differ in one number.
+    """Two configurations that differ in one parameter.
 
     Attributes:
         axis: "K", or the key of the pipeline.
@@ -37,7 +37,7 @@ class MarginalStep(NamedTuple):
 
 
 def steps(measured: SweepArrays) -> Iterator[MarginalStep]:
-    """Neighbours along K within a system, and along each depth between systems that are otherwise the same.
+    """Neighbors along K within a system, and along each depth between otherwise equal systems.
 
     Where configurations of different K are not compared, a step of K gains nothing that can be said.
 
@@ -62,7 +62,7 @@ def steps(measured: SweepArrays) -> Iterator[MarginalStep]:
 def marginals(
     measured: SweepArrays, qualities: QualityResamples, latencies: Floats, level: float, percentile: str = "p50"
 ) -> list[dict[str, Any]]:
-    """What each step adds, as JSON: quality, milliseconds, cost, and quality for each millisecond and unit of money.
+    """The marginal gains as JSON: quality, milliseconds, cost, and quality per millisecond and per cost.
 
     A ratio is given where the step makes the pipeline slower, by the low end of the interval, or dearer: elsewhere it
     has no meaning, and a reason says so. Intervals are of the resamples: of queries, and of the times.
@@ -120,13 +120,13 @@ def _marginal(
 def _per_millisecond(
     gain: float, gains: Floats, apart: Floats, wait: Mapping[str, float | None], level: float
 ) -> dict[str, float | None] | None:
-    """The ratio, over the resamples in which the step is slower: the few others have a ratio of no meaning."""
+    """The ratio over resamples in which the step is slower; in the few others the ratio is meaningless."""
     slower = apart > 0
     return interval(gain / (wait["value"] or np.nan), gains[slower] / apart[slower], level)
 
 
 def interval(value: float, draws: Floats, level: float) -> dict[str, float | None] | None:
-    """A value and the interval of its resamples; None without a value.
+    """A value with its bootstrap interval; None without a value.
 
     Args:
         value: measured.
@@ -147,7 +147,7 @@ def interval(value: float, draws: Floats, level: float) -> dict[str, float | Non
 
 
 def efficiencies(measured: SweepArrays, percentile: str) -> list[dict[str, Any]]:
-    """Mean quality of each system by its latency, best first: for screening only (P-B section 3.3, Table 9).
+    """Mean quality divided by latency for each system, best first: for screening only (P-B section 3.3, Table 9).
 
     Performance is the mean of N-Recall4+@10, RA-nWG@10, N-Recall4+@30 and RA-nWG@30, of those that the sweep measured;
     without any of them, of the quality at every K. P-B's Table 9: 0.817 / 0.3329 s = 2.454.

@@ -1,4 +1,4 @@
-"""Comparison at matched recall: what each kind of index needs to find the same share of exact search."""
+"""Comparison at matched recall: the latency and memory that each kind of index needs for the same recall."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def compare_at_recall(
 
 
 def at_recall(family: Sequence[IndexedSystem], recall: float) -> dict[str, Any]:
-    """What a family needs for a recall.
+    """What a family of systems needs to reach a recall.
 
     Args:
         family: its systems.
@@ -101,7 +101,7 @@ def _recall_entry(
 
 
 def _families(measured: SweepArrays, percentile: str) -> dict[str, list[IndexedSystem]]:
-    """Systems with a known recall, by the name of their family."""
+    """Systems with known recall, by family name."""
     seconds, found = measured.latency(percentile), dict[str, list[IndexedSystem]]()
     for number, system in enumerate(measured.systems):
         recall = (system.get("recall") or {}).get("value")
@@ -113,7 +113,7 @@ def _families(measured: SweepArrays, percentile: str) -> dict[str, list[IndexedS
 
 
 def _family(system: Mapping[str, Any]) -> str:
-    """What a system is called without its effort of search."""
+    """The name of a system without its search effort."""
     settings = system.get("settings") or {}
     spec = (settings.get("index") or {}).get("spec")
     values = (system.get("values") or {}).items()
@@ -122,7 +122,7 @@ def _family(system: Mapping[str, Any]) -> str:
 
 
 def _without_search(spec: str) -> str:
-    """A spec without the parameters that say how far to search.
+    """A spec without the parameters of search effort.
 
     >>> _without_search("hnsw(storage='int8', efSearch=64)"), _without_search("flat")
     ("hnsw(storage='int8')", 'flat')

@@ -1,4 +1,4 @@
-"""Signals of a pipeline: what is known of each query once a reranker has scored the fewer candidates.
+"""Query performance predictors: per-query signals available after the reranker has scored the smaller pool.
 
     margin    score of the first document - score of the k-th of the dense list; of unit vectors, a margin of cosines
     entropy   -sum p ln p / ln n of the softmax p over the reranker's logits of the first n candidates; 0 for one
@@ -63,7 +63,7 @@ def margin(run: Run, query_ids: Sequence[str], k: int = TOP) -> Signal:
 
 
 def entropy(run: Run, query_ids: Sequence[str], fewer: int, *, odds: bool) -> Signal:
-    """Entropy of the reranker's softmax over the candidates that it was given first, as a part of the greatest.
+    """Entropy of the reranker's softmax over the smaller pool, as a share of the maximum.
 
     Args:
         run: of the reranker, over these candidates.
@@ -79,7 +79,7 @@ def entropy(run: Run, query_ids: Sequence[str], fewer: int, *, odds: bool) -> Si
 
 
 class QueryNoise(NamedTuple):
-    """Chatter that a query is embedded with once more, to see how far its vector moves.
+    """Noise added to a query, to measure how far its embedding moves.
 
     Attributes:
         level: 1 to 4.
@@ -96,7 +96,7 @@ class QueryNoise(NamedTuple):
 
 
 def make_noisy_queries(collection: Collection, noise: QueryNoise) -> dict[str, str]:
-    """Id → text of each query with chatter.
+    """Query id → its text with noise.
 
     Args:
         collection: with the queries.
@@ -118,7 +118,7 @@ def drop(
     begin: Begin | None = None,
     account: Account | None = None,
 ) -> Signal:
-    """1 - cosine of each query and the query with chatter: how easily the embedder loses it.
+    """1 - cosine of each query and its noisy version: the sensitivity of the embedder.
 
     Args:
         collection: documents and queries.
@@ -163,7 +163,7 @@ def route_pipeline(
     account: Account | None = None,
     **choices: Any,
 ) -> RoutingResult:
-    """Learn and price the routing of a pipeline's reranker; the deeper list holds the logits of the other.
+    """Learn and price the routing of a pipeline's reranker; the longer list holds the logits of both depths.
 
     Args:
         collection: documents and queries.
@@ -208,7 +208,7 @@ def route_pipeline(
 
 
 def _depths(settings: Settings, depths: tuple[int, int]) -> tuple[int, int]:
-    """Fewer and more candidates, if the pipeline has so many."""
+    """The smaller and larger depth, if the pipeline has that many candidates."""
     fewer, more = depths
     if "rerank" not in settings:
         raise InputError("Routing chooses how many candidates are reranked. Add [rerank] with a model.")
@@ -222,7 +222,7 @@ def _depths(settings: Settings, depths: tuple[int, int]) -> tuple[int, int]:
 
 
 def _scores(run: Run, depth: int) -> dict[str, Floats]:
-    """Query → scores of its first documents, best first."""
+    """Query id → scores of its top documents, best first."""
     lists = rank_lists(run, depth)
     parts = np.split(lists.documents["score"].to_numpy(), lists.offsets[1:-1])
     return dict(zip(lists.query_ids.to_list(), parts, strict=True))

@@ -1,4 +1,4 @@
-"""Tuning a graph: the least efSearch that loses at most a small part of exact search (P-B section 5.3).
+"""Tuning a graph index: the smallest efSearch within a tolerated loss against exact search (P-B section 5.3).
 
     loss of recall = 1 - recall        loss of a measure = (mean of flat - mean of the graph) / mean of flat
 
@@ -60,7 +60,7 @@ TIMED: Final = 100
 
 
 class Loss(NamedTuple):
-    """What a search loses of exact search, as a part of it.
+    """Relative loss of a search against exact search.
 
     Attributes:
         value: the loss; below 0 where it gains.
@@ -73,7 +73,7 @@ class Loss(NamedTuple):
     high: float
 
     def within(self, most: float, by: By) -> bool:
-        """Whether it is at most so much; what is not known is not."""
+        """Whether the loss is within a limit; False where unknown."""
         return bool((self.high if by == "bound" else self.value) <= most)
 
     def to_dict(self) -> dict[str, float | None]:
@@ -82,7 +82,7 @@ class Loss(NamedTuple):
 
 
 class TriedSetting(NamedTuple):
-    """One efSearch.
+    """One value of efSearch with its results.
 
     Attributes:
         ef_search: candidates that the search keeps.
@@ -101,7 +101,7 @@ class TriedSetting(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TuningResult:
-    """The least efSearch that suffices, and what was tried.
+    """The smallest sufficient efSearch, and all values tried.
 
     Attributes:
         spec: of the graph.
@@ -129,13 +129,13 @@ class TuningResult:
 
     @property
     def ef_search(self) -> int | None:
-        """The least that suffices for recall and for every measure; None if none does."""
+        """The smallest efSearch sufficient for recall and every measure; None if none is."""
         found = [each for each in self.least.values() if each is not None]
         return max(found) if len(found) == len(self.least) else None
 
     @property
     def advice(self) -> str:
-        """What to change where no efSearch suffices; empty where one does."""
+        """What to change where no efSearch suffices; empty otherwise."""
         lacking = [name for name, least in self.least.items() if least is None]
         if not lacking:
             return ""
@@ -154,7 +154,7 @@ class TuningResult:
         return f"{told} Build the graph anew with a greater M or efConstruction."
 
     def to_dict(self) -> dict[str, Any]:
-        """One of the `tuned` of a sweep."""
+        """An entry of `tuned` in sweep.json."""
         return {
             "spec": self.spec,
             "depth": self.depth,
@@ -197,7 +197,7 @@ def tune(
     bootstrap: Bootstrap | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> TuningResult:
-    """Find the least efSearch of a graph that loses little of exact search.
+    """Find the smallest efSearch of a graph index within a tolerated loss against exact search.
 
     Args:
         collection: documents and queries.
@@ -249,7 +249,7 @@ def tune(
 
 
 def least_sufficient(tried: Sequence[TriedSetting], name: str, within: float, by: By) -> int | None:
-    """The least efSearch that suffices, as every greater one that was tried does; None if the greatest does not.
+    """The smallest efSearch from which on all tried values suffice; None if the largest does not.
 
     Args:
         tried: by rising efSearch.
@@ -267,7 +267,7 @@ def least_sufficient(tried: Sequence[TriedSetting], name: str, within: float, by
 
 @dataclass(frozen=True, eq=False)
 class _Trial:
-    """A graph that is searched with one efSearch after another.
+    """A graph index, searched with several values of efSearch.
 
     Attributes:
         work: of the graph.
@@ -304,7 +304,7 @@ class _Trial:
         bootstrap: Bootstrap,
         clock: Callable[[], float],
     ) -> _Trial:
-        """Build or load both indexes, and search exactly.
+        """Build or load both indexes, and run the exact search.
 
         Raises:
             InputError: exact search has 0 of a measure.
@@ -327,15 +327,15 @@ class _Trial:
 
     @property
     def index(self) -> LocalIndex:
-        """The graph."""
+        """The graph index."""
         return cast(LocalIndex, self.graph.index)
 
     def chosen(self, values: Sequence[int]) -> tuple[TriedSetting, ...]:
-        """Try values that were given; below the depth there is none."""
+        """Try the given values, each raised to at least the depth."""
         return tuple(self.at(value) for value in sorted({max(value, self.depth) for value in values}))
 
     def searched(self, within: float, by: By) -> tuple[TriedSetting, ...]:
-        """Double efSearch from the depth on until two in a row suffice, then halve the gap below."""
+        """Double efSearch, starting at the depth, until two in a row suffice; then bisect the gap below."""
 
         def suffices(value: int) -> bool:
             return all(loss.within(within, by) for loss in self.at(value).losses.values())
@@ -355,7 +355,7 @@ class _Trial:
         return tuple(self.known[each] for each in sorted(self.known))
 
     def at(self, value: int) -> TriedSetting:
-        """Search with one efSearch, once."""
+        """Search with one efSearch, memoized."""
         if value not in self.known:
             index = self.index.searching(efSearch=value)
             hits = self.work.scored(index.search(self.graph.queries, self.depth), self.graph)
@@ -368,7 +368,7 @@ class _Trial:
         return self.known[value]
 
     def losses(self, run: Run) -> dict[str, Loss]:
-        """What a run loses of exact search: recall, and each measure."""
+        """Losses of a run against exact search: in recall, and in each measure."""
         missed = self.bootstrap.mean(1 - recall(run, self.exact, self.depth))
         found = {RECALL: Loss(*missed[:3])}
         here = self.judged.worth(run)
@@ -380,7 +380,7 @@ class _Trial:
         return found
 
     def seconds_of(self, opened: SearchSession) -> float:
-        """Seconds of a query, asked alone; the median."""
+        """Median latency in seconds of one query at a time."""
         taken = []
         for place in range(min(len(opened.query_ids), TIMED)):
             query, began = opened.asked(np.array([place])), self.clock()

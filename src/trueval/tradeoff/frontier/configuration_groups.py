@@ -1,4 +1,4 @@
-"""Groups of configurations whose differences are inside noise: of near duplicates nobody can say which one it is.
+"""Configuration groups: configurations whose differences are within noise, so that none can be singled out.
 
 The probability that one of several near duplicates is on the frontier is small for each of them, and says too much of
 the one that happens to look best; that some of them is there can be said.
@@ -19,7 +19,7 @@ STRICTER: Final = 10.0
 
 
 class ConfigurationGroup(NamedTuple):
-    """Configurations that differ from their leader inside noise.
+    """Configurations that do not differ significantly from their leader.
 
     Attributes:
         leader: the one most probably on the frontier.
@@ -35,7 +35,7 @@ class ConfigurationGroup(NamedTuple):
 def group(
     points: Objectives, there: Bools, apart: Bools, *, level: float, cost: float = COST
 ) -> tuple[ConfigurationGroup, ...]:
-    """Put configurations into groups: the most probable one leads, and takes those that are alike; then the next.
+    """Group configurations greedily: the most probable one leads and takes those not separated from it; then the next.
 
     Two are alike if their costs are, if their latencies tie, and if 0 is inside the interval of the difference of their
     qualities, an interval with a tenth of the tails, 99.5 % for a level of .95: at 95 % one of twenty duplicates would
@@ -70,7 +70,7 @@ def group(
 
 
 def _alike(points: Objectives, some: Ints, leader: int, level: float, cost: float) -> Ints:
-    """Those of some configurations that are like the leader, the leader among them."""
+    """Configurations not separated from the leader, including the leader."""
     costs, own = points.cost[some], points.cost[leader]
     close = np.where(np.isnan(costs), np.isnan(own), np.abs(costs - own) <= cost * np.maximum(costs, own))
     timed = np.isnan(points.latency[some]) == np.isnan(points.latency[leader])
@@ -80,7 +80,7 @@ def _alike(points: Objectives, some: Ints, leader: int, level: float, cost: floa
 
 
 def _inside(draws: Floats, some: Ints, leader: int, level: float) -> Bools:
-    """Whether the interval of a difference from the leader holds 0."""
+    """Whether the interval of the difference from the leader contains 0."""
     apart = draws[some] - draws[leader]
     unknown, tail = np.isnan(draws[some, 0]), (1 - level) / 2 / STRICTER
     low, high = np.quantile(apart, [tail, 1 - tail], axis=1)

@@ -1,4 +1,4 @@
-"""The frontier of a sweep: who is on it and how surely, what each rule chooses, and what to work on next.
+"""The frontier of a sweep: its members with their probability, the choice of each rule, and advice.
 
 found = frontier("results", max_latency_ms=500, max_cost=2.5)
 found.points[3]["probability"], found.rules[0]["answer"]
@@ -46,7 +46,7 @@ def frontier(
     threads: int | None = None,
     sure: float | None = None,
 ) -> Frontier:
-    """Which configurations of a sweep are worth a look, and which one to ship.
+    """Find the Pareto-optimal configurations of a sweep, and the one to ship.
 
     Args:
         directory: what --out of `trueval sweep` named.
@@ -118,7 +118,7 @@ def compute(measured: SweepArrays, choices: FrontierChoices) -> Frontier:
 
 
 def _check_limits(measured: SweepArrays, limits: RuleLimits) -> None:
-    """Refuse a limit of cost or latency where no configuration has one.
+    """Refuse a limit on cost or latency that no configuration has.
 
     Raises:
         PolicyError: with what the sweep file lacks.
@@ -137,7 +137,7 @@ def _values_of(measured: SweepArrays, measure: str) -> Floats:
 
 
 def _target(measured: SweepArrays, given: float | str | Mapping[str, float] | None) -> tuple[float | None, str | None]:
-    """The least quality, and the measure that it is of."""
+    """The least acceptable quality, and its measure."""
     quality = str(measured.result["quality"])
     if given is None:
         return None, None

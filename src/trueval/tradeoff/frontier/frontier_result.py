@@ -1,4 +1,4 @@
-"""What a frontier holds, and its JSON (docs/design/tradeoff.md)."""
+"""The result of a frontier, and its JSON (docs/design/tradeoff.md)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ FORMAT_VERSION: Final = 1
 
 @dataclass(frozen=True)
 class FrontierChoices:
-    """What is asked of a frontier.
+    """The options of a frontier.
 
     Attributes:
         limits: that rules keep.
@@ -83,7 +83,7 @@ class FrontierChoices:
 
 
 class LatencyTies(NamedTuple):
-    """Which latencies tie.
+    """How latencies tie.
 
     Attributes:
         apart: [configuration, configuration] whether two do not.
@@ -118,7 +118,7 @@ class Frontier(ReprByKind):
 
     @cached_property
     def ties(self) -> LatencyTies:
-        """Which latencies tie, at the percentile."""
+        """Which latencies tie, at the chosen percentile."""
         return self.ties_at(self.choices.percentile)
 
     @cached_property
@@ -128,7 +128,7 @@ class Frontier(ReprByKind):
 
     @cached_property
     def on(self) -> Bools:
-        """[configuration] on the frontier of the measured values."""
+        """[configuration] whether it is on the frontier of the measured values."""
         out = np.ones(len(self.known.cost), dtype=bool)
         for _, places in self.measured.panels:
             apart = self.ties.apart[np.ix_(places, places)]
@@ -137,18 +137,18 @@ class Frontier(ReprByKind):
 
     @cached_property
     def there(self) -> Bools:
-        """[configuration, resample] on the frontier of resamples that are drawn toward what the others tell."""
+        """[configuration, resample] whether it is on the frontier of the resample, with shrinkage."""
         return self._frontier(self.qualities.values)
 
     @cached_property
     def plain(self) -> Floats:
-        """[configuration] share of the resamples, taken as they are, in which it is on the frontier."""
+        """[configuration] share of the resamples, without shrinkage, in which it is on the frontier."""
         share: Floats = self._frontier(self.qualities.plain).mean(axis=1)
         return share
 
     @cached_property
     def groups(self) -> tuple[ConfigurationGroup, ...]:
-        """Configurations that differ inside noise."""
+        """Groups of configurations that do not differ significantly."""
         points = self.known._replace(quality=self.qualities.values)
         found = []
         for _, places in self.measured.panels:
@@ -162,12 +162,12 @@ class Frontier(ReprByKind):
 
     @property
     def has_chances(self) -> bool:
-        """Whether there are two queries at least, without which nothing is known of chances."""
+        """Whether there are at least two queries, which probabilities require."""
         return len(self.measured.query_ids) > 1
 
     @cached_property
     def rules(self) -> tuple[RuleChoice, ...]:
-        """What each rule chose."""
+        """The choice of each rule."""
         choices = self.choices
         draws = Objectives(self.known.cost, self.latencies, self.qualities.plain) if self.has_chances else None
         asked = (choices.rule, choices.level, choices.sure)
@@ -176,13 +176,13 @@ class Frontier(ReprByKind):
 
     @property
     def leading(self) -> int | None:
-        """The place that the advice is about: the answer inside all limits, else of the best quality."""
+        """Index of the configuration that the advice is about: the choice within all limits, else the best quality."""
         answers = [each.answer for each in self.rules if each.seeks == "quality" and each.answer is not None]
         several = [each.answer for each in self.rules if each.rule == "all limits" and each.answer is not None]
         return next(iter([*several, *answers]), None)
 
     def ties_at(self, percentile: str) -> LatencyTies:
-        """Which latencies tie, by the band or by the measured jitter.
+        """Which latencies tie, by the given band or by the measured jitter.
 
         Args:
             percentile: of the latency.
@@ -205,7 +205,7 @@ class Frontier(ReprByKind):
         )
 
     def _frontier(self, qualities: Floats) -> Bools:
-        """[configuration, resample] by value: resamples hold the noise that ties of measured values allow for."""
+        """[configuration, resample] on the frontier, by value: resamples contain the noise that ties allow for."""
         points, out = Objectives(self.known.cost, self.latencies, qualities), np.ones(qualities.shape, dtype=bool)
         for _, places in self.measured.panels:
             out[places] = on_frontier(points.select(places), rule=self.choices.rule)
@@ -313,7 +313,7 @@ def _quality(found: Frontier, place: int) -> dict[str, Any]:
 
 
 def _find_remover(found: Frontier, place: int) -> int | None:
-    """The one of the measured frontier, best first, that removes a configuration; any other where latencies tie."""
+    """The best member of the measured frontier that dominates a configuration; any other where latencies tie."""
     if found.on[place]:
         return None
     places = next(panel.places for panel in found.measured.panels if place in panel.places)
@@ -359,7 +359,7 @@ def _rule(found: Frontier, choice: RuleChoice) -> dict[str, Any]:
 
 
 def _equal(found: Frontier, choice: RuleChoice) -> bool:
-    """Whether answer and runner-up never differ in what is sought, as two indexes that find the same."""
+    """Whether the choice and the runner-up are equal in the objective in every resample, as two equivalent indexes."""
     if choice.answer is None or choice.runner_up is None:
         return False
     draws = {QUALITY: found.qualities.plain, LATENCY: found.latencies, COST: found.known.cost}[choice.seeks]
@@ -367,7 +367,7 @@ def _equal(found: Frontier, choice: RuleChoice) -> bool:
 
 
 def _slo(found: Frontier) -> Iterator[dict[str, Any]]:
-    """The frontier of what answers in time, for each limit and percentile."""
+    """The frontier under each latency limit and percentile."""
     own = found.choices.limits.latency
     for limit in sorted({*found.choices.slo, *(() if own is None else (own,))}):
         for percentile in PERCENTILES:
@@ -408,7 +408,7 @@ def _notes(found: Frontier) -> Iterator[str]:
 
 
 def _of_objective(found: Frontier, name: str) -> Iterator[str]:
-    """Who does not know an objective."""
+    """The configurations for which an objective is unknown."""
     values = getattr(found.known, name)
     if name not in found.known.known:
         yield f"No configuration has a {name}: it decides nothing here."

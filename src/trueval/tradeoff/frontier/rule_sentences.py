@@ -1,4 +1,4 @@
-"""What a rule chose, in one sentence."""
+"""The choice of a rule in one sentence."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def of_rule(
     removed_by: int | None = None,
     equal: bool = False,
 ) -> str:
-    """What a rule chose, why, and in how many resamples that holds.
+    """The choice of a rule, its reason, and the share of resamples that agree.
 
     Args:
         choice: of the rule.
@@ -67,7 +67,7 @@ def _none(choice: RuleChoice, names: Sequence[str], sure: float) -> str:
 
 
 def _inside(choice: RuleChoice) -> str:
-    """The share of resamples inside the limits, where these are of what resamples move."""
+    """Share of resamples within the limits, where the limits concern resampled quantities."""
     if choice.feasible_chance is None or (choice.limits.latency is None and choice.limits.quality is None):
         return ""
     return f", inside in {choice.feasible_chance:.3f} of the resamples"

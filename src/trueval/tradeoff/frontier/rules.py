@@ -1,4 +1,4 @@
-"""Rules that choose one configuration: under a latency limit, under a budget, at a quality target (P-B section 3.3).
+"""Rules that choose a configuration: under a latency limit, a budget, or a quality target (P-B section 3.3).
 
     latency-bound   max quality such that latency <= limit
     cost-bound      max quality such that cost <= limit
@@ -39,7 +39,7 @@ LOWER: Final = {LATENCY: "lower latency", COST: "lower cost", QUALITY: "higher q
 
 
 class RuleLimits(NamedTuple):
-    """What a configuration must keep; None where it need not.
+    """The limits of a rule; None where there is no limit.
 
     Attributes:
         latency: seconds, at most.
@@ -54,7 +54,7 @@ class RuleLimits(NamedTuple):
     measure: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Those that are given, as JSON."""
+        """The given limits as JSON."""
         named = {
             "latency_ms": None if self.latency is None else self.latency * 1000,
             "cost": self.cost,
@@ -65,7 +65,7 @@ class RuleLimits(NamedTuple):
 
 
 class Target(NamedTuple):
-    """Another measure than the quality, for a limit of it.
+    """A measure other than the main quality, for a quality limit.
 
     Attributes:
         values: [configuration] measured; NaN where there is none.
@@ -77,7 +77,7 @@ class Target(NamedTuple):
 
 
 class RuleInputs(NamedTuple):
-    """What the rules look at.
+    """The inputs of the rules.
 
     Attributes:
         points: [configuration] measured values.
@@ -101,7 +101,7 @@ class RuleInputs(NamedTuple):
 
 
 class RuleChoice(NamedTuple):
-    """What a rule chose.
+    """The choice of a rule.
 
     Attributes:
         rule: its name.
@@ -137,7 +137,7 @@ class RuleChoice(NamedTuple):
 
 
 def apply_rules(known: RuleInputs, limits: RuleLimits, panels: Sequence[Panel] | None = None) -> Iterator[RuleChoice]:
-    """Every rule whose limit is given, all limits together where there are several, and the best quality without any.
+    """Apply every rule whose limit is given, several limits also jointly, and the best quality without limits.
 
     Args:
         known: of the configurations.
@@ -152,7 +152,7 @@ def apply_rules(known: RuleInputs, limits: RuleLimits, panels: Sequence[Panel] |
 
 
 def _list_rules(known: RuleInputs, limits: RuleLimits) -> Iterator[tuple[str, str, RuleLimits]]:
-    """Name, what is sought, and limits of each rule."""
+    """Name, objective and limits of each rule."""
     if limits.latency is not None:
         yield "latency-bound", QUALITY, RuleLimits(latency=limits.latency)
     if limits.cost is not None:
@@ -199,7 +199,7 @@ def choose(known: RuleInputs, rule: str, seeks: str, limits: RuleLimits, panel: 
 
 
 class _Found(NamedTuple):
-    """What of a choice does not depend on limits."""
+    """The parts of a choice that do not depend on limits."""
 
     answer: int
     runner_up: int | None
@@ -210,7 +210,7 @@ class _Found(NamedTuple):
 
 
 def _first(known: RuleInputs, seeks: str, feasible: Bools) -> _Found:
-    """The first of the frontier of those that are feasible."""
+    """The best feasible member of the frontier."""
     apart = None if known.apart is None else known.apart[np.ix_(feasible, feasible)]
     there = on_frontier(known.points.select(feasible), rule=known.rule, apart=apart)
     worth, keys = _objective_values(known.points, seeks), _keys(known, seeks)
@@ -228,13 +228,13 @@ def _first(known: RuleInputs, seeks: str, feasible: Bools) -> _Found:
 
 
 def _objective_values(points: Objectives, seeks: str) -> Floats:
-    """What is sought, more of it better."""
+    """The objective; larger is better."""
     values: Floats = getattr(points, seeks)
     return values if seeks == QUALITY else -values
 
 
 def _inside(points: Objectives, target: Floats | None, limits: RuleLimits) -> Bools:
-    """[configuration], or [configuration, resample], inside all limits; what equals one but for rounding is."""
+    """[configuration] or [configuration, resample] whether within all limits, up to rounding."""
     found = np.ones((len(points.cost), *[1] * (points.quality.ndim - 1)), dtype=bool)
     if limits.latency is not None:
         found = found & (points.latency <= limits.latency + rounding_tolerance(limits.latency))
@@ -250,7 +250,7 @@ def _inside(points: Objectives, target: Floats | None, limits: RuleLimits) -> Bo
 
 
 def _chances(known: RuleInputs, limits: RuleLimits, some: Bools) -> Floats | None:
-    """[configuration] share of the resamples inside the limits, of some configurations; 0 of others; None: no limit."""
+    """[configuration] share of resamples within the limits, for some configurations; 0 for others; None: no limit."""
     if known.draws is None or limits == RuleLimits():
         return None
     found = np.zeros(len(some))
@@ -260,7 +260,7 @@ def _chances(known: RuleInputs, limits: RuleLimits, some: Bools) -> Floats | Non
 
 
 def _keys(known: RuleInputs, seeks: str) -> list[tuple[float, ...]]:
-    """What decides ties, less of each first: the prompt, what is sought, and the other two; unknown ones last."""
+    """Tie-break keys, smaller first: prompt size, the objective, then the other two; unknown values last."""
     order = {
         QUALITY: (-known.points.quality, known.points.cost, known.points.latency),
         LATENCY: (known.points.latency, known.points.cost, -known.points.quality),
@@ -271,7 +271,7 @@ def _keys(known: RuleInputs, seeks: str) -> list[tuple[float, ...]]:
 
 
 def _smallest(known: RuleInputs, within: tuple[int, ...], keys: list[tuple[float, ...]]) -> list[int]:
-    """Those whose prompts are of the size of the smallest one, in the order of what else decides ties."""
+    """Configurations with about the smallest prompt, by the remaining tie-break keys."""
     sizes = np.nan_to_num(known.prompt, nan=np.inf)
     most = SAME_PROMPT * min(sizes[place] for place in within)
     return sorted((place for place in within if sizes[place] <= most), key=lambda place: keys[place][1:])
@@ -280,7 +280,7 @@ def _smallest(known: RuleInputs, within: tuple[int, ...], keys: list[tuple[float
 def _find_deciding_criterion(
     seeks: str, within: tuple[int, ...], small: list[int], rival: int | None, keys: list[tuple[float, ...]]
 ) -> str:
-    """What put the first of the small ones before a rival: the best one, or the runner-up of that."""
+    """The criterion that ranks the first of `small` above a rival, the best one or its runner-up."""
     if rival is None or rival not in within:
         return seeks
     if rival not in small:
@@ -292,7 +292,7 @@ def _find_deciding_criterion(
 
 
 def _is_separated(known: RuleInputs, seeks: str, best: int, other: int) -> bool:
-    """Whether the best one does not tie with another in what is sought."""
+    """Whether the best configuration is separated from another one in the objective."""
     worth, share = _objective_values(known.points, seeks), _share(known, seeks, best, other)
     if seeks == QUALITY and share is not None:
         return share >= max(known.level, 0.5)
@@ -301,7 +301,7 @@ def _is_separated(known: RuleInputs, seeks: str, best: int, other: int) -> bool:
 
 
 def _share(known: RuleInputs, seeks: str, one: int, other: int) -> float | None:
-    """Share of the resamples in which one is better than another, equal ones counted half; None of costs."""
+    """Share of resamples in which one is better than another, equal ones counted half; None for costs."""
     if known.draws is None or seeks == COST:
         return None
     draws = _objective_values(known.draws, seeks)

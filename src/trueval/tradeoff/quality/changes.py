@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 
 class MeanEstimate(NamedTuple):
-    """A mean over queries and the interval of the mean of the population that they were drawn from.
+    """A mean over queries, with the confidence interval of the population mean.
 
     Attributes:
         value: the mean; NaN without a query that has a value.
@@ -39,7 +39,7 @@ class MeanEstimate(NamedTuple):
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """How queries are resampled.
+    """The bootstrap over queries.
 
     Args:
         level: of the intervals.
@@ -67,7 +67,7 @@ class Bootstrap:
             raise PolicyError(f"resamples must be an integer >= 1. Got {self.resamples!r}.")
 
     def mean(self, values: Floats) -> MeanEstimate:
-        """The mean of a measure.
+        """The mean of a measure, with its interval.
 
         Args:
             values: [query]; NaN where not available, and left out.
@@ -75,7 +75,7 @@ class Bootstrap:
         return self.change(values, np.zeros(len(values)))
 
     def change(self, values: Floats, before: Floats) -> MeanEstimate:
-        """The mean of values - before, paired over queries.
+        """The mean of values - before, paired by query, with its interval.
 
         Args:
             values: [query]; NaN where not available.

@@ -1,4 +1,4 @@
-"""Efficiency: one number for a first look at systems that are close to each other (P-B §3.3)."""
+"""Efficiency: one number to screen close systems (P-B §3.3)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def efficiency(values: Sequence[float], seconds: float) -> float:
-    """Mean of measures divided by the latency: for screening only, since it favors small depths.
+    """Mean of measures divided by latency: for screening only, since it favors small depths.
 
     Efficiency = mean(N-Recall4+@10, RA-nWG@10, N-Recall4+@30, RA-nWG@30) / latency. P-B §3.3.
 

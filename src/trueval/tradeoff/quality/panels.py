@@ -1,4 +1,4 @@
-"""Panels: which configurations are compared with each other, all of them or those of the same K.
+"""Panels: sets of configurations that are compared with each other, either all or those of the same K.
 
 A measure at another K is another measure: P@5 is above P@20 and R@20 above R@5 of the same list, whatever it is worth.
 So configurations of different K are compared only where the quality has a cutoff of its own, or is RA-nWG or N-Recall,
@@ -30,7 +30,7 @@ class Panel(NamedTuple):
 
 
 def panels(contexts: Sequence[int | None], qualities: Sequence[str]) -> tuple[Panel, ...]:
-    """Put configurations into panels, by rising K.
+    """Divide configurations into panels, by increasing K.
 
     Args:
         contexts: [configuration] K.
@@ -49,7 +49,7 @@ def panels(contexts: Sequence[int | None], qualities: Sequence[str]) -> tuple[Pa
 
 
 def is_comparable_across_k(qualities: Sequence[str]) -> bool:
-    """Whether the qualities of different K are compared as P-B compares them.
+    """Whether qualities at different K are comparable in the sense of P-B.
 
     Args:
         qualities: text forms.

@@ -1,4 +1,4 @@
-"""Pareto sets of cost, latency and quality, of one set of values or of many resamples at once."""
+"""Pareto sets by cost, latency and quality, for one set of values or many resamples at once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CELLS: Final = 1 << 20
 
 
 class Objectives(NamedTuple):
-    """What configurations cost, take and are worth; NaN where that is not known.
+    """Cost, latency and quality of configurations; NaN where unknown.
 
     Attributes:
         cost: [configuration] or [configuration, resample], less is better.
@@ -32,21 +32,21 @@ class Objectives(NamedTuple):
 
     @property
     def known(self) -> tuple[str, ...]:
-        """Names of those that at least one configuration knows; the others decide nothing."""
+        """Names of the objectives known for at least one configuration; the others are ignored."""
         return tuple(name for name, values in self._asdict().items() if not np.isnan(values).all())
 
     def select(self, some: Bools | Ints) -> Objectives:
-        """Those of some configurations."""
+        """The objectives of a subset of configurations."""
         return Objectives(*(values[some] for values in self))
 
     @property
     def joined(self) -> Objectives:
-        """The same, with values that differ by rounding alone made equal: neither of two such is better."""
+        """The objectives with values that differ only by rounding made equal, so that neither dominates."""
         return Objectives(*map(merge_rounding_differences, self))
 
 
 def merge_rounding_differences(values: Floats) -> Floats:
-    """[configuration] or [configuration, resample]: each the least of those that steps of rounding lead to.
+    """[configuration] or [configuration, resample] each value replaced by the least within a chain of rounding steps.
 
     >>> merge_rounding_differences(np.array([0.1 + 0.2, 0.5, 0.3])).tolist()
     [0.3, 0.5, 0.3]
@@ -66,7 +66,7 @@ def merge_rounding_differences(values: Floats) -> Floats:
 
 
 def on_frontier(points: Objectives, *, rule: str = PARETO, apart: Bools | None = None) -> Bools:
-    """Which configurations no other one removes.
+    """Whether each configuration is on the frontier, that is, not dominated.
 
     By the rule `pareto` j goes if some i is no worse in cost, latency and quality and better in one of them; by `paper`
     (P-B section 3.3) only if some i is better in all three. Of latencies that tie neither is worse, and neither is
@@ -109,7 +109,7 @@ def on_frontier(points: Objectives, *, rule: str = PARETO, apart: Bools | None =
 
 
 def removers(points: Objectives, place: int, *, rule: str = PARETO, apart: Bools | None = None) -> Bools:
-    """Which configurations remove one of them.
+    """Configurations that dominate a given one.
 
     Args:
         points: [configuration].
@@ -131,7 +131,7 @@ def removers(points: Objectives, place: int, *, rule: str = PARETO, apart: Bools
 
 
 def check_rule(rule: str) -> None:
-    """Refuses a rule that there is not.
+    """Refuse an unknown rule.
 
     Raises:
         PolicyError: naming those that there are.
@@ -141,7 +141,7 @@ def check_rule(rule: str) -> None:
 
 
 class _Compared(NamedTuple):
-    """Objectives of one shape, [configuration, resample], and how they are compared.
+    """Objectives of one shape, [configuration, resample], with the rule of comparison.
 
     Attributes:
         points: constants in place of an objective that nobody knows.
@@ -165,11 +165,11 @@ class _Compared(NamedTuple):
 
     @property
     def draws(self) -> int:
-        """Resamples."""
+        """Number of resamples."""
         return int(max(values.shape[1] for values in self.points))
 
     def removers(self, place: int, others: Ints) -> Bools:
-        """[other, resample] whether each of some configurations removes one."""
+        """[other, resample] whether each of some configurations dominates a given one."""
         c, s, q = (values[others] for values in self.points)
         cost, latency, quality = (values[place] for values in self.points)
         faster, no_slower = s < latency, s <= latency
@@ -188,7 +188,7 @@ class _Compared(NamedTuple):
         return at_all
 
     def sweep(self, begin: int, end: int) -> Bools:
-        """[configuration, resample] which stay in some resamples where all latencies differ, in n log n steps for each.
+        """[configuration, resample] undominated ones where all latencies differ, in O(n log n) per resample.
 
         Configurations are gone through by latency, and of equal ones so that no later one removes an earlier one. The
         best quality so far at every cost up to one's own is found and kept in a tree of prefixes (Fenwick 1994, "A new
@@ -223,7 +223,7 @@ class _Compared(NamedTuple):
         return found
 
     def _signed(self) -> tuple[Floats, Floats, Floats]:
-        """Cost, latency and quality; in place of one that nobody knows another one, which then decides alone."""
+        """Cost, latency and quality; an objective unknown for all is replaced by a known one, which then decides."""
         less = (self.points.cost, self.points.latency, -self.points.quality)
         known = next(each for each, here in zip(less, self.known, strict=True) if here)
         cost, latency, worse = (each if here else known for each, here in zip(less, self.known, strict=True))
@@ -231,7 +231,7 @@ class _Compared(NamedTuple):
 
 
 def _ranks(cost: Floats) -> Ints:
-    """[configuration, resample] 1 for the least cost, 2 for the next one; what is not known has the last ones."""
+    """[configuration, resample] 1 for the lowest cost, 2 for the next; unknown ones last."""
     order = np.argsort(cost, axis=0, kind="stable")
     rises = np.diff(np.take_along_axis(cost, order, axis=0), axis=0) != 0
     found = np.ones(cost.shape, dtype=np.intp)
@@ -240,7 +240,7 @@ def _ranks(cost: Floats) -> Ints:
 
 
 class _Greatest(NamedTuple):
-    """Numbers that are kept at ranks from 1, of every resample for itself, and the greatest one up to a rank.
+    """Running maximum over ranks from 1, separately for each resample.
 
     Attributes:
         cells: [rank, resample]; row 0 stays empty.
@@ -255,14 +255,14 @@ class _Greatest(NamedTuple):
         return cls(np.full((ranks + 1, resamples), -np.inf), np.arange(resamples))
 
     def up_to(self, rank: Ints) -> Floats:
-        """[resample] the greatest number at ranks up to one; -inf where there is none."""
+        """[resample] maximum over ranks up to the given one; -inf without any."""
         found = self.cells[rank, self.resample]
         while (rank := rank & (rank - 1)).any():
             np.maximum(found, self.cells[rank, self.resample], out=found)
         return found
 
     def keep(self, some: Ints, rank: Ints, values: Floats) -> None:
-        """Keeps numbers, [resample] as all arguments, of some resamples."""
+        """Insert numbers; all arguments are [resample]."""
         rank, values = rank[some], values[some]
         while len(some):
             self.cells[rank, some] = np.maximum(self.cells[rank, some], values)

@@ -1,4 +1,4 @@
-"""The quality of a run at every number of contexts K: measures with intervals, ceilings, and what judgments leave open.
+"""The quality of a run at every K: measures with intervals, ceilings, and bounds for unjudged documents.
 
     PROC             mean ceiling: the quality if the best K of the pool came first (P-B §1, §5.1)
     share            mean quality / PROC, the ratio of the means, as P-B's tables have %PROC
@@ -41,7 +41,7 @@ STATISTICS: Final = ("expected", "lowest", "highest", "sd")
 
 
 class Ceiling(NamedTuple):
-    """What the pool of a run would allow, as means over the same queries.
+    """The best possible quality of a run's pool, as means over the same queries.
 
     Attributes:
         name: of the ceiling, `PROC(RA-nWG, pool=100)@10`.
@@ -59,7 +59,7 @@ class Ceiling(NamedTuple):
 
     @property
     def share(self) -> float:
-        """The ratio of the means, %PROC of P-B's tables; NaN of a ceiling of 0."""
+        """Ratio of the means, %PROC in P-B's tables; NaN for a ceiling of 0."""
         return self.actual / self.PROC if self.PROC else float("nan")
 
     def to_dict(self) -> dict[str, Any]:
@@ -80,7 +80,7 @@ class Ceiling(NamedTuple):
 
 
 class ContextQuality(NamedTuple):
-    """What a run is worth with K contexts.
+    """The quality of a run with K contexts.
 
     Attributes:
         k: documents of each query that are looked at.
@@ -111,7 +111,7 @@ class ContextQuality(NamedTuple):
 
 
 class RunQuality(NamedTuple):
-    """What a run is worth.
+    """The quality of a run.
 
     Attributes:
         at: for each K.
@@ -168,14 +168,14 @@ def qualities_of(
 
 
 def _cut_notes(cut: Sequence[str], asked: Sequence[str]) -> tuple[str, ...]:
-    """What there is to say of intervals that were cut."""
+    """Remarks on intervals that were clipped."""
     shown = [name for name in dict.fromkeys(asked) if name in cut]
     told = f"The interval of {', '.join(shown)} would reach past what the measure can be, and ends there."
     return (told,) if shown else ()
 
 
 def within_range(name: str, ends: tuple[float, float]) -> tuple[float, float]:
-    """An interval cut to what the mean of a measure can be: studentized ends of few queries reach further.
+    """An interval clipped to the range of the measure: studentized intervals over few queries may exceed it.
 
     Args:
         name: text form of the measure whose mean it is of; of one that is not ours nothing is known.
@@ -194,7 +194,7 @@ def within_range(name: str, ends: tuple[float, float]) -> tuple[float, float]:
 def _scores(
     run: Run, judgments: Judgments, every: list[Measure], open_ones: list[Measure], measuring: QualitySettings
 ) -> tuple[Scores, Scores]:
-    """The scores by judgments with the unjudged graded, and what is asked of the judgments as they are."""
+    """Scores with unjudged documents graded, and statistics on the judgments as they are."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruevalWarning)  # they are notes of the scores
         if measuring.unjudged is None:
@@ -212,7 +212,7 @@ def _once(measures: Iterable[Measure]) -> list[Measure]:
 
 
 def _ceilings(quality: Measure, pool: int) -> tuple[Measure, ...]:
-    """PROC and pPROC of a measure of a set; none of other measures."""
+    """PROC and pPROC of a set measure; none for other measures."""
     own = quality.name in WORTHS and quality.better == "higher" and quality["unjudged"] == "nothing"
     if not own or quality.cutoff is None or quality.cutoff > pool:
         return ()
@@ -221,7 +221,7 @@ def _ceilings(quality: Measure, pool: int) -> tuple[Measure, ...]:
 
 
 def _open(quality: Measure, k: int) -> tuple[Measure, ...]:
-    """The share of judged documents, and the bound of the quality by the others where it has one."""
+    """The share of judged documents, and the bound of the quality due to unjudged ones, if it has one."""
     judged = parse(f"Judged@{k}")
     if "unjudged" not in quality.definition.parameters or quality.cutoff is None:
         return (judged,)
@@ -248,7 +248,7 @@ def _at(
 
 
 def _ceiling(quality: Measure, ceilings: Sequence[Measure], scores: Scores) -> Ceiling:
-    """The ceiling and the quality over the queries that have both."""
+    """The ceiling and the quality, over the queries that have both."""
     proc, actual = (scores.expected[:, scores.index(each)] for each in (ceilings[0], quality))
     both = ~(np.isnan(proc) | np.isnan(actual))
     best, own = (float(each[both].mean()) if both.any() else float("nan") for each in (proc, actual))
@@ -256,7 +256,7 @@ def _ceiling(quality: Measure, ceilings: Sequence[Measure], scores: Scores) -> C
 
 
 def intervals_of(scores: Scores, measuring: QualitySettings) -> dict[Measure, tuple[float, float]]:
-    """Ends of the interval of the mean of each measure, over its queries; NaN of fewer than two, or a geometric mean.
+    """Confidence limits of the mean of each measure; NaN for fewer than two queries, or a geometric mean.
 
     Args:
         scores: of a run.
@@ -271,7 +271,7 @@ def intervals_of(scores: Scores, measuring: QualitySettings) -> dict[Measure, tu
 
 
 def mean_intervals(values: Floats, measuring: QualitySettings) -> Floats:
-    """[column, 2] ends of the bootstrap interval of the mean of each column over the queries that it has.
+    """[column, 2] bootstrap confidence limits of the mean of each column over its queries.
 
     Args:
         values: [query, column]; NaN where a query has no value.
@@ -306,7 +306,7 @@ def mean_intervals(values: Floats, measuring: QualitySettings) -> Floats:
 
 
 def _rows(scores: Scores, measures: Sequence[Measure]) -> pl.DataFrame:
-    """The values of every query, measure by measure."""
+    """The per-query values, measure by measure."""
     columns = [scores.index(measure) for measure in measures]
     queries = len(scores.query_ids)
     return pl.DataFrame(

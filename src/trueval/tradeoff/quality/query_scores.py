@@ -1,4 +1,4 @@
-"""Worth: the values of measures of each query of a run, for the queries that a collection asks."""
+"""Query scores: per-query values of the measures of a run, for the queries of a collection."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trueval.tradeoff.quality.changes import Floats
 
 
 class QueryScores(NamedTuple):
-    """What a run is worth.
+    """The per-query values of a run.
 
     Attributes:
         query_ids: [query] judged ones.
@@ -33,13 +33,13 @@ class QueryScores(NamedTuple):
 
     @property
     def quality(self) -> str:
-        """The first measure."""
+        """Name of the first measure."""
         return next(iter(self.values))
 
 
 @dataclass(frozen=True, eq=False)
 class QualityMeasures:
-    """How runs over a collection are measured.
+    """How runs over a collection are evaluated.
 
     Attributes:
         judgments: of the queries that were asked.
@@ -62,7 +62,7 @@ class QualityMeasures:
         policy: Policy | None = None,
         unjudged: float | None = None,
     ) -> QualityMeasures:
-        """By the judgments of the queries that a collection has, such as a sample: the others were not asked.
+        """Keep the judgments of the collection's queries, such as a sample; the others were not searched.
 
         Raises:
             InputError: no query is judged.
@@ -71,7 +71,7 @@ class QualityMeasures:
         return cls(kept, measures, policy, unjudged)
 
     def worth(self, run: Run) -> QueryScores:
-        """Measure a run; remarks are kept, not told.
+        """Evaluate a run; remarks are collected, not printed.
 
         Args:
             run: of a stage.

@@ -1,4 +1,4 @@
-"""Resamples of what a sweep measured: of queries for quality, and of queries and repeats for latency.
+"""Resamples of a sweep's measurements: queries for quality; queries and repeats for latency.
 
 Quality: every resample draws as many queries as there are, with replacement, the same for all configurations, so what
 queries do to all of them alike cancels. Its mean leaves out queries without a value, as the measured one does. The
@@ -58,7 +58,7 @@ class QualityResamples(NamedTuple):
 
 
 class MeanResamples(NamedTuple):
-    """Plain resamples of means, of columns that differ.
+    """Bootstrap resamples of means, without shrinkage, of the distinct columns.
 
     Attributes:
         values: [configuration] measured; NaN without any.
@@ -85,7 +85,7 @@ class MeanResamples(NamedTuple):
 
 
 def resample_means(values: Floats, variances: Floats, *, resamples: int, seed: int, threads: int = 1) -> MeanResamples:
-    """Resample queries, the same for all columns, and for all calls with as many queries and the same seed.
+    """Resample queries, identically for all columns, and for all calls with the same number of queries and seed.
 
     Args:
         values: [query, column] expected values; NaN where a query has none.
@@ -125,7 +125,7 @@ def resample_means(values: Floats, variances: Floats, *, resamples: int, seed: i
 def draw_qualities(
     values: Floats, variances: Floats, features: Floats, *, resamples: int, seed: int, threads: int = 1
 ) -> QualityResamples:
-    """Resample queries, and draw true means.
+    """Resample queries, and sample true means from their posterior.
 
     Args:
         values: [query, configuration] expected values; NaN where a query has none.
@@ -159,12 +159,12 @@ def draw_qualities(
 
 
 def _of_all(rows: Floats, same: Ints) -> Floats:
-    """Rows of columns that differ, for all columns; the same rows where all differ."""
+    """Rows of distinct columns expanded to all columns; the same rows where all are distinct."""
     return rows if len(same) == len(rows) else rows[same]
 
 
 def _same_columns(*columns: Floats) -> tuple[Ints, Ints]:
-    """Places of the columns that differ from all before them, and for each column the place of its own among those.
+    """Indices of the distinct columns, and for each column the index of its own among them.
 
     Columns differ by more than rounding: the same lists in other batches, or sums in another order, are the same.
     """
@@ -182,14 +182,14 @@ def _bessel_factors(counts: Floats) -> Floats:
 def _residuals(
     values: Floats, variances: Floats, known: Floats, measured: Floats, counts: Floats
 ) -> tuple[Floats, Floats]:
-    """What each query adds to the error of a mean, linearised, and the variance of the mean over tie orders."""
+    """Linearized contribution of each query to the error of a mean, and its variance over tie orders."""
     at_least_one = np.maximum(counts, 1)
     apart: Floats = np.where(known, values - np.nan_to_num(measured), 0.0) / at_least_one * _bessel_factors(counts)
     return apart, variances.sum(axis=0) / at_least_one**2
 
 
 def features_of(*columns: Floats) -> Floats:
-    """What configurations are alike by: logs, each of mean 0 and sd 1; what is not known counts as the mean.
+    """Similarity features of configurations: standardized logs; unknown values count as the mean.
 
     Args:
         columns: [configuration] cost, latency, K: numbers from 0, NaN where not known.
@@ -214,7 +214,7 @@ def features_of(*columns: Floats) -> Floats:
 
 
 def _drop_constant_features(features: Floats) -> Floats:
-    """The features that still differ among some configurations."""
+    """The features that vary among some configurations."""
     return features[:, np.ptp(features, axis=0) > 0] if len(features) else features
 
 
@@ -250,7 +250,7 @@ def draw_latencies(totals: Floats, shares: Sequence[float], *, resamples: int, s
 
 
 def percentiles(ordered: Floats, shares: Sequence[float]) -> Floats:
-    """Percentiles of rows, between neighbours as NumPy's default has them.
+    """Percentiles of rows, interpolated as NumPy does by default.
 
     Args:
         ordered: [row, sample] ascending, NaN last.

@@ -1,4 +1,4 @@
-"""What true values may be, given measured ones: resamples drawn toward what all configurations tell about each.
+"""Shrinkage: samples of true values given measured ones, shrunk toward what all configurations have in common.
 
 A resample of queries moves every measured mean by the error that a mean of so many queries has. Taken as it is, it says
 too much: the measured means already hold such errors, so the best of many looks better than it is, and one that is
@@ -55,7 +55,7 @@ TOGETHER: Final = 256  # rows or columns of a matrix that are worked on at once
 
 
 class Shrunk(NamedTuple):
-    """Draws of true values.
+    """Samples of true values.
 
     Attributes:
         values: [configuration, resample].
@@ -71,7 +71,7 @@ class Shrunk(NamedTuple):
 
 
 class _Prior(NamedTuple):
-    """The prior of true values less the center.
+    """The Gaussian prior of true values about the center.
 
     Attributes:
         thin: [configuration, column] whose product with its transpose is the covariance of the surface, but for
@@ -107,7 +107,7 @@ class _Prior(NamedTuple):
 
 
 def shrink(measured: Floats, errors: Floats, covariance: Floats, features: Floats, rng: np.random.Generator) -> Shrunk:
-    """Draw true values.
+    """Sample true values given the measured ones.
 
     Args:
         measured: [configuration] means.
@@ -150,7 +150,7 @@ def shrink(measured: Floats, errors: Floats, covariance: Floats, features: Float
 
 
 def _limit_shifts(drawn: Floats, measured: Floats, errors: Floats, deviations: Floats) -> Floats:
-    """Draws whose means are within some standard errors of the measured values, in place."""
+    """Samples with their means clipped to some standard errors of the measured values, in place."""
     moved = np.abs(drawn.mean(axis=1) - measured)
     share = np.minimum(LIMIT * deviations / np.maximum(moved, np.finfo(np.float64).tiny), 1.0)[:, None]
     for rows in _blocks(len(drawn)):
@@ -160,7 +160,7 @@ def _limit_shifts(drawn: Floats, measured: Floats, errors: Floats, deviations: F
 
 
 class _Spectrum(NamedTuple):
-    """Eigenvalues and eigenvectors of a covariance, where what configurations are by themselves has covariance 1."""
+    """Eigendecomposition of a covariance, scaled so that configuration-specific deviations have covariance 1."""
 
     values: Floats
     vectors: Floats
@@ -183,7 +183,7 @@ class _Spectrum(NamedTuple):
 
 
 class _Inverse(NamedTuple):
-    """The inverses of the covariances of measured values with one sd u of configurations themselves, and any sd f.
+    """Inverse covariances of measured values, for one sd u of configuration-specific deviations and any sd f.
 
     C + u² R + f² V V' has the covariance C + u² R, diagonal among the eigenvectors W of C, and a surface of few columns
     V: its inverse is that of the diagonal D less a correction with as many columns (Woodbury 1950). With the spectrum
@@ -207,7 +207,7 @@ class _Inverse(NamedTuple):
 
     @classmethod
     def of(cls, spectrum: _Spectrum, turned: Floats, own: float) -> _Inverse:
-        """That of one sd.
+        """The inverses for one sd.
 
         Args:
             spectrum: of the covariance without the surface.
@@ -219,7 +219,7 @@ class _Inverse(NamedTuple):
         return cls(spectrum.vectors, diagonal, turned, mixed, np.maximum(values, 0.0))
 
     def solve(self, surface: float, right: Floats) -> Floats:
-        """The inverse with sd f of the surface, times something.
+        """Multiply by the inverse for sd f of the surface.
 
         Args:
             surface: f.
@@ -233,7 +233,7 @@ class _Inverse(NamedTuple):
         return solved
 
     def log_density(self, surfaces: Floats, measured: Floats) -> Floats:
-        """[surface] log densities of measured values, a constant apart.
+        """[surface] log densities of measured values, up to a constant.
 
         Args:
             surfaces: f of each.
@@ -248,7 +248,7 @@ class _Inverse(NamedTuple):
 
 
 def shrink_covariance(residuals: Floats, spread: Floats) -> Floats:
-    """The covariance of errors, each covariance drawn toward that of one correlation for all as far as it is noise.
+    """The error covariance, shrunk toward one common correlation according to its noise.
 
     A covariance that is off the common one by d, with a variance v of its own, becomes the common one plus
     d d² / (d² + v), as Wiener's filter has it: those of near duplicates stay, what few queries make of others goes.
@@ -285,7 +285,7 @@ def shrink_covariance(residuals: Floats, spread: Floats) -> Floats:
 
 
 def _surface(features: Floats) -> Floats:
-    """[configuration, configuration] covariance of the surface, for f = 1."""
+    """[configuration, configuration] covariance of the surface for f = 1."""
     found = np.zeros((len(features),) * 2)
     for each in features.T:
         apart = np.subtract.outer(each, each)
@@ -297,7 +297,7 @@ def _surface(features: Floats) -> Floats:
 
 
 def _alike(covariance: Floats) -> Floats:
-    """The correlation of errors, a part of its diagonal apart: as alike are configurations by themselves."""
+    """Error correlation with reduced off-diagonals: also the similarity of configuration-specific deviations."""
     deviations = np.sqrt(np.maximum(np.diag(covariance), np.finfo(np.float64).tiny))
     found: Floats = (1 - APART) * covariance
     for rows in _blocks(len(found)):
@@ -307,7 +307,7 @@ def _alike(covariance: Floats) -> Floats:
 
 
 def _root(covariance: Floats) -> Floats:
-    """The lower triangle whose product with its transpose is a covariance, in its place."""
+    """Lower Cholesky factor of a covariance, in place."""
     from scipy.linalg import cholesky
 
     found: Floats = cholesky(covariance.T, lower=True, overwrite_a=True)
@@ -315,7 +315,7 @@ def _root(covariance: Floats) -> Floats:
 
 
 def _eigendecompose(covariance: Floats) -> tuple[Floats, Floats]:
-    """Eigenvalues, ascending, and eigenvectors of the lower triangle of a matrix kept by columns, in its place."""
+    """Ascending eigenvalues and eigenvectors from the lower triangle of a column-major matrix, in place."""
     from scipy.linalg import eigh
 
     values, vectors = eigh(covariance, driver="evd", overwrite_a=True)
@@ -323,19 +323,19 @@ def _eigendecompose(covariance: Floats) -> tuple[Floats, Floats]:
 
 
 def _with_diagonal(covariance: Floats, added: Floats | float) -> Floats:
-    """A covariance whose diagonal has been added to, in place."""
+    """A covariance with its diagonal increased, in place."""
     np.fill_diagonal(covariance, np.diag(covariance) + added)
     return covariance
 
 
 def _blocks(size: int) -> Iterator[slice]:
-    """Rows or columns, some at a time, so that what is made of them stays small."""
+    """Slices of rows or columns, so that temporaries stay small."""
     for begin in range(0, size, TOGETHER):
         yield slice(begin, min(begin + TOGETHER, size))
 
 
 def _noise(covariance: Floats) -> float:
-    """The standard error of a value around the mean of all: what resamples move alike is left out."""
+    """Standard error of a value relative to the mean of all: shared variation over resamples is removed."""
     size = len(covariance)
     if size < 2:
         return 0.0
@@ -343,7 +343,7 @@ def _noise(covariance: Floats) -> float:
 
 
 def _grid(noise: float, spread: float, *, surface: bool) -> tuple[Floats, Floats]:
-    """The sds that are tried: of the surface, and of each configuration itself."""
+    """The grid of sds: of the surface, and of configuration-specific deviations."""
     least, most, steps = SURFACE
     smooth = np.geomspace(least * noise, most * spread + noise, steps) if surface else np.empty(0)
     least, most, steps = OWN
@@ -351,7 +351,7 @@ def _grid(noise: float, spread: float, *, surface: bool) -> tuple[Floats, Floats
 
 
 def _weights(inverses: list[_Inverse], surfaces: Floats, owns: Floats, measured: Floats) -> Floats:
-    """[surface, own] posterior of the sds; their prior is uniform, so on a grid of equal ratios it is the sd itself."""
+    """[surface, own] posterior of the sds; the prior is uniform, which on a geometric grid is the sd itself."""
     least = surfaces[1] if len(surfaces) > 1 else 1.0  # of the sd 0, which a grid of ratios does not have
     steps = np.log(owns * np.where(surfaces > 0, surfaces, least)[:, None])
     logs = steps + np.stack([each.log_density(surfaces, measured) for each in inverses], axis=1)

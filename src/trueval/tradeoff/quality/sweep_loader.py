@@ -1,4 +1,4 @@
-"""What a sweep measured, read from its directory into arrays."""
+"""Sweep results loaded from a directory into arrays."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ COLUMNS: Final = {
 
 @dataclass(frozen=True, eq=False)
 class SweepArrays:
-    """A sweep as arrays.
+    """Sweep results as arrays.
 
     Attributes:
         result: its sweep.json.
@@ -66,49 +66,49 @@ class SweepArrays:
 
     @property
     def configurations(self) -> Sequence[Mapping[str, Any]]:
-        """Those of the sweep, in its order."""
+        """The configurations, in the order of the sweep."""
         found: Sequence[Mapping[str, Any]] = self.result["configurations"]
         return found
 
     @property
     def systems(self) -> Sequence[Mapping[str, Any]]:
-        """Those of the sweep, in its order."""
+        """The systems, in the order of the sweep."""
         found: Sequence[Mapping[str, Any]] = self.result["systems"]
         return found
 
     @cached_property
     def system(self) -> Ints:
-        """[configuration] the place of its system."""
+        """[configuration] index of its system."""
         return np.array([each["system"] for each in self.configurations], dtype=np.intp)
 
     @cached_property
     def cost(self) -> Floats:
-        """[configuration] of 1,000 queries; NaN where not known."""
+        """[configuration] cost of 1,000 queries; NaN where unknown."""
         return numbers((each["cost"] or {}).get("total") for each in self.configurations)
 
     @cached_property
     def prompt(self) -> Floats:
-        """[configuration] tokens of the prompt, or where no token is counted K, the contexts of one."""
+        """[configuration] prompt tokens, or K where tokens were not counted."""
         tokens = numbers(each.get("prompt_tokens") for each in self.configurations)
         return self.contexts if np.isnan(tokens).any() else tokens
 
     @cached_property
     def contexts(self) -> Floats:
-        """[configuration] K; NaN where a configuration has none."""
+        """[configuration] K; NaN without contexts."""
         return numbers(each["K"] for each in self.configurations)
 
     @cached_property
     def quality(self) -> Floats:
-        """[configuration] measured; NaN where there is none."""
+        """[configuration] measured quality; NaN where unknown."""
         return numbers((each["measures"].get(each["quality"]) or {}).get("expected") for each in self.configurations)
 
     @cached_property
     def panels(self) -> tuple[Panel, ...]:
-        """Those that are compared with each other."""
+        """The panels of comparable configurations."""
         return panels([each["K"] for each in self.configurations], [each["quality"] for each in self.configurations])
 
     def latency(self, percentile: str) -> Floats:
-        """[configuration] a percentile of the time of a query in seconds; NaN where nothing was measured.
+        """[configuration] percentile of the query latency in seconds; NaN where not timed.
 
         Args:
             percentile: "p50", "p95" or "p99".
@@ -117,7 +117,7 @@ class SweepArrays:
         return found[self.system]
 
     def of_measure(self, measure: str) -> tuple[Floats, Floats]:
-        """[query, configuration] values and variances over tie orders of another measure; NaN where there are none.
+        """[query, configuration] values and tie-order variances of another measure; NaN where missing.
 
         Args:
             measure: its text form.
@@ -142,7 +142,7 @@ def numbers(values: Any) -> Floats:
 
 
 def read_sweep(directory: str | Path) -> SweepArrays:
-    """Read what `trueval sweep` wrote.
+    """Read the output of `trueval sweep`.
 
     Args:
         directory: what its --out named.
@@ -199,7 +199,7 @@ def _result(place: Path) -> tuple[Mapping[str, Any], str]:
 
 
 def _frame(file: Path, kind: str) -> pl.DataFrame:
-    """The columns that are needed of a table."""
+    """The required columns of a table."""
     columns = COLUMNS[kind]
     try:
         frame = pl.read_parquet(file)
@@ -216,7 +216,7 @@ def _frame(file: Path, kind: str) -> pl.DataFrame:
 def _of_queries(
     file: Path, names: Sequence[str], wanted: Sequence[str]
 ) -> tuple[tuple[str, ...], Floats, Floats, Floats]:
-    """Query ids, and of the quality of each configuration values, variances and ceilings, [query, configuration]."""
+    """Query ids, and [query, configuration] values, variances and ceilings of the quality."""
     frame = _frame(file, "queries").with_columns(pl.col("configuration", "query_id", "measure").cast(pl.String))
     ids = frame["query_id"].unique(maintain_order=True).to_list()
     order = pl.DataFrame({"query_id": ids, "row": np.arange(len(ids))})
@@ -235,7 +235,7 @@ def _of_queries(
 
 
 def _totals(folder: Path, keys: Sequence[str]) -> Floats:
-    """[system, query, repeat] seconds of all stages together."""
+    """[system, query, repeat] total seconds over all stages."""
     frames = {key: _samples(file) for key in keys if (file := folder / f"{key}.parquet").exists()}
     summed = [
         frame.group_by("query_id", "repeat").agg(pl.col("seconds").sum()).with_columns(system=pl.lit(place))
@@ -253,7 +253,7 @@ def _totals(folder: Path, keys: Sequence[str]) -> Floats:
 
 
 def _samples(file: Path) -> pl.DataFrame:
-    """The samples of a system.
+    """The latency samples of a system.
 
     Raises:
         InputError: one has no seconds, which a sum would take for none at all.
@@ -268,7 +268,7 @@ def _samples(file: Path) -> pl.DataFrame:
 
 
 def _check_together(found: SweepArrays, file: Path) -> None:
-    """Refuses values of queries that do not have the means of the sweep.
+    """Refuse per-query values whose means differ from those of the sweep.
 
     Raises:
         InputError: naming the first configuration that differs.

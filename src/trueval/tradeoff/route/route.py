@@ -1,4 +1,4 @@
-"""Dynamic K: which queries a reranker gets more candidates for, chosen by signals that are there before.
+"""Routing: choose per query how many candidates the reranker gets, from signals available beforehand.
 
 P-B section 5 advises 50 candidates for most queries and 100 where a signal says that the query is hard: a small margin
 of cosines at the top of the dense list, or a high entropy of the reranker's scores. Whether that pays is a question of
@@ -41,7 +41,7 @@ CURVE: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
 class Router(NamedTuple):
-    """What a way to route costs and gives.
+    """Cost and quality of one router.
 
     Attributes:
         name: of the rule; "fewer", "more", "oracle" or "oracle within the budget".
@@ -61,7 +61,7 @@ class Router(NamedTuple):
 
     @property
     def beats_random(self) -> str:
-        """Whether its signals say which queries to escalate: "yes", "no" if they mislead, else "cannot tell"."""
+        """Whether its signals beat random routing: "yes", "no" if they mislead, else "cannot tell"."""
         return _verdict(self.over["random"])
 
     def to_dict(self) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class Router(NamedTuple):
 
 
 class BudgetPoint(NamedTuple):
-    """The default rule under one budget.
+    """The default rule at one budget.
 
     Attributes:
         budget: share of queries that may be escalated.
@@ -94,7 +94,7 @@ class BudgetPoint(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RoutingResult:
-    """What it is worth to choose the number of candidates query by query.
+    """The gain from choosing the number of candidates per query.
 
     Attributes:
         measure: that is the quality.
@@ -127,11 +127,11 @@ class RoutingResult:
     curve: tuple[BudgetPoint, ...]
 
     def __getitem__(self, rule: str) -> Router:
-        """A router by its name."""
+        """The router of this name."""
         return {each.name: each for each in (*self.constants, *self.rules, *self.oracles)}[rule]
 
     def to_dict(self) -> dict[str, Any]:
-        """The `route` of a sweep."""
+        """The entry `route` of sweep.json."""
         return {
             "format": FORMAT,
             "measure": self.measure,
@@ -168,7 +168,7 @@ def learn_routing(
     curve: Sequence[float] = CURVE,
     bootstrap: Bootstrap | None = None,
 ) -> RoutingResult:
-    """Choose thresholds on some queries, route others by them, and price that.
+    """Learn thresholds on some queries, route held-out queries by them, and compute cost and quality.
 
     The default is a budget: thresholds that give the best quality while at most this share of queries is escalated. A
     budget is what people have (a bill, a mean latency); a price needs what a unit of quality is worth, which few can
@@ -234,7 +234,7 @@ def learn_routing(
 
 
 def partitions(queries: int, folds: int, repeats: int, rng: np.random.Generator) -> list[list[Ints]]:
-    """Queries divided at random, again and again.
+    """Repeated random partitions of the queries.
 
     Args:
         queries: how many.
@@ -256,7 +256,7 @@ def partitions(queries: int, folds: int, repeats: int, rng: np.random.Generator)
 def escalation_shares(
     rule: RoutingRule, needs: Floats, gains: Floats, limit: RoutingLimit, parts: Sequence[Sequence[Ints]]
 ) -> Floats:
-    """[query] share of the repeats in which it is escalated, by thresholds chosen on the queries of other folds.
+    """[query] share of the repeats that escalate it, with thresholds learned on the other folds.
 
     Args:
         rule: that chooses.
@@ -276,7 +276,7 @@ def escalation_shares(
 
 
 class _Given(NamedTuple):
-    """What is known of the queries that have a value.
+    """The data of the queries that have a value.
 
     Attributes:
         fewer: [query] quality.
@@ -315,7 +315,7 @@ class _Given(NamedTuple):
 
 
 class _Priced(NamedTuple):
-    """Prices shares of escalation.
+    """Computes cost and quality from escalation shares.
 
     Attributes:
         given: the queries.
@@ -330,7 +330,7 @@ class _Priced(NamedTuple):
     def router(
         self, name: str, shares: Floats, thresholds: Mapping[str, float | None] | None = None, signals: float = 0.0
     ) -> Router:
-        """What a way to route gives.
+        """Cost and quality of one router.
 
         Args:
             name: name of the router.
@@ -351,7 +351,7 @@ class _Priced(NamedTuple):
         return Router(name, share, cost, quality, thresholds or {}, over)
 
     def point(self, budget: float, parts: Sequence[Sequence[Ints]]) -> BudgetPoint:
-        """The default rule under another budget."""
+        """The default rule at another budget."""
         given = self.given
         shares = escalation_shares(AnySignalRule(), given.needs, given.gains, RoutingLimit.of(budget, None, 0.0), parts)
         fewer, share = float(given.fewer.mean()), float(shares.mean())
@@ -360,12 +360,12 @@ class _Priced(NamedTuple):
 
 
 def _thresholds(rule: RoutingRule, given: _Given, limit: RoutingLimit) -> dict[str, float | None]:
-    """Those that all queries together choose: the ones to use."""
+    """The thresholds learned on all queries: the ones to deploy."""
     return rule.fit(given.needs, given.gains, limit).thresholds(given.signals)
 
 
 def _oracles(priced: _Priced, limit: RoutingLimit) -> tuple[Router, ...]:
-    """Who knows every gain: escalates where there is one, and the greatest of these within the budget."""
+    """Oracles that know every gain: one escalates each gain above the charge, one the largest within the budget."""
     gains = priced.given.gains
     worth = gains > limit.charge
     free = priced.router("oracle", worth.astype(np.float64))

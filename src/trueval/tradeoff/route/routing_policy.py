@@ -1,4 +1,4 @@
-"""Rules of escalation: from signals of a query to whether it gets more candidates, with thresholds learned from gains.
+"""Routing rules: from signals of a query to its escalation, with thresholds learned from observed gains.
 
     margin, entropy, ...   one signal alone
     either                 any signal says so (P-B section 5)
@@ -32,7 +32,7 @@ RIDGE: Final = 10.0
 
 @dataclass(frozen=True, eq=False)
 class Signal:
-    """What is known of each query before it is escalated.
+    """A per-query signal that is available before escalation.
 
     Args:
         name: of the signal.
@@ -48,17 +48,17 @@ class Signal:
 
     @property
     def need(self) -> Floats:
-        """[query] the same with the hard ones above."""
+        """[query] the signal oriented so that harder queries have larger values."""
         values = np.asarray(self.values, dtype=np.float64)
         return -values if self.low_is_hard else values
 
     def told(self, need: float) -> float | None:
-        """A threshold as the signal itself has it; None where nothing reaches it."""
+        """A threshold in the signal's own orientation; None where no query reaches it."""
         return (-need if self.low_is_hard else need) if np.isfinite(need) else None
 
 
 class RoutingLimit(NamedTuple):
-    """What thresholds are chosen under.
+    """The constraint under which thresholds are chosen.
 
     Attributes:
         budget: greatest share of queries that are escalated; None for a price.
@@ -72,7 +72,7 @@ class RoutingLimit(NamedTuple):
 
     @classmethod
     def of(cls, budget: float | None, price: float | None, dearer: float) -> RoutingLimit:
-        """Check them.
+        """Validate the constraint.
 
         Args:
             budget: greatest share of queries that are escalated; None for a price.
@@ -93,17 +93,17 @@ class RoutingLimit(NamedTuple):
         return cls(budget, price, 0.0 if price is None else price * dearer)
 
     def most(self, queries: int) -> int:
-        """Queries of so many that may be escalated."""
+        """Maximum number of queries that may be escalated."""
         # 0.3 x 10 is 3, whatever the last bit says.
         return queries if self.budget is None else int(self.budget * queries + 1e-9)
 
 
 class FittedRule(ABC):
-    """A rule with its thresholds."""
+    """A rule with learned thresholds."""
 
     @abstractmethod
     def escalated(self, needs: Floats) -> Bools:
-        """[query] whether it gets more candidates.
+        """[query] whether it is escalated.
 
         Args:
             needs: [query, signal].
@@ -111,12 +111,12 @@ class FittedRule(ABC):
 
     @abstractmethod
     def thresholds(self, signals: Sequence[Signal]) -> dict[str, float | None]:
-        """By name, as the signals have them; None where one is not used."""
+        """Thresholds by signal name, in the signals' own orientation; None for an unused one."""
 
 
 @dataclass(frozen=True, eq=False)
 class AnyOf(FittedRule):
-    """Escalates where any signal reaches its threshold.
+    """Escalates a query if any signal reaches its threshold.
 
     Attributes:
         least: [signal] threshold; infinite where it is not used.
@@ -125,18 +125,18 @@ class AnyOf(FittedRule):
     least: Floats
 
     def escalated(self, needs: Floats) -> Bools:
-        """[query] whether any of its signals reaches its threshold."""
+        """[query] whether any signal reaches its threshold."""
         return np.asarray((needs >= self.least).any(axis=1))
 
     def thresholds(self, signals: Sequence[Signal]) -> dict[str, float | None]:
-        """By name; None where one is not used."""
+        """Thresholds by name; None for an unused one."""
         used = zip(signals, self.least.tolist(), strict=True)
         return {each.name: each.told(least) for each, least in used}
 
 
 @dataclass(frozen=True, eq=False)
 class PredictedGainRule(FittedRule):
-    """Escalates where the predicted gain reaches a threshold.
+    """Escalates a query if its predicted gain reaches a threshold.
 
     Attributes:
         weights: [signal] of needs.
@@ -154,11 +154,11 @@ class PredictedGainRule(FittedRule):
         return found
 
     def escalated(self, needs: Floats) -> Bools:
-        """[query] whether its predicted gain reaches the threshold."""
+        """[query] whether the predicted gain reaches the threshold."""
         return np.asarray(self.gains(needs) >= self.least)
 
     def thresholds(self, signals: Sequence[Signal]) -> dict[str, float | None]:
-        """The weight of each signal as it is, the constant, and the least predicted gain."""
+        """Weight of each signal in its own unit, the intercept, and the smallest predicted gain that escalates."""
         used = zip(signals, self.weights.tolist(), strict=True)
         weights = {each.name: -weight if each.low_is_hard else weight for each, weight in used}
         least = self.least if np.isfinite(self.least) else None
@@ -166,7 +166,7 @@ class PredictedGainRule(FittedRule):
 
 
 class RoutingRule(ABC):
-    """A way to route that learns its thresholds from queries whose gain is known.
+    """A rule that learns its thresholds from queries with known gain.
 
     Attributes:
         name: of the rule.
@@ -175,7 +175,7 @@ class RoutingRule(ABC):
     name: str
 
     def cost(self, signals: Sequence[Signal]) -> float:
-        """What a query costs by the signals that the rule looks at, in the unit of the costs of routing.
+        """Cost per query of computing the rule's signals, in the unit of the routing costs.
 
         Args:
             signals: all of them, in the order of needs.
@@ -184,7 +184,7 @@ class RoutingRule(ABC):
 
     @abstractmethod
     def fit(self, needs: Floats, gains: Floats, limit: RoutingLimit) -> FittedRule:
-        """Choose thresholds.
+        """Learn thresholds.
 
         Args:
             needs: [query, signal] the hard ones above.
@@ -195,7 +195,7 @@ class RoutingRule(ABC):
 
 @dataclass(frozen=True)
 class SingleSignalRule(RoutingRule):
-    """One signal alone.
+    """A rule of one signal.
 
     Attributes:
         name: of the signal.
@@ -206,11 +206,11 @@ class SingleSignalRule(RoutingRule):
     place: int
 
     def cost(self, signals: Sequence[Signal]) -> float:
-        """That of its one signal."""
+        """Cost of its signal."""
         return signals[self.place].cost
 
     def fit(self, needs: Floats, gains: Floats, limit: RoutingLimit) -> AnyOf:
-        """Choose its threshold; the other signals are not used."""
+        """Learn its threshold; other signals are ignored."""
         least = np.full(needs.shape[1], np.inf)
         least[self.place] = best_threshold(needs[:, self.place], gains, limit)
         return AnyOf(least)
@@ -218,12 +218,12 @@ class SingleSignalRule(RoutingRule):
 
 @dataclass(frozen=True)
 class AnySignalRule(RoutingRule):
-    """Any signal says so: thresholds of all signals are chosen together, from some quantiles of each."""
+    """Escalates on any signal; thresholds are chosen jointly from quantiles of each signal."""
 
     name: str = "either"
 
     def fit(self, needs: Floats, gains: Floats, limit: RoutingLimit) -> AnyOf:
-        """Choose the thresholds."""
+        """Learn the thresholds."""
         queries, signals = needs.shape
         most = limit.most(queries)
         counts = np.unique(np.linspace(0, most, TRIED + 1).round().astype(int))
@@ -240,12 +240,12 @@ class AnySignalRule(RoutingRule):
 
 @dataclass(frozen=True)
 class Linear(RoutingRule):
-    """The gain predicted from all signals by ridge regression on standardized signals."""
+    """Predicts the gain from all signals by ridge regression on standardized signals."""
 
     name: str = "linear"
 
     def fit(self, needs: Floats, gains: Floats, limit: RoutingLimit) -> PredictedGainRule:
-        """Choose weights, then the threshold."""
+        """Learn the weights, then the threshold."""
         middle, spread = needs.mean(axis=0), needs.std(axis=0)
         spread = np.where(spread > 0, spread, 1.0)
         standard = (needs - middle) / spread
@@ -257,13 +257,13 @@ class Linear(RoutingRule):
 
 
 def rules_for(signals: Sequence[Signal]) -> tuple[RoutingRule, ...]:
-    """The rules that some signals allow: "either" and "linear", and where there are several, each alone."""
+    """The rules for some signals: "either" and "linear", and with several signals also each alone."""
     alone = tuple(SingleSignalRule(each.name, place) for place, each in enumerate(signals)) if len(signals) > 1 else ()
     return (AnySignalRule(), *alone, Linear())
 
 
 def best_threshold(need: Floats, gains: Floats, limit: RoutingLimit) -> float:
-    """The need from which queries are escalated.
+    """The need at or above which queries are escalated.
 
     It is in the middle between two queries, -inf for all of them and inf for none.
 
@@ -287,7 +287,7 @@ def best_threshold(need: Floats, gains: Floats, limit: RoutingLimit) -> float:
 
 
 def _threshold_for_count(need: Floats, count: int) -> float:
-    """The threshold that so many queries reach, or fewer where equal ones would be divided."""
+    """The threshold that this many queries reach, or fewer, so as not to split equal ones."""
     ordered = -np.sort(-need)
     while 0 < count < len(need) and ordered[count - 1] == ordered[count]:
         count -= 1
@@ -295,7 +295,7 @@ def _threshold_for_count(need: Floats, count: int) -> float:
 
 
 def _between(ordered: Floats, count: int) -> float:
-    """The middle between the queries that are escalated and the others, by falling need."""
+    """Midpoint between the escalated queries and the others, by descending need."""
     if count in (0, len(ordered)):
         return float(np.inf if count == 0 else -np.inf)
     last, first = float(ordered[count - 1]), float(ordered[count])

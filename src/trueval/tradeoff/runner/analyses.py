@@ -1,4 +1,4 @@
-"""What a sweep derives from a few of its systems: ladders of losses, tuned graphs, and routing query by query.
+"""Analyses derived from selected systems of a sweep: loss decomposition, tuned graphs, and per-query routing.
 
 One ladder for each way to search vectors, of the system that goes on from there with a reranker if one does; one tuned
 graph for each hnsw, and one routing, of the first system with a reranker. All measure at the least K. What was derived
@@ -42,7 +42,7 @@ LADDERS: Final = ("dense+rerank", "dense", "hybrid+rerank", "hybrid")
 
 
 class AnalysisResults(NamedTuple):
-    """What is derived from systems.
+    """The results of the analyses.
 
     Attributes:
         ladder: of each way to search vectors.
@@ -58,7 +58,7 @@ class AnalysisResults(NamedTuple):
 
 
 class FinishedSystem(NamedTuple):
-    """A system that is done.
+    """A finished system.
 
     Attributes:
         system: what it is.
@@ -70,7 +70,7 @@ class FinishedSystem(NamedTuple):
 
 
 def find_routed_system(plan: SweepPlan) -> System | None:
-    """The system whose candidates are reranked to more than one depth; None where the plan does not ask.
+    """The system whose candidates are reranked to more than one depth; None without [route].
 
     Its depth is the greatest of [route], so that one pass of the reranker serves all.
 
@@ -86,7 +86,7 @@ def find_routed_system(plan: SweepPlan) -> System | None:
 
 
 def chatter_of(plan: SweepPlan) -> QueryNoise | None:
-    """The chatter whose drop is a signal of [route]; None where the plan does not ask.
+    """The query noise whose drop is a signal of [route]; None where not requested.
 
     Args:
         plan: of the sweep.
@@ -96,7 +96,7 @@ def chatter_of(plan: SweepPlan) -> QueryNoise | None:
 
 
 class Analyses:
-    """Derives what a plan asks for.
+    """Runs the analyses that a plan requests.
 
     Args:
         plan: of the sweep.
@@ -124,7 +124,7 @@ class Analyses:
         self.bootstrap = Bootstrap(measuring.level, measuring.resamples, measuring.seed)
 
     def derive(self, systems: Sequence[FinishedSystem]) -> AnalysisResults:
-        """Ladders, tuned graphs and routing.
+        """Run loss decomposition, tuning and routing.
 
         Args:
             systems: that are done.
@@ -180,7 +180,7 @@ class Analyses:
     def _kept(
         self, what: str, known: FinishedSystem, make: Callable[[System], dict[str, Any]]
     ) -> dict[str, Any] | None:
-        """What was derived before from the same, or is derived now; None where it cannot be."""
+        """The stored result of the same analysis, or a new one; None where it fails."""
         file = self._file(what, known)
         try:
             if file is not None and file.is_file():
@@ -216,7 +216,7 @@ class Analyses:
 
 
 def _by_search(systems: Sequence[FinishedSystem]) -> list[FinishedSystem]:
-    """One system for each way to search vectors alone, in the order of the first of each."""
+    """One system per dense search setting, in order of appearance."""
     found: dict[str, FinishedSystem] = {}
     for each in systems:
         settings = each.system.settings

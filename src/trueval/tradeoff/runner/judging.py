@@ -1,4 +1,4 @@
-"""Judging on demand: a judge labels what the systems of a sweep found and nobody judged, before anything is measured.
+"""On-demand judging: a judge labels the unjudged documents that the systems found, before evaluation.
 
 Configurations are compared by what they find; a new one finds documents that nobody judged, and these count as nothing
 (or as `unjudged` says). With [judge] in the sweep file each of them is shown to a judge once, whichever systems found
@@ -50,7 +50,7 @@ LEDGER, CALLS, JUDGED, LABELS = "judge.sqlite", "judge-calls.jsonl", "judged.tre
 
 
 class WaitingSystem(NamedTuple):
-    """A system that is made, and measured when its documents are judged.
+    """A system that is built and waits for judgments.
 
     Attributes:
         system: what it is.
@@ -64,7 +64,7 @@ class WaitingSystem(NamedTuple):
 
 
 class JudgedLabels(NamedTuple):
-    """What a judge added.
+    """Labels added by the judge.
 
     Attributes:
         inputs: of the sweep, with the new judgments.
@@ -79,7 +79,7 @@ class JudgedLabels(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class OnDemandJudging:
-    """Gathers what the systems of a sweep found, and has a judge label what nobody judged.
+    """Collects the results of the systems, and has a judge label the unjudged ones.
 
     Attributes:
         plan: of the sweep.
@@ -103,7 +103,7 @@ class OnDemandJudging:
     def of(
         cls, plan: SweepPlan, inputs: SweepInputs, out: Path | None, within: Account | None = None
     ) -> OnDemandJudging:
-        """Check all that can be before any work.
+        """Set up the judging, with all checks that are possible before any work.
 
         Args:
             plan: of the sweep, with a judge.
@@ -123,7 +123,7 @@ class OnDemandJudging:
         return cls(plan, inputs, out, make_judge(judge_of(plan), inputs.as_asked, account), account)
 
     def add(self, made: BuiltSystem) -> None:
-        """Take the first documents of a system; its run is not kept in memory.
+        """Add the top documents of a system; its run is not kept in memory.
 
         Args:
             made: with its run.
@@ -132,7 +132,7 @@ class OnDemandJudging:
         self.firsts.append(first_places(made.run, depth_of(self.plan)))
 
     def read(self, waiting: WaitingSystem, store: SystemStore) -> BuiltSystem:
-        """A system as it was made.
+        """Read a built system back.
 
         Args:
             waiting: which one.
@@ -147,7 +147,7 @@ class OnDemandJudging:
         return BuiltSystem(waiting.system, waiting.key, *kept, cached=waiting.cached)
 
     def judge(self, step: Step | None = None) -> JudgedLabels:
-        """Have the judge label what nobody judged.
+        """Have the judge label the unjudged documents.
 
         Args:
             step: called as answers come.
@@ -201,7 +201,7 @@ class OnDemandJudging:
 
 
 def judge_of(plan: SweepPlan) -> JudgePlan:
-    """Who judges.
+    """The judge of the plan.
 
     Raises:
         PolicyError: nobody does.
@@ -212,19 +212,19 @@ def judge_of(plan: SweepPlan) -> JudgePlan:
 
 
 def depth_of(plan: SweepPlan) -> int:
-    """First documents of each list that are judged."""
+    """Number of top documents per list that are judged."""
     chosen = plan.tables["judge"]["depth"]
     return int(max(k for system in plan.systems for k in system.contexts) if chosen is None else chosen)
 
 
 def scale_of(plan: SweepPlan) -> dict[float, float] | None:
-    """Grade of the judge → grade of the judgments; None where both are the same."""
+    """Judge's grade → grade of the judgments; None where the scales are equal."""
     chosen = plan.tables["judge"]["scale"]
     return None if chosen is None else dict(grade_map(chosen))
 
 
 def refuse_unlike_scale(plan: SweepPlan, inputs: SweepInputs) -> None:
-    """Refuse to mix two scales of grades, in the words of a sweep file.
+    """Refuse to mix two grade scales, with an error in terms of the sweep file.
 
     Raises:
         PolicyError: the judgments have another scale than the judge, and none is given.
@@ -237,7 +237,7 @@ def refuse_unlike_scale(plan: SweepPlan, inputs: SweepInputs) -> None:
 
 
 def first_places(run: Run, depth: int) -> Run:
-    """The documents of a run that some order of the tied ones puts among the first.
+    """The documents of a run that are among the top k in at least one order of tied documents.
 
     Args:
         run: of a system.
@@ -253,7 +253,7 @@ def first_places(run: Run, depth: int) -> Run:
 def estimate_judging(
     plan: SweepPlan, inputs: SweepInputs, store: SystemStore, systems: Mapping[str, System], runs: Mapping[str, Run]
 ) -> ModelTask:
-    """What a judge would be asked; nothing is asked and nothing is written.
+    """Estimate the cost of judging; nothing is sent or written.
 
     Of systems whose runs are there it is known what nobody judged. Any other one may find as many new documents as it
     has places, so that the sum is what there is at most, but for documents that tie with the last of these places: they
@@ -296,7 +296,7 @@ def _with_unknown(
     judge: Judge,
     book: Ledger | None,
 ) -> TaskEstimate:
-    """What is asked at most where the runs of some systems are not there, beside documents that are known."""
+    """Upper bound where the runs of some systems do not exist yet, in addition to known documents."""
     rng, ids, how = rng_of(plan.measuring.seed, "estimate"), list(asked.documents), judge_of(plan).grading
     pools = {}
     for query in list(asked.queries)[:SAMPLED]:
@@ -314,7 +314,7 @@ def _with_unknown(
 
 
 def _calls(new: int, known: Mapping[str, Sequence[str]], asked: Collection, how: GradingSettings) -> int:
-    """Calls about so many new documents of each query, with those that are known."""
+    """Calls for a number of new documents per query, including the known ones."""
     pools = (min(len(known.get(query, ())) + new, len(asked.documents)) for query in asked.queries)
     return sum(how.rounds * -(-pool // how.size(pool)) for pool in pools)
 

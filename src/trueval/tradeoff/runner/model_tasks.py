@@ -1,4 +1,4 @@
-"""Tasks: what goes through one model in a sweep and what that takes, and the estimate that they make together."""
+"""Model tasks: items that go through one model in a sweep with their cost, and the total estimate."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROBED: Final = 16  # texts or pairs that a model is timed with
 
 @dataclass(frozen=True)
 class ModelTask:
-    """What goes through one model.
+    """The items of one model.
 
     Attributes:
         model: its name.
@@ -43,7 +43,7 @@ class ModelTask:
 
 
 def by_model(tasks: Sequence[ModelTask]) -> list[ModelTask]:
-    """The tasks, those that time one model in one line.
+    """The tasks, with timings of the same model merged.
 
     Args:
         tasks: of several models.
@@ -57,7 +57,7 @@ def by_model(tasks: Sequence[ModelTask]) -> list[ModelTask]:
 
 
 def sum_tasks(tasks: Sequence[ModelTask]) -> ModelTask:
-    """What goes through one model, in one line.
+    """The tasks of one model merged into one.
 
     Args:
         tasks: of one model.
@@ -75,7 +75,7 @@ def sum_tasks(tasks: Sequence[ModelTask]) -> ModelTask:
 
 @dataclass(frozen=True)
 class SweepEstimate:
-    """What there is to do.
+    """The estimated work of a sweep.
 
     Attributes:
         name: of the plan.
@@ -103,26 +103,26 @@ class SweepEstimate:
 
     @property
     def calls(self) -> int:
-        """To services."""
+        """Number of calls to services."""
         return sum(task.calls for task in self.tasks)
 
     @property
     def cost(self) -> float | None:
-        """Of all calls; None where a price is not known."""
+        """Expected cost of all calls; None where a price is unknown."""
         return total(task.cost for task in self.tasks if task.calls)
 
     @property
     def at_most(self) -> float | None:
-        """What all calls can cost; None where nobody knows."""
+        """Maximum cost of all calls; None where unknown."""
         return total(task.cost_at_most for task in self.tasks if task.calls)
 
     @property
     def seconds(self) -> float:
-        """Of the models that run here."""
+        """Seconds of the local models."""
         return sum(task.seconds or 0.0 for task in self.tasks)
 
     def count(self, what: str) -> int:
-        """Texts or pairs that go through models.
+        """Number of texts or pairs that go through models.
 
         Args:
             what: texts or pairs.
@@ -151,7 +151,7 @@ class SweepEstimate:
         }
 
     def sentences(self) -> list[str]:
-        """What a person reads."""
+        """The estimate as sentences."""
         told = [
             f"{self.name}: {self.configurations:,} configurations of {self.systems:,} systems, {self.done:,} of them "
             "done."
@@ -177,7 +177,7 @@ class SweepEstimate:
         return [*told, *self.notes]
 
     def _allowed(self, limit: float) -> str:
-        """What a limit of the money does to this work."""
+        """The effect of a spending limit on this work."""
         if not self.calls:
             return "nothing of this is paid for."
         if self.cost is None:

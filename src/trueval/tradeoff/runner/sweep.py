@@ -1,4 +1,4 @@
-"""The sweep: every system of a plan is made and measured, and everything else is counted from what that gave.
+"""The sweep: builds and evaluates every system of a plan, and derives all analyses.
 
     found = sweep("sweep.toml", out=Path("results"))
     found.to_dict()["configurations"][0]["measures"]
@@ -25,7 +25,7 @@ def sweep(
     begin: Begin | None = None,
     max_cost: float | None = None,
 ) -> Sweep:
-    """Make and measure every system of a plan; one that fails stops no other.
+    """Build and evaluate every system of a plan; a failing system does not stop the others.
 
     Args:
         plan: a Plan, or the path of its TOML.

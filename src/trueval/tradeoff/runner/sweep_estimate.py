@@ -1,4 +1,4 @@
-"""The estimate of a sweep: what there is to do, what it would cost and how long it takes, before any of it is done.
+"""The estimate of a sweep: remaining work, cost and duration, without doing any of it.
 
 Texts and pairs are counted, less those that the cache has. Pairs depend on what retrieval finds: where that is not in
 the cache they are at most the sum over pools. Minutes are those of the models alone, by the measured speed of a probe;
@@ -66,7 +66,7 @@ def estimate(
     probe: Probe | None = None,
     max_cost: float | None = None,
 ) -> SweepEstimate:
-    """Say what a sweep would do, without doing it.
+    """Estimate a sweep without running it.
 
     Args:
         plan: as in sweep.
@@ -89,7 +89,7 @@ def estimate(
 
 
 def seconds_of(model: Any, part: OutputPart, places: Sequence[int]) -> float:
-    """The seconds that a model takes for some items, once it has seen one of them.
+    """Measured seconds of a model for some items, after a warm-up with one of them.
 
     Args:
         model: of which nothing is kept.
@@ -166,7 +166,7 @@ class _Estimating:
         )
 
     def _dropping(self, chatter: QueryNoise, work: StageRunner) -> list[ModelTask]:
-        """The queries with chatter whose drop is a signal of [route]."""
+        """The noisy queries whose drop is a signal of [route]."""
         if "embed" not in work.settings:
             return []
         model, texts = work.embedder(), make_noisy_queries(work.collection, chatter)
@@ -177,7 +177,7 @@ class _Estimating:
         return [self._task(model, part, places, OF_PROBES)] if len(places) else []
 
     def _left(self, model: Any, part: OutputPart, places: NDArray[np.int64], work: StageRunner) -> NDArray[np.int64]:
-        """Those of some items that no task before gives to the same model, where its outputs are taken by item."""
+        """The items that no earlier task sends to the same model, where its outputs are reused by item."""
         keys = item_keys(part.items)
         planned = self.planned.setdefault(json.dumps([settings_of(model), part.name]), set())
         new = [key not in planned for key in keys[places].tolist()]
@@ -185,7 +185,7 @@ class _Estimating:
         return places[new] if is_by_text(model, work.reuse("embed")) else places
 
     def _probing(self, prober: SweepProbes, system: System, work: StageRunner) -> list[ModelTask]:
-        """The texts of probes that the embedder of a system has not seen."""
+        """The probe texts not in the embedder's cache."""
         found: list[ModelTask] = []
         for model, part, places in prober.lacking(system):
             identity = place_of(settings_of(model), part.name, part.texts(), self.outputs).identity
@@ -196,7 +196,7 @@ class _Estimating:
         return [sum_tasks(found)] if found else []
 
     def _judging(self) -> list[ModelTask]:
-        """What a judge is asked: exactly where all systems are done, else at most."""
+        """The judge's questions: exact where all systems are finished, else an upper bound."""
         if self.plan.judge is None:
             return []
         runs: dict[str, Run] = {}
@@ -211,7 +211,7 @@ class _Estimating:
         return [found] if found.calls else []
 
     def _guarded(self, estimate: Callable[[Any], list[ModelTask]], of: Any, table: str = "") -> list[ModelTask]:
-        """The tasks of a model; one that cannot be loaded is said to fail."""
+        """The tasks of a model; a loading failure is recorded."""
         work = of if isinstance(of, StageRunner) else of.work
         table = table or ("embed" if isinstance(of, StageRunner) else "rerank")
         try:
@@ -223,7 +223,7 @@ class _Estimating:
             return []
 
     def _look_at(self, system: System, key: str) -> None:
-        """Note what a system still has to give to models."""
+        """Record the items that a system still has to send to models."""
         work = self.maker.work(system)
         if self.protocol.queries and not self.timer.has(key):
             self.to_time += [(table, work) for table in ("embed", "rerank") if table in work.settings]
@@ -248,7 +248,7 @@ class _Estimating:
         found.pools[before, settings["depth"]] = work.candidates_before("rerank", settings["depth"])
 
     def _embedding(self, work: StageRunner) -> list[ModelTask]:
-        """What the embedder of a system has not seen."""
+        """The items not in the embedder's cache."""
         model, collection = work.embedder(), work.collection
         settings = settings_of(model)
         found: list[ModelTask] = []
@@ -266,7 +266,7 @@ class _Estimating:
         return [sum_tasks(found)] if found else []
 
     def _reranking(self, pairs: _Pairs) -> list[ModelTask]:
-        """The pairs that a reranker has not seen, at most where pools are not known yet."""
+        """The pairs not in the reranker's cache; an upper bound where pools are unknown."""
         work, runs = pairs.work, list(pairs.pools.values())
         model, known = work.model("rerank"), [run for run in runs if run is not None]
         if len(known) == len(runs):
@@ -282,7 +282,7 @@ class _Estimating:
         return [task]
 
     def _timing(self, table: str, work: StageRunner) -> list[ModelTask]:
-        """Queries that a model of a system is asked one at a time; equal work of two systems is timed once."""
+        """Queries for timing, one at a time; equal work of two systems is timed once."""
         model, asked = work.model(table), list(work.collection.queries)[: self.protocol.queries]
         part, sizes, at_most = self._asked(table, work, model, asked)
         before = work.key_before("rerank") if table == "rerank" else ""
@@ -309,7 +309,7 @@ class _Estimating:
     def _asked(
         self, table: str, work: StageRunner, model: Any, asked: list[str], unknown: Unknown = spread_candidates
     ) -> tuple[OutputPart, list[int], bool]:
-        """What goes through a model for some queries, the number for each, and whether there may be fewer."""
+        """The items of a model for some queries, their number per query, and whether there may be fewer."""
         if table == "embed" or model.scoring not in PAIRED:
             texts = [work.collection.queries[each] for each in asked]
             return OutputPart("queries", texts, asked, model.embed_queries, len), [1] * len(asked), False
@@ -324,7 +324,7 @@ class _Estimating:
         return self._pairs(model, work.collection, some), [len(each) for each in lists.values()], known is None
 
     def _tell_missing_key(self, model: Any) -> None:
-        """Note that the service cannot be asked: what it costs can be known without a key."""
+        """Record that the API key is missing; the cost can still be estimated."""
         try:
             model.key.read(model.name, model.url)
         except InputError as error:
@@ -348,6 +348,6 @@ class _Estimating:
 
 
 def _by_query(model: Any, part: OutputPart, sizes: Sequence[int]) -> list[CallEstimate]:
-    """What a service is asked for each query, of so many items."""
+    """Service calls per query for a number of items."""
     ends = np.cumsum([0, *sizes]).tolist()
     return [model.expected(part.name, [part.items[at] for at in range(*span)]) for span in pairwise(ends)]

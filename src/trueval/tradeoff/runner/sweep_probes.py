@@ -1,4 +1,4 @@
-"""The probes of a sweep: what each way to find documents makes of names and of chatter, as columns of its table.
+"""Probes of a sweep: the sensitivity of each retrieval setting to names and query noise, as table columns.
 
     names    margins of bundles by the scorer of a system: cosines of its embedder at its dimension, BM25, or both
     noise    the sweep's own queries with chatter of a level, searched by the system: drop of the cosine, overlap
@@ -54,7 +54,7 @@ Probed = dict[str, Any]
 
 
 class SweepProbes:
-    """Probes the systems of a sweep, each kind once.
+    """Runs the probes, once per distinct setting.
 
     Args:
         plan: of the sweep, with [probes].
@@ -75,7 +75,7 @@ class SweepProbes:
         self.notes: list[str] = []
 
     def probe(self, systems: Sequence[FinishedSystem]) -> dict[str, Probed]:
-        """Key of each system → what probes say of it.
+        """System key → its probe results.
 
         Args:
             systems: that are done.
@@ -88,7 +88,7 @@ class SweepProbes:
         return found
 
     def lacking(self, system: System) -> Iterator[UncachedItems]:
-        """What the embedder of a system would still get for the probes; what is kept needs nothing.
+        """Probe texts not in the embedder's cache.
 
         Args:
             system: of the plan.
@@ -113,7 +113,7 @@ class SweepProbes:
         return self._kept(f"names of {system.name}", self._names_decides(system), lambda: self._margins(system))
 
     def _names_decides(self, system: System) -> list[Any]:
-        """All that decides the probe of names of a system, its kind first."""
+        """Everything that determines a system's names probe, its kind first."""
         embed = system.settings.get("embed")
         chosen = [self.table[name] for name in ("language", "queries", "runs", "ablations")]
         measuring, sparse = self.plan.measuring, "sparse" in system.settings
@@ -132,7 +132,7 @@ class SweepProbes:
         )
 
     def _margins(self, system: System) -> Probed:
-        """Margins of the scorer of a system, as means over bundles."""
+        """Margins of a system's scorer, averaged over bundles."""
         measuring = self.plan.measuring
         found = probe_scorer(self._scorer(system), self._design())
         told = summarise([found], level=measuring.level, resamples=measuring.resamples, seed=measuring.seed).to_dict()
@@ -146,7 +146,7 @@ class SweepProbes:
         }
 
     def _scorer(self, system: System) -> PairScorer:
-        """What gives a query and a document their number before a reranker."""
+        """The first-stage scorer of a system."""
         parts: list[PairScorer] = []
         if "embed" in system.settings:
             work = self.maker.work(system)
@@ -161,7 +161,7 @@ class SweepProbes:
         return self._kept(f"noise of {system.name}", self._noise_decides(system), lambda: self._moved(system))
 
     def _noise_decides(self, system: System) -> list[Any]:
-        """All that decides the probe of noise of a system, its kind first."""
+        """Everything that determines a system's noise probe, its kind first."""
         asked = [self.table[name] for name in ("language", "queries", "level")]
         # The key of what is found without a reranker: the models, the indexes and all texts.
         found = self.maker.work(replace(system, settings=_drop_reranker(system))).last_key
@@ -178,7 +178,7 @@ class SweepProbes:
         return replace(self.inputs.collections[system.rewrite], judgments=self.inputs.judgments)
 
     def _moved(self, system: System) -> Probed:
-        """What chatter does to the queries of the sweep, as means over them."""
+        """Effect of noise on the queries of the sweep, averaged over queries."""
         begin: Begin = lambda stage: self.begin(f"{system.name}, noise: {stage}")  # noqa: E731  a name for each stage
         (found,) = probe_pipelines(
             [Pipeline(_drop_reranker(system), system.name)],
@@ -193,7 +193,7 @@ class SweepProbes:
         return noise_entry(found, self.table["level"])
 
     def _kept(self, what: str, decides: list[Any], make: Callable[[], Probed]) -> Probed | None:
-        """What was probed before, or is now; None where it cannot be, with a note."""
+        """The stored probe result, or a new one; None, with a note, where the probe fails."""
         key = self._key(decides)
         if key in self.known:
             return self.known[key]
@@ -221,7 +221,7 @@ class SweepProbes:
         return self._read(decides) is not None
 
     def _read(self, decides: list[Any]) -> Probed | None:
-        """What was kept; None where nothing was, or the file is damaged: then it is made again."""
+        """The stored result; None where missing or damaged: then it is recomputed."""
         file = self._file(decides)
         if file is None or not file.is_file():
             return None
@@ -238,7 +238,7 @@ def _drop_reranker(system: System) -> Settings:
 
 
 def noise_entry(found: NoiseProbe, level: int) -> Probed:
-    """What a probe of noise says of one level, as sweep.json has it.
+    """The noise-probe entry of one level in sweep.json.
 
     Args:
         found: of a pipeline.

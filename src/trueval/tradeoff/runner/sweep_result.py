@@ -1,4 +1,4 @@
-"""What a sweep found: its systems, its configurations, and the JSON of all, docs/design/tradeoff.md."""
+"""The result of a sweep: systems, configurations, and their JSON (docs/design/tradeoff.md)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ QUERY_COLUMNS: Final = {
 
 @dataclass(frozen=True, eq=False)
 class MeasuredSystem:
-    """A system that was made and measured.
+    """A system with its measurements.
 
     Attributes:
         system: what it is.
@@ -62,7 +62,7 @@ class MeasuredSystem:
     timed: SystemTimes
 
     def to_dict(self) -> dict[str, Any]:
-        """The system as sweep.json has it."""
+        """The system in sweep.json."""
         return {
             "name": self.system.name,
             "key": self.key,
@@ -85,7 +85,7 @@ class MeasuredSystem:
         }
 
     def configurations(self, place: int) -> list[dict[str, Any]]:
-        """Its configurations as sweep.json has them.
+        """Its configurations in sweep.json.
 
         Args:
             place: of the system in the list of all.
@@ -102,13 +102,13 @@ class MeasuredSystem:
         ]
 
     def name_at(self, quality: ContextQuality) -> str:
-        """The name of one of its configurations."""
+        """The name of its configuration at K."""
         return f"{self.system.name} K={quality.k}"
 
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """What a sweep found.
+    """The result of a sweep.
 
     Attributes:
         plan: what it was to do.
@@ -138,7 +138,7 @@ class Sweep:
 
     @property
     def queries(self) -> pl.DataFrame:
-        """configuration, query_id, measure, expected, lowest, highest, sd of every configuration; NaN: no value."""
+        """Per-query table: configuration, query_id, measure, expected, lowest, highest, sd; NaN: no value."""
         parts = [
             each.qualities.rows.filter(pl.col("measure").is_in(list(names))).select(
                 pl.lit(each.name_at(quality)).alias("configuration"), pl.all()
@@ -190,7 +190,7 @@ class Sweep:
         return {} if self.probed is None else {"probes": dict(self.probed.get(key, {"names": None, "noise": None}))}
 
     def write(self, folder: Path) -> None:
-        """Write sweep.json and queries.parquet; the files of systems are there already.
+        """Write sweep.json and queries.parquet; the files of the systems exist already.
 
         Args:
             folder: of the sweep.
@@ -202,7 +202,7 @@ class Sweep:
 
 
 def _cost(cost: Mapping[str, float | None]) -> dict[str, float | None] | None:
-    """What 1,000 queries cost; None where no price is known."""
+    """Cost of 1,000 queries; None where no price is known."""
     return None if all(value is None for value in cost.values()) else dict(cost)
 
 
@@ -215,7 +215,7 @@ def _plain(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _to_json_value(value: Any) -> Any:
-    """A value as results keep it."""
+    """A value in its JSON form."""
     if isinstance(value, tuple):
         return list(value)
     return strip_folders(value) if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""Gathering: the systems of a sweep made, measured as they are done, derived from, and timed."""
+"""The sweep runner: builds systems, evaluates each when finished, runs the analyses, and times."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from trueval.tradeoff.runner.timing import NOTHING, Timer, TimingTask, protocol_
 def gather(
     plan: SweepPlan | Path | str, *, out: Path | None, cache: Path | None, begin: Begin | None, max_cost: float | None
 ) -> Sweep:
-    """Make and measure every system of a plan.
+    """Build and evaluate every system of a plan.
 
     Args:
         plan: as in `sweep`, and so are the others.
@@ -110,7 +110,7 @@ def gather(
 
 
 class _Probed(NamedTuple):
-    """What probes say.
+    """Probe results.
 
     Attributes:
         entries: key of a system → what they say of it; None where the plan does not ask.
@@ -129,7 +129,7 @@ def _run_probes(plan: SweepPlan, systems: Sequence[FinishedSystem], make: Callab
 
 
 def _mean(shares: Sequence[float], measuring: QualitySettings) -> dict[str, float | None]:
-    """The mean over queries, with its interval."""
+    """The mean over queries with its interval."""
     if not len(shares):
         return {"value": None, "low": None, "high": None}
     low, high = mean_intervals(np.array(shares)[:, None], measuring)[0].clip(0, 1).tolist()  # NaN stays
@@ -141,7 +141,7 @@ def _protocol(plan: SweepPlan) -> Protocol:
 
 
 def _time_systems(systems: Sequence[MeasuredSystem], maker: SystemBuilder, timer: Timer) -> tuple[MeasuredSystem, ...]:
-    """The same with their times."""
+    """The systems with their latencies."""
     given = [
         TimingTask(each.system, each.key, int(each.about["memory"]["measured"]), partial(maker.work, each.system))
         for each in systems
@@ -151,7 +151,7 @@ def _time_systems(systems: Sequence[MeasuredSystem], maker: SystemBuilder, timer
 
 
 class _Gathered:
-    """Systems as they are done.
+    """The systems finished so far.
 
     Args:
         plan: of the sweep.
@@ -176,7 +176,7 @@ class _Gathered:
         self.left_out: list[Reason] = []
 
     def add(self, made: BuiltSystem) -> None:
-        """Measure a system; its run is not kept in memory."""
+        """Evaluate a system; its run is not kept in memory."""
         system, measuring = made.system, self.plan.measuring
         pool = min(system.pool, self.inputs.documents)
         contexts = [k for k in system.contexts if k <= pool]
@@ -201,7 +201,7 @@ class _Gathered:
 
 
 def check_measures(plan: SweepPlan, inputs: SweepInputs) -> None:
-    """Refuse measures that do not go with the judgments, before hours of work.
+    """Refuse measures that do not fit the judgments, before hours of work.
 
     Raises:
         InputError: a grade is not on the rubric of a measure, or another policy of "error" applies.
@@ -219,7 +219,7 @@ def check_measures(plan: SweepPlan, inputs: SweepInputs) -> None:
 
 @contextmanager
 def _place(out: Path | None, cache: Path | None) -> Iterator[Path]:
-    """The folder of the cache; a temporary one where nothing can be kept."""
+    """The cache folder; a temporary one without a cache."""
     found = cache_for(cache, out)
     for note in found.notes:
         warnings.warn(note, TruevalWarning, stacklevel=2)
@@ -233,7 +233,7 @@ def _place(out: Path | None, cache: Path | None) -> Iterator[Path]:
 
 
 def machine() -> dict[str, Any]:
-    """Where the sweep ran: processors, how busy they are, and what they call themselves."""
+    """The machine of the sweep: processor count, model and load."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     return {"processors": os.cpu_count(), "load": load, "model": _processor()}
 
@@ -249,5 +249,5 @@ def _processor() -> str | None:
 
 
 def _text_hashes(systems: Sequence[MeasuredSystem]) -> dict[str, str]:
-    """The hashes of the texts that systems searched; of queries those of the first system."""
+    """Hashes of the searched texts; for queries, those of the first system."""
     return dict(systems[0].about["collection"]["sha256"]) if systems else {}

@@ -1,4 +1,4 @@
-"""Making the systems of a sweep: what several share is done once, and what fails stops nothing else.
+"""The system builder: shared work is done once, and a failing system does not stop the others.
 
 First all systems retrieve. Those with a reranker wait, until every pair of query and document that some system of the
 same reranker asks for is known: each goes through the model once, whatever pools and depths it is in. What a system
@@ -50,7 +50,7 @@ MOST_ROWS: Final = 5_000_000
 
 
 class BuiltSystem(NamedTuple):
-    """A system that is done.
+    """A finished system.
 
     Attributes:
         system: what it is.
@@ -68,7 +68,7 @@ class BuiltSystem(NamedTuple):
 
 
 class _Waiting(NamedTuple):
-    """A system whose candidates wait for their reranker.
+    """A system whose candidates await reranking.
 
     Attributes:
         system: what it is.
@@ -88,23 +88,23 @@ class _Waiting(NamedTuple):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Of its reranker."""
+        """Settings of its reranker."""
         return self.work.settings["rerank"]
 
     @property
     def pool(self) -> Run:
-        """The candidates that the reranker sees."""
+        """The candidates for the reranker."""
         run = self.stages[-1].run
         lists = rank_lists(run, self.settings["depth"])
         return lists.only(np.ones(len(lists.rank), dtype=bool), run.name, run.source)
 
     @property
     def is_kept(self) -> bool:
-        """Whether its reranked candidates are in the cache."""
+        """Whether the reranked candidates are cached."""
         return self.work.has("rerank", (self.stages[-1].key,))
 
     def reranked(self, make: Callable[[Step], Run]) -> tuple[Stage, ...]:
-        """All its stages, the last one taken from the cache or made.
+        """All its stages, with the last from the cache or computed.
 
         Args:
             make: gives the candidates with the scores of the reranker.
@@ -115,7 +115,7 @@ class _Waiting(NamedTuple):
 
 
 class SystemBuilder:
-    """Makes the systems of a plan.
+    """Builds the systems of a plan.
 
     Args:
         inputs: of the sweep.
@@ -145,7 +145,7 @@ class SystemBuilder:
         self.failed: list[Reason] = []
 
     def make(self, systems: Sequence[System], also: System | None = None) -> None:
-        """Make them all; what cannot be made is in `failed` and `left_out`.
+        """Build all systems; those that cannot be built are in `failed` and `left_out`.
 
         Args:
             systems: of the plan.
@@ -173,7 +173,7 @@ class SystemBuilder:
         return self._work(system, system.settings, f"{system.name}: ")
 
     def distinct(self, systems: Sequence[System]) -> dict[str, System]:
-        """The systems by their keys, each run once: what finds the same as another is left out, and gives it its K.
+        """Systems by key, each built once: a duplicate is dropped, and its values of K are merged.
 
         Args:
             systems: of the plan; those whose model or file is not there are in `failed`.
@@ -196,7 +196,7 @@ class SystemBuilder:
         return found
 
     def _finds(self, system: System) -> str:
-        """The key of what a system finds: hnsw and hnsw(M=32) are one, and a depth that cuts nothing is any other."""
+        """The key of a system's results: hnsw and hnsw(M=32) are equal, and so are depths that cut nothing."""
         settings = dict(system.settings)
         for table, (key, *_) in SPECS.items():
             if table in settings:
@@ -219,7 +219,7 @@ class SystemBuilder:
         )
 
     def _retrieved(self, system: System, key: str) -> list[_Waiting]:
-        """Retrieve; a system that was done before, or has no reranker, is then done and is not given back."""
+        """Retrieve; a system that is stored already or has no reranker is finished here and not returned."""
         work = self.work(system)
         kept = self.store.read(key)
         if kept is not None:
@@ -237,7 +237,7 @@ class SystemBuilder:
         return []
 
     def _stages(self, work: StageRunner) -> tuple[Stage, ...]:
-        """All stages before a reranker."""
+        """All stages before reranking."""
         stages = [work.stage(name, make) for name, make in work.retrievers().items()]
         for name in work.refiners():
             if name != "rerank":
@@ -245,7 +245,7 @@ class SystemBuilder:
         return tuple(stages)
 
     def _rerank(self, group: Sequence[_Waiting]) -> None:
-        """Score every pair that some system of a group asks for once, and finish the systems."""
+        """Score each pair of a group's systems once, and finish the systems."""
         ready = [each for each in group if each.is_kept]
         for each in ready:
             with self.guarded(each.system, each.key):
@@ -264,7 +264,7 @@ class SystemBuilder:
                 self._done(each, each.reranked(_make_rescorer(each, own[each.settings["scoring"]])))
 
     def _scored(self, group: Sequence[_Waiting]) -> dict[str, Run]:
-        """The union of some pools with the scores of their reranker, in each format that is asked for."""
+        """The union of some pools with reranker scores, in each requested format."""
         first = group[0].work
         union = together([each.pool for each in group], None)
         step, model = self.begin(f"{names_of(group)}: rerank"), first.model("rerank")
@@ -283,7 +283,7 @@ class SystemBuilder:
         }
 
     def _done(self, waiting: _Waiting, stages: Sequence[Stage]) -> None:
-        """Keep a system, and tell of it."""
+        """Store a system, and report it."""
         if waiting.silent:
             return
         system, work, run = waiting.system, waiting.work, stages[-1].run
@@ -303,14 +303,14 @@ class SystemBuilder:
         self.found(BuiltSystem(system, waiting.key, told, run, cached=False))
 
     def _tokens(self, work: StageRunner, run: Run) -> dict[str, float | None]:
-        """Mean tokens of a query and of a pair, by the tokenizers of the models."""
+        """Mean tokens of a query and of a pair, by the models' tokenizers."""
         named = {"embed": "embedder", "rerank": "reranker"}
         models = {name: work.model(table) for table, name in named.items() if table in work.settings}
         spent = self.spending.of(work.settings, work.collection.queries, run, [1], **models)
         return {name: spent.tokens[name] for name in ("query", "candidate")}
 
     def _recall(self, waiting: _Waiting, dense: Stage) -> dict[str, Any] | None:
-        """How much of exact float32 search by the same embeddings the dense stage finds; None without such a stage."""
+        """Recall of the dense stage against exact float32 search over the same embeddings; None without one."""
         settings = waiting.work.settings
         if dense.name != "dense":
             return None
@@ -328,7 +328,7 @@ class SystemBuilder:
 
     @contextmanager
     def guarded(self, system: System, key: str = "") -> Iterator[None]:
-        """Go on with the other systems where one fails, and remember why.
+        """Continue with the other systems when one fails, and record the reason.
 
         Args:
             system: the system that may fail.
@@ -342,12 +342,12 @@ class SystemBuilder:
 
 
 def names_of(group: Sequence[_Waiting]) -> str:
-    """What messages call some systems whose pairs are scored together."""
+    """Display name of systems whose pairs are scored together."""
     return f"{len(group)} systems" if len(group) > 1 else group[0].system.name
 
 
 def _by_model(waiting: Sequence[_Waiting]) -> list[list[_Waiting]]:
-    """Systems whose pairs go through the same model."""
+    """Systems grouped by the model that scores their pairs."""
     groups: dict[str, list[_Waiting]] = {}
     for each in waiting:
         model = {name: value for name, value in each.settings.items() if name not in OF_THE_STAGE}
@@ -368,12 +368,12 @@ def _strip_setting_folders(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def one_line(error: Exception) -> str:
-    """What an error says, in one line; with its kind where the message is none of ours."""
+    """An error's message in one line; with the exception type where the message is not ours."""
     # Reasons are in results, which say nothing of the folders of a machine.
     said = " ".join(map(strip_folders, str(error).split()))
     return said if isinstance(error, TruevalError) and said else f"{type(error).__name__}: {said}".rstrip(": ")
 
 
 def rename_run(made: BuiltSystem) -> Run:
-    """The run of a system, called as the system is."""
+    """The run renamed to its system."""
     return replace(made.run, name=made.system.name)

@@ -1,4 +1,4 @@
-"""The directory of a sweep: what is known of each system, there as soon as it is done, and read by the next run.
+"""The system store: the directory of a sweep with each finished system, read when the sweep is resumed.
 
 systems/KEY.json    what was made and how; there when the run is
 runs/KEY.parquet    the run
@@ -28,7 +28,7 @@ KEYS: Final = ("settings", "collection", "seconds", "run", "recall", "memory", "
 
 
 class SystemStore:
-    """The directory of a sweep; without one everything is in memory.
+    """The directory of a sweep; without a directory, in memory.
 
     Args:
         folder: made when something is kept; None keeps nothing.
@@ -38,15 +38,15 @@ class SystemStore:
         self.folder = folder
 
     def about(self, key: str) -> Path:
-        """The file of a system, from the directory."""
+        """Path of a system's file, relative to the directory."""
         return Path(SYSTEMS) / f"{key}.json"
 
     def run(self, key: str) -> Path:
-        """Its run, from the directory."""
+        """Path of a system's run, relative to the directory."""
         return Path(RUNS) / f"{key}.parquet"
 
     def read(self, key: str) -> tuple[dict[str, Any], Run] | None:
-        """What is known of a system, and its run; None where it is not done.
+        """The record and run of a system; None where it is not finished.
 
         Raises:
             InputError: one of the files is damaged.
@@ -68,7 +68,7 @@ class SystemStore:
         return about, replace(run, notes=())
 
     def write(self, key: str, about: Mapping[str, Any], run: Run) -> dict[str, Any]:
-        """Keep a system: the run first, so that whoever finds the file of the system finds it too.
+        """Store a system: the run first, so that a reader of the record always finds the run.
 
         Args:
             key: of the system.
@@ -88,6 +88,6 @@ class SystemStore:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write a value as JSON; the file is there when it is whole."""
+    """Write a value as JSON, atomically."""
     text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
     write_whole(path, lambda file: file.write_bytes(text.encode("utf-8", errors="backslashreplace")))

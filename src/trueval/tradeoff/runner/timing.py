@@ -1,4 +1,4 @@
-"""Timing the systems of a sweep: who is timed together, what is kept of it, and what is said of the times.
+"""Timing of the systems of a sweep: groups timed together, stored results, and remarks.
 
     samples/calls.jsonl   each timed call as it comes, by task: equal work of two systems is timed once
     samples/KEY.parquet   the times of a system: stage, query_id, repeat, started, seconds; there once it is timed
@@ -40,7 +40,7 @@ COLUMNS: Final = ("stage", "query_id", "repeat", "started", "seconds")
 
 
 class SystemTimes(NamedTuple):
-    """What is known of the times of a system.
+    """The latencies of a system.
 
     Attributes:
         stages: percentiles of each.
@@ -59,7 +59,7 @@ NOTHING: Final = SystemTimes([], None, [])
 
 
 def protocol_of(table: Mapping[str, Any], seed: int) -> Protocol:
-    """How the [latency] of a sweep says that times are measured.
+    """The timing protocol of the table [latency].
 
     Args:
         table: [latency].
@@ -78,7 +78,7 @@ def protocol_of(table: Mapping[str, Any], seed: int) -> Protocol:
 
 
 class TimingTask(NamedTuple):
-    """A system that is to be timed.
+    """A system to be timed.
 
     Attributes:
         system: what it is.
@@ -109,7 +109,7 @@ class Timer:
         self.protocol, self.store, self.measuring, self.step = protocol, store, measuring, step
 
     def time(self, systems: Sequence[TimingTask]) -> dict[str, SystemTimes]:
-        """The times of each system by its key; those that were timed before are read.
+        """Latencies by system key; stored ones are read.
 
         Args:
             systems: that are done.
@@ -129,7 +129,7 @@ class Timer:
         return found
 
     def has(self, key: str) -> bool:
-        """Whether a system was timed before in the same way.
+        """Whether a system has stored times under the same protocol.
 
         Args:
             key: of the system.
@@ -171,7 +171,7 @@ class Timer:
         return found
 
     def _finish(self, key: str, served: ServedPipeline, samples: pl.DataFrame) -> SystemTimes:
-        """Keep the times of a system, and say what they are."""
+        """Store the latencies of a system, and return them."""
         # The ledger may have more, of an earlier run that timed more.
         asked_ids = served.query_ids[: self.protocol.queries]
         samples = samples.filter(pl.col("query_id").is_in(asked_ids), pl.col("repeat") < self.protocol.repeats)
@@ -189,7 +189,7 @@ class Timer:
         return self._said(about, own)
 
     def _kept(self, key: str) -> tuple[Mapping[str, Any], pl.DataFrame] | None:
-        """What was measured before in the same way; None where nothing was, or it cannot be read."""
+        """Stored samples under the same protocol; None where missing or unreadable."""
         if self.store.folder is None or not self._about(key).is_file():
             return None
         try:
@@ -202,7 +202,7 @@ class Timer:
 
     @property
     def _protocol(self) -> dict[str, Any]:
-        """What decides what is timed, as JSON has it; the band decides only what is said."""
+        """The part of the protocol that affects measurements, as JSON; the band affects only the report."""
         table = {name: value for name, value in vars(self.protocol).items() if name != "band"}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in table.items()}
 
@@ -226,7 +226,7 @@ class Timer:
 
 
 def _sessions(times: Times, apart: float | None) -> Iterator[str]:
-    """A remark where one session of measuring is far from another: something else was going on."""
+    """A remark where a measuring session deviates from another: something else was running."""
     session = sessions(times.started)
     medians = session_medians(times, session)
     off = discontinuities(medians, jitter=apart or 0.0)
@@ -238,7 +238,7 @@ def _sessions(times: Times, apart: float | None) -> Iterator[str]:
 
 
 def _groups(systems: Sequence[TimingTask]) -> list[list[TimingTask]]:
-    """Systems that are timed together: as many as their indexes leave room for."""
+    """Groups of systems timed together, as many as their indexes fit in memory."""
     groups: list[list[TimingTask]] = []
     size = TOGETHER
     for each in systems:
@@ -252,7 +252,7 @@ def _groups(systems: Sequence[TimingTask]) -> list[list[TimingTask]]:
 
 @contextmanager
 def _note_timing_errors(each: TimingTask, found: dict[str, SystemTimes]) -> Iterator[None]:
-    """Say in the times of a system why there are none, and go on with the others."""
+    """Record why a system has no latencies, and continue with the others."""
     try:
         yield
     except Exception as error:  # noqa: BLE001  a model or an index may raise anything: one system is not timed

@@ -1,1 +1,1 @@
-"""How sweeps and frontiers look: tables of the paper, text formats, the page, figures."""
+"""Views of sweeps and frontiers: the paper's tables, text formats, the page, figures."""

@@ -1,4 +1,4 @@
-"""The blocks of which configuration to choose: the chart of the frontier, the answer of each rule, steps."""
+"""Page sections on which configuration to choose: frontier chart, the choice of each rule, marginal steps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SOUGHT: Final[Mapping[str, Callable[[float | None], str]]] = {
 def frontier_block(
     points: Sequence[ConfigurationPoint], percentile: str, currency: str, measure: str, tables: tuple[Table, ...]
 ) -> Block:
-    """The chart and what is under it.
+    """The frontier chart with its notes.
 
     Args:
         points: best first.
@@ -62,7 +62,7 @@ def frontier_block(
 
 
 def rule_block(file: ResultFile, points: Sequence[ConfigurationPoint]) -> tuple[Block, ...]:
-    """What each rule chooses, with its runner-up and how sure the choice is, and the frontier inside limits of latency.
+    """The choice of each rule with runner-up and certainty, and the frontier under latency limits.
 
     Args:
         file: the frontier.
@@ -126,7 +126,7 @@ def _limits(file: ResultFile, names: Mapping[int, str]) -> Table:
 
 
 def screen_block(file: ResultFile, points: Sequence[ConfigurationPoint]) -> tuple[Block, ...]:
-    """What each step gains per millisecond and per currency, systems at equal recall, and the efficiency score.
+    """Marginal gains per millisecond and per currency unit, systems at equal recall, and the efficiency score.
 
     Args:
         file: the frontier.
@@ -211,7 +211,7 @@ def _value(value: float | None, seeks: str, at: str) -> Cell:
 
 
 def four_digits(value: Any) -> str:
-    """A number in four digits, such as a value of a setting; a word as it is.
+    """A number with four significant digits, such as a setting; text unchanged.
 
     >>> four_digits(12345.678), four_digits("int8"), four_digits(None)
     ('1.235e+04', 'int8', '–')

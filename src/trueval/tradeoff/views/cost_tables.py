@@ -20,7 +20,7 @@ TIMED: Final = "add [latency] with queries above 0."
 
 
 def of_prices(sweep: Entry, pipelines: Sequence[PipelineTexts]) -> Made:
-    """The two tables of §3.2.1: what reranking and the input of the generator cost per 1,000 queries."""
+    """The two tables of §3.2.1: cost of reranking and of generator input per 1,000 queries."""
     told = sweep["prices"] or {}
     currency, day = told.get("currency") or "", told.get("date") or "no date"
     yield _reranking_table(pipelines, f"cost of reranking 1,000 queries, {currency}, prices of {day}")
@@ -60,7 +60,7 @@ def _generation(pipelines: Sequence[PipelineTexts], title: str, told: Entry) -> 
 
 
 def of_tokens(pipelines: Sequence[PipelineTexts]) -> Made:
-    """Table 14: mean tokens of a candidate by depth, and how much systems differ in them."""
+    """Table 14: mean tokens of a candidate by depth, and their variation between systems."""
     title = "mean tokens of a candidate, query and document together"
     groups: dict[tuple[str, int], list[float]] = {}
     for each in pipelines:
@@ -84,7 +84,7 @@ def of_tokens(pipelines: Sequence[PipelineTexts]) -> Made:
 
 
 def of_latency(pipelines: Sequence[PipelineTexts]) -> Made:
-    """Tables 15 and 16: median latency by depth, a table for each reranker; further ones are called Table 16 too."""
+    """Tables 15 and 16: median latency by depth, one table per reranker; further ones are also called Table 16."""
     title = "median latency of the reranker by depth, ms"
     timed = [each for each in pipelines if each.reranked and each.seconds("rerank") is not None]
     rerankers = list(dict.fromkeys(str(each.reranker) for each in timed))
@@ -123,7 +123,7 @@ def _times(pipeline: PipelineTexts | None) -> CellValue:
 
 
 class Scenario(NamedTuple):
-    """A system that stands for a way to choose.
+    """A system that represents a way to choose.
 
     Attributes:
         name: of the scenario.
@@ -137,7 +137,7 @@ class Scenario(NamedTuple):
 
 
 def scenarios(pipelines: Sequence[PipelineTexts], baseline: str | None = None) -> list[Scenario]:
-    """The scenarios of P-B's Table 8, each chosen by a stated rule, of the systems that rerank, if any does.
+    """The scenarios of P-B's Table 8, each selected by a stated rule among the systems that rerank, if any.
 
     Args:
         pipelines: in the order of the file.
@@ -188,7 +188,7 @@ def _same_but_depth(one: PipelineTexts, other: PipelineTexts) -> bool:
 
 
 def of_scenarios(sweep: Entry, pipelines: Sequence[PipelineTexts]) -> Made:
-    """Table 8: scenarios with cost before generation, latency and quality at a shallow and a deep K."""
+    """Table 8: scenarios with cost before generation, latency, and quality at a small and a large K."""
     title, found = "scenarios", scenarios(pipelines)
     if not found:
         yield MissingTable("Table 8", title, "add configurations that can be measured.")
@@ -217,7 +217,7 @@ def of_scenarios(sweep: Entry, pipelines: Sequence[PipelineTexts]) -> Made:
 
 
 def of_efficiency(pipelines: Sequence[PipelineTexts]) -> Made:
-    """Table 9: mean of four measures divided by latency, best first, of the systems that rerank, if any does."""
+    """Table 9: mean of four measures divided by latency, best first, for the systems that rerank, if any."""
     title = f"best efficiency, performance over latency; top {TOP}"
     pipelines = [each for each in pipelines if each.reranked] or pipelines
     ks = cutoffs(pipelines)
@@ -258,7 +258,7 @@ def _some(pipelines: Sequence[PipelineTexts]) -> bool:
 
 
 def _part(pipeline: PipelineTexts, part: str) -> float | None:
-    """The cost of a part that does not depend on K."""
+    """The cost of a component that does not depend on K."""
     costs = (cost_of(each, part) for each in pipeline.at.values())
     return next((cost for cost in costs if cost is not None), None)
 

@@ -1,4 +1,4 @@
-"""The blocks of what configurations cost: milliseconds by stage and under load, memory, money."""
+"""Page sections on the expense of configurations: latency by stage and under load, memory, cost."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MIB: Final = 2**20
 
 
 def latency_block(file: ResultFile, points: Sequence[ConfigurationPoint]) -> tuple[Block, ...]:
-    """Percentiles of each system and its stages, and under load; nothing where nothing was timed.
+    """Percentiles of each system and its stages, and under load; empty where nothing was timed.
 
     Args:
         file: the sweep.
@@ -159,7 +159,7 @@ def _loads(file: ResultFile) -> tuple[Table, ...]:
 
 
 def memory_block(file: ResultFile) -> tuple[Block, ...]:
-    """Bytes of vectors, graph and words, here and for millions of passages.
+    """Bytes of vectors, graph and terms, for this corpus and for millions of passages.
 
     Args:
         file: the sweep.
@@ -209,7 +209,7 @@ def _and_more(names: Sequence[str], places: Sequence[int]) -> str:
 
 
 def price_block(file: ResultFile, points: Sequence[ConfigurationPoint]) -> tuple[Block, ...]:
-    """The parts of the cost, and the book that the prices are from, with its date.
+    """The components of the cost, and the price book with its date.
 
     Args:
         file: the sweep.

@@ -1,4 +1,4 @@
-"""Figures of a sweep for papers: the frontier, quality over K, headrooms, latencies, memory."""
+"""Figures of a sweep for papers: frontier, quality over K, headroom, latency, memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trueval.tradeoff.views.points import currency_of, percentile_of, points_of_
 
 
 def draw_sweep(file: ResultFile, directory: Directory, folder: Path) -> tuple[Path, ...]:
-    """Draws the figures of the page, each into files of its own.
+    """Write the figures of the page, one file per figure and format.
 
     Args:
         file: the sweep.

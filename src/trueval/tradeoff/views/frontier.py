@@ -1,4 +1,4 @@
-"""The frontier of a sweep in a terminal, as Markdown, LaTeX and CSV."""
+"""Reports of a frontier: terminal table, Markdown, LaTeX and CSV."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MOST: Final = 30  # rows of a terminal
 
 
 def select_points(result: Entry) -> list[int]:
-    """The points that people look at: on the measured frontier, or on that of some resamples; the greatest share first.
+    """The points to show: on the measured frontier or on that of some resamples, by descending share.
 
     Args:
         result: the JSON of `trueval frontier`.
@@ -46,7 +46,7 @@ def select_points(result: Entry) -> list[int]:
 
 
 def point_cells(result: Entry, at: int, scale: ValueUnit) -> list[str]:
-    """The cells of a point.
+    """Table cells of a point.
 
     Args:
         result: the JSON.
@@ -68,7 +68,7 @@ def point_cells(result: Entry, at: int, scale: ValueUnit) -> list[str]:
 
 
 def _group(result: Entry, at: int) -> str:
-    """The share of the group of a point, where it has more members than one."""
+    """The share of a point's group, where it has several members."""
     number = result["points"][at]["group"]
     group = None if number is None else result["groups"][number]
     if group is None or len(group["members"]) == 1:
@@ -77,7 +77,7 @@ def _group(result: Entry, at: int) -> str:
 
 
 def lines(result: Entry, scale: ValueUnit = FRACTIONS) -> Iterator[str]:
-    """What is said beside the table: rules, advice, frontiers in time, and what the numbers mean.
+    """Notes below the table: rules, advice, frontiers under latency limits, and definitions.
 
     Args:
         result: the JSON of `trueval frontier`.
@@ -95,14 +95,14 @@ def lines(result: Entry, scale: ValueUnit = FRACTIONS) -> Iterator[str]:
 
 
 def _describe_optimism(rule: Entry, fitted: Entry, scale: ValueUnit) -> str:
-    """What choosing flatters. The highest value is chosen there: where a tie-break chose another, it is named."""
+    """Selection bias of the best quality; names the configuration where a tie-break chose another one."""
     worth, flattered = format_value(fitted["value"], scale), format_value(max(fitted["optimism"], 0.0), scale)
     chosen = "that choice" if rule["answer"] == rule["best"] else "the highest value"
     return f"Chosen and measured on different queries, {chosen} is worth {worth}: choosing flatters it by {flattered}."
 
 
 def _advice(result: Entry, scale: ValueUnit) -> str:
-    """The sentence of the JSON, whose headrooms are fractions, or the same on another scale."""
+    """The advice of the JSON, whose headrooms are fractions, on the scale of the report."""
     advice = result["advice"]
     if scale == FRACTIONS:
         return str(advice["sentence"])
@@ -112,7 +112,7 @@ def _advice(result: Entry, scale: ValueUnit) -> str:
 
 
 def _in_time(result: Entry) -> Iterator[str]:
-    """One line for each limit of latency, at the percentile of the frontier."""
+    """One line per latency limit, at the frontier's percentile."""
     for each in result["slo"]:
         if each["percentile"] == result["percentile"]:
             limit = f"Inside {each['latency_ms']:,g} ms at {each['percentile']}"
@@ -145,7 +145,7 @@ def _legend_lines(result: Entry) -> Iterator[str]:
 
 
 def across_k(result: Entry) -> Iterator[str]:
-    """Whether configurations of different K are compared.
+    """Whether configurations with different K are compared.
 
     Args:
         result: the JSON of `trueval frontier`.
@@ -163,7 +163,7 @@ def _title(result: Entry) -> str:
 
 
 def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
-    """A frontier in a terminal: who is on it, what each rule chooses, and what to work on.
+    """The terminal report: the frontier, the choice of each rule, and advice.
 
     Args:
         result: the JSON of `trueval frontier`.
@@ -181,7 +181,7 @@ def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
 
 
 def to_csv(result: Entry) -> str:
-    """One line for each configuration, in full precision.
+    """One line per configuration, in full precision.
 
     Args:
         result: the JSON of `trueval frontier`.
@@ -206,7 +206,7 @@ def _row(result: Entry, point: Entry) -> dict[str, Any]:
 
 
 def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
-    """A table of the points that may be on the frontier, then what is said of it.
+    """A table of the possible frontier members, and the notes.
 
     Args:
         result: the JSON of `trueval frontier`.

@@ -1,4 +1,4 @@
-"""The chart of the frontier: quality against latency and against cost, a brush in one seen in the other."""
+"""The frontier chart: quality against latency and against cost, with linked brushing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PLAIN_SHAPES: Final = (("dot", "on the frontier of the measured values"), ("spec
 
 
 class ChartAxis(NamedTuple):
-    """What a panel has from left to right.
+    """The horizontal axis of a panel.
 
     Attributes:
         field: of the rows; its interval is in `field_low` and `field_high` where there is one.
@@ -44,7 +44,7 @@ class ChartAxis(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """How marks are drawn.
+    """The shape of marks.
 
     Attributes:
         sized: whether their area is the cost.
@@ -57,7 +57,7 @@ class Shape(NamedTuple):
     live: bool
 
     def opacity(self, near: float, far: float, *, empty: bool = True) -> Any:
-        """What marks under the brush and the others have.
+        """Opacity of brushed and other marks.
 
         Args:
             near: of those under it.
@@ -74,7 +74,7 @@ class Shape(NamedTuple):
 def frontier_chart(
     points: Sequence[ConfigurationPoint], percentile: str, currency: str, *, live: bool = True
 ) -> Chart | None:
-    """Quality against latency and against cost, as far as either is known.
+    """Quality against latency and against cost, as far as known.
 
     Each panel has the points, the best quality for at most so much as a line, and of points on the frontier their
     numbers and intervals. Readers choose K and method, and drag over a panel to see the same points in the other one.
@@ -223,7 +223,7 @@ def _scale(axis: ChartAxis) -> Any:
 
 
 def _kind(axis: ChartAxis) -> Literal["linear", "sqrt", "log"]:
-    """Where most values would be in a corner of a linear axis, another one."""
+    """A logarithmic axis where most values would crowd a corner of a linear one."""
     least, most = min(axis.values), max(axis.values)
     if least > 0:
         return "log" if most / least > SPREAD else "linear"
@@ -231,7 +231,7 @@ def _kind(axis: ChartAxis) -> Literal["linear", "sqrt", "log"]:
 
 
 def _best_so_far(base: Any, axis: ChartAxis, x: Any) -> Any:
-    """The best quality for at most so much, as a line of steps."""
+    """The best quality at or below each value, as a step line."""
     import altair as alt
 
     best = alt.WindowFieldDef(op="max", field="quality", **{"as": "best"})
@@ -240,7 +240,7 @@ def _best_so_far(base: Any, axis: ChartAxis, x: Any) -> Any:
 
 
 def _whiskers(on: Any, axis: ChartAxis, x: Any, y: Any, shape: Shape) -> list[Any]:
-    """Intervals; where there are many, of those that the brush is over alone."""
+    """Intervals; if there are many, only of brushed points."""
     thin = {"strokeWidth": 1, "color": tone("quiet")}
     if shape.crowded:
         on = on.encode(opacity=shape.opacity(1, 0, empty=False))
@@ -253,7 +253,7 @@ def _whiskers(on: Any, axis: ChartAxis, x: Any, y: Any, shape: Shape) -> list[An
 
 
 def _marks(on: Any, x: Any, y: Any, color: Any, scale: Any, shape: Shape) -> Any:
-    """A circle for each configuration that may be on the frontier; its area grows with the cost."""
+    """A circle per possible frontier member, with area growing with cost."""
     import altair as alt
 
     areas = [20, 70] if shape.crowded else [30, 150]
@@ -289,7 +289,7 @@ def _tips() -> list[Any]:
 
 
 def _numbers(on: Any, axis: ChartAxis, x: Any, y: Any) -> list[Any]:
-    """The numbers of those on the frontier, twice: the first one clears what is behind the digits."""
+    """Numbers of the frontier members, drawn twice: the first drawing is a halo."""
     field = f"number_{axis.field}"
     numbered = on.transform_filter(f"isValid(datum.{field})")
     written = {"align": "left", "baseline": "bottom", "dx": 6, "dy": -5, "fontSize": 11}
@@ -300,7 +300,7 @@ def _numbers(on: Any, axis: ChartAxis, x: Any, y: Any) -> list[Any]:
 
 
 def _add_numbers(rows: Sequence[dict[str, Any]], axis: ChartAxis) -> None:
-    """Adds the number of each point on the frontier to its row, where no better one is too near for both to be read."""
+    """Add the number of each frontier member to its row, unless a better one is too close to read both."""
     place = {"linear": float, "sqrt": math.sqrt, "log": math.log}[_kind(axis)]
     across = (place(max(axis.values)) - place(min(axis.values))) / WIDTH
     qualities = [row["quality"] for row in rows]

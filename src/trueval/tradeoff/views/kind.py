@@ -1,4 +1,4 @@
-"""The kinds of result of `trueval sweep` and `trueval frontier`."""
+"""The result kinds of `trueval sweep` and `trueval frontier`."""
 
 from typing import Final
 

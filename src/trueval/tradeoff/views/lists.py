@@ -1,4 +1,4 @@
-"""Tables of configurations: those that may be on the frontier, all of them, and those that are not there."""
+"""Tables of configurations: possible frontier members, all, and the missing ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_OPEN: Final = 60  # rows of a table that is open from the beginning
 
 
 def frontier_table(file: ResultFile, points: Sequence[ConfigurationPoint]) -> Table:
-    """The configurations that are or may be on the frontier, best first, with their numbers in the plot.
+    """The configurations that are or may be on the frontier, best first, with their numbers in the chart.
 
     Args:
         file: the frontier.
@@ -93,7 +93,7 @@ def configuration_table(file: ResultFile, points: Sequence[ConfigurationPoint]) 
 
 
 def _row(data: Mapping[str, Any], columns: Sequence[Column], point: ConfigurationPoint, names: Sequence[str]) -> Row:
-    """A row whose quality and latency name their own places: they are under names that differ from row to row."""
+    """A row whose quality and latency give their own JSON paths, since these differ from row to row."""
     configuration, latency = data["configurations"][point.place], point.latency
     value = configuration["measures"][point.measure]
     qualities = (
@@ -119,7 +119,7 @@ def _cell(value: float | None, show: Callable[[float | None], str], at: str, *, 
 
 
 def reason_tables(file: ResultFile) -> tuple[Table, ...]:
-    """What failed and what was left out, each with its reason.
+    """Failed and excluded configurations, each with its reason.
 
     Args:
         file: the sweep or frontier.

@@ -1,4 +1,4 @@
-"""The page of a sweep and of its frontier: what to ship, the frontier, quality, losses, times, memory, prices."""
+"""The page of a sweep and its frontier: recommendation, frontier, quality, losses, latency, memory, prices."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FRONTIER: Final = "frontier"
 
 
 def build(file: ResultFile, directory: Directory) -> Part:
-    """The part of the page for one sweep.
+    """Build the page of one sweep.
 
     Args:
         file: the sweep.
@@ -58,7 +58,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
 
 
 def build_frontier(file: ResultFile, directory: Directory) -> Part:
-    """The part of the page for one frontier.
+    """Build the page of one frontier.
 
     Args:
         file: the frontier.
@@ -87,7 +87,7 @@ def _chart(file: ResultFile, data: Mapping[str, Any]) -> Block:
 
 
 def frontier_beside(file: ResultFile, directory: Directory) -> ResultFile | None:
-    """The frontier of a sweep that is in the same directory.
+    """The frontier in the directory of a sweep.
 
     Args:
         file: the sweep.
@@ -97,7 +97,7 @@ def frontier_beside(file: ResultFile, directory: Directory) -> ResultFile | None
 
 
 def belongs(frontier: Mapping[str, Any], sweep: Mapping[str, Any]) -> bool:
-    """Whether a frontier is of a sweep: it has the same configurations, in their order.
+    """Whether a frontier belongs to a sweep: it has the same configurations, in order.
 
     Args:
         frontier: its JSON.
@@ -139,7 +139,7 @@ def _about(data: Mapping[str, Any]) -> Block:
 
 
 def _judge(judge: Mapping[str, Any]) -> str:
-    """Who labelled what nobody had judged; "" where nobody was asked."""
+    """The judge of unjudged documents; "" without on-demand judging."""
     if not judge:
         return ""
     cost = "" if judge.get("cost") is None else f", for {judge['cost']:.4g}"
@@ -147,7 +147,7 @@ def _judge(judge: Mapping[str, Any]) -> str:
 
 
 def _format_values(values: Mapping[str, Any]) -> str:
-    """Names and values in one line, what is not set left out.
+    """Names and values in one line, without unset ones.
 
     >>> _format_values({"queries": 30, "band_ms": None, "rates": [1.0, 2.0]})
     'queries 30, rates 1 and 2'

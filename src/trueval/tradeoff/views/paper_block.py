@@ -1,4 +1,4 @@
-"""The block of P-B's tables under their names, on the page of a sweep."""
+"""The page section with P-B's tables under their names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trueval.tradeoff.views.paper_tables import paper_tables
 
 
 def paper_block(file: ResultFile) -> tuple[Block, ...]:
-    """The tables that the sweep has data for, folded, and what is missing for the others.
+    """The tables that the sweep has data for, collapsed, and what the others lack.
 
     Args:
         file: the sweep.
@@ -48,5 +48,5 @@ def _page_cells(row: tuple[Cell, ...], words: int) -> Iterator[page_content.Cell
 
 
 def _format_number(value: float) -> str:
-    """Of no column: the cells have their texts, each in the unit of its number."""
+    """No format: the cells are texts already, each with the unit of its number."""
     return f"{value:g}"

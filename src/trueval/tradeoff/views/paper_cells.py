@@ -1,4 +1,4 @@
-"""Tables of papers before they are text: cells that know their uncertainty, and tables that could not be made."""
+"""Tables of papers before formatting: cells with their uncertainty, and tables that lack data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Entry = Mapping[str, Any]
 
 
 class CellValue(NamedTuple):
-    """A number of a table.
+    """A number in a table.
 
     Attributes:
         value: None where it is not known.
@@ -37,7 +37,7 @@ class CellValue(NamedTuple):
     beside: float | None = None
 
     def text(self, scale: ValueUnit) -> str:
-        """The number alone, with its change and what is beside it.
+        """The number with its change and suffix, without uncertainty.
 
         >>> from trueval.report.number_texts import FRACTIONS
         >>> CellValue(0.521, change=-0.12).text(FRACTIONS), CellValue(0.0476, "ms").text(FRACTIONS)
@@ -49,7 +49,7 @@ class CellValue(NamedTuple):
         return told if self.beside is None else f"{told} ({_number(self.beside, self.unit, scale)})"
 
     def uncertainty(self, scale: ValueUnit) -> Iterator[str]:
-        """Its interval over queries, and the values that ties allow where these are not one."""
+        """Its interval over queries, and its tie range where the tie order matters."""
         if self.low is not None and self.high is not None:
             yield _ends(self.low, self.high, self.unit, scale)
         if self.lowest is not None and self.highest is not None:
@@ -85,13 +85,13 @@ Row: TypeAlias = tuple[Cell, ...]
 
 
 def row_of(*cells: Cell) -> Row:
-    """Cells as a row."""
+    """A row of cells."""
     return cells
 
 
 @dataclass(frozen=True)
 class PaperTable:
-    """A table under its name in the paper, with the user's data.
+    """A table of the paper, with the user's data.
 
     Attributes:
         name: such as "Table 1".
@@ -111,7 +111,7 @@ class PaperTable:
 
     @property
     def caption(self) -> str:
-        """Name and title."""
+        """Name and title of the table."""
         return f"{self.name}: {self.title}"
 
 
@@ -129,12 +129,12 @@ class MissingTable(NamedTuple):
     cure: str
 
     def __str__(self) -> str:
-        """One line."""
+        """The table and the missing data, in one line."""
         return f"{self.name} ({self.title}) is left out: {self.cure}"
 
 
 def of_measure(entry: Entry | None) -> CellValue:
-    """A measure with its interval and the values that ties allow.
+    """A measure with its interval and tie range.
 
     Args:
         entry: of the JSON; None where there is none.
@@ -151,7 +151,7 @@ def of_measure(entry: Entry | None) -> CellValue:
 
 
 def format_cell(cell: Cell, scale: ValueUnit, *, uncertain: bool = True) -> str:
-    """A cell as text: the number, then its interval over queries, then what ties allow.
+    """A cell as text: the number, its interval over queries, its tie range.
 
     Args:
         cell: of a table.
@@ -165,7 +165,7 @@ def format_cell(cell: Cell, scale: ValueUnit, *, uncertain: bool = True) -> str:
 
 
 def format_latex_cell(cell: Cell, scale: ValueUnit) -> str:
-    r"""A cell in LaTeX: intervals small, behind the number.
+    r"""A cell in LaTeX: the interval small, after the number.
 
     >>> from trueval.report.number_texts import FRACTIONS
     >>> print(format_latex_cell(CellValue(0.5, low=0.4, high=0.6), FRACTIONS))
@@ -178,7 +178,7 @@ def format_latex_cell(cell: Cell, scale: ValueUnit) -> str:
 
 
 def csv_columns(table: PaperTable) -> tuple[Sequence[str], list[dict[str, Any]]]:
-    """The columns of a table as data: of each number its ends and its change too, where a row has them.
+    """The data columns of a table: each number with its interval and change, where present.
 
     Args:
         table: any.

@@ -1,4 +1,4 @@
-"""P-B's tables under their names for the systems of a sweep: in a terminal, in Markdown, LaTeX and CSV."""
+"""P-B's tables for the systems of a sweep: terminal, Markdown, LaTeX and CSV."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ENDS: Final = ("expected", "low", "high", "lowest", "highest")
 
 
 def paper_tables(sweep: Entry) -> list[PaperTable | MissingTable]:
-    """Every table of the paper that a sweep has data for, in the paper's order, and what is missing for the others.
+    """Every table of the paper that a sweep has data for, in the paper's order, and what the others lack.
 
     Args:
         sweep: the JSON of `trueval sweep`.
@@ -65,7 +65,7 @@ def paper_tables(sweep: Entry) -> list[PaperTable | MissingTable]:
 
 
 def legend(sweep: Entry) -> str:
-    """What brackets hold.
+    """What the brackets contain.
 
     Args:
         sweep: the JSON.
@@ -78,7 +78,7 @@ def legend(sweep: Entry) -> str:
 
 
 def terminal(sweep: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
-    """All tables in a terminal, without intervals.
+    """All tables for the terminal, without intervals.
 
     Args:
         sweep: the JSON.
@@ -102,7 +102,7 @@ def _render_tables(sweep: Entry, scale: ValueUnit) -> Iterator[RenderableType]:
 
 
 def to_markdown(sweep: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
-    """All tables as tables of pipes, each under its name.
+    """All tables in Markdown, each under its name.
 
     Args:
         sweep: the JSON.
@@ -113,7 +113,7 @@ def to_markdown(sweep: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
 
 
 def markdown_table(table: PaperTable | MissingTable, scale: ValueUnit) -> str:
-    """One table with its caption, or the line that says why it is left out.
+    """One table with its caption, or a line with the reason why it is missing.
 
     Args:
         table: any.
@@ -127,7 +127,7 @@ def markdown_table(table: PaperTable | MissingTable, scale: ValueUnit) -> str:
 
 
 def to_latex(sweep: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
-    """All tables as tabulars; they need the package booktabs.
+    """All tables as LaTeX tabulars; they need the package booktabs.
 
     Args:
         sweep: the JSON.
@@ -138,7 +138,7 @@ def to_latex(sweep: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
 
 
 def latex_table(table: PaperTable | MissingTable, scale: ValueUnit, lines: list[str]) -> str:
-    """One table, its caption in a comment above it, or a comment that says why it is left out.
+    """One table with its caption as a comment, or a comment with the reason why it is missing.
 
     Args:
         table: any.
@@ -155,7 +155,7 @@ def latex_table(table: PaperTable | MissingTable, scale: ValueUnit, lines: list[
 
 
 def write_tables(sweep: Entry, folder: Path, *, scale: ValueUnit = FRACTIONS) -> list[Path]:
-    """Write each table as CSV, Markdown and LaTeX of its own.
+    """Write each table as CSV, Markdown and LaTeX files.
 
     Args:
         sweep: the JSON.
@@ -186,7 +186,7 @@ def write_tables(sweep: Entry, folder: Path, *, scale: ValueUnit = FRACTIONS) ->
 
 
 def to_csv(sweep: Entry) -> str:
-    """One line a configuration, in full precision: settings, quality, ceiling, cost, latency, memory.
+    """One line per configuration, in full precision: settings, quality, ceiling, cost, latency, memory.
 
     Args:
         sweep: the JSON.
@@ -207,7 +207,7 @@ def to_csv(sweep: Entry) -> str:
 
 
 def _find_fixed_cutoff_measures(sweep: Entry) -> set[str]:
-    """Measures with a cutoff of their own, or none: nDCG@10 of a configuration whose K is 5."""
+    """Measures with a fixed cutoff or none, such as nDCG@10 of a configuration with K = 5."""
     return {
         name
         for configuration in sweep["configurations"]
@@ -221,7 +221,7 @@ def _is_at(name: str, k: int) -> bool:
 
 
 def _titles(name: str, k: int, fixed: set[str]) -> Iterator[str]:
-    """The columns that a measure is in: nDCG@10 is that of nDCG@K too where K is 10."""
+    """The columns of a measure: where K is 10, nDCG@10 is also nDCG@K."""
     if name in fixed:
         yield name
     if _is_at(name, k):
@@ -264,7 +264,7 @@ def _percentiles(system: Entry) -> dict[str, Entry]:
 
 
 def _family(name: str) -> str:
-    """A measure without its cutoff, which the column K holds.
+    """A measure without its cutoff, which the column K contains.
 
     >>> _family("RA-nWG@10")
     'RA-nWG'

@@ -1,4 +1,4 @@
-"""Systems of a sweep as tables ask of them: what they are made of, and their configurations by K."""
+"""Systems of a sweep as the tables need them: their components, and configurations by K."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DENSE, HYBRID, RERANK = "dense", "hybrid", "rerank"
 
 @dataclass(frozen=True, eq=False)
 class PipelineTexts:
-    """A system of a sweep.
+    """A system of a sweep with its labels.
 
     Attributes:
         system: of the JSON.
@@ -25,7 +25,7 @@ class PipelineTexts:
     at: Mapping[int, Entry]
 
     def setting(self, table: str, key: str) -> Any:
-        """A setting of a stage; None where the system does not have the stage."""
+        """A setting of a stage; None where the system lacks the stage."""
         told = self.system["settings"].get(table, {})
         return told.get(key, self.system["values"].get(f"{table}.{key}"))
 
@@ -36,29 +36,29 @@ class PipelineTexts:
 
     @property
     def reranked(self) -> bool:
-        """Whether a model reranks its candidates."""
+        """Whether it has a reranker."""
         return RERANK in self.method
 
     @property
     def model(self) -> str | None:
-        """The embedder."""
+        """Name of the embedder."""
         told: str | None = self.setting("embed", "model")
         return told
 
     @property
     def dimension(self) -> int | None:
-        """Of the vectors; None where all numbers are kept, or there are no vectors."""
+        """Truncated dimension of the vectors; None for the full dimension, or without vectors."""
         told: int | None = self.setting("embed", "dimension")
         return told
 
     @property
     def reranker(self) -> str | None:
-        """The model that reranks."""
+        """Name of the reranker."""
         return (self.setting("rerank", "model") or RERANK) if self.reranked else None
 
     @property
     def depth(self) -> int | None:
-        """Candidates that are reranked."""
+        """Number of reranked candidates."""
         return (self.setting("rerank", "depth") or self.system["pool"]) if self.reranked else None
 
     @property
@@ -71,17 +71,17 @@ class PipelineTexts:
 
     @property
     def full_name(self) -> str:
-        """All of it: voyage-3.5 (1024d) + rerank-2.5 (depth 50), of which the paper calls the depth K."""
+        """The full label, voyage-3.5 (1024d) + rerank-2.5 (depth 50); the paper calls the depth K."""
         before = self.embedder if self.method.startswith(DENSE) or self.model is None else f"Hybrid {self.embedder}"
         return f"{before} + {self.reranker} (depth {self.depth})" if self.reranked else before
 
     @cached_property
     def measures(self) -> dict[str, Entry]:
-        """Name, cutoff included → measure, of all configurations, by rising K."""
+        """Measure name with cutoff → value, over all configurations, by increasing K."""
         return {name: value for k in sorted(self.at) for name, value in self.at[k]["measures"].items()}
 
     def seconds(self, stage: str = "", percentile: str = "p50") -> float | None:
-        """How long a stage takes one query at a time; without a stage, all of them together."""
+        """Latency of a stage for one query at a time; without a stage, of all stages together."""
         told = self.system["latency"] or {}
         if stage:
             told = next((each for each in self.system["stages"] if each["name"] == stage), {})
@@ -89,7 +89,7 @@ class PipelineTexts:
         return value
 
     def quality(self, k: int) -> float | None:
-        """Expectation of the quality of a sweep at K; None where it is not known."""
+        """Expected quality at K; None where unknown."""
         if k not in self.at:
             return None
         value: float | None = self.at[k]["measures"][self.at[k]["quality"]]["expected"]
@@ -97,17 +97,17 @@ class PipelineTexts:
 
     @property
     def candidate_tokens(self) -> float | None:
-        """Mean tokens of a candidate and its query; None where they were not counted."""
+        """Mean tokens of a candidate with its query; None where not counted."""
         tokens: float | None = (self.system["tokens"] or {}).get("candidate")
         return tokens
 
     def ceiling(self, k: int) -> Entry:
-        """What is said of the ceiling at K; nothing where there is none."""
+        """The ceiling entries at K; empty without a ceiling."""
         return self.at.get(k, {}).get("ceiling") or {}
 
 
 def cost_of(configuration: Entry, part: str = "total") -> float | None:
-    """What 1,000 queries cost; None where it is not known.
+    """Cost of 1,000 queries; None where unknown.
 
     Args:
         configuration: of the JSON.
@@ -118,7 +118,7 @@ def cost_of(configuration: Entry, part: str = "total") -> float | None:
 
 
 def pipelines_of(sweep: Entry) -> list[PipelineTexts]:
-    """Every system of a sweep that has a configuration.
+    """The systems of a sweep that have a configuration.
 
     Args:
         sweep: the JSON of `trueval sweep`.
@@ -130,12 +130,12 @@ def pipelines_of(sweep: Entry) -> list[PipelineTexts]:
 
 
 def cutoffs(pipelines: Iterable[PipelineTexts]) -> list[int]:
-    """Every K that one of them has, rising."""
+    """All values of K, increasing."""
     return sorted({k for each in pipelines for k in each.at})
 
 
 def measure_names(pipelines: Iterable[PipelineTexts]) -> list[str]:
-    """Names of the measures of all, by rising K."""
+    """Names of all measures, by increasing K."""
     names: dict[str, int] = {}
     for each in pipelines:
         for k in sorted(each.at):
@@ -145,7 +145,7 @@ def measure_names(pipelines: Iterable[PipelineTexts]) -> list[str]:
 
 
 def disambiguate_labels(labels: Sequence[str], pipelines: Sequence[PipelineTexts]) -> list[str]:
-    """Labels of rows, with the values of the axes by which systems of one label differ.
+    """Row labels, with axis values added where labels of systems coincide.
 
     Args:
         labels: of the rows.
@@ -166,6 +166,6 @@ def disambiguate_labels(labels: Sequence[str], pipelines: Sequence[PipelineTexts
 
 
 def _format_axis_value(key: str, value: Any) -> str:
-    """A value of an axis; a number alone would not say what it is of."""
+    """An axis value; a bare number gets the name of its key."""
     name = key.rpartition(".")[2].replace("_", " ")
     return str(value) if isinstance(value, str) else f"{name} {value}"

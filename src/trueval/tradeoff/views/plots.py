@@ -1,4 +1,4 @@
-"""Plots of a sweep beside the frontier: values with intervals, sums of parts, quality against K."""
+"""Plots of a sweep other than the frontier: values with intervals, stacked parts, quality over K."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Mark(NamedTuple):
 
 
 class StackedPart(NamedTuple):
-    """A part of a sum.
+    """A part of a stacked bar.
 
     Attributes:
         name: of the row.
@@ -54,7 +54,7 @@ class StackedPart(NamedTuple):
 
 
 class QualityCurve(NamedTuple):
-    """A system over K.
+    """The quality of a system over K.
 
     Attributes:
         name: of the system.
@@ -72,7 +72,7 @@ class QualityCurve(NamedTuple):
 def mark_plot(
     marks: Sequence[Mark], *, axis: str = "", log: bool = False, width: int = NARROW, zero: bool = False
 ) -> Chart:
-    """Rows of values, each with its interval as a line and what ties allow as a bar.
+    """Rows of values, each with its interval as a line and its tie range as a bar.
 
     Args:
         marks: from the top; those of one name share a row.
@@ -125,7 +125,7 @@ def sum_plot(
     width: int = NARROW,
     most: float | None = None,
 ) -> Chart:
-    """Rows of bars, each the sum of its parts from left to right.
+    """Rows of stacked bars.
 
     Args:
         pieces: rows from the top.
@@ -160,7 +160,7 @@ def sum_plot(
 
 
 class PlotRows(NamedTuple):
-    """The rows of a plot: names beside them, or above them where names are long.
+    """The rows of a plot: labels beside them, or above them if long.
 
     Attributes:
         short: name → how it is written, different for different names.
@@ -174,7 +174,7 @@ class PlotRows(NamedTuple):
 
     @staticmethod
     def of(names: Sequence[str], width: int) -> PlotRows:
-        """The rows of some names, from the top, in a figure of a width."""
+        """The rows for some labels, from the top, in a figure of a given width."""
         different = list(dict.fromkeys(names))
         above = max(map(len, different)) > BESIDE
         if not above:
@@ -203,7 +203,7 @@ class PlotRows(NamedTuple):
         return alt.Y("name:N", sort=None, title=None, scale=alt.Scale(domain=names), axis=None)
 
     def texts(self) -> list[Any]:
-        """The names above their rows, twice: the first one clears the lines behind the letters."""
+        """The labels above their rows, drawn twice: the first drawing is a halo."""
         import altair as alt
 
         if not self.above:
@@ -217,7 +217,7 @@ class PlotRows(NamedTuple):
 
 
 def log_ticks(values: Iterable[float]) -> Any:
-    """The axis of a logarithmic scale with ticks at 1, 2 and 5 of each power of ten: its own would be nine.
+    """A logarithmic axis with ticks at 1, 2 and 5 of each power of ten; the default draws nine.
 
     Args:
         values: along the axis, above 0.
@@ -231,7 +231,7 @@ def log_ticks(values: Iterable[float]) -> Any:
 
 
 def curve_plot(curves: Sequence[QualityCurve], others: Sequence[QualityCurve] = (), *, width: int = NARROW) -> Chart:
-    """Values over K: a line in color for each of a few systems, bands for the first of them, all others thin and gray.
+    """Values over K: a colored line for each of a few systems, bands for the first, thin gray lines for the rest.
 
     Args:
         curves: best first.

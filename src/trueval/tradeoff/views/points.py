@@ -1,4 +1,4 @@
-"""Points: the configurations of a sweep or frontier as plots and tables take them, each number with its place."""
+"""Points: the configurations of a sweep or frontier for plots and tables, each number with its JSON path."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class ConfigurationPoint(NamedTuple):
 
 
 def points_of_sweep(sweep: Entry, frontier: Entry | None = None) -> list[ConfigurationPoint]:
-    """The configurations of a sweep that have a quality, best first; where only those of one K are compared, by K.
+    """The configurations with a quality, best first; grouped by K where only equal K are compared.
 
     Args:
         sweep: its JSON.
@@ -123,17 +123,17 @@ def points_of_frontier(frontier: Entry) -> list[ConfigurationPoint]:
 
 
 def percentile_of(sweep: Entry) -> str:
-    """Which percentile of the latency counts."""
+    """The percentile of latency in use."""
     return str((sweep["limits"] or {}).get("percentile") or "p50")
 
 
 def currency_of(sweep: Entry) -> str:
-    """What costs are counted in; "" where no price book was read."""
+    """The currency of costs; "" without a price book."""
     return str((sweep["prices"] or {}).get("currency") or "")
 
 
 def panels_of(points: Sequence[ConfigurationPoint]) -> list[tuple[int | None, list[ConfigurationPoint]]]:
-    """The points that are compared with each other, with the K that they share; None where those of every K are.
+    """The points of each panel with their common K; None where all K are compared.
 
     Args:
         points: of a sweep or a frontier.
@@ -143,7 +143,7 @@ def panels_of(points: Sequence[ConfigurationPoint]) -> list[tuple[int | None, li
 
 
 def best_first(points: Sequence[ConfigurationPoint]) -> str:
-    """The order of points, in words.
+    """The order of the points, in words.
 
     Args:
         points: in their order.
@@ -152,7 +152,7 @@ def best_first(points: Sequence[ConfigurationPoint]) -> str:
 
 
 def best_of_systems(points: Sequence[ConfigurationPoint], most: int) -> list[ConfigurationPoint]:
-    """The best configuration of each system, those of the frontier first.
+    """The best configuration of each system; those of the frontier first.
 
     Args:
         points: best first.
@@ -211,7 +211,7 @@ def _pair(value: Entry, first: str, second: str) -> tuple[float, float] | None:
 
 
 def _in_order(points: list[ConfigurationPoint], percentile: str) -> list[ConfigurationPoint]:
-    """By panel and quality; of equal ones the faster first, then the cheaper, what is not known last."""
+    """By panel and quality; ties by latency, then cost, unknown values last."""
 
     def known(value: float | None) -> float:
         return float("inf") if value is None else value

@@ -1,4 +1,4 @@
-"""What probes say of the systems of a sweep, as columns beside their numbers and as a table of its own."""
+"""Probe results of the systems of a sweep, as extra columns and as a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Entry = Mapping[str, Any]
 
 
 class ProbeColumn(NamedTuple):
-    """A number that a probe gives a system.
+    """A probe statistic of systems.
 
     Attributes:
         title: its heading.
@@ -25,14 +25,14 @@ class ProbeColumn(NamedTuple):
     unit: str
 
     def value(self, system: Entry) -> float | None:
-        """The number of a system; None where it has none."""
+        """The statistic of a system; None where missing."""
         found: Any = system
         for key in self.path:
             found = (found or {}).get(key)
         return found if isinstance(found, int | float) else None
 
     def text(self, system: Entry) -> str:
-        """The number as people read it."""
+        """The statistic, formatted."""
         value = self.value(system)
         if value is None:
             return NOT_AVAILABLE
@@ -40,7 +40,7 @@ class ProbeColumn(NamedTuple):
 
 
 def probe_columns(sweep: Entry) -> list[ProbeColumn]:
-    """The columns that a sweep has probes for; none where it has no [probes].
+    """The columns with probe results; none without [probes].
 
     Args:
         sweep: the JSON of `trueval sweep`.
@@ -64,7 +64,7 @@ def probe_columns(sweep: Entry) -> list[ProbeColumn]:
 
 
 def of_probes(sweep: Entry) -> Iterator[PaperTable | MissingTable]:
-    """The probes of every system as a table; nothing where a sweep has no [probes].
+    """The probe results of every system as a table; empty without [probes].
 
     Args:
         sweep: the JSON.

@@ -1,4 +1,4 @@
-"""The blocks of what configurations are worth: quality over K, headrooms, losses step by step."""
+"""Page sections on the quality of configurations: quality over K, headroom, loss decomposition."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ MARK_KEY: Final = (("dot", "expected"), ("thin", "interval over queries"), ("bar
 
 
 def short_names(sweep: Mapping[str, Any]) -> list[str]:
-    """The names of the systems without the words that all of them share, in the order of the sweep."""
+    """Names of the systems without the words they share, in the order of the sweep."""
     return apart([system["name"] for system in sweep["systems"]])
 
 
 def lead_figure(file: ResultFile, points: Sequence[ConfigurationPoint]) -> tuple[Figure, ...]:
-    """The best configurations with their intervals, for the first screen.
+    """The best configurations with their intervals, for the top of the page.
 
     Args:
         file: the sweep.
@@ -59,7 +59,7 @@ def lead_figure(file: ResultFile, points: Sequence[ConfigurationPoint]) -> tuple
 
 
 def contexts_block(file: ResultFile, points: Sequence[ConfigurationPoint]) -> tuple[Block, ...]:
-    """Quality over K for each system, and what each step gains; nothing where there is one K.
+    """Quality over K for each system, and the gain of each step; empty if there is only one K.
 
     Args:
         file: the sweep.
@@ -115,7 +115,7 @@ def _by_merit(points: Sequence[ConfigurationPoint], curves: Mapping[int, Quality
 
 
 def _gains(file: ResultFile, points: Sequence[ConfigurationPoint]) -> Table:
-    """What each step to a larger K adds to the quality and to the cost."""
+    """The quality and the cost that each step to a larger K adds."""
     columns = (
         Column("system"),
         Column("from K", "", True, whole),
@@ -150,7 +150,7 @@ def _gain(file: ResultFile, first: ConfigurationPoint, second: ConfigurationPoin
 
 
 def headroom_block(file: ResultFile, points: Sequence[ConfigurationPoint]) -> tuple[Block, ...]:
-    """What the best order of the pool would be worth, at the least and the largest K, and at that of the best.
+    """The ceiling of the pool at the smallest and largest K, and at that of the best configuration.
 
     Args:
         file: the sweep.
@@ -214,7 +214,7 @@ def _headroom(name: str, ceiling: Mapping[str, Any]) -> Iterator[StackedPart]:
 
 
 def ladder_block(file: ResultFile) -> tuple[Block, ...]:
-    """What each step from exact float32 search loses or gains, for each ladder that was measured.
+    """The loss or gain of each step from exact float32 search, for each loss decomposition.
 
     Args:
         file: the sweep.

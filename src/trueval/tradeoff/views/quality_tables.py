@@ -17,7 +17,7 @@ METHODS: Final = ("dense", "sparse", "hybrid", "dense+rerank", "sparse+rerank", 
 
 
 def of_embedders(pipelines: Sequence[PipelineTexts]) -> Made:
-    """Table 1: embedders and dimensions, by dense search alone."""
+    """Table 1: embedders and dimensions, dense search only."""
     title = "dense search by embedder and dimension"
     dense = [each for each in pipelines if each.method == DENSE]
     exact = [each for each in dense if _is_exact(each)]
@@ -30,7 +30,7 @@ def of_embedders(pipelines: Sequence[PipelineTexts]) -> Made:
 
 
 def of_methods(pipelines: Sequence[PipelineTexts]) -> Made:
-    """Table 2: methods with everything else the same."""
+    """Table 2: methods, all else equal."""
     title = "retrieval methods with a shared budget"
     shared, rows = _select_shared_budget(pipelines)
     if len({each.method for each in rows}) < 2:
@@ -44,7 +44,7 @@ def of_methods(pipelines: Sequence[PipelineTexts]) -> Made:
 
 
 def _select_shared_budget(pipelines: Sequence[PipelineTexts]) -> tuple[PipelineTexts, list[PipelineTexts]]:
-    """Systems of one embedder, dimension and index, those of most methods, and of words alone; one of them first.
+    """Systems that share embedder, dimension and index, with the most methods; sparse-only first.
 
     Of the depths of the reranker it is the first of the file.
     """
@@ -59,7 +59,7 @@ def _select_shared_budget(pipelines: Sequence[PipelineTexts]) -> tuple[PipelineT
 
 
 def of_ceilings(pipelines: Sequence[PipelineTexts]) -> Made:
-    """Tables 3 and 4: the ceiling of the reference pipeline, and how much of it is realized."""
+    """Tables 3 and 4: the ceiling of the reference pipeline, and its realized share."""
     titles = ("ceiling (PROC) inside the pool", "actual, PROC and %PROC")
     known = [each for each in pipelines if any(each.ceiling(k) for k in each.at)]
     best = _reference(known)
@@ -90,7 +90,7 @@ def _utilization(pipeline: PipelineTexts, k: int) -> tuple[Cell, ...]:
 
 
 def of_top(pipelines: Sequence[PipelineTexts]) -> Made:
-    """Tables 5 and 6: the best configurations at the first and at the last K, with their ceilings."""
+    """Tables 5 and 6: the best configurations at the smallest and largest K, with their ceilings."""
     ranked = [each for each in pipelines if each.reranked and each.method.startswith(DENSE)]
     who = "dense pools that are reranked" if ranked else "all systems"
     ranked = ranked or list(pipelines)
@@ -127,7 +127,7 @@ def _top(
 
 
 def of_indexes(pipelines: Sequence[PipelineTexts]) -> Made:
-    """Table 7: indexes against exact search of float32, all else equal."""
+    """Table 7: indexes against exact float32 search, all else equal."""
     title = "approximate and quantized indexes; changes against exact search"
     groups: dict[Any, list[PipelineTexts]] = {}
     for each in (each for each in pipelines if each.method == DENSE):
@@ -168,7 +168,7 @@ def _slower(seconds: float | None, base: float | None, same: bool) -> CellValue:
 
 
 def share_of(value: float | None, base: float | None) -> float | None:
-    """The change of a value as a share of another one, such as -0.066; None where one is not known, or 0.
+    """The relative change of a value, such as -0.066; None where a value is unknown, or the base is 0.
 
     >>> round(share_of(0.594, 0.636), 3)  # P-B, Table 7, hnsw-f32 at 20; printed there as +0.8 %
     -0.066
@@ -177,13 +177,13 @@ def share_of(value: float | None, base: float | None) -> float | None:
 
 
 def of_depths(pipelines: Sequence[PipelineTexts]) -> Made:
-    """Tables 17 to 20: every measure by the depth of the reranker, a table for each reranker and depth."""
+    """Tables 17 to 20: every measure by reranking depth, one table per reranker and depth."""
     title = "measures and latency by depth of the reranker"
     yield from _by_depth("Tables 17-20", title, pipelines, _all_measures, needs=RERANKED)
 
 
 def of_pool_ceilings(pipelines: Sequence[PipelineTexts]) -> Made:
-    """Tables 21 to 24: ceilings of dense pools by their depth; the reranker does not matter to them."""
+    """Tables 21 to 24: ceilings of dense pools by depth, independent of the reranker."""
     first: dict[Any, PipelineTexts] = {}
     for each in pipelines:
         if each.method == f"{DENSE}+rerank" and any(each.ceiling(k) for k in each.at):
@@ -229,7 +229,7 @@ def _by_depth(
 def _quality_table(
     name: str, title: str, first: str, labels: Sequence[str], rows: Sequence[PipelineTexts], stages: Sequence[str]
 ) -> PaperTable:
-    """Systems by measures, with the median latency of some stages, "" for all."""
+    """Systems by measures, with the median latency of some stages, or of all for ""."""
     names = measure_names(rows)
     timed = [stage for stage in stages if any(each.seconds(stage) is not None for each in rows)]
     head = (first, *names, *(f"{stage or 'latency'} ms" for stage in timed))
@@ -250,7 +250,7 @@ def _embedders(rows: Sequence[PipelineTexts]) -> list[str]:
 
 
 def _reference(pipelines: Sequence[PipelineTexts], k: int | None = None) -> PipelineTexts | None:
-    """The best at a K, by default the last, of those that rerank a hybrid pool, else that rerank, else of all."""
+    """The best system at a K, by default the largest: among hybrid reranked ones, else reranked ones, else all."""
     for wanted in (lambda p: p.reranked and p.method.startswith(HYBRID), lambda p: p.reranked, lambda p: True):
         chosen = [each for each in pipelines if wanted(each) and (k is None or k in each.at)]
         if chosen:

@@ -1,4 +1,4 @@
-"""What a terminal shows of a sweep: the best configurations first, what they cost, and what was left out."""
+"""The terminal report of a sweep: the best configurations first, their cost, and what was excluded."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def table(sweep: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
 
 
 def best(sweep: Entry, most: int = MOST) -> list[Entry]:
-    """The best configurations of each K, by rising K and falling quality; of equal ones those that cost less first.
+    """The best configurations of each K, by increasing K and decreasing quality; ties go to the cheaper ones.
 
     A measure at another K is another question, so that no K takes the place of another.
 
@@ -135,7 +135,7 @@ def _legend(sweep: Entry) -> str:
 
 
 def _reasons(several: Any, word: str) -> Iterator[str]:
-    """Names by reason, the most frequent reason first."""
+    """Names by reason, most frequent reason first."""
     of: dict[str, list[str]] = {}
     for each in several:
         of.setdefault(each["reason"], []).append(each["name"])

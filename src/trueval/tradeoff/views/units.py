@@ -1,4 +1,4 @@
-"""Milliseconds, money and bytes as people read them, and names without what all of them share."""
+"""Formatting of milliseconds, money and bytes, and removal of words that all names share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def milliseconds(seconds: float | None) -> str:
-    """A time in milliseconds, with three digits or more.
+    """A duration in milliseconds, with at least three digits.
 
     Args:
         seconds: of one query.
@@ -26,7 +26,7 @@ def milliseconds(seconds: float | None) -> str:
 
 
 def money(amount: float | None) -> str:
-    """Currency per 1,000 queries.
+    """An amount of currency per 1,000 queries.
 
     Args:
         amount: at least 0.
@@ -41,7 +41,7 @@ def money(amount: float | None) -> str:
 
 
 def size(count: float | None) -> str:
-    """Bytes in the largest unit of which there is at least one, 1024 of the next smaller.
+    """Bytes in the largest binary unit not above them.
 
     Args:
         count: of bytes.
@@ -59,7 +59,7 @@ def size(count: float | None) -> str:
 
 
 def share(value: float | None) -> str:
-    """A share or chance with three decimals.
+    """A share or probability with three decimals.
 
     >>> share(0.9412), share(1.0), share(None)
     ('.941', '1.000', '–')
@@ -71,7 +71,7 @@ def share(value: float | None) -> str:
 
 
 def apart(names: Sequence[str]) -> list[str]:
-    """Names without the words that all of them begin or end with.
+    """Names without their common first and last words.
 
     Args:
         names: of systems or configurations.
@@ -96,7 +96,7 @@ def apart(names: Sequence[str]) -> list[str]:
 
 
 def describe_shared_words(names: Sequence[str]) -> str:
-    """What `apart` leaves out of names, in a sentence; empty where it leaves nothing out.
+    """A sentence on the words that `apart` removes; empty where it removes none.
 
     Args:
         names: of systems or configurations.
@@ -117,7 +117,7 @@ def describe_shared_words(names: Sequence[str]) -> str:
 
 
 def _count_shared_words(several: Sequence[Sequence[str]]) -> int:
-    """How many words all lists begin with.
+    """Number of leading words that all lists share.
 
     >>> _count_shared_words([["a", "b", "c"], ["a", "b"], ["a", "b", "d"]])
     2

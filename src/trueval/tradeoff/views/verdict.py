@@ -1,4 +1,4 @@
-"""What a reader of a sweep takes home: which configuration to ship, how sure that is, and what to work on next."""
+"""The conclusions of a sweep: which configuration to ship, how certain that is, and what to work on next."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Entry = Mapping[str, Any]
 
 
 def number(file: ResultFile, text: str, value: float, at: str) -> Number:
-    """A number inside a sentence.
+    """A number formatted for a sentence.
 
     Args:
         file: that it is in.
@@ -29,7 +29,7 @@ def number(file: ResultFile, text: str, value: float, at: str) -> Number:
 
 
 def describe_point(point: ConfigurationPoint, file: ResultFile, percentile: str, currency: str) -> Words:
-    """What a configuration is worth and costs, as far as it is known.
+    """Quality and costs of a configuration, as far as known.
 
     Args:
         point: of the file.
@@ -58,7 +58,7 @@ def describe_point(point: ConfigurationPoint, file: ResultFile, percentile: str,
 
 
 def sweep_verdict(file: ResultFile, points: Sequence[ConfigurationPoint]) -> Words:
-    """The best configuration and the next one, whose intervals overlap or do not.
+    """The best configuration and the runner-up, and whether their intervals overlap.
 
     Args:
         file: the sweep.
@@ -75,7 +75,7 @@ def sweep_verdict(file: ResultFile, points: Sequence[ConfigurationPoint]) -> Wor
 
 
 def at_k(k: int | None) -> str:
-    """The K that is meant, as the end of a phrase; nothing where configurations of every K are."""
+    """A phrase that names K; empty where configurations of all K are compared."""
     return "" if k is None else f" at K = {k}"
 
 
@@ -92,7 +92,7 @@ def _overlaps(best: ConfigurationPoint, other: ConfigurationPoint) -> bool:
 
 
 def sweep_summary(file: ResultFile, points: Sequence[ConfigurationPoint]) -> Iterator[Words]:
-    """Who is much faster or cheaper within the interval of the best one.
+    """Faster or cheaper configurations within the interval of the best one.
 
     Args:
         file: the sweep.
@@ -103,7 +103,7 @@ def sweep_summary(file: ResultFile, points: Sequence[ConfigurationPoint]) -> Ite
 
 
 def _near(file: ResultFile, points: Sequence[ConfigurationPoint], k: int | None) -> Iterator[Words]:
-    """Who of those that are compared is faster or cheaper within the interval of the best one."""
+    """Among comparable configurations, faster or cheaper ones within the interval of the best one."""
     percentile, currency = percentile_of(file.data), currency_of(file.data)
     near = [each for each in points if _overlaps(points[0], each)]
     timed = [each for each in near if each.seconds(percentile) is not None]
@@ -123,7 +123,7 @@ def _near(file: ResultFile, points: Sequence[ConfigurationPoint], k: int | None)
 
 
 def headroom_advice(file: ResultFile, points: Sequence[ConfigurationPoint]) -> Iterator[Words]:
-    """Whether the pool or the order of the best configuration leaves more to gain.
+    """Whether pool or order leaves the larger headroom in the best configuration.
 
     Args:
         file: the sweep.
@@ -147,7 +147,7 @@ def headroom_advice(file: ResultFile, points: Sequence[ConfigurationPoint]) -> I
 
 
 def find_leading_rules(frontier: Entry) -> list[int]:
-    """The places of the rule that leads, at each K: all limits where there are several, else any limit, else quality.
+    """Indices of the leading rule at each K: joint limits if several, else any limit, else quality.
 
     Args:
         frontier: its JSON.
@@ -160,7 +160,7 @@ def find_leading_rules(frontier: Entry) -> list[int]:
 
 
 def frontier_verdict(file: ResultFile, points: Sequence[ConfigurationPoint]) -> Words:
-    """The answer of the leading rule at each K, its runner-up, and whether the two tie.
+    """The choice of the leading rule at each K, its runner-up, and whether they tie.
 
     Args:
         file: the frontier.
@@ -173,7 +173,7 @@ def frontier_verdict(file: ResultFile, points: Sequence[ConfigurationPoint]) -> 
 
 
 def _describe_answer(file: ResultFile, place: int, points: Mapping[int, ConfigurationPoint]) -> Iterator[str | Number]:
-    """The answer of a rule."""
+    """A sentence on the choice of a rule."""
     data, rule = file.data, file.data["rules"][place]
     if rule["answer"] is None:
         yield rule["sentence"]
@@ -197,7 +197,7 @@ def _describe_answer(file: ResultFile, place: int, points: Mapping[int, Configur
 def _why(
     file: ResultFile, rule: Entry, answer: ConfigurationPoint, best: ConfigurationPoint | None
 ) -> Iterator[str | Number]:
-    """What the answer is: the best one, or one that is not separated from it and has something else to say for it."""
+    """Why it was chosen: it is the best, or not separated from the best with another advantage."""
     if best is None or best is answer:
         yield f"the {describe_rule(rule)}"
         return
@@ -210,7 +210,7 @@ SOUGHT: Final = {"quality": "best quality", "latency": "least latency", "cost": 
 
 
 def describe_rule(rule: Entry) -> str:
-    """What a rule seeks, and its limits, in words.
+    """Objective and limits of a rule, in words.
 
     Args:
         rule: of a frontier.
@@ -241,7 +241,7 @@ def _runner_up(file: ResultFile, place: int, rule: Entry, runner_up: Configurati
 
 
 def frontier_summary(file: ResultFile) -> Iterator[Words]:
-    """How many are on the frontier.
+    """The number of configurations on the frontier.
 
     Args:
         file: the frontier.
@@ -256,7 +256,7 @@ def frontier_summary(file: ResultFile) -> Iterator[Words]:
 
 
 def other_rules(file: ResultFile) -> Iterator[Words]:
-    """The sentence of each rule that does not lead.
+    """A sentence for each rule that does not lead.
 
     Args:
         file: the frontier.
@@ -266,7 +266,7 @@ def other_rules(file: ResultFile) -> Iterator[Words]:
 
 
 def frontier_advice(file: ResultFile) -> Iterator[Words]:
-    """Widen the pool, or mend the order, with the headrooms that say so.
+    """Advice to widen the pool or improve the order, with the headrooms behind it.
 
     Args:
         file: the frontier.
