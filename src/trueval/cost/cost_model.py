@@ -1,4 +1,4 @@
-"""Charges: what the systems of a sweep cost by its [prices], of their settings, their texts and their lists."""
+"""Cost model: the cost of a sweep's systems under its [prices], from their settings, texts and lists."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PARTS: Mapping[str, Role] = {"rerank": "rerankers", "embed": "embedders", "gener
 
 @dataclass(frozen=True)
 class Charges:
-    """What is charged, as [prices] of a sweep says.
+    """The prices that apply, from the table [prices] of a sweep.
 
     Attributes:
         book: of the prices.
@@ -36,7 +36,7 @@ class Charges:
 
     @classmethod
     def read(cls, table: Mapping[str, Any], place: Where | None = None) -> Charges:
-        """Read the book that [prices] names, and find its prices: before any work is done.
+        """Read the price book of [prices], and look up its prices, before any work.
 
         Args:
             table: [prices], with keys that are None where they are not given.
@@ -58,7 +58,7 @@ class Charges:
         return cls(book, named, table.get("candidate_tokens"))
 
     def prices(self, settings: Mapping[str, Mapping[str, Any]]) -> SystemPrices:
-        """What the parts of a system ask.
+        """Prices of a system's components.
 
         A stage that is not there is free. A model of a service asks what its table says (price_per_million_tokens),
         else what the book says of its name, else what [prices] names; one that runs here what [prices] names, or
@@ -78,7 +78,7 @@ class Charges:
         )
 
     def knows(self, settings: Mapping[str, Mapping[str, Any]]) -> bool:
-        """Whether anything of a system may cost money: a price is named, or a service is asked.
+        """Whether a system may cost money: a price is named, or a service is called.
 
         Args:
             settings: of the stages of the system.
@@ -87,7 +87,7 @@ class Charges:
         return bool(self.named) or any(map(is_hosted, models))
 
     def used(self, settings: Mapping[str, Mapping[str, Any]]) -> list[ListedPrice]:
-        """Prices of the book that the cost of a system is made of.
+        """The entries of the price book that a system's cost depends on.
 
         Args:
             settings: of its stages.
@@ -96,7 +96,7 @@ class Charges:
         return [each for each in (*found, self.named.get("generator")) if each is not None]
 
     def notes(self, systems: Sequence[Mapping[str, Mapping[str, Any]]], today: dt.date) -> tuple[str, ...]:
-        """Remarks on old prices.
+        """Remarks on outdated prices.
 
         Args:
             systems: settings of each.
@@ -105,7 +105,7 @@ class Charges:
         return self.book.notes([each for settings in systems for each in self.used(settings)], today)
 
     def to_dict(self) -> dict[str, Any]:
-        """What sweep.json says of the prices."""
+        """The prices entry of sweep.json."""
         names = {part: self.named[part].name if part in self.named else None for part in PARTS}
         about = {"date": self.book.date, "currency": self.book.currency, "source": self.book.source}
         return {**about, **names, "candidate_tokens": self.candidate_tokens}
@@ -122,14 +122,14 @@ class Charges:
         return None if is_hosted(table["model"]) else FREE
 
     def _listed(self, part: str, table: Mapping[str, Any]) -> ListedPrice | None:
-        """The price of the book that a stage has; None where its own table says it, or nothing does."""
+        """The price-book entry of a stage; None where its own table has the price, or nothing does."""
         if any(table.get(f"price_{key}") is not None for key in Price._fields):
             return None
         own = self.book.look_up(PARTS[part], table["model"]) if is_hosted(table["model"]) else None
         return own or self.named.get(part)
 
     def _documents(self, table: Mapping[str, Any]) -> int | None:
-        """Documents that are one search of the reranker."""
+        """Number of documents that the reranker bills as one search."""
         listed = self._listed("rerank", table)
         if listed is not None:
             return listed.documents_per_search
@@ -137,7 +137,7 @@ class Charges:
 
 
 class SystemCost(NamedTuple):
-    """What a system spends on one query, and on 1,000.
+    """The usage of a system per query, and its cost per 1,000 queries.
 
     Attributes:
         tokens: "query", "candidate", "context" → mean tokens; None where there is nothing to count.
@@ -154,7 +154,7 @@ class SystemCost(NamedTuple):
 
 
 class CostModel:
-    """Counts what systems over one corpus spend; each text and each pair is counted once.
+    """Computes the usage of systems over one corpus; each text and pair is tokenized once.
 
     Args:
         charges: of the sweep.
@@ -178,7 +178,7 @@ class CostModel:
         embedder: Any = None,
         known: Mapping[str, float | None] | None = None,
     ) -> SystemCost:
-        """What a system spends.
+        """The usage and cost of a system.
 
         Args:
             settings: of its stages.
@@ -223,7 +223,7 @@ class CostModel:
     def _candidate(
         self, lists: Mapping[str, Sequence[str]], queries: Mapping[str, str], reranker: Any, told: list[str]
     ) -> float | None:
-        """Mean tokens of a pair, as the reranker reads it."""
+        """Mean tokens of a pair as the reranker sees it."""
         if self.charges.candidate_tokens is not None:
             told.append("candidates and contexts as [prices] candidate_tokens says")
             return self.charges.candidate_tokens
@@ -237,7 +237,7 @@ class CostModel:
     def _prompts(
         self, lists: Mapping[str, Sequence[str]], queries: int, ks: Sequence[int], told: list[str]
     ) -> tuple[dict[int, float], float | None]:
-        """K → mean tokens of the first K documents of each query, and the mean of those that the largest K takes."""
+        """K → mean tokens of the first K documents per query, and the mean tokens of a document at the largest K."""
         fixed = self.charges.candidate_tokens
         if fixed is None:
             told.append(f"contexts {self._measure({each for ids in lists.values() for each in ids[: max(ks)]})}")
@@ -250,7 +250,7 @@ class CostModel:
         return prompts, context
 
     def _measure(self, ids: set[str]) -> str:
-        """Count the tokens of documents that were not counted before; a generator's tokenizer is not here."""
+        """Count the tokens of new documents; the generator's tokenizer is not available here."""
         new = sorted(ids - self._lengths.keys())
         found = text_tokens([self.documents[each] for each in new])
         self._lengths.update(zip(new, found.read.tolist(), strict=True))

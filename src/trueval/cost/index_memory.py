@@ -1,4 +1,4 @@
-"""Memory: bytes of an index by formula, for any number of documents, and as measured on the one that was built.
+"""Index memory: bytes by formula for any number of documents, and as measured on the built index.
 
 The formulas are those of the file that FAISS writes, whose size is what an index says it holds (Description.bytes):
 
@@ -41,7 +41,7 @@ HEAPS: Final = 0.5  # the vocabulary grows with the root of the corpus: Manning 
 
 
 class Memory(NamedTuple):
-    """Bytes of what a system searches; engines are not among them.
+    """Bytes of the search structures of a system, without the engines.
 
     Attributes:
         vectors: codes of the vectors.
@@ -57,16 +57,16 @@ class Memory(NamedTuple):
 
     @property
     def total(self) -> float:
-        """All of it."""
+        """Total bytes."""
         return math.fsum(self)
 
     def __add__(self, other: tuple[Any, ...]) -> Memory:  # of tuples it would put one after the other
-        """Of two indexes together, part by part."""
+        """The sum for two indexes, part by part."""
         return Memory(*(a + b for a, b in zip(self, other, strict=True)))
 
 
 class Words(NamedTuple):
-    """What a corpus has of words.
+    """Term statistics of a corpus.
 
     Attributes:
         documents: in it.
@@ -82,7 +82,7 @@ class Words(NamedTuple):
 
 
 def words_of(index: Bm25) -> Words:
-    """What the corpus of an index has of words.
+    """The term statistics of an index's corpus.
 
     Args:
         index: built.
@@ -93,7 +93,7 @@ def words_of(index: Bm25) -> Words:
 
 
 def memory_of_vectors(spec: str, documents: int, dimension: int) -> Memory:
-    """Bytes of an index of vectors by formula.
+    """Bytes of a vector index by formula.
 
     Exact, but for the upper layers of a graph, which are drawn: their expectation.
 
@@ -118,7 +118,7 @@ def memory_of_vectors(spec: str, documents: int, dimension: int) -> Memory:
 
 
 def memory_of_words(words: Words, documents: int) -> Memory:
-    """Bytes of an index of words for a corpus of other size and the same density.
+    """Bytes of a sparse index for a corpus of another size and the same density.
 
     Postings grow with the documents; the vocabulary with their root, as Heaps' law has it with the exponent 1/2.
 
@@ -136,7 +136,7 @@ def memory_of_words(words: Words, documents: int) -> Memory:
 
 
 def memory_entry(indexes: Sequence[LocalIndex], *, millions: Sequence[int] = MILLIONS) -> dict[str, Any]:
-    """What a sweep says of the memory of a system.
+    """The memory entry of a system in sweep.json.
 
     Args:
         indexes: of the system, built.
@@ -163,7 +163,7 @@ def memory_entry(indexes: Sequence[LocalIndex], *, millions: Sequence[int] = MIL
 
 
 def _formula(index: LocalIndex) -> Callable[[int], Memory] | None:
-    """Documents → bytes of a built index; None of an engine."""
+    """Function from number of documents to bytes of an index; None for an engine."""
     if isinstance(index, Bm25):
         words = words_of(index)
         return lambda documents: memory_of_words(words, documents)
@@ -181,7 +181,7 @@ def _flat(values: Mapping[str, Value], documents: int, dimension: int) -> Memory
 
 
 def _storage_tables(storage: str, dimension: int) -> int:
-    """Headers of codes, and of int8 the least value and the range of each dimension."""
+    """Headers of codes; for int8 also minimum and range of each dimension."""
     if storage == "float32":
         return FLAT_HEAD
     return QUANTIZED_HEAD + (2 * FLOAT * dimension if storage == "int8" else 0)
@@ -196,7 +196,7 @@ def _hnsw(values: Mapping[str, Value], documents: int, dimension: int) -> Memory
 
 
 def _levels(neighbors: int) -> int:
-    """Layers that FAISS plans for: those with a share of vectors that is not negligible."""
+    """HNSW layers that FAISS allocates: those with a non-negligible share of vectors."""
     level = 0
     while neighbors**-level * (1 - 1 / neighbors) >= LEAST_SHARE:
         level += 1

@@ -1,4 +1,4 @@
-"""Prices: a dated book of what models ask, and what 1,000 queries cost by it (P-B §3.2.1)."""
+"""Prices: a dated book of model prices, and the cost of 1,000 queries (P-B §3.2.1)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FREE: Final = Price(0.0)
 
 
 class ListedPrice(NamedTuple):
-    """A price of the book.
+    """An entry of the price book.
 
     Attributes:
         name: of the model.
@@ -46,7 +46,7 @@ class ListedPrice(NamedTuple):
     documents_per_search: int | None = None
 
     def older_than_a_year(self, today: dt.date) -> bool:
-        """Whether it was read more than a year ago; a month counts from its first day.
+        """Whether the price was recorded more than a year ago; a month counts from its first day.
 
         Args:
             today: the day that it is used on.
@@ -63,7 +63,7 @@ class ListedPrice(NamedTuple):
 
 @dataclass(frozen=True)
 class PriceBook:
-    """What models ask, each price with its date and source.
+    """Prices of models, each with date and source.
 
     Attributes:
         path: of the file.
@@ -99,7 +99,7 @@ class PriceBook:
         return cls(toml.source, day, currency, source, prices)
 
     def find(self, role: Role, name: str) -> ListedPrice:
-        """The price of a model.
+        """Look up the price of a model.
 
         Args:
             role: what the model does.
@@ -121,11 +121,11 @@ class PriceBook:
         return listed
 
     def look_up(self, role: Role, name: str) -> ListedPrice | None:
-        """The price of a model, or None where the book has none; otherwise as `find`."""
+        """Look up the price of a model, or None where the book has none; otherwise as `find`."""
         return self.prices[role].get(name.partition(":")[2] if is_hosted(name) else name)
 
     def notes(self, used: Sequence[ListedPrice], today: dt.date) -> tuple[str, ...]:
-        """Remarks on prices that are more than a year old, one line for each date.
+        """Remarks on prices more than a year old, one line per date.
 
         Args:
             used: prices that a cost is made of.
@@ -143,7 +143,7 @@ class PriceBook:
 
 
 class QueryUsage(NamedTuple):
-    """What one query uses, as a mean over queries.
+    """Mean usage of one query.
 
     Attributes:
         candidates: that are reranked, a number, or [query] numbers where lists differ; 0 without a reranker.
@@ -163,12 +163,12 @@ class QueryUsage(NamedTuple):
 
     @property
     def prompt_tokens(self) -> float | None:
-        """Input of the generator for one query: contexts times their tokens, and the prompt around them."""
+        """Generator input tokens per query: contexts times their tokens, plus the prompt."""
         return None if self.context_tokens is None else self.contexts * self.context_tokens + self.overhead_tokens
 
 
 class SystemPrices(NamedTuple):
-    """What each part of a system asks.
+    """Prices of a system's components.
 
     Attributes:
         rerank: of the reranker; FREE where it runs here or is not there; None if not known.
@@ -184,7 +184,7 @@ class SystemPrices(NamedTuple):
 
 
 class CostParts(NamedTuple):
-    """What 1,000 queries cost, in the currency of the prices; None where a price or a count is not known.
+    """Cost of 1,000 queries by component, in the price currency; None where a price or count is unknown.
 
     Attributes:
         rerank: K T_cand / 1000 price_per_1k for each query (P-B §3.2.1), K candidates of T_cand tokens.
@@ -198,18 +198,18 @@ class CostParts(NamedTuple):
 
     @property
     def total(self) -> float | None:
-        """Of all parts; None where one is not known."""
+        """Total cost; None where a part is unknown."""
         parts = [part for part in self if part is not None]
         return math.fsum(parts) if len(parts) == len(self) else None
 
     @property
     def retrieval(self) -> float | None:
-        """Of what comes before generation."""
+        """Cost before generation."""
         return None if self.rerank is None or self.embed is None else self.rerank + self.embed
 
 
 def cost_of_thousand(use: QueryUsage, prices: SystemPrices) -> CostParts:
-    """What 1,000 queries cost.
+    """Compute the cost of 1,000 queries.
 
     P-B §3.2.1; output of the generator is not counted.
 
@@ -232,12 +232,12 @@ def cost_of_thousand(use: QueryUsage, prices: SystemPrices) -> CostParts:
 
 
 def _searches(candidates: float | Sequence[int], documents: int | None) -> float | None:
-    """Searches that a query is billed as: one for so many documents, begun ones whole."""
+    """Billed searches per query: one per block of documents, rounded up."""
     return None if documents is None else float(np.mean(np.ceil(np.asarray(candidates, dtype=float) / documents)))
 
 
 def _thousand(price: Price | None, tokens: float | None, searches: float | None) -> float | None:
-    """The cost of 1,000 queries, each of which uses so much."""
+    """Cost of 1,000 queries with this usage each."""
     if price is None:
         return None
     if price == FREE:  # whatever it uses, known or not
@@ -250,14 +250,14 @@ def _thousand(price: Price | None, tokens: float | None, searches: float | None)
 
 
 def _head(toml: Toml, key: str) -> str:
-    """What the book says of all its prices."""
+    """Read the fields that apply to the whole book."""
     if key not in toml.tables:
         raise toml.error(f'{key} is missing. A price book says its {", ".join(KEYS)} first, as in {key} = "...".')
     return _read_text_field(toml, (key,), toml.tables[key])
 
 
 def _read_text_field(toml: Toml, keys: tuple[str, ...], value: Any) -> str:
-    """A date, a currency or a source."""
+    """Read a date, currency or source."""
     name = keys[-1]
     if name != "date":
         if not isinstance(value, str) or not value.strip():
@@ -272,14 +272,14 @@ def _read_text_field(toml: Toml, keys: tuple[str, ...], value: Any) -> str:
 
 
 def _day(told: str) -> dt.date:
-    """The first day that a date can mean."""
+    """The earliest day that a date can mean."""
     return dt.date.fromisoformat(f"{told}-01" if len(told) == len("2025-11") else told)
 
 
 def _read_role_prices(
     toml: Toml, role: Role, currency: str, day: str, source: str
 ) -> Iterator[tuple[str, ListedPrice]]:
-    """The prices of one role."""
+    """Read the prices of one role."""
     models = _table(toml, (role,), toml.tables.get(role, {}))
     for name, given in models.items():
         keys = (role, name)
@@ -291,7 +291,7 @@ def _read_role_prices(
 
 
 def _price(toml: Toml, keys: tuple[str, ...], given: Mapping[str, Any]) -> tuple[Price, int | None]:
-    """The price of one model, and the documents of a search."""
+    """Read the price of one model, and its documents per search."""
     for key in PRICES:
         if key in given:
             _check_amount(toml, (*keys, key), given[key])
@@ -323,7 +323,7 @@ def _table(toml: Toml, keys: tuple[str, ...], given: Any) -> Mapping[str, Any]:
 
 
 def _refuse_unknown(toml: Toml, keys: tuple[str, ...], known: Sequence[str]) -> None:
-    """Refuse keys that a table does not have."""
+    """Refuse unknown keys of a table."""
     table = toml.tables
     for key in keys:
         table = table[key]

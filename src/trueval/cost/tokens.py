@@ -1,4 +1,4 @@
-"""Tokens: what models read and services bill, by the tokenizer of a model, or by an estimate that says it is one."""
+"""Tokens that models read and services bill, counted by the model's tokenizer or estimated and marked as such."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ESTIMATED: Final = f"estimated, one for every {BYTES} bytes of UTF-8, rather hig
 
 
 class Tokens(NamedTuple):
-    """Tokens of texts or pairs.
+    """Token counts of texts or pairs.
 
     Attributes:
         read: [item] that the model reads, cut at its maximum length.
@@ -31,7 +31,7 @@ class Tokens(NamedTuple):
 
 
 class PairCounter:
-    """Counts tokens of query and document together, each pair once however many systems rerank it.
+    """Counts tokens of (query, document) pairs, once per pair for all systems that rerank it.
 
     Args:
         model: a reranker of trueval.models. One that runs here counts by its own tokenizer, the prompt around the pair
@@ -62,7 +62,7 @@ class PairCounter:
 
 
 def text_tokens(texts: Sequence[str], model: Any = None) -> Tokens:
-    """Count tokens of texts: of queries that are embedded, or of contexts in a prompt.
+    """Count tokens of texts, such as queries to embed or contexts of a prompt.
 
     Args:
         texts: any.
@@ -84,7 +84,7 @@ def text_tokens(texts: Sequence[str], model: Any = None) -> Tokens:
 
 
 def _tokenizer(model: Any) -> Any | None:
-    """The tokenizer of a model that runs here; None where there is none."""
+    """The tokenizer of a local model; None where there is none."""
     for holder in (model, getattr(model, "model", None)):
         found = getattr(holder, "tokenizer", None)
         if found is not None:

@@ -277,7 +277,7 @@ class ServedPipeline:
         return truncate_vectors(vectors, dimension)
 
     def _embedded(self, vectors: Vectors, query: int) -> Any:
-        """The query of the dense index: vectors, or texts for integrated embedders."""
+        """The query for the dense index: its vectors, with the text where the index takes both."""
         both = isinstance(self.work.opened["dense"].queries, TextsAndVectors)
         return TextsAndVectors([self.texts[query]], vectors) if both else vectors
 

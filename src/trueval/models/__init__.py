@@ -1,4 +1,4 @@
-"""Models: what embeds texts and scores pairs, and how each is used."""
+"""Models: embedders and rerankers, local and hosted, and the recipe of each."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING

@@ -21,7 +21,7 @@ Output = TypeVar("Output")
 
 
 class BatchOutputs(NamedTuple, Generic[Output]):
-    """What a model returned for every item.
+    """The outputs of a model for all items.
 
     Args:
         outputs: one per item, in the order of the items.
@@ -38,7 +38,7 @@ def in_batches(
     batch_size: int,
     length: Callable[[Item], int],
 ) -> BatchOutputs[Output]:
-    """Run all items through a model, the longest first, so that padding is small and memory runs out early if it does.
+    """Run all items through a model, longest first: this reduces padding, and running out of memory shows early.
 
     Args:
         forward: the outputs of one batch, in its order.
@@ -83,7 +83,7 @@ def in_batches(
 
 
 def _out_of_memory(error: Exception) -> bool:
-    """Return whether a device ran out of memory, freeing what it cached if so."""
+    """Return whether an error means that the device is out of memory; if so, free its cache."""
     import torch
 
     host = isinstance(error, RuntimeError) and "not enough memory" in str(error)  # torch's allocator for CPUs
@@ -95,7 +95,7 @@ def _out_of_memory(error: Exception) -> bool:
 
 
 def to_array(tensor: Any) -> NDArray[Any]:
-    """Return a tensor as a NumPy array of the same format, bit for bit; bfloat16 is ml_dtypes'.
+    """Return a tensor as a NumPy array of the same format, bit for bit; bfloat16 becomes that of ml_dtypes.
 
     >>> import pytest; torch = pytest.importorskip("torch")
     >>> to_array(torch.tensor([0.5, 1.0], dtype=torch.bfloat16)).dtype.name
@@ -112,7 +112,7 @@ def to_array(tensor: Any) -> NDArray[Any]:
 
 
 def refuse_overflow(outputs: NDArray[Any], names: Sequence[str], model: str, dtype: str) -> None:
-    """Refuse outputs that are not finite, and name the documents.
+    """Refuse non-finite outputs, and name the documents.
 
     Args:
         outputs: [text, any] logits or embeddings.

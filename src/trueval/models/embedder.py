@@ -64,10 +64,10 @@ class LocalEmbedder(LocalModel):
     @property
     @abstractmethod
     def dimension(self) -> int | None:
-        """Numbers of each vector; None where the model does not say it."""
+        """Dimension of the vectors; None where the model does not declare it."""
 
     def scores(self, query: str, documents: Sequence[str], format: str = "float32") -> NDArray[Any]:
-        """Score documents for a query, as a reranker does: by the product of two vectors, or by MaxSim.
+        """Score documents for a query as a reranker does: by dot product, or by MaxSim.
 
         Args:
             query: its text.
@@ -89,7 +89,7 @@ class LocalEmbedder(LocalModel):
         """Return the embeddings of one batch of documents, one tensor per text."""
 
     def collect(self, rows: list[Any], texts: Sequence[str], names: Sequence[str] | None) -> Any:
-        """Return the vectors as one array, if all are finite."""
+        """Return the vectors as one array; refuses non-finite values."""
         if not rows:
             return to_array(self.torch.empty((0, 0), dtype=getattr(self.torch, self.dtype)))
         vectors = to_array(self.torch.stack(rows))
@@ -98,7 +98,7 @@ class LocalEmbedder(LocalModel):
 
 
 class TransformerEmbedder(LocalEmbedder):
-    """An encoder of transformers, pooled and normalized as its recipe says, in its own dtype."""
+    """A transformers encoder, pooled and normalized by its recipe, in its own dtype."""
 
     def load(self) -> None:
         """Load the encoder."""
@@ -112,7 +112,7 @@ class TransformerEmbedder(LocalEmbedder):
 
     @property
     def dimension(self) -> int | None:
-        """Numbers of each vector, which are those of a hidden state."""
+        """Dimension of the vectors, that of the hidden states."""
         return int(self.model.config.hidden_size)
 
     def forward_queries(self, texts: list[str]) -> Any:
@@ -124,7 +124,7 @@ class TransformerEmbedder(LocalEmbedder):
         return self.forward([self.recipe.document.format(document=text) for text in texts])
 
     def hidden(self, texts: list[str]) -> tuple[Any, Any, list[list[int]]]:
-        """Return the last hidden states, the mask of what is not padding, and the token ids."""
+        """Return the last hidden states, the attention mask, and the token ids."""
         # A tokenizer without a limit of its own says 1e30, so the positions of the network bound it.
         room = self.max_length or int(min(self.tokenizer.model_max_length, self.model.config.max_position_embeddings))
         # The end token is added after truncation: the pooled vector is its own, so no text may lose it.
@@ -141,10 +141,10 @@ class TransformerEmbedder(LocalEmbedder):
 
 
 class SentenceTransformerEmbedder(LocalEmbedder):
-    """Any SentenceTransformer, with the prompts and modules of its own files."""
+    """Any SentenceTransformer, with the prompts and modules of its own configuration."""
 
     def load(self) -> None:
-        """Load the model; where it compares by cosine and does not normalize, normalize."""
+        """Load the model; add normalization where it compares by cosine without it."""
         self.model = self.sentence_transformers("SentenceTransformer")
         if self.max_length:
             self.model.max_seq_length = self.max_length
@@ -154,7 +154,7 @@ class SentenceTransformerEmbedder(LocalEmbedder):
 
     @property
     def dimension(self) -> int | None:
-        """Numbers of each vector; None where no module says it."""
+        """Dimension of the vectors; None where no module declares it."""
         found = self.model.get_embedding_dimension()
         return None if found is None else int(found)
 
@@ -173,7 +173,7 @@ class SentenceTransformerEmbedder(LocalEmbedder):
 
 
 class LateInteractionEmbedder(TransformerEmbedder):
-    """Every token's last hidden state, normalized; special tokens are left out."""
+    """The normalized last hidden state of every token, without special tokens."""
 
     def forward(self, texts: list[str]) -> Any:
         """Return one [token, dimension] tensor per text."""
@@ -188,7 +188,7 @@ class LateInteractionEmbedder(TransformerEmbedder):
         return kept
 
     def collect(self, rows: list[Any], texts: Sequence[str], names: Sequence[str] | None) -> list[NDArray[Any]]:
-        """Return one array per text, if all values are finite."""
+        """Return one array per text; refuses non-finite values."""
         arrays = [to_array(row) for row in rows]
         if arrays:
             # Texts have different numbers of tokens; the sum of each is finite only if all its values are.
@@ -202,19 +202,19 @@ def _label_texts(texts: Sequence[str]) -> list[str]:
 
 
 def _mean(hidden: Any, mask: Any) -> Any:
-    """Return the mean over tokens that are not padding, accumulated in float32 and rounded once, as they are served."""
+    """Return the mean over non-padding tokens, accumulated in float32 and rounded once, as in serving."""
     kept = mask[..., None].float()
     return ((hidden * kept).sum(dim=1) / kept.sum(dim=1)).to(hidden.dtype)
 
 
 def _last(hidden: Any, mask: Any) -> Any:
-    """Return the last token that is not padding; on the left-padded texts of such recipes it is the last of all."""
+    """Return the last non-padding token; such recipes pad on the left, so it is the last of all."""
     places = mask.shape[1] - 1 - mask.flip(1).argmax(dim=1)  # argmax gives the first 1, so it is asked from the end
     return hidden[range(len(hidden)), places]
 
 
 def _first(hidden: Any, mask: Any) -> Any:
-    """Return the first token that is not padding."""
+    """Return the first non-padding token."""
     return hidden[range(len(hidden)), mask.argmax(dim=1)]
 
 

@@ -1,4 +1,4 @@
-"""Foreign code: Python classes outside of sentence-transformers that the files of a model would have it import.
+"""Foreign code: Python classes outside sentence-transformers that a model's files would import.
 
 `modules.json` names the class of every part of a model, the files of a router those of its routes, and a table of words
 that of its tokenizer. Up to version 5.7, sentence-transformers imported whatever stood there, also with
@@ -27,7 +27,7 @@ DEEPEST = 8
 
 
 def refuse_foreign_code(path: str) -> None:
-    """Refuse a model whose files name classes that sentence-transformers does not bring.
+    """Refuse a model whose files name classes outside sentence-transformers.
 
     Args:
         path: a folder, or an id of the hub.
@@ -45,7 +45,7 @@ def refuse_foreign_code(path: str) -> None:
 
 
 def _find_classes(path: str) -> Iterator[tuple[str, Any]]:
-    """Files of a model, each with a class that it names."""
+    """Files of a model with the class that each names."""
     modules = _read(path, "modules.json", "")
     if modules is None:
         return
@@ -57,7 +57,7 @@ def _find_classes(path: str) -> Iterator[tuple[str, Any]]:
 
 
 def _classes_of_part(path: str, folder: str, deepest: int) -> Iterator[tuple[str, Any]]:
-    """Files of one part of a model, each with a class that it names, through the routes of routers."""
+    """Files of one module of a model with the class that each names, including the routes of routers."""
     for name in SETTINGS_OF_PARTS:
         settings = _read(path, name, folder)
         if not isinstance(settings, dict):
@@ -75,7 +75,7 @@ def _classes_of_part(path: str, folder: str, deepest: int) -> Iterator[tuple[str
 
 
 def _read(path: str, name: str, folder: str) -> Any:
-    """The content of a JSON file of a model; None where there is no such file."""
+    """The content of a model's JSON file; None where the file does not exist."""
     found = need("sentence_transformers.util").load_file_path(path, name, subfolder=folder)
     if found is None:
         return None

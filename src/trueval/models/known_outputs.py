@@ -1,4 +1,4 @@
-"""Known outputs: what a model returned in earlier passes, item by item; what is damaged is not known, and is said."""
+"""Known outputs: a model's cached outputs from earlier runs, by item; damaged ones are skipped with a warning."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class KnownOutputs(NamedTuple):
-    """Rows of another part.
+    """Cached rows of another part.
 
     Attributes:
         keys: [item].
@@ -37,7 +37,7 @@ class KnownOutputs(NamedTuple):
 def read_known_outputs(
     folder: Path, settings: Mapping[str, Any], part: str, *, stopped: bool = True
 ) -> Iterator[KnownOutputs]:
-    """What passes of the same model returned: those that are complete, then those that were stopped.
+    """Read cached outputs of the same model: complete runs first, then interrupted ones.
 
     Args:
         folder: the store.
@@ -58,7 +58,7 @@ def read_known_outputs(
 def matches(
     keys: NDArray[np.bytes_], others: NDArray[np.bytes_], done: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Places of keys that are not done and are among others, and where each is there.
+    """Places of missing keys that occur among others, and their positions there.
 
     >>> own, theirs = matches(np.array([b"a", b"b", b"c"]), np.array([b"c", b"a"]), np.array([True, False, False]))
     >>> own.tolist(), theirs.tolist()
@@ -73,18 +73,18 @@ def matches(
 
 
 def prefix_of(settings: Mapping[str, Any], part: str) -> str:
-    """How the names of folders begin that hold outputs of one model for one part."""
+    """Prefix of cache folders with outputs of one model for one part."""
     name = re.sub(r"[^\w.-]+", "-", str(settings["model"]))  # of hub ids and services, whose / and : no folder may have
     return f"{name}-{settings['dtype']}-{part}-"
 
 
 def drop_model_path(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings without the place of a model whose contents are known: a copy of it elsewhere returns the same."""
+    """Settings without the path of a model whose contents are hashed: a copy elsewhere gives the same outputs."""
     return {name: value for name, value in settings.items() if name != "path" or settings.get("weights") is None}
 
 
 def _passes(folder: Path, settings: Mapping[str, Any], part: str) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Folders of passes of the same model, and what each says of itself."""
+    """Cache folders of the same model with their manifests."""
     wanted = {
         "kind": KIND,
         "format": FORMAT_VERSION,
@@ -101,7 +101,7 @@ def _passes(folder: Path, settings: Mapping[str, Any], part: str) -> Iterator[tu
 
 
 def _complete(place: Path, about: Mapping[str, Any]) -> KnownOutputs | None:
-    """The rows of a pass; None where they are damaged, which is said."""
+    """The rows of a complete run; None, with a warning, where damaged."""
     try:
         wrong = damage(place, str(about.get("identity")))
         if wrong is None:
@@ -119,7 +119,7 @@ def _complete(place: Path, about: Mapping[str, Any]) -> KnownOutputs | None:
 
 
 def _read_stopped_pass(place: Path, about: Mapping[str, Any]) -> Iterator[KnownOutputs]:
-    """The rows of a pass that was stopped, shard by shard."""
+    """The rows of an interrupted run, shard by shard."""
     for file in sorted(place.glob("shard-*.safetensors")):
         try:
             shard = read_shard(file, str(about.get("identity")))

@@ -1,4 +1,4 @@
-"""What every model that runs on this machine shares."""
+"""The base of all models that run on this machine."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class LocalModel(ABC):
         """Load model and tokenizer."""
 
     def settings(self) -> dict[str, Any]:
-        """Return all that decides the outputs, for a file of results.
+        """Return everything that determines the outputs, for result files.
 
         Low-precision outputs depend on batch size and length too (P-A footnote 5), so both are here.
         """
@@ -70,13 +70,13 @@ class LocalModel(ABC):
         }
 
     def run(self, forward: Callable[[list[Any]], Any], items: Sequence[Any], length: Callable[[Any], int]) -> list[Any]:
-        """Return the model's outputs for all items, and remember a batch size that had to be halved."""
+        """Return the model's outputs for all items, and keep a batch size that had to be halved."""
         with self.torch.inference_mode():
             outputs, self.batch_size = in_batches(forward, list(map(_readable, items)), self.batch_size, length)
         return outputs
 
     def pretrained(self, loader: str, **options: Any) -> Any:
-        """Return what a class of transformers loads from the model's place."""
+        """Load a transformers class from the model's location."""
         with _explain_load_errors(self.place.path, loader):
             library = getattr(need("transformers"), loader)
             return library.from_pretrained(self.place.path, trust_remote_code=self.trust_remote_code, **options)
@@ -87,7 +87,7 @@ class LocalModel(ABC):
         return self.pretrained(loader, dtype=getattr(self.torch, self.dtype)).to(self.device).eval()
 
     def sentence_transformers(self, loader: str) -> Any:
-        """Return what a class of sentence-transformers loads from the model's place, in its dtype, on its device."""
+        """Load a sentence-transformers class from the model's location, in its dtype, on its device."""
         with _explain_load_errors(self.place.path, loader):
             if not self.trust_remote_code:
                 refuse_foreign_code(self.place.path)
@@ -99,7 +99,7 @@ class LocalModel(ABC):
             )
 
     def tokenizer_of_place(self) -> Any:
-        """Return the tokenizer, which pads on the side of the recipe."""
+        """Return the tokenizer, with the padding side of the recipe."""
         tokenizer = self.pretrained("AutoTokenizer", padding_side=self.recipe.padding_side)
         if tokenizer.pad_token_id is None:  # as of many language models; the mask hides whatever fills the place
             tokenizer.pad_token = tokenizer.eos_token
@@ -107,7 +107,7 @@ class LocalModel(ABC):
 
 
 def _readable(item: Any) -> Any:
-    """A text, or a pair of texts, as tokenizers take it: they refuse half a pair of surrogates, as services do."""
+    """A text or pair without lone surrogates, which tokenizers refuse, as services do."""
     return sendable(item) if isinstance(item, str) else tuple(map(sendable, item))
 
 
@@ -133,7 +133,7 @@ def load_tokenizer(name: str) -> Any:
 
 @contextmanager
 def _explain_load_errors(path: str, loader: str) -> Iterator[None]:
-    """Say why a library does not load a model, and hide the progress bars of transformers where nobody watches."""
+    """Explain why a library fails to load a model; hides transformers' progress bars without a terminal."""
     logging = need("transformers").utils.logging
     hide = not sys.stderr.isatty() and logging.is_progress_bar_enabled()
     if hide:
@@ -153,7 +153,7 @@ def _explain_load_errors(path: str, loader: str) -> Iterator[None]:
 
 
 def pad_sequences(torch: Any, sequences: Sequence[Sequence[int]], pad: int, side: str, device: str) -> dict[str, Any]:
-    """Return token ids as a rectangle, with the mask of what is not padding.
+    """Return padded token ids with their attention mask.
 
     Args:
         torch: the module.

@@ -1,4 +1,4 @@
-"""Where a model is: its name, folder or hub id, and the recipe that fits it."""
+"""Model location: name, folder or hub id of a model, and its recipe."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _TOKENIZERS = (
 
 
 class ModelLocation(NamedTuple):
-    """Where a model is and how to use it.
+    """The location of a model and its recipe.
 
     Args:
         name: what to call it.
@@ -50,7 +50,7 @@ class ModelLocation(NamedTuple):
 
 
 def need(module: str) -> ModuleType:
-    """Return a module of the extra `models`, imported only now.
+    """Import a module of the extra `models` late, and return it.
 
     Raises:
         MissingExtraError: it is not installed.
@@ -59,7 +59,7 @@ def need(module: str) -> ModuleType:
 
 
 def find_model(name: str, recipe: str | Recipe | None = None) -> ModelLocation:
-    """Return where a model is and its recipe, without loading it; the path of a hosted one is its name.
+    """Return the location and recipe of a model without loading it; for a hosted one, the path is its name.
 
     >>> find_model("bge-reranker-v2-m3").path
     'BAAI/bge-reranker-v2-m3'
@@ -88,7 +88,7 @@ def find_model(name: str, recipe: str | Recipe | None = None) -> ModelLocation:
 
 
 def may_have_accelerator(environment: Mapping[str, str] = os.environ, devices: Path = Path("/dev")) -> bool:
-    """Whether torch may find an accelerator here, told without importing it, which takes seconds.
+    """Whether torch may find an accelerator here, without importing torch, which takes seconds.
 
     Args:
         environment: where CUDA_VISIBLE_DEVICES or its like may hide all.
@@ -103,7 +103,7 @@ def may_have_accelerator(environment: Mapping[str, str] = os.environ, devices: P
 
 
 def hardware(device: str | None) -> dict[str, Any]:
-    """What of this machine decides the last bits of outputs, told without importing torch.
+    """Hardware properties that affect the last bits of outputs, without importing torch.
 
     Args:
         device: as torch calls it; None for an accelerator if there may be one.
@@ -117,7 +117,7 @@ def hardware(device: str | None) -> dict[str, Any]:
 
 
 def vector_units() -> str:
-    """The widest vectors that the processor multiplies, by which libraries choose their kernels."""
+    """The widest SIMD units of the processor, which determine the libraries' kernels."""
     try:
         flags = set(Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split())
     except OSError:  # not Linux
@@ -126,7 +126,7 @@ def vector_units() -> str:
 
 
 def accelerator_names() -> list[str]:
-    """What the driver of NVIDIA calls its accelerators; none of others."""
+    """Names of NVIDIA accelerators from the driver; empty for others."""
     found = []
     for file in sorted(Path("/proc/driver/nvidia/gpus").glob("*/information")):
         lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -135,7 +135,7 @@ def accelerator_names() -> list[str]:
 
 
 def accelerators() -> tuple[str, ...]:
-    """The names of the accelerators that torch sees; none where it is not installed, or finds none."""
+    """Names of the accelerators that torch sees; empty where torch is missing, or finds none."""
     if importlib.util.find_spec("torch") is None or not may_have_accelerator():
         return ()
     torch = need("torch")
@@ -198,7 +198,7 @@ def minilm_folder() -> Path | None:
 
 
 def check_weights(path: Path, expected: str) -> None:
-    """Refuse a file whose SHA-256 is another."""
+    """Refuse a file with the wrong SHA-256."""
     with path.open("rb") as file:
         got = hashlib.file_digest(file, "sha256").hexdigest()
     if got != expected:

@@ -1,4 +1,4 @@
-"""The folder of one part in the store: what a model returned for its items, while a pass goes on and after it."""
+"""The cache folder of one part: a model's outputs for its items, during a run and after it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Step = Callable[[str, int, int], None]
 
 
 class OutputPart(NamedTuple):
-    """Texts or pairs that go through one function of a model.
+    """Texts or pairs for one function of a model.
 
     Attributes:
         name: "queries", "documents" or "pairs".
@@ -55,7 +55,7 @@ class OutputPart(NamedTuple):
     length: Callable[[Any], int]
 
     def texts(self) -> dict[str, Any]:
-        """How many there are, and their hash."""
+        """Number of items, and their hash."""
         flat = (text for item in self.items for text in ([item] if isinstance(item, str) else item))
         return {"count": len(self.items), "sha256": text_hash(flat)}
 
@@ -77,7 +77,7 @@ class PartOutputs(NamedTuple):
 
 
 def shards_of(part: OutputPart, batch_size: int) -> list[NDArray[np.int64]]:
-    """The items of each shard, the longest first, so that shards are padded little.
+    """The items of each shard, longest first, which reduces padding.
 
     Of the batch size that a pass begins with: one that goes on must cut its shards where the interrupted one did.
     """
@@ -88,13 +88,13 @@ def shards_of(part: OutputPart, batch_size: int) -> list[NDArray[np.int64]]:
 
 
 def forward(part: OutputPart, chosen: NDArray[np.int64]) -> Any:
-    """What the model of a part gives for some of its items."""
+    """Run the model of a part on some of its items."""
     places = chosen.tolist()
     return part.forward([part.items[i] for i in places], [part.called[i] for i in places])
 
 
 class OutputCache:
-    """The folder of one part in the store.
+    """The cache folder of one part.
 
     Args:
         place: the folder.
@@ -107,7 +107,7 @@ class OutputCache:
         self.now = 0.0  # seconds that this command computes
 
     def compute(self, model: Any, about: Mapping[str, Any], step: Step | None) -> None:
-        """Compute the shards that are not there yet, and make rows of all."""
+        """Compute the missing shards, and join all into rows."""
         self._describe(about)
         keys = item_keys(self.part.items)
         shards = shards_of(self.part, int(model.batch_size))
@@ -135,11 +135,11 @@ class OutputCache:
         self._finish(shards, lengths, keys, {**about, **told})
 
     def damage(self) -> str | None:
-        """What is wrong with the rows; None where they are what was written."""
+        """What is wrong with the rows; None where they are intact."""
         return damage(self.place, self.identity)
 
     def clear(self) -> None:
-        """Remove what is damaged; the folder stays, which others wait for."""
+        """Remove damaged files; the folder itself stays, since other processes may wait for it."""
         for name in (*DAMAGED, *(file.name for file in self.place.glob("shard-*.safetensors"))):
             (self.place / name).unlink(missing_ok=True)
 
@@ -176,7 +176,7 @@ class OutputCache:
         keys: NDArray[np.bytes_],
         about: Mapping[str, Any],
     ) -> None:
-        """Make rows of all shards, and remove them."""
+        """Join all shards into rows, and remove the shards."""
         dtype = self._join(shards, lengths)
         self._describe({**about, "dtype": dtype})
         write_whole(self.place / KEYS, lambda path: save_array(path, keys))  # by which others find the rows of theirs
@@ -191,7 +191,7 @@ class OutputCache:
         write_whole(self.place / ABOUT, lambda path: path.write_bytes(data))
 
     def _sound_shard(self, number: int, chosen: NDArray[np.int64]) -> Shard | None:
-        """A shard that an earlier pass left; None without one, or with one that is damaged, which is said."""
+        """An intact shard of an earlier run; None where missing, or damaged, with a warning."""
         if not self._shard(number).exists():
             return None
         try:
@@ -210,7 +210,7 @@ class OutputCache:
         return read_shard(self._shard(number), self.identity, len(chosen))
 
     def _join(self, shards: Sequence[NDArray[np.int64]], lengths: NDArray[np.int64]) -> str:
-        """Write the rows of all shards into one file, each item in its place; returns their format."""
+        """Write the rows of all shards into one file in item order; returns their format."""
         own = np.maximum(lengths, 1)  # 0: one row, without an axis of its own
         starts = np.cumsum(own) - own
         first = self._read(0, shards[0]).values
@@ -227,7 +227,7 @@ class OutputCache:
 
 
 def _reserve(file: Path) -> None:
-    """Take the room of a mapped file at once: on a full disk the system kills who writes into a map without room.
+    """Allocate a mapped file at once: on a full disk, writing to an unallocated map kills the process.
 
     Raises:
         OSError: there is no room; the file is removed.
@@ -245,7 +245,7 @@ def _reserve(file: Path) -> None:
 
 
 def item_keys(items: Sequence[Any]) -> NDArray[np.bytes_]:
-    """[item] hashes of texts, or of pairs of texts."""
+    """[item] hash of each text or pair."""
     digests = bytearray()
     for item in items:
         digests += bytes.fromhex(text_hash([item] if isinstance(item, str) else item))[:KEY_BYTES]
@@ -253,7 +253,7 @@ def item_keys(items: Sequence[Any]) -> NDArray[np.bytes_]:
 
 
 def save_array(path: Path, array: NDArray[Any]) -> None:
-    """Save an array in a file of just this name."""
+    """Save an array in a file of exactly this name."""
     with path.open("wb") as file:  # by name NumPy would add a suffix
         np.save(file, array, allow_pickle=False)
 
@@ -265,7 +265,7 @@ def _safetensors() -> Any:
 
 
 class Shard(NamedTuple):
-    """Outputs of some items, rows one after another.
+    """Outputs of some items, rows concatenated.
 
     Attributes:
         values: [row, any].
@@ -287,7 +287,7 @@ class Shard(NamedTuple):
 def write_shard(
     file: Path, outputs: Any, metadata: Mapping[str, str], places: Sequence[int] | NDArray[np.int64], keys: NDArray[Any]
 ) -> None:
-    """Write the rows one after another, with the number of rows of each item, which items these are, and a digest."""
+    """Write concatenated rows, the number of rows per item, the item numbers, and a digest."""
     library = _safetensors()
     ragged = not isinstance(outputs, np.ndarray)
     rows = np.concatenate(list(outputs)) if ragged else outputs
@@ -309,7 +309,7 @@ def write_shard(
 
 
 def read_shard(file: Path, identity: str, items: int | None = None) -> Shard:
-    """Read a shard of so many items, or of any number.
+    """Read a shard, and check its number of items if given.
 
     Raises:
         InputError: it is damaged, or of another pass.

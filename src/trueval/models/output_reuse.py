@@ -1,4 +1,4 @@
-"""Outputs by item: what a model returned for a text or a pair is taken wherever the same one is asked for again.
+"""Output reuse: a model's cached output for a text or pair is reused wherever the same item occurs.
 
 Outputs in float32 are taken by item: a document that changed goes through the model alone. The batch that a text is in
 moves them by their last bits; in bfloat16 and float16 it moves them so far that other documents tie. There a pass stays
@@ -35,7 +35,7 @@ BY_TEXT: Final = ("float32",)  # dtypes
 
 
 def part_by(model: Any, part: OutputPart, reuse: str, folder: Path | None, step: Step | None = None) -> PartOutputs:
-    """The outputs of one part: by item where `reuse` or the dtype of the model allow it, else of a whole pass.
+    """The outputs of one part: by item where `reuse` or the model's dtype allow it, else for the whole part.
 
     Args:
         model: as in part_outputs.
@@ -65,12 +65,12 @@ def outputs_by(
 
 
 def is_by_text(model: Any, reuse: str) -> bool:
-    """Whether outputs of a model are taken by item."""
+    """Whether outputs of a model are reused by item."""
     return hasattr(model, "answers") or model.dtype in BY_TEXT or reuse == TEXT
 
 
 def _tell_price(model: Any, part: OutputPart, settings: Mapping[str, Any], folder: Path) -> None:
-    """Say what a whole pass costs more than its new items, where most of it is known from another pass."""
+    """Warn of the extra cost of a whole run where most items are cached from another run."""
     if (place_of(settings, part.name, part.texts(), folder).place / ABOUT).is_file():
         return
     new, count = len(find_missing_items(settings, part, folder)), len(set(item_keys(part.items).tolist()))
@@ -88,7 +88,7 @@ def _tell_price(model: Any, part: OutputPart, settings: Mapping[str, Any], folde
 def reuse_outputs(
     model: Any, collection: Collection, candidates: Candidates, *, folder: Path | None = None, step: Step | None = None
 ) -> Outputs:
-    """Run a model over the items that it has not seen yet; otherwise as `model_outputs`.
+    """Run a model over the items that are not cached; otherwise as `model_outputs`.
 
     Args:
         model: as in model_outputs.

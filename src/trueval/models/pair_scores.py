@@ -19,7 +19,7 @@ PAIRED: Final = ("softmax", "sigmoid", FINISHED)  # φ of models that see query 
 
 
 def scoring_format(model: Any, asked: str) -> str:
-    """The format that a model's scores are in.
+    """The number format of a model's scores.
 
     Args:
         model: with its scoring and dtype.

@@ -1,4 +1,4 @@
-"""Complete recipes: what a model must be fed, and how its output becomes a score."""
+"""Recipes: the required input format of a model, and how its output becomes a score."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WEB_SEARCH = "Given a web search query, retrieve relevant passages that answer 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a model is used, to the letter of its card.
+    """How to use a model, following its model card exactly.
 
     Args:
         name: what the command line and reports call it.
@@ -148,12 +148,12 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType({recipe.name: recipe for recipe
 
 
 def get_recipe(name: str) -> Recipe | None:
-    """Return the recipe of that name or hub id, in any case; None where there is none."""
+    """Return the recipe of a name or hub id, case-insensitively; None where there is none."""
     return next((recipe for recipe in _ALL if name.lower() in (recipe.name.lower(), recipe.model.lower())), None)
 
 
 def find_recipe(name: str) -> Recipe:
-    """Return the recipe of that name or hub id, in any case.
+    """Return the recipe of a name or hub id, case-insensitively.
 
     Raises:
         InputError: there is none; the nearest is offered.

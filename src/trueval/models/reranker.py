@@ -25,7 +25,7 @@ COUNTED_AT_ONCE: Final = 256  # pairs whose tokens are counted at once
 
 
 class PairTokens(NamedTuple):
-    """Tokens of pairs, the prompt around them included.
+    """Token counts of pairs, with the prompt included.
 
     Attributes:
         read: [pair] int64, of what the model reads, cut at its maximum length.
@@ -63,7 +63,7 @@ class LocalReranker(LocalModel):
         return self.pair_logits([(query, document) for document in documents], names)
 
     def pair_logits(self, pairs: Sequence[tuple[str, str]], names: Sequence[str] | None = None) -> NDArray[Any]:
-        """Return raw logits of pairs, batched together whatever their queries.
+        """Return raw logits of pairs, batched across queries.
 
         Args:
             pairs: (query, document).
@@ -100,7 +100,7 @@ class LocalReranker(LocalModel):
         return scores
 
     def pair_tokens(self, pairs: Sequence[tuple[str, str]]) -> PairTokens:
-        """Count tokens of pairs, as the model reads them and uncut; nothing is scored.
+        """Count tokens of pairs, truncated as the model sees them and untruncated, without scoring.
 
         Args:
             pairs: (query, document).
@@ -111,7 +111,7 @@ class LocalReranker(LocalModel):
 
     @abstractmethod
     def counted(self, pairs: list[tuple[str, str]]) -> Any:
-        """Return tokens of each pair, [2, pair]: as the model reads them, and uncut."""
+        """Return token counts per pair, [2, pair]: truncated, and untruncated."""
 
     @abstractmethod
     def forward(self, pairs: list[tuple[str, str]]) -> Any:
@@ -128,10 +128,10 @@ class LocalReranker(LocalModel):
 
 
 class YesNoReranker(LocalReranker):
-    """A language model asked a question; its logits of "no" and "yes" as the next token."""
+    """A language model with a yes/no prompt; it returns the next-token logits of "no" and "yes"."""
 
     def load(self) -> None:
-        """Load the language model and look up its answers."""
+        """Load the language model, and look up its answer tokens."""
         self.tokenizer = self.tokenizer_of_place()
         self.model = self.network("AutoModelForCausalLM")
         self.answers = [self.tokenizer.convert_tokens_to_ids(answer) for answer in self.recipe.answers]
@@ -156,7 +156,7 @@ class YesNoReranker(LocalReranker):
         return self.model(**inputs, logits_to_keep=1, use_cache=False).logits[:, -1, self.answers]
 
     def texts(self, pairs: list[tuple[str, str]]) -> list[str]:
-        """Return the prompt of each pair, without what comes before and after it."""
+        """Return the body of each pair's prompt, without its prefix and suffix."""
         return [
             self.recipe.query.format(instruction=self.instruction, query=query)
             + self.recipe.document.format(document=document)
@@ -164,17 +164,17 @@ class YesNoReranker(LocalReranker):
         ]
 
     def counted(self, pairs: list[tuple[str, str]]) -> Any:
-        """Return tokens of each prompt."""
+        """Return token counts of each prompt."""
         around = len(self.prefix) + len(self.suffix)
         whole = np.array([len(ids) for ids in self.tokenizer(self.texts(pairs), verbose=False)["input_ids"]]) + around
         return np.minimum(whole, self.max_length), whole
 
 
 class ClassifierReranker(LocalReranker):
-    """A sequence classifier of transformers that reads query and document together."""
+    """A transformers sequence classifier over query and document."""
 
     def load(self) -> None:
-        """Load the classifier; one without trained weights for its head is refused."""
+        """Load the classifier; an untrained head is refused."""
         self.tokenizer = self.tokenizer_of_place()
         model, report = self.pretrained(
             "AutoModelForSequenceClassification", dtype=getattr(self.torch, self.dtype), output_loading_info=True
@@ -200,15 +200,15 @@ class ClassifierReranker(LocalReranker):
         return self.model(**inputs.to(self.device)).logits
 
     def counted(self, pairs: list[tuple[str, str]]) -> Any:
-        """Return tokens of each pair."""
+        """Return token counts of each pair."""
         return count_pair_tokens(self.tokenizer, pairs, self.max_length)
 
 
 class CrossEncoderReranker(LocalReranker):
-    """Any CrossEncoder of sentence-transformers, its activation left off."""
+    """Any CrossEncoder of sentence-transformers, without its activation."""
 
     def load(self) -> None:
-        """Load the cross-encoder; one label is scored by sigmoid, two by softmax."""
+        """Load the cross-encoder; one label uses sigmoid, two use softmax."""
         self.model = self.sentence_transformers("CrossEncoder")
         network = self.model.model
         saved = network.config.architectures or []
@@ -227,13 +227,13 @@ class CrossEncoderReranker(LocalReranker):
         self.max_length = int(getattr(self.model, length) or 0)
 
     def forward(self, pairs: list[tuple[str, str]]) -> Any:
-        """Return the logits of each pair, in the model's dtype, which some versions upcast on the way."""
+        """Return the logits of each pair in the model's dtype, from which some versions upcast."""
         return raw_logits(self.model, pairs, batch_size=len(pairs), show_progress_bar=False).to(
             getattr(self.torch, self.dtype)
         )
 
     def counted(self, pairs: list[tuple[str, str]]) -> Any:
-        """Return tokens of each pair; where prompts are made of pairs, by the library's own way, which is slower."""
+        """Return token counts of each pair; with prompts, through the library itself, which is slower."""
         if answer_module(self.model) is None and getattr(self.model, "default_prompt_name", None) is None:
             return count_pair_tokens(self.model.tokenizer, pairs, self.max_length)
         chosen: tuple[dict[str, Any], ...] = ({}, {"processing_kwargs": {"text": {"truncation": False}}})
@@ -242,7 +242,7 @@ class CrossEncoderReranker(LocalReranker):
 
 
 def count_pair_tokens(tokenizer: Any, pairs: list[tuple[str, str]], max_length: int) -> Any:
-    """Return tokens of each pair, [2, pair]: cut, and uncut; a tokenizer cuts a pair to its limit, and never below it.
+    """Return token counts per pair, [2, pair], truncated and not; truncation keeps each pair at its limit exactly.
 
     Args:
         tokenizer: of transformers.
@@ -256,7 +256,7 @@ def count_pair_tokens(tokenizer: Any, pairs: list[tuple[str, str]], max_length: 
 
 
 def answer_module(model: Any) -> Any | None:
-    """Return the module of a CrossEncoder that subtracts the logit of "no" from that of "yes", if it has one."""
+    """Return the CrossEncoder module that subtracts the "no" logit from the "yes" logit, if there is one."""
     for module in model.children():
         if type(module).__name__ == "LogitScore" and module.false_token_id is not None:
             return module
@@ -285,7 +285,7 @@ def raw_logits(model: Any, pairs: Sequence[Any], **options: Any) -> Any:
 
 
 def _both_answers(module: Any, inputs: tuple[Any, ...], outputs: dict[str, Any]) -> dict[str, Any]:
-    """Put both logits, (no, yes), where their difference was."""
+    """Keep both logits, (no, yes), instead of their difference."""
     logits = inputs[0][module.module_input_name][:, -1]
     return {**outputs, "scores": logits[:, [module.false_token_id, module.true_token_id]]}
 

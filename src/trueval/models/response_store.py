@@ -1,4 +1,4 @@
-"""Answers of hosted models in the store: each call a shard as soon as it is answered, and no text sent twice."""
+"""Response store: each call of a hosted model becomes a shard at once, and no text is sent twice."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ NO_BATCH: Final = "0"  # a batch changes nothing of what a service answers
 
 
 class KeptAnswers(OutputCache):
-    """The folder of one part that a hosted model answers."""
+    """The cache folder of one part of a hosted model."""
 
     width: int | None = None  # numbers that are answered for an item, once one is
 
     def compute(self, model: Any, about: Mapping[str, Any], step: Step | None) -> None:
-        """Send what nobody answered yet, keep every answer as it comes, and make rows of all."""
+        """Send uncached items, store every response as it arrives, and join all into rows."""
         self._describe(about)
         items = self.part.items
         keys = item_keys(items)
@@ -60,7 +60,7 @@ class KeptAnswers(OutputCache):
             step(self.part.name, int(done.sum()), len(done))
 
     def _answered(self) -> tuple[list[NDArray[np.int64]], float]:
-        """The places of each shard that is there, and the seconds that all of them took."""
+        """Item places of each stored shard, and the total seconds they took."""
         # By length first: number 100000 comes after 99999, and none may be moved onto one that is still to be moved.
         found = sorted(self.place.glob("shard-*.safetensors"), key=lambda file: (len(file.name), file.name))
         places: list[NDArray[np.int64]] = []
@@ -105,7 +105,7 @@ class KeptAnswers(OutputCache):
     def _known(
         self, keys: NDArray[np.bytes_], about: Mapping[str, Any], done: NDArray[np.bool_]
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[Any]]]:
-        """What the same model answered about the same texts for other collections."""
+        """Cached outputs of the same model for the same texts in other collections."""
         for answered in read_known_outputs(self.place.parent, about["settings"], about["part"]):
             own, theirs = matches(keys, answered.keys, done)
             for start in range(0, len(own), COPIED):
@@ -114,7 +114,7 @@ class KeptAnswers(OutputCache):
 
 
 class _Same(NamedTuple):
-    """Items that are the same, of which one is sent.
+    """Groups of equal items, of which one is sent.
 
     Attributes:
         first: [text] the first place of each, in the order of the items.
@@ -130,7 +130,7 @@ class _Same(NamedTuple):
 
     @classmethod
     def of(cls, keys: NDArray[np.bytes_], places: NDArray[np.int64]) -> _Same:
-        """Find them among some places."""
+        """Find equal items among some places."""
         _, first, counts = np.unique(keys[places], return_index=True, return_counts=True)
         by_first = np.argsort(first)
         # A stable sort: those of the same text follow each other in the order of unique, which sorts too.

@@ -1,4 +1,4 @@
-"""High-precision scores in people's own code: the same model, the same logits, φ in float32."""
+"""High-precision scores in user code: the same model and logits, with φ in float32."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def high_precision(model: Any, tokenizer: Any = None) -> HighPrecisionCrossEncod
 
 
 class HighPrecisionCrossEncoder:
-    """A CrossEncoder whose activation is computed in float32; all else is the model's own.
+    """A CrossEncoder whose activation is computed in float32, otherwise unchanged.
 
     Args:
         model: the CrossEncoder.
@@ -64,7 +64,7 @@ class HighPrecisionCrossEncoder:
         convert_to_tensor: bool = False,
         **options: Any,
     ) -> Any:
-        """Return the scores that the model's own `predict` would, with the last step in float32.
+        """Return the scores of the model's own `predict`, with the activation in float32.
 
         Args:
             inputs: pairs of texts, or one pair.
@@ -91,7 +91,7 @@ class HighPrecisionCrossEncoder:
     def rank(
         self, query: str, documents: list[str], top_k: int | None = None, return_documents: bool = False, **options: Any
     ) -> list[dict[str, Any]]:
-        """Return the documents by descending score, as the model's own `rank` does; ties keep their order."""
+        """Return documents by descending score, like the model's own `rank`; ties keep their order."""
         scores = self.predict([(query, document) for document in documents], **options)
         order = sorted(range(len(documents)), key=lambda i: -scores[i])[:top_k]
         texts = [{"text": documents[i]} if return_documents else {} for i in order]
@@ -99,7 +99,7 @@ class HighPrecisionCrossEncoder:
 
 
 class HighPrecisionClassifier:
-    """A sequence classifier with a method that scores its logits in float32.
+    """A sequence classifier with float32 scoring of its logits.
 
     Args:
         model: the classifier, with one label or two, (no, yes).
@@ -121,7 +121,7 @@ class HighPrecisionClassifier:
         return getattr(self._model, name)
 
     def __call__(self, *args: Any, **inputs: Any) -> Any:
-        """Return what the model itself returns."""
+        """Return the model's own output."""
         return self._model(*args, **inputs)
 
     def scores(self, **inputs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Ablations: ten changes of a bundle, each a pure function of it (P-B §4.2).
+"""Ablations: ten changes of a stimulus, each a pure function (P-B §4.2).
 
 Some take the identity of the author away, some write it in another way, some move it to another place. What each does
 when it is done again is part of what it promises: reversible ones have a way back, idempotent ones change nothing more,
@@ -36,7 +36,7 @@ BEFORE_MARKS: Final = re.compile(r"\s*([:;!])")
 
 
 class Ablation(NamedTuple):
-    """A change of a bundle.
+    """A change of a stimulus.
 
     Attributes:
         name: as the paper has it.
@@ -56,7 +56,7 @@ class Ablation(NamedTuple):
 
 
 def hard_name_mask(bundle: Stimulus) -> Stimulus:
-    """One mask in the place of every author, in the query too: C1, C2a and C2b become one text.
+    """Replace every author by one mask, in the query too: C1, C2a and C2b become the same text.
 
     >>> from trueval.probes.authors import sample_people
     >>> from trueval.probes.stimuli import build_stimuli
@@ -69,7 +69,7 @@ def hard_name_mask(bundle: Stimulus) -> Stimulus:
 
 
 def mask_of(language: str, number: int) -> str:
-    """What stands for a masked author.
+    """The mask that replaces an author.
 
     Args:
         language: of the text.
@@ -82,7 +82,7 @@ def mask_of(language: str, number: int) -> str:
 
 
 def gibberish_name(bundle: Stimulus) -> Stimulus:
-    """A token such as ID-7KQ2MX in the place of each author, the same for the same author everywhere."""
+    """Replace each author by a token such as ID-7KQ2MX, consistently."""
     tokens: dict[str, str] = {}
     for author in map(_author_text, (bundle.query, *bundle.candidates)):
         if author not in tokens:
@@ -96,7 +96,7 @@ def _author_text(parts: TextParts) -> str:
 
 
 def tokens_of(author: str) -> Iterator[str]:
-    """Tokens of a name, one after another, each a hash of the name and its number.
+    """Random tokens for a name, hashed from the name and a counter.
 
     Args:
         author: in NFC.
@@ -114,7 +114,7 @@ def tokens_of(author: str) -> Iterator[str]:
 
 
 def edit_distance_near_miss(bundle: Stimulus) -> Stimulus:
-    """Impostors named as the author but for 1, 2 and 3 letters: C2a, C2b and C4. C1 and C3 stay."""
+    """Name impostors at edit distance 1, 2 and 3 from the author: C2a, C2b and C4. C1 and C3 stay."""
     true = _author_text(bundle.query)
     c1, c2a, c2b, c3, c4 = bundle.candidates
     near = [
@@ -125,17 +125,17 @@ def edit_distance_near_miss(bundle: Stimulus) -> Stimulus:
 
 
 def remove_label(bundle: Stimulus) -> Stimulus:
-    """No "Author:" before the author."""
+    """Remove "Author:" before the author."""
     return bundle.with_all(lambda parts: parts._replace(label=""))
 
 
 def strip_diacritics(bundle: Stimulus) -> Stimulus:
-    """No diacritical marks in any text; letters that are not made of a letter and a mark, such as ø and ł, stay."""
+    """Strip diacritics from all texts; letters that do not decompose, such as ø and ł, stay."""
     return bundle.with_all(lambda parts: _add_writing(parts, without_diacritics))
 
 
 def without_diacritics(text: str) -> str:
-    """A text decomposed, without combining diacritical marks, and composed again.
+    """A text without combining diacritical marks, in composed form.
 
     >>> without_diacritics("Łukasz Świętosławski à Þórshöfn")
     'Łukasz Swietosławski a Þorshofn'
@@ -144,14 +144,14 @@ def without_diacritics(text: str) -> str:
 
 
 def initials_form(bundle: Stimulus) -> Stimulus:
-    """Given names as initials: "A. Dupont", "J.-B. Oudinet"."""
+    """Abbreviate given names to initials: "A. Dupont", "J.-B. Oudinet"."""
     return bundle.with_all(
         lambda parts: parts._replace(author=parts.author._replace(given=initials(parts.author.given)))
     )
 
 
 def initials(given: str) -> str:
-    """Initials of given names, those joined by a hyphen joined still; initials stay as they are.
+    """Initials of given names, with hyphens kept; initials stay as they are.
 
     >>> initials("Jean-Baptiste Élie"), initials("J. R."), initials("J.R.R.")
     ('J.-B. É.', 'J. R.', 'J.R.R.')
@@ -161,25 +161,25 @@ def initials(given: str) -> str:
 
 
 def _initials(word: str) -> str:
-    """The initial of a name, or those that are written together: "J.R.R."."""
+    """The initial of a name, or joined initials such as "J.R.R."."""
     return "".join(_first(part) for part in word.split(".") if part)
 
 
 def _first(word: str) -> str:
-    """The first letter of a word with the marks on it, and a full stop."""
+    """The first letter of a word with its diacritics, and a full stop."""
     end = next((at for at in range(1, len(word)) if unicodedata.category(word[at])[0] != "M"), len(word))
     return f"{word[:end]}."
 
 
 def name_order_inversion(bundle: Stimulus) -> Stimulus:
-    """Candidates name their author as a list of references does, "Dupont, Alice"; done again, as before."""
+    """Write candidates' authors as in a bibliography, "Dupont, Alice"; applying it twice restores the text."""
     return bundle.with_candidates(
         lambda parts: parts._replace(author=parts.author._replace(inverted=not parts.author.inverted))
     )
 
 
 def case_punct_perturb(bundle: Stimulus) -> Stimulus:
-    """Authors in another case, curly apostrophes straight, and hyphens as spaces.
+    """Change the case of authors, straighten curly apostrophes, and replace hyphens by spaces.
 
     The case is that of the query's number: candidates have upper case, lower case or titles in turn, and the query the
     next of these, so that no query has the case of its candidates.
@@ -198,7 +198,7 @@ def _change_case(parts: TextParts, case: Writing) -> TextParts:
 
 
 def author_position_shift(bundle: Stimulus) -> Stimulus:
-    """Candidates name their author first."""
+    """Move the author to the front of candidates."""
 
     def shifted(parts: TextParts) -> TextParts:
         # The sort keeps the order of what is equal, so the other segments stay as they were.
@@ -208,13 +208,13 @@ def author_position_shift(bundle: Stimulus) -> Stimulus:
 
 
 def unicode_normalization_stress(bundle: Stimulus) -> Stimulus:
-    """The query in NFC, candidates in NFD and with narrow no-break spaces before : ; and !."""
+    """Query in NFC; candidates in NFD with narrow no-break spaces before : ; and !."""
     changed = bundle.with_candidates(lambda parts: _add_writing(parts, stress_unicode))
     return changed._replace(query=_add_writing(bundle.query, plain))
 
 
 def stress_unicode(text: str) -> str:
-    r"""A text in NFD with one narrow no-break space before each of : ; and !, in the place of spaces there.
+    r"""A text in NFD with one narrow no-break space before each : ; and !, replacing spaces there.
 
     >>> ascii(stress_unicode("Été : quoi!"))
     "'E\\u0301te\\u0301\\u202f: quoi\\u202f!'"
@@ -278,7 +278,7 @@ ABLATIONS: Mapping[str, Ablation] = MappingProxyType({each.name: each for each i
 
 
 def find_ablations(names: Sequence[str] | None) -> tuple[Ablation, ...]:
-    """Ablations by their names, in the order of the paper's tables; all of them for None.
+    """Look up ablations by name, in the order of the paper's tables; all of them for None.
 
     Raises:
         PolicyError: there is none of a name; the nearest is offered.

@@ -1,4 +1,4 @@
-"""People: authors with titles and topics, from our sample or from a table of the user's."""
+"""Authors with titles and topics, from our sample or from a table of the user."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PARTICLES: Final = frozenset(BEGINNINGS.split())
 
 
 class Name(NamedTuple):
-    """A name of a person.
+    """The name of a person.
 
     Attributes:
         given: all before the family name, or after it where that comes first; "" where there is none.
@@ -54,7 +54,7 @@ class Name(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The name as it is written.
+        """The name as written.
 
         >>> Name("Pieter", "van der Hoeven").text, Name("Pieter", "van der Hoeven", inverted=True).text
         ('Pieter van der Hoeven', 'van der Hoeven, Pieter')
@@ -67,7 +67,7 @@ class Name(NamedTuple):
 
 
 class AuthorWork(NamedTuple):
-    """A row of a table: who wrote what on which topic."""
+    """A row of the table: an author's work and its topic."""
 
     author: Name
     title: str
@@ -76,7 +76,7 @@ class AuthorWork(NamedTuple):
 
 @dataclass(frozen=True)
 class Authors:
-    """A table of authors with what they wrote.
+    """A table of authors and their works.
 
     Attributes:
         works: one for each pair of author and topic.
@@ -93,12 +93,12 @@ class Authors:
 
 
 def plain(text: str) -> str:
-    """A text in NFC, the form in which names are compared and edits counted."""
+    """A text in NFC, the form in which names are compared and edits are counted."""
     return unicodedata.normalize("NFC", text)
 
 
 def sample_people(language: str) -> Authors:
-    """Our own sample: 125 authors who do not exist, each with one title and topic.
+    """Our sample: 125 fictitious authors, each with one title and topic.
 
     Args:
         language: of titles and topics, a member of LANGUAGES.
@@ -166,7 +166,7 @@ def _works(content: SourceBytes) -> Iterator[AuthorWork]:
 
 
 def _rows(content: SourceBytes) -> Iterator[tuple[Place, Mapping[str, Any]]]:
-    """The rows of a table with their places, whatever its format."""
+    """The rows of a table with their line numbers, in any format."""
     if content.data.startswith(SIGNATURES["parquet"]):
         yield from _parquet_rows(content)
         return
@@ -253,8 +253,7 @@ def _name(author: str, family: str, place: Place) -> Name:
 
 
 def split_name(author: str) -> Name:
-    """A name in parts, as its writing tells: "Last, First"; else the family name begins at a particle, or is the last
-    word, with what follows it as in "Jr.".
+    """Split a name into parts: "Last, First"; else the family name begins at a particle, or is the last word.
 
     Args:
         author: as it is written.

@@ -1,4 +1,4 @@
-"""Margins of names on a real collection: the relevant document of a query, against itself under other names.
+"""Name margins on a real collection: a query's relevant document, against itself with other names.
 
 The probe of names asks made sentences. Here the query is somebody's, C1 is a relevant document that names the author of
 the query, and C2a and C2b are the same document with two other authors of the table in his place, who are named neither
@@ -29,7 +29,7 @@ IMPOSTORS: Final = (1 << 41) + 1
 
 
 class Trials(NamedTuple):
-    """Relevant documents as they are and under other names.
+    """Relevant documents with their original and with other names.
 
     Attributes:
         documents: id → text; every different text once.
@@ -40,7 +40,7 @@ class Trials(NamedTuple):
     places: Mapping[str, tuple[str, str, str]]
 
     def margins(self, query_ids: Sequence[str], queries: NDArray[Any], documents: NDArray[Any]) -> Floats:
-        """[query] Δname; NaN of a query without a trial.
+        """[query] Δname; NaN for a query without a trial.
 
         Args:
             query_ids: [query].
@@ -67,7 +67,7 @@ def _float64(vectors: NDArray[Any]) -> Floats:
 
 
 def trials_of(collection: Collection, mentions: Mentions, seed: int) -> Trials:
-    """The trials of the queries that name an author whom a relevant document of theirs names too.
+    """The trials of queries that name an author whom one of their relevant documents also names.
 
     Args:
         collection: documents, queries and judgments.
@@ -99,19 +99,19 @@ def trials_of(collection: Collection, mentions: Mentions, seed: int) -> Trials:
 
 
 def _find_authors(mentions: Mentions, text: str) -> set[int]:
-    """The authors whom a text names."""
+    """The authors named in a text."""
     return {found.author for found in mentions.all(plain(text))}
 
 
 def _under(mentions: Mentions, text: str, author: int, by: int) -> str:
-    """A document with an author named as another one, each mention in its own form."""
+    """A document with an author renamed, each mention in its own form."""
     other = mentions.authors[by]
     names = forms(other)
     return mentions.changed(text, lambda found, _: names.get(found.form) or other.text, author)
 
 
 def _impostors(mentions: Mentions, author: int, named: Set[int], seed: int, query: str) -> list[int]:
-    """Two other authors of the table, of another family name; fewer where the table has no more.
+    """Two other authors of the table with other family names; fewer where the table has no more.
 
     Args:
         mentions: of the table.
@@ -128,6 +128,6 @@ def _impostors(mentions: Mentions, author: int, named: Set[int], seed: int, quer
 
 
 def _family(mentions: Mentions, author: int) -> str:
-    """The family name, or the whole name where there is no other, in one case."""
+    """The case-folded family name, or whole name where there is no family name."""
     name = mentions.authors[author]
     return plain(name.family or name.text).casefold()

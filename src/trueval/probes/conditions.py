@@ -1,4 +1,4 @@
-"""Conditions of the join: ways to change the queries of a collection, as the probes of names and noise change theirs.
+"""Conditions of the join: the query changes of the name and noise probes, applied to a collection's queries.
 
 Four change any query. With a table of authors those ablations of names come to them that change a name in a query;
 remove_label and author_position_shift are about the layout of documents, and are not here.
@@ -34,7 +34,7 @@ CASES: Final = (str.upper, str.lower, str.title)
 
 
 def perturb_writing(text: str, number: int) -> str:
-    """A text in another case, curly apostrophes straight, and hyphens as spaces.
+    """Change the case, straighten curly apostrophes, and replace hyphens by spaces.
 
     Args:
         text: of a query.
@@ -47,7 +47,7 @@ def perturb_writing(text: str, number: int) -> str:
 
 
 def _writing_conditions() -> Iterator[QueryChange]:
-    """The ablations of writing, on any text."""
+    """The orthographic ablations, for any text."""
     yield QueryChange(
         "case_punct_upper", lambda text: perturb_writing(text, 0), "capitals, straight apostrophes, no hyphens"
     )
@@ -63,7 +63,7 @@ def _writing_conditions() -> Iterator[QueryChange]:
 
 
 class _Names:
-    """The ablations of names, on the names in a query."""
+    """The name ablations, for the names in a query."""
 
     def __init__(self, mentions: Mentions, language: str) -> None:
         self.mentions, self.language = mentions, language
@@ -95,12 +95,12 @@ class _Names:
         return self._as(INVERTED_OF, found, written)
 
     def _as(self, other: Mapping[str, str], found: Mention, written: str) -> str:
-        """A name in the form that stands for its own; as it is written where there is none."""
+        """A replacement name in the form of the original mention; unchanged without such a form."""
         return forms(self.mentions.authors[found.author]).get(other.get(found.form, ""), written)
 
 
 def conditions(language: str, *, seed: int = 0, mentions: Mentions | None = None) -> Mapping[str, QueryChange]:
-    """Every condition by its name, mildest first.
+    """All conditions by name, mildest first.
 
     Args:
         language: of the chatter, "en" or "fr".
@@ -125,7 +125,7 @@ def conditions(language: str, *, seed: int = 0, mentions: Mentions | None = None
 def find_conditions(
     names: Sequence[str] | None, language: str, *, seed: int = 0, mentions: Mentions | None = None
 ) -> list[QueryChange]:
-    """Conditions by their names; all for None.
+    """Look up conditions by name; all of them for None.
 
     Args:
         names: "noise 4", also as "noise-4" or "noise4".

@@ -34,7 +34,7 @@ MOST_CELLS: Final = 1 << 22
 
 
 class Correlation(NamedTuple):
-    """A rank correlation with its interval; NaN where there is none.
+    """A rank correlation with its interval; NaN where undefined.
 
     Attributes:
         value: from -1 to 1.
@@ -47,7 +47,7 @@ class Correlation(NamedTuple):
     high: float
 
     def to_dict(self) -> dict[str, float | None]:
-        """The JSON form in result files; null where there is no value."""
+        """The JSON form in result files; null where undefined."""
         return {name: or_null(value) for name, value in self._asdict().items()}
 
 
@@ -55,7 +55,7 @@ NOTHING: Final = Correlation(np.nan, np.nan, np.nan)
 
 
 class Correlations(NamedTuple):
-    """Both of them.
+    """Spearman's and Kendall's correlation.
 
     Attributes:
         spearman: of midranks.
@@ -82,7 +82,7 @@ class Correlations(NamedTuple):
 
 
 class CorrelationStratum(NamedTuple):
-    """What is known of the queries of one model under one condition.
+    """Paired values of one model's queries under one condition.
 
     Attributes:
         x: [query] the signal; NaN where not known.
@@ -94,12 +94,12 @@ class CorrelationStratum(NamedTuple):
 
     @property
     def known(self) -> Bools:
-        """[query] whether both are there."""
+        """[query] whether both values are known."""
         return ~(np.isnan(self.x) | np.isnan(self.y))
 
     @property
     def lacks(self) -> str:
-        """Which of the two does not vary, so that there is no order to compare; "" where both do."""
+        """The variable without variation, for which no correlation is defined; "" where both vary."""
         for name in ("x", "y"):
             values = getattr(self, name)[self.known]
             if len(values) == 0 or np.ptp(values) == 0:
@@ -116,7 +116,7 @@ def correlate(
     threads: int | None = None,
     names: tuple[str, str] = ("x", "y"),
 ) -> Correlations:
-    """Rank correlations within strata.
+    """Compute rank correlations within strata.
 
     Args:
         strata: of the same queries, in the same order; those in which one of the two does not vary say nothing, and are
@@ -167,7 +167,7 @@ def across(
     seed: int = 0,
     threads: int | None = None,
 ) -> Correlation:
-    """Spearman's correlation with the values of all strata ranked together, whatever makes the strata differ.
+    """Spearman's correlation over all strata pooled, whatever differs between them.
 
     Args:
         strata: of the same queries; a query is drawn with its values in all of them.
@@ -200,7 +200,7 @@ def _spearman(stratum: CorrelationStratum, counts: Floats) -> Floats:
 
 
 def _ratio(sums: Floats) -> Floats:
-    """[resample] of [3, resample] sums the first over the root of the others; NaN where one of these is nothing."""
+    """[resample] from [3, resample] sums: the first over the root of the product of the others; NaN where one is 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
         # Square roots one by one: a product of the two could be too small for a float64.
         found = np.clip(sums[0] / (np.sqrt(sums[1]) * np.sqrt(sums[2])), -1, 1)
@@ -222,7 +222,7 @@ def _ends(drawn: Floats, share: float) -> tuple[float, float]:
 
 
 def _both(strata: list[CorrelationStratum], counts: Floats) -> tuple[Floats, Floats]:
-    """[resample] Spearman's and Kendall's correlation with queries counted so many times; NaN without variance.
+    """[resample] Spearman's and Kendall's correlation of weighted queries; NaN without variance.
 
     Args:
         strata: of the queries.
@@ -240,7 +240,7 @@ def _both(strata: list[CorrelationStratum], counts: Floats) -> tuple[Floats, Flo
 
 
 def _center_ranks(values: Floats, counts: Floats) -> Floats:
-    """[resample, query] midranks less their mean, (n + 1) / 2, of queries that are there so many times."""
+    """[resample, query] weighted midranks minus their mean, (n + 1) / 2."""
     group, sizes = _groups(values, counts)
     below = np.cumsum(sizes, axis=1) - sizes
     middle = below + (sizes + 1) / 2
@@ -249,7 +249,7 @@ def _center_ranks(values: Floats, counts: Floats) -> Floats:
 
 
 def _groups(values: Floats, counts: Floats) -> tuple[Ints, Floats]:
-    """[query] the group of equal values that each is in, by value, and [resample, group] how many are in it."""
+    """[query] index of its group of equal values, in value order, and [resample, group] weight of each group."""
     _, group = np.unique(values, return_inverse=True)
     order = np.argsort(group, kind="stable")
     starts = np.searchsorted(group[order], np.arange(group.max() + 1))
@@ -257,12 +257,12 @@ def _groups(values: Floats, counts: Floats) -> tuple[Ints, Floats]:
 
 
 def _products(x: Floats, y: Floats, counts: Floats) -> Floats:
-    """[3, resample] sums of products: of both, of x and of y with itself; of multiples of 1/4, so exact."""
+    """[3, resample] sums of products x·y, x·x and y·y; multiples of 1/4, hence exact."""
     return np.stack([(counts * one * other).sum(axis=1) for one, other in ((x, y), (x, x), (y, y))])
 
 
 def _pairs(x: Floats, y: Floats, counts: Floats) -> Floats:
-    """[3, resample] concordant less discordant pairs, pairs not tied in x, and in y; each pair twice."""
+    """[3, resample] concordant minus discordant pairs, pairs not tied in x, and in y; each pair counts twice."""
     agreed = np.zeros(len(counts))
     size = max(1, MOST_CELLS // len(x))
     for start in range(0, len(x), size):

@@ -1,4 +1,4 @@
-"""Denoising by rules: what is around a question is cut away, and the question stays as it was written.
+"""Rule-based denoising: the text around a question is removed, and the question stays unchanged.
 
 The rules of data/denoise.toml look for greetings, thanks, frames ("quick question:"), fillers between commas, emoji,
 and, beside one of these, short sentences in which somebody speaks of himself and that share no word with the question.
@@ -32,14 +32,14 @@ EMOTICON: Final = re.compile(r"(?<!\S)(?:[:;=8x]['\-o^]?[)(dp|/\\*]+|<3+|\^[_.-]
 
 
 class TextSpan(NamedTuple):
-    """Characters of a text, from start to before end."""
+    """A span of a text, from start up to but excluding end."""
 
     start: int
     end: int
 
 
 class _Rules(NamedTuple):
-    """Compiled rules of data/denoise.toml."""
+    """The compiled rules of data/denoise.toml."""
 
     lead: re.Pattern[str]
     trail: re.Pattern[str]
@@ -65,7 +65,7 @@ def _rules() -> _Rules:
 
 
 def denoise(text: str) -> str:
-    """A question without the chatter around it; the text itself where nothing is found, or nothing would be left.
+    """Remove the noise around a question; unchanged where no rule applies, or nothing would remain.
 
     >>> denoise("Hi! Quick question: um, can forests regulate the climate? Thanks 🙏")
     'can forests regulate the climate?'
@@ -85,7 +85,7 @@ def denoise(text: str) -> str:
 
 
 def find_noise_spans(text: str) -> tuple[TextSpan, ...]:
-    """What `denoise` takes out of a text, in its order; nothing where nothing would be left.
+    """The spans that `denoise` removes, in order; empty where nothing would remain.
 
     >>> find_noise_spans("Hi! Why?"), find_noise_spans("Hi!")
     ((TextSpan(start=0, end=3),), ())
@@ -99,7 +99,7 @@ def find_noise_spans(text: str) -> tuple[TextSpan, ...]:
 
 
 class _Seen(NamedTuple):
-    """A text as the rules see it: one plain character for each that a reader sees.
+    """A text as the rules see it: one plain character per grapheme.
 
     Attributes:
         view: lower case, no accents, one kind of space and apostrophe; "." for three dots.
@@ -134,7 +134,7 @@ def _plain(char: str) -> str:
 
 
 def _gone(view: str) -> list[bool]:
-    """[character] whether the rules take it out."""
+    """[character] whether the rules remove it."""
     rules, gone = _rules(), [False] * len(view)
 
     def take(start: int, end: int) -> None:
@@ -157,7 +157,7 @@ def _gone(view: str) -> list[bool]:
 
 
 class _Sentence(NamedTuple):
-    """A sentence, and what of it is chatter.
+    """A sentence with its noise marked.
 
     Attributes:
         span: of the view.
@@ -195,12 +195,12 @@ class _Sentence(NamedTuple):
 
     @property
     def is_question(self) -> bool:
-        """Whether it asks, or was announced."""
+        """Whether it is a question, or was announced as one."""
         return bool(WORD.search(self.rest)) and (self.framed or "?" in self.rest)
 
     @property
     def words(self) -> set[str]:
-        """Its long words, which say what it is about."""
+        """Its long words, as an indication of its topic."""
         return {word for word in WORD.findall(self.rest) if len(word) >= LONG}
 
 
@@ -214,7 +214,7 @@ def _sentences(view: str) -> Iterator[TextSpan]:
 
 
 def _digressions(sentences: Sequence[_Sentence]) -> Iterator[_Sentence]:
-    """Sentences in which somebody speaks of himself, beside a question with which they share no word."""
+    """First-person sentences beside a question that they share no word with."""
     full = [each for each in sentences if WORD.search(each.rest)]
     asked = [each for each in full if each.is_question]
     about = set().union(*(each.words for each in asked)) if asked else set()
@@ -231,7 +231,7 @@ def _digressions(sentences: Sequence[_Sentence]) -> Iterator[_Sentence]:
 
 
 def _spans(seen: _Seen, gone: Sequence[bool]) -> Iterator[TextSpan]:
-    """What is out, in the text; punctuation and spaces that are left beside it at an end of the text go too."""
+    """The removed spans in the original text, with punctuation and spaces left over at its ends."""
     view = seen.view
     out = list(gone)
     for place in _from_ends(view, out):
@@ -246,7 +246,7 @@ def _spans(seen: _Seen, gone: Sequence[bool]) -> Iterator[TextSpan]:
 
 
 def _from_ends(view: str, out: Sequence[bool]) -> Iterator[int]:
-    """Places of what cannot begin a text, or end it, once what was beside it is out."""
+    """Positions that can neither begin nor end a text once their neighbors are removed."""
     kept = [place for place in range(len(view)) if not out[place] and not view[place].isspace()]
     if kept and any(out[: kept[0]]):
         for place in kept:

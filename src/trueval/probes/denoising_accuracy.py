@@ -1,4 +1,4 @@
-"""What denoising by rules strips: how much of the chatter, and how much of the question, character by character."""
+"""Accuracy of rule-based denoising: how much noise and how much of the question it removes, by character."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trueval.probes.query_noise import Noisy, noisy
 
 
 class StrippedText(NamedTuple):
-    """What the rules took out of some noisy texts; characters without spaces.
+    """Character counts of what the rules removed, spaces excluded.
 
     Attributes:
         chatter: characters of chatter.
@@ -28,7 +28,7 @@ class StrippedText(NamedTuple):
     lost: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Shares: precision of what was taken, recall of the chatter, and what questions lost."""
+        """Precision and recall of the removed noise, and the share of questions lost."""
         out = self.taken + self.lost
         shares = {
             "precision": self.taken / out if out else np.nan,
@@ -39,7 +39,7 @@ class StrippedText(NamedTuple):
 
 
 def measure_denoising(texts: Iterable[Noisy]) -> StrippedText:
-    """Count what the rules take out of texts whose chatter is known.
+    """Measure what the rules remove from texts whose noise is known.
 
     Args:
         texts: with their pieces.
@@ -66,7 +66,7 @@ def measure_denoising(texts: Iterable[Noisy]) -> StrippedText:
 def measure_denoising_by_level(
     queries: Sequence[str], language: str, levels: Iterable[int], banks: Iterable[str], seed: int
 ) -> list[dict[str, Any]]:
-    """What the rules strip at each level, of templates that they were written for and of others.
+    """What the rules remove at each level, for the templates they were written for and for others.
 
     Args:
         queries: texts of questions.
@@ -89,7 +89,7 @@ def measure_denoising_by_level(
 
 
 def count_changed_queries(queries: Iterable[str]) -> dict[str, Any]:
-    """How many clean queries the rules change.
+    """Number of clean queries that the rules change.
 
     Args:
         queries: as people asked them.

@@ -1,4 +1,4 @@
-"""Edits: names at an exact edit distance from a name.
+"""Edits: variants of a name at an exact edit distance.
 
 Distances are Levenshtein's (1966) on the code points of NFC: insertions, deletions and substitutions cost 1 each.
 """
@@ -20,7 +20,7 @@ ATTEMPTS: Final = 100
 
 
 def levenshtein(first: str, second: str) -> int:
-    """The least number of insertions, deletions and substitutions of code points from one text to another.
+    """Minimum number of insertions, deletions and substitutions of code points between two texts.
 
     Args:
         first: text in any Unicode form; it is not normalized.
@@ -39,7 +39,7 @@ def levenshtein(first: str, second: str) -> int:
 
 @lru_cache(1 << 14)
 def near_miss(name: str, distance: int, taken: frozenset[str]) -> str:
-    """A name at an edit distance from a name, the same each time: some of its letters become others.
+    """A deterministic variant of a name at an edit distance, by substituting letters.
 
     Letters a to z take their places, in their case. Where that cannot be, as in names that are too short, letters are
     added at the end.
@@ -64,7 +64,7 @@ def near_miss(name: str, distance: int, taken: frozenset[str]) -> str:
 
 
 def _candidates(name: str, distance: int, rng: np.random.Generator) -> Iterator[str]:
-    """Names that may be at the distance, without end."""
+    """An endless stream of candidate names that may be at the distance."""
     letters = [at for at, letter in enumerate(name) if letter.isalpha()]
     for _ in range(ATTEMPTS if len(letters) >= distance else 0):
         yield _substitute_letters(name, rng.choice(letters, distance, replace=False).tolist(), rng)

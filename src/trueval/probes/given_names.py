@@ -1,4 +1,4 @@
-"""Given names beside a family name: "J. Tolkien", "John Tolkien" or "Tolkien, J. R." of John Ronald Reuel Tolkien.
+"""Given names next to a family name: "J. Tolkien", "John Tolkien" or "Tolkien, J. R." for John Ronald Reuel Tolkien.
 
 Given names fit an author where each is one of the author's, or begins one, in their order; the initials of a table,
 "J.R.R.", fit the names that begin with them. An initial has a full stop, or stands with others, "JRR", as "a" and "I"
@@ -25,7 +25,7 @@ TOGETHER: Final = range(2, 5)  # initials without full stops
 
 
 class GivenNames(NamedTuple):
-    """A family name with the given names beside it.
+    """A family name with adjacent given names.
 
     Attributes:
         start: where they begin.
@@ -55,7 +55,7 @@ class _Given(NamedTuple):
 
 
 def split_given_names(given: str) -> tuple[str, ...]:
-    """The given names of an author one by one, in one case.
+    """The given names of an author, one by one and case-folded.
 
     >>> split_given_names("Jean-Baptiste Élie"), split_given_names("J.R.R.")
     (('jean', 'baptiste', 'élie'), ('j', 'r', 'r'))
@@ -64,7 +64,7 @@ def split_given_names(given: str) -> tuple[str, ...]:
 
 
 def find_by_initials(initials: str, authors: Authors) -> tuple[int, ...]:
-    """The authors whom initials fit.
+    """The authors whose given names match initials.
 
     Args:
         initials: as `ablations.initials` gives them.
@@ -77,7 +77,7 @@ def find_by_initials(initials: str, authors: Authors) -> tuple[int, ...]:
 
 
 def find_given_names(text: str, start: int, end: int, least: int, authors: Authors) -> GivenNames | None:
-    """A family name with the given names beside it; with none, the family name alone.
+    """A family name with adjacent given names; alone where there are none.
 
     Args:
         text: with one kind of space, apostrophe and hyphen.
@@ -108,7 +108,7 @@ def find_given_names(text: str, start: int, end: int, least: int, authors: Autho
 
 
 def _after(text: str, start: int, end: int, authors: Authors) -> GivenNames:
-    """A family name with the given names that come after it, as in a list of references."""
+    """A family name with the given names after it, as in a bibliography."""
     names: list[_Given] = []
     comma = text[end : end + 1] == ","
     stop, place, fit = end, end + comma, tuple(authors)
@@ -127,7 +127,7 @@ def _after(text: str, start: int, end: int, authors: Authors) -> GivenNames:
 
 
 def _words_before(text: str, start: int, least: int) -> Iterator[re.Match[str]]:
-    """Words that end where a name begins, the last first."""
+    """Words that end where a name begins, last first."""
     while found := _BEFORE.search(text, max(least, start - NEAR), start):
         if not (found["dot"] or found["join"]):
             return
@@ -136,7 +136,7 @@ def _words_before(text: str, start: int, least: int) -> Iterator[re.Match[str]]:
 
 
 def _read(found: re.Match[str]) -> list[list[_Given]]:
-    """What a word may be: a given name, a short one, or initials that are written together; nothing for other words."""
+    """How a word can be read: a given name, an abbreviation, or joined initials; empty for other words."""
     word, folded = found["word"], found["word"].casefold()
     if not word[0].isupper():
         return []
@@ -148,12 +148,12 @@ def _read(found: re.Match[str]) -> list[list[_Given]]:
 
 
 def _fit(names: list[_Given], authors: Authors) -> tuple[int, ...]:
-    """The authors whom given names fit."""
+    """The authors whose names match given names."""
     return tuple(author for author, given in authors.items() if _fits(names, given))
 
 
 def _fits(names: list[_Given], given: tuple[str, ...]) -> bool:
-    """Whether names are among those of an author in their order."""
+    """Whether names occur among an author's names in order."""
     rest = iter(given)
     return all(any(_is(name, each) for each in rest) for name in names)
 

@@ -1,4 +1,4 @@
-"""Summaries of margins: means with the spread between runs and intervals over queries, and changes by an ablation.
+"""Summaries of margins: means with spread between runs and intervals over queries, and changes under ablations.
 
 A unit of the bootstrap is an author: the queries about him, each the mean of its runs, which are about the same texts.
 
@@ -36,7 +36,7 @@ LEVEL: Final = 0.95
 
 
 class ResamplingSettings(NamedTuple):
-    """How intervals are made.
+    """The settings of the bootstrap.
 
     Attributes:
         level: of the intervals.
@@ -72,7 +72,7 @@ class Statistic(NamedTuple):
 
 
 def statistics(values: Floats, kept: Bools, authors: Ints, how: ResamplingSettings) -> list[Statistic]:
-    """Mean, spread between runs, and bootstrap interval over queries, of several values over the same resamples.
+    """Mean, spread between runs, and bootstrap interval over queries, for several values with the same resamples.
 
     Args:
         values: [value, run, query].
@@ -93,7 +93,7 @@ def statistics(values: Floats, kept: Bools, authors: Ints, how: ResamplingSettin
 
 
 def _ends(sums: Floats, sizes: Floats, how: ResamplingSettings) -> Floats:
-    """[value, 2] ends of intervals.
+    """[value, 2] interval limits.
 
     Args:
         sums: [unit, value].
@@ -119,7 +119,7 @@ def _ends(sums: Floats, sizes: Floats, how: ResamplingSettings) -> Floats:
 
 
 def least_margin(probe: NamesProbe) -> float:
-    """Δname below which a query is left out of percentages; infinite where the scorer keeps nothing apart."""
+    """Smallest Δname for which percentages are computed; infinite where the scorer separates nothing."""
     if probe.unit == "cosine":
         return LEAST_COSINE
     reach = float(probe.margins[BASE].values[..., 2].mean())
@@ -128,7 +128,7 @@ def least_margin(probe: NamesProbe) -> float:
 
 @dataclass(frozen=True, repr=False)
 class NamesResult(ReprByKind):
-    """What probes of names found, one for each scorer and language.
+    """Results of the names probe, one per scorer and language.
 
     Attributes:
         probes: in the order asked.
@@ -160,7 +160,7 @@ def summarise(
     seed: int = 0,
     threads: int | None = None,
 ) -> NamesResult:
-    """Gather probes for a report.
+    """Summarize probes for a report.
 
     Args:
         probes: of scorers and languages.
@@ -185,7 +185,7 @@ def _probe_dict(probe: NamesProbe, how: ResamplingSettings) -> dict[str, Any]:
 
 
 def _conditions(probe: NamesProbe, least: float, how: ResamplingSettings) -> Iterator[dict[str, Any]]:
-    """The entries of all conditions; those with the same queries share their resamples."""
+    """The entries of all conditions; conditions with the same queries share resamples."""
     values = np.stack([margins.values for margins in probe.margins.values()])  # [condition, run, query, 3]
     before = values[0, ..., 0]
     kept = before >= least
@@ -221,7 +221,7 @@ def _ratio(one: float, other: float) -> float | None:
 
 
 def rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """One flat row for each scorer, language and condition: the mean of each statistic under its name.
+    """One flat row per scorer, language and condition: the mean of each statistic under its name.
 
     Args:
         result: the JSON of `trueval probe names`.

@@ -1,4 +1,4 @@
-"""Mentions: where a text names an author of a table, and the same text with another name there.
+"""Mentions: find the authors of a table in texts, and replace their names.
 
 A name is found as a whole, "Pieter van der Hoeven", "P. van der Hoeven" or "van der Hoeven, Pieter", in any case; or as
 the family name alone, "van der Hoeven", in its own case, with a capital in front or in capitals, so that a query about
@@ -40,7 +40,7 @@ INITIALS, INVERTED, BOTH = "initials", "inverted", "inverted initials"
 
 
 class Mention(NamedTuple):
-    """A name in a text.
+    """An author's name in a text.
 
     Attributes:
         start: place of its first character in the text in NFC.
@@ -56,7 +56,7 @@ class Mention(NamedTuple):
 
 
 class _Form(NamedTuple):
-    """A way to write an author, or several who are called the same.
+    """A written form of one author's name, or of several who share it.
 
     Attributes:
         authors: numbers.
@@ -70,7 +70,7 @@ class _Form(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """A name in a text, and who may be meant."""
+    """A name in a text, and the authors it may refer to."""
 
     start: int
     end: int
@@ -134,7 +134,7 @@ class Mentions:
                 self._forms[folded] = _Form(both, form, known.written | written)
 
     def all(self, text: str) -> Iterator[Mention]:
-        """Every name in a text, none inside another.
+        """All names in a text, without nested ones.
 
         Args:
             text: in NFC; places are those of this text.
@@ -163,7 +163,7 @@ class Mentions:
                     break
 
     def _whole(self, text: str, start: int, stop: int, least: int, form: _Form) -> _Found | None:
-        """A name with the given names beside it, where it is a family name; None where these are somebody else's."""
+        """A name with adjacent given names, if it is a family name; None where these belong to somebody else."""
         if form.form != FAMILY:
             return _Found(start, stop, form)
         found = find_given_names(text, start, stop, least, {author: self._given[author] for author in form.authors})
@@ -174,7 +174,7 @@ class Mentions:
         return _Found(found.start, found.end, named)
 
     def first(self, text: str) -> Mention | None:
-        """The first name in a text; None where there is none.
+        """The first name in a text; None without any.
 
         Args:
             text: in any form.
@@ -182,7 +182,7 @@ class Mentions:
         return next(self.all(plain(text)), None)
 
     def changed(self, text: str, change: Callable[[Mention, str], str], author: int | None = None) -> str:
-        """A text with its names changed; the same text where there is none.
+        """A text with its names replaced; unchanged without any.
 
         Args:
             text: in any form; where a name is found what comes is in NFC.
@@ -203,7 +203,7 @@ class Mentions:
 
 
 def forms(author: Name) -> dict[str, str]:
-    """The ways that texts name an author: whole, with initials, family name first, by the family name alone.
+    """The forms in which texts name an author: full, with initials, inverted, family name alone.
 
     Args:
         author: of a table.
@@ -222,7 +222,7 @@ def forms(author: Name) -> dict[str, str]:
 
 
 def _resolve_author(authors: tuple[int, ...], start: int, full: list[tuple[int, int]]) -> int | None:
-    """Who of several is meant: the only one whom the text names in full, or the last one before; None for nobody."""
+    """The author among several: the only one named in full in the text, or the last one before; None if unclear."""
     if len(authors) == 1:
         return authors[0]
     named = [(place, author) for place, author in full if author in authors]
@@ -233,14 +233,14 @@ def _resolve_author(authors: tuple[int, ...], start: int, full: list[tuple[int, 
 
 
 def _is_name(text: str, start: int, end: int, written: frozenset[str]) -> bool:
-    """Whether letters are a name: no part of a longer one, and written in one of some ways where there are any."""
+    """Whether a match is a whole name, and written in an accepted form where forms are given."""
     if written and text[start:end] not in written:
         return False
     return _begins(text, start, end) and _ends(text, start, end)
 
 
 def _begins(text: str, start: int, end: int) -> bool:
-    """Whether nothing before a name belongs to it: no letter, no O', no Jones-."""
+    """Whether a name can begin here: no letter, O' or "Jones-" before it."""
     before = text[max(0, start - 80) : start]
     if not before or not WORD.match(text, start):
         return True
@@ -253,7 +253,7 @@ def _begins(text: str, start: int, end: int) -> bool:
 
 
 def _ends(text: str, start: int, end: int) -> bool:
-    """Whether nothing after a name belongs to it: no letter, no 'Brien, no -Jones."""
+    """Whether a name can end here: no letter, 'Brien or "-Jones" after it."""
     if text[end : end + 1] == "'":
         return ENDINGS.match(text, end) is not None
     if text[end : end + 1] == "-" and OF_WORDS.match(text, end + 1):
@@ -262,7 +262,7 @@ def _ends(text: str, start: int, end: int) -> bool:
 
 
 def _undo_elision(before: str, name: str) -> str:
-    """What stands before a name, with the vowel that was elided before another one: "d’" of "d’Oudinet" is "de Dupont".
+    """The text before a name with the elided vowel restored: "d’" of "d’Oudinet" becomes "de Dupont".
 
     Args:
         before: up to the name.
@@ -279,22 +279,22 @@ def _undo_elision(before: str, name: str) -> str:
 
 
 def _places(text: str) -> list[int]:
-    """Where the letters of `_canonical` are in a text."""
+    """Positions in a text of the characters of `_canonical`."""
     return [at for at, letter in enumerate(text) if not (letter.isspace() and text[at - 1 : at].isspace())]
 
 
 def _canonical(text: str) -> str:
-    """A text with one space, apostrophe and hyphen for all of them, and one space for several."""
+    """A text with canonical spaces, apostrophes and hyphens, and runs of spaces collapsed."""
     return HYPHENS.sub("-", APOSTROPHES.sub("'", SPACES.sub(" ", text)))
 
 
 def _key(family: str) -> str:
-    """A family name by which authors are told to be of one."""
+    """The normalized family name, for comparison."""
     return _fold_text(_canonical(plain(family)))
 
 
 def _fold_text(text: str) -> str:
-    """A text in one case, of as many characters."""
+    """A case-folded text of the same length."""
     return "".join(map(_fold, text))
 
 

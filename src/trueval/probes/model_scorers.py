@@ -1,4 +1,4 @@
-"""Scorers that are models: the cosine of an embedder, MaxSim of token vectors, the logits of a reranker.
+"""Model scorers: cosine of an embedder, MaxSim of token vectors, logits of a reranker.
 
 A rounding to a format with m mantissa bits moves a number by at most the part u = 2^-(m+1) of it. So it moves the
 product of two vectors of length 1 by at most u of the one and u of the other (Cauchy and Schwarz), and the score
@@ -30,7 +30,7 @@ GIVEN: Final = 1 << 10  # texts that an embedder without settings gets at once
 
 
 class ModelOutputs:
-    """What has gone through one model: each text, or pair of texts, once, for all scorers that share this.
+    """Outputs of one model, computed once per text or pair and shared by all scorers.
 
     Args:
         model: an embedder or a reranker; of the user's own, an object with the role Embedder or Reranker.
@@ -45,7 +45,7 @@ class ModelOutputs:
         self._rows: dict[str, list[Any]] = {}
 
     def rows(self, name: str, items: Sequence[Any]) -> list[Any]:
-        """What the model gave for items, in their order; those that it has not seen go through it now.
+        """The outputs for items, in order; new items are computed.
 
         Args:
             name: "queries", "documents" or "pairs".
@@ -59,7 +59,7 @@ class ModelOutputs:
         return [rows[places[item]] for item in items]
 
     def count(self, name: str) -> int:
-        """How many items of a part have gone through."""
+        """Number of items of a part that were computed."""
         return len(self._places.get(name, ()))
 
     def _computed(self, name: str, items: list[Any]) -> Any:
@@ -69,7 +69,7 @@ class ModelOutputs:
         return reuse_part(self.model, part, self.settings, self.folder, self.step).rows
 
     def _by_role(self, name: str, items: list[Any]) -> list[Any]:
-        """By the methods of the roles alone, which a model of the user's has."""
+        """Outputs through the role's public methods only, for a model of the user."""
         if name == "pairs":
             return [row for query, document in items for row in self.model.logits(query, [document])]
         embed: Callable[[list[str]], Any] = getattr(self.model, f"embed_{name}")
@@ -82,7 +82,7 @@ class ModelOutputs:
 
 
 def part_of(model: Any, name: str, items: Sequence[Any]) -> OutputPart:
-    """Items as they go through a model.
+    """Items as a part of a model.
 
     Args:
         model: as `load_model` gives it.
@@ -99,7 +99,7 @@ def _length(item: str | tuple[str, str]) -> int:
 
 
 class _Distinct:
-    """The different pairs among pairs: each is scored once, so equal texts have equal scores to the last bit."""
+    """The distinct pairs: each is scored once, so equal texts have bitwise equal scores."""
 
     def __init__(self, pairs: ScorerPairs) -> None:
         codes, self.place = np.unique(pairs.query * len(pairs.candidates) + pairs.candidate, return_inverse=True)
@@ -107,7 +107,7 @@ class _Distinct:
 
 
 def different_pairs(pairs: ScorerPairs) -> list[tuple[str, str]]:
-    """The different pairs among pairs, as a reranker gets them: each once.
+    """The distinct pairs for a reranker.
 
     Args:
         pairs: of texts.
@@ -121,7 +121,7 @@ def different_pairs(pairs: ScorerPairs) -> list[tuple[str, str]]:
 
 
 class CosineScorer:
-    """The cosine of an embedder's vectors, of all or of the first of their numbers, in a format.
+    """Cosine similarity of embeddings, optionally truncated to a dimension and rounded to a format.
 
     s = q · d / (|q| |d|), summed in float64 and rounded once; Matryoshka: the first numbers alone.
 
@@ -147,7 +147,7 @@ class CosineScorer:
         self.name = f"{passed.model.name} ({', '.join(told)})" if told else str(passed.model.name)
 
     def score(self, pairs: ScorerPairs) -> PairScores:
-        """Score pairs, all their texts in one pass."""
+        """Score pairs, with all texts in one pass."""
         queries = self._vectors(self.passed.rows("queries", pairs.queries))
         candidates = self._vectors(self.passed.rows("documents", pairs.candidates))
         if self.stored != self.passed.model.dtype:
@@ -167,13 +167,13 @@ class CosineScorer:
 
 
 def _unit(vectors: Floats) -> Floats:
-    """Vectors of length 1; one of length 0 stays."""
+    """Vectors normalized to length 1; zero vectors stay."""
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
     return vectors / np.where(lengths > 0, lengths, 1.0)[:, None]
 
 
 def _products(queries: Floats, candidates: Floats, query: Ints, candidate: Ints) -> Floats:
-    """The product of each pair of rows, by no BLAS, whose threads could add in another order."""
+    """Row-wise dot products without BLAS, whose threads could change the order of summation."""
     parts = [np.zeros(0)]
     for start in range(0, len(query), AT_ONCE):
         chosen = slice(start, start + AT_ONCE)
@@ -186,7 +186,7 @@ def _unit_roundoff(form: str) -> float:
 
 
 class MaxSimScorer:
-    """The late-interaction score of token vectors, Σ over query tokens of the largest product with a candidate's.
+    """Late-interaction score: Σ over query tokens of the largest dot product with a candidate's tokens.
 
     Args:
         passed: of a late-interaction embedder.
@@ -203,7 +203,7 @@ class MaxSimScorer:
         self.name = f"{name or passed.model.name} MaxSim" + (f" ({own})" if own != "float32" else "")
 
     def score(self, pairs: ScorerPairs) -> PairScores:
-        """Score pairs, all their texts in one pass."""
+        """Score pairs, with all texts in one pass."""
         queries = self.passed.rows("queries", pairs.queries)
         candidates = self.passed.rows("documents", pairs.candidates)
         distinct = _Distinct(pairs)
@@ -222,7 +222,7 @@ class MaxSimScorer:
 
 
 class LogitScorer:
-    """The logit of a reranker; of two logits, (no, yes), their difference; of a service, its finished scores.
+    """The logit of a reranker; for two logits, (no, yes), their difference; for a service, its final score.
 
     Logits and not probabilities: where a sigmoid is near 1, margins of any size look alike.
 

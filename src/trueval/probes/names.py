@@ -27,7 +27,7 @@ RUNS: Final = 15
 
 @dataclass(frozen=True, eq=False)
 class NamesDesign:
-    """What a probe of names asks: all texts of all conditions and runs, each once.
+    """The design of a names probe: all distinct texts of all conditions and runs.
 
     Attributes:
         language: of the templates.
@@ -51,12 +51,12 @@ class NamesDesign:
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
-        """Of the scores: conditions, runs, queries, candidates."""
+        """Shape of the scores: conditions, runs, queries, candidates."""
         return (len(self.conditions), self.runs, self.queries, len(CANDIDATES))
 
     @property
     def texts(self) -> int:
-        """How many different texts there are; a query and a candidate are different even where they read the same."""
+        """Number of distinct texts; queries and candidates count separately even if equal."""
         return len(self.pairs.queries) + len(self.pairs.candidates)
 
 
@@ -110,7 +110,7 @@ def design_names(
     seed: int = 0,
     ablations: Sequence[str] | None = None,
 ) -> NamesDesign:
-    """Write all texts of a probe: the same ones for every scorer.
+    """Generate all texts of a probe, the same for every scorer.
 
     Args:
         people: authors with their works.
@@ -148,7 +148,7 @@ def design_names(
 
 
 def probe_scorer(scorer: PairScorer, design: NamesDesign) -> NamesProbe:
-    """Measure how far a scorer keeps names apart.
+    """Measure how well a scorer separates names.
 
     Args:
         scorer: whose numbers are compared with each other, and not with those of another scorer.
@@ -172,7 +172,7 @@ def probe_scorer(scorer: PairScorer, design: NamesDesign) -> NamesProbe:
 
 
 def margins_of(scores: Floats, grain: Floats) -> Margins:
-    """The margins of bundles.
+    """The margins of stimuli.
 
     Args:
         scores: [..., 5] of C1, C2a, C2b, C3, C4.

@@ -1,4 +1,4 @@
-"""The texts of the probe of names, and what asking for them takes."""
+"""The texts of the names probe, and their cost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def designs_of(
     seed: int = 0,
     ablations: Sequence[str] | None = None,
 ) -> list[NamesDesign]:
-    """Write the texts of a probe, a design for each language.
+    """Generate the texts of a probe, one design per language.
 
     Args:
         table: as in probe_names, and so are the others.
@@ -56,7 +56,7 @@ def designs_of(
 def estimate_all(
     asked: ScorerRequest, designs: Sequence[NamesDesign], *, cache: Path | None = None, max_cost: float | None = None
 ) -> NamesEstimate:
-    """Say what `probe_names` would give to models, and what that costs, without doing it.
+    """Estimate the items and cost of `probe_names` without running it.
 
     Args:
         asked: who is tested.

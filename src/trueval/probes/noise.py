@@ -1,4 +1,4 @@
-"""The probe of noise: what chatter around a question does to what a pipeline finds for it.
+"""The noise probe: the effect of conversational noise around a question on a pipeline's results.
 
 Some judged queries of a collection are written with chatter of several levels, with denoising and without, and with one
 way of writing (NFC, plain spaces and apostrophes) and without, and searched for together (query_variants.py).
@@ -46,7 +46,7 @@ Rewriter = Callable[[Sequence[str]], Sequence[str]]
 
 @dataclass(frozen=True, eq=False)
 class NoiseProbe:
-    """What chatter did to the results of one pipeline; rows are conditions, columns queries.
+    """The effect of noise on one pipeline's results; rows are conditions, columns queries.
 
     Attributes:
         name: of the pipeline.
@@ -102,7 +102,7 @@ def probe_pipelines(
     policy: Policy | None = None,
     **choices: Any,
 ) -> list[NoiseProbe]:
-    """Measure what chatter does to the results of pipelines; what they share is made once, with a cache or without.
+    """Measure the effect of noise on pipelines; shared work is done once, with or without a cache.
 
     Args:
         pipelines: that search.
@@ -159,7 +159,7 @@ def probe_pipelines(
 
 
 def draw_queries(collection: Collection, design: NoiseSettings) -> Collection:
-    """The collection with some of its judged queries, the same for a seed.
+    """The collection with a sample of its judged queries, determined by the seed.
 
     Args:
         collection: documents, queries and judgments.
@@ -183,7 +183,7 @@ def draw_queries(collection: Collection, design: NoiseSettings) -> Collection:
 
 
 def judged_queries(collection: Collection) -> dict[str, str]:
-    """Id → text of the queries with a relevant document, as the judgments have them.
+    """Id → text of the queries with a relevant document.
 
     Args:
         collection: documents, queries and judgments.
@@ -193,13 +193,13 @@ def judged_queries(collection: Collection) -> dict[str, str]:
 
 
 def default_measures(judgments: Judgments) -> str:
-    """The measures that the grades allow, where nobody names any."""
+    """Default measures for the grades of the judgments."""
     graded = bool((judgments.frame["grade"] >= RELEVANT).any())
     return f"{DEFAULT_MEASURES} {GRADED_MEASURE}" if graded else DEFAULT_MEASURES
 
 
 def raw_texts(queries: Mapping[str, str], design: NoiseSettings) -> list[str]:
-    """The different texts that a rewriter gets.
+    """The distinct texts for a rewriter.
 
     Args:
         queries: id → text, of those that are drawn.
@@ -215,7 +215,7 @@ def raw_texts(queries: Mapping[str, str], design: NoiseSettings) -> list[str]:
 def _make_noisy_queries(
     conditions: Iterable[NoiseCondition], queries: Mapping[str, str], design: NoiseSettings
 ) -> dict[tuple[int, str], list[Noisy]]:
-    """Level and templates → each query with that chatter."""
+    """(level, templates) → each query with that noise."""
     return {
         (each.level, each.templates): [
             noisy(text, each.level, design.language, seed=design.seed, bank=each.templates or BANKS[0])
@@ -226,7 +226,7 @@ def _make_noisy_queries(
 
 
 class WrittenQueries(NamedTuple):
-    """Queries as conditions write them.
+    """Queries as written under each condition.
 
     Attributes:
         texts: [condition][query].
@@ -240,7 +240,7 @@ class WrittenQueries(NamedTuple):
 def texts_of(
     conditions: Sequence[NoiseCondition], queries: Mapping[str, str], design: NoiseSettings, rewriter: Rewriter | None
 ) -> WrittenQueries:
-    """Write queries under each condition.
+    """Query texts under each condition.
 
     Args:
         conditions: some of the design.
@@ -263,7 +263,7 @@ def texts_of(
 
 
 def texts_to_embed(collection: Collection, design: NoiseSettings, rewriter: Rewriter | None = None) -> dict[str, str]:
-    """The queries that an embedder gets for a design: id → text.
+    """Id → text of the queries that an embedder needs for a design.
 
     Args:
         collection: documents, queries and judgments.
@@ -281,19 +281,19 @@ def texts_to_embed(collection: Collection, design: NoiseSettings, rewriter: Rewr
 def _name_texts(
     conditions: Sequence[NoiseCondition], query_ids: Sequence[str], texts: Sequence[Sequence[str]]
 ) -> dict[str, str]:
-    """Each different text → the id of the query that it is."""
+    """Distinct text → the query id under which it is searched."""
     return name_texts([AS_IT_IS if each == CLEAN else each.told for each in conditions], query_ids, texts)
 
 
 class _Worth(NamedTuple):
-    """Values of conditions, and the remarks on the first."""
+    """Values under each condition, with remarks on the first."""
 
     values: dict[str, Floats]
     notes: tuple[str, ...]
 
 
 class _Measuring(NamedTuple):
-    """How runs are measured.
+    """How runs are evaluated.
 
     Attributes:
         collection: with the queries and their judgments.
@@ -306,13 +306,13 @@ class _Measuring(NamedTuple):
     policy: Policy
 
     def of(self, runs: Sequence[Run]) -> tuple[Reshuffle, _Worth]:
-        """[condition, query] what of the first run each keeps, and the values of each."""
+        """[condition, query] change of each result list against the first, and the values of each."""
         lists = lists_of(runs, self.collection.graded, self.policy, tuple(self.collection.queries))
         kept = [reshuffle_after_change(lists[0], each) for each in lists]
         return Reshuffle(*(np.array([each[part] for each in kept]) for part in range(3))), self.worth(runs)
 
     def worth(self, runs: Sequence[Run]) -> _Worth:
-        """The values of each run, and the remarks on the first."""
+        """Evaluate each run; remarks are those on the first."""
         found: list[Scores] = []
         rows: dict[str, list[Any]] = {str(measure): [] for measure in self.measures}
         for run in runs:

@@ -1,4 +1,4 @@
-"""What is asked of the probe of noise: levels, templates and denoising, and the conditions that these make."""
+"""Settings of the noise probe: levels, templates and denoising, and the conditions that they define."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ QUERIES: Final = 100
 
 
 class NoiseCondition(NamedTuple):
-    """How queries are written.
+    """A way to write queries.
 
     Attributes:
         level: of noise, 0 to 4.
@@ -49,7 +49,7 @@ CLEAN: Final = NoiseCondition(0, "", NONE, False)
 
 @dataclass(frozen=True, eq=False)
 class NoiseSettings:
-    """What is asked of a probe.
+    """Settings of a noise probe.
 
     Attributes:
         language: of the chatter, "en" or "fr".
@@ -83,7 +83,7 @@ class NoiseSettings:
             raise InputError(f"queries must be at least 2. Got {self.queries!r}.")
 
     def conditions(self) -> Iterator[NoiseCondition]:
-        """Every way to write a query, the clean one first."""
+        """All conditions, the clean one first."""
         yield CLEAN
         for level in self.levels:
             for bank in self.templates if level else ("",):

@@ -1,4 +1,4 @@
-"""The result of probes of noise: means over queries with bootstrap intervals, by condition, as JSON."""
+"""Results of noise probes: means over queries with bootstrap intervals, by condition, as JSON."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LEVEL: Final = 0.95
 
 @dataclass(frozen=True, eq=False)
 class NoiseResult:
-    """Probes of several pipelines over one collection.
+    """Noise probes of several pipelines over one collection.
 
     Attributes:
         probes: of the same design.
@@ -59,7 +59,7 @@ class NoiseResult:
 
 
 def summarize_noise(probes: Sequence[NoiseProbe], collection: Collection) -> NoiseResult:
-    """Gather probes, and measure the rules where they were used.
+    """Summarize probes, and measure the denoising rules where used.
 
     Args:
         probes: of one design, in the order of the tables.
@@ -116,7 +116,7 @@ def _level(probe: NoiseProbe, row: int, found: Mapping[tuple[int, str], Mapping[
 
 
 def means(columns: Mapping[tuple[int, str], Floats], seed: int) -> dict[tuple[int, str], dict[str, float | None]]:
-    """Means over queries with intervals, all by the same resamples; queries without a value are left out of a column.
+    """Means over queries with intervals from the same resamples; queries without a value are skipped per column.
 
     Args:
         columns: [query] values by name.
@@ -163,6 +163,6 @@ def describe_condition(condition: Mapping[str, Any]) -> str:
 
 
 def is_clean(condition: Mapping[str, Any]) -> bool:
-    """Whether an entry of "levels" is the clean query itself."""
+    """Whether an entry of "levels" is the clean query."""
     names = NoiseCondition._fields
     return tuple(condition[name] or CLEAN._asdict()[name] for name in names) == CLEAN

@@ -1,4 +1,4 @@
-"""Whether a probe predicts: of queries that a change of the text reaches, do those lose most that the probe says will.
+"""Prediction: do the queries that a probe flags lose most quality when their text is changed?
 
 A probe gives each query a signal under a condition (the query with chatter, without its accents, ...), and a measure
 says what the query then loses. Both are turned so that more is worse, so a correlation above 0 says that the probe is
@@ -45,7 +45,7 @@ LISTED: Final = 8
 
 
 class SignalCorrelation(NamedTuple):
-    """How well a signal of one model predicts under one condition.
+    """How well a signal of one model predicts losses under one condition.
 
     Attributes:
         name: of the model.
@@ -77,7 +77,7 @@ class SignalCorrelation(NamedTuple):
 
 
 class PooledCorrelation(NamedTuple):
-    """How well a signal predicts within models and conditions, all of them together.
+    """How well a signal predicts losses within models and conditions, pooled.
 
     Attributes:
         condition: "all", or one.
@@ -106,7 +106,7 @@ class PooledCorrelation(NamedTuple):
 
 
 class ModelOrder(NamedTuple):
-    """Whether a probe puts models into the order of what they lose.
+    """Whether a probe ranks models by their loss.
 
     Attributes:
         condition: "all" or one.
@@ -134,7 +134,7 @@ class ModelOrder(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """Whether probes predict.
+    """How well probes predict losses.
 
     Attributes:
         models: a row for each model, condition, signal and measure.
@@ -159,7 +159,7 @@ class Prediction:
     notes: tuple[str, ...] = ()
 
     def noted(self, about: dict[str, Any], notes: Sequence[str]) -> Prediction:
-        """The same with what is known of where it comes from.
+        """The prediction with its provenance added.
 
         Args:
             about: keys of the result.
@@ -186,7 +186,7 @@ class Prediction:
 
 
 class PredictionChoices(NamedTuple):
-    """How correlations are computed.
+    """Options of the correlations.
 
     Attributes:
         level: of the intervals.
@@ -202,7 +202,7 @@ class PredictionChoices(NamedTuple):
 
 
 def predict(rows: pl.DataFrame, choices: PredictionChoices | None = None) -> Prediction:
-    """Correlate what probes say with what queries lose.
+    """Correlate probe signals with losses of queries.
 
     Args:
         rows: model, condition, signal, measure, query_id, danger, loss: one for each query; danger and loss are null
@@ -259,7 +259,7 @@ class _Table(NamedTuple):
         return cls(tuple(ids), strata)
 
     def predicted(self, choices: PredictionChoices) -> Iterator[SignalCorrelation]:
-        """Each model under each condition."""
+        """Correlations of each model under each condition."""
         for key, stratum in self.strata.items():
             found = correlate([stratum], **choices._asdict(), names=(key[2], f"the change in {key[3]}"))
             known = stratum.known
@@ -268,7 +268,7 @@ class _Table(NamedTuple):
             yield SignalCorrelation(*key, found, *shares)
 
     def pooled(self, choices: PredictionChoices) -> Iterator[PooledCorrelation]:
-        """All models and conditions of each signal and measure together, then each condition."""
+        """Correlations pooled over models and conditions for each signal and measure, then per condition."""
         conditions = list(dict.fromkeys(key[1] for key in self.strata))
         for signal, measure in dict.fromkeys(key[2:] for key in self.strata):
             for condition in (ALL, *conditions) if len(conditions) > 1 else (ALL,):
@@ -290,7 +290,7 @@ class _Table(NamedTuple):
         }
 
     def orders(self) -> Iterator[ModelOrder]:
-        """Whether the models come out in the order of their losses, over all conditions that all of them have."""
+        """Rank agreement of models with their losses, over the conditions common to all."""
         for signal, measure in dict.fromkeys(key[2:] for key in self.strata):
             if signal == MARGIN:  # of a cosine and of BM25 they have no unit in common
                 continue
@@ -305,7 +305,7 @@ class _Table(NamedTuple):
 
 
 def order_of(condition: str, signal: str, measure: str, means: Floats) -> ModelOrder:
-    """Whether a probe puts models into the order of their losses, and what that could be by chance.
+    """Whether a probe ranks models by their loss, with the probability by chance.
 
     Args:
         condition: "all" or one.
@@ -336,7 +336,7 @@ def order_of(condition: str, signal: str, measure: str, means: Floats) -> ModelO
 
 
 def _chance(means: Floats, tau: float) -> float:
-    """The share of all orders that agree or disagree as much; NaN where they are too many, or nothing is known."""
+    """Share of all permutations with at least this agreement in absolute value; NaN where too many, or unknown."""
     models = len(means)
     if models < 2 or models > LISTED or math.isnan(tau):
         return math.nan
@@ -345,7 +345,7 @@ def _chance(means: Floats, tau: float) -> float:
 
 
 def _tau(x: Floats, y: Floats) -> float:
-    """Kendall's tau-b of a few values."""
+    """Kendall's tau-b of few values."""
     signs = [np.sign(values[:, None] - values) for values in (x, y)]
     scale = math.sqrt(float(np.abs(signs[0]).sum())) * math.sqrt(float(np.abs(signs[1]).sum()))
     return float((signs[0] * signs[1]).sum()) / scale if scale else math.nan

@@ -1,4 +1,4 @@
-"""Probes in one call each: of names, of noise, and whether what probes say of queries predicts what these lose."""
+"""Probes in one call each: names, noise, and whether probe signals predict losses of queries."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def probe_names(
     max_cost: float | None = None,
     begin: Begin | None = None,
 ) -> NamesResult:
-    """Test whether scorers keep a proper name apart from an impostor's.
+    """Test whether scorers separate a proper name from an impostor's.
 
     Args:
         scorers: names of embedders, or a ScorerRequest, which names BM25, hybrids and rerankers too.
@@ -97,7 +97,7 @@ def probe_noise(
     policy: Policy | None = None,
     **choices: Unpack[PolicyChoices],
 ) -> NoiseResult:
-    """Measure what chatter around the queries of a collection does to what is found for them.
+    """Measure the effect of noise around a collection's queries on its retrieval results.
 
     Args:
         collection: a Collection with judgments, or its place.
@@ -170,7 +170,7 @@ def probe_join(
     max_cost: float | None = None,
     begin: Begin | None = None,
 ) -> Prediction:
-    """Tell whether probes predict: whether those queries lose most whose vectors or results a change moves most.
+    """Test whether probes predict losses: do queries lose most whose vectors or results a change moves most?
 
     Args:
         collection: a Collection with judgments, or its place.

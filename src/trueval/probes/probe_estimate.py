@@ -1,4 +1,4 @@
-"""Estimates of probes: what goes to models and to a judge, and what that costs, before any of it is done."""
+"""Estimates of probes: items for models and a judge, and their cost, for --dry-run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from trueval.retrieval.pipeline.stage_resources import nobody, open_resources
 
 @dataclass(frozen=True)
 class ProbeEstimate:
-    """What there is to do for a probe.
+    """The estimated work of a probe.
 
     Attributes:
         models: what goes through each.
@@ -37,26 +37,26 @@ class ProbeEstimate:
 
     @property
     def cost(self) -> float | None:
-        """Of all calls, to expect; None where a price is not known."""
+        """Expected cost of all calls; None where a price is unknown."""
         return sum_costs((*(each.cost for each in self.models), *(each.cost for each in self._paid)))
 
     @property
     def at_most(self) -> float | None:
-        """What all calls can cost; None where nobody knows."""
+        """Maximum cost of all calls; None where unknown."""
         return sum_costs((*(each.at_most for each in self.models), *(each.at_most for each in self._paid)))
 
     @property
     def _paid(self) -> tuple[TaskEstimate, ...]:
-        """What a judge is paid for."""
+        """The estimate of a judge that is billed by tokens; empty for any other."""
         return (self.judge,) if self.judge is not None and self.judge.calls and self.judge.tokens_in is not None else ()
 
     @property
     def calls(self) -> int:
-        """To services, and to the judge."""
+        """Number of calls to services and to the judge."""
         return sum(each.calls for each in self.models) + (0 if self.judge is None else self.judge.calls)
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON of a dry run; calls, tokens and cost are of models and judge together."""
+        """The JSON of a dry run; calls, tokens and cost include models and judge."""
         judged = 0 if self.judge is None else (self.judge.tokens_in or 0) + (self.judge.tokens_out or 0)
         return {
             "models": [vars(each) for each in self.models],
@@ -69,7 +69,7 @@ class ProbeEstimate:
         }
 
     def sentences(self) -> list[str]:
-        """What a person reads."""
+        """The estimate as sentences."""
         told = [] if self.judge is None else [self.judge.sentence()]
         told += [each.sentence for each in self.models]
         if not self.models:
@@ -89,7 +89,7 @@ def estimate_noise(
     rewriter: Rewriter | None = None,
     cache: Path | None = None,
 ) -> list[ModelTexts]:
-    """Say what `probe_pipelines` would give to models, without doing it.
+    """Estimate the items of `probe_pipelines` without running it.
 
     Args:
         pipelines: as in probe_pipelines, and so are the others.

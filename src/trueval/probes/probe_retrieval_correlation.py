@@ -1,4 +1,4 @@
-"""The join of probes to end-to-end results: the queries of a collection changed as probes change theirs, and searched.
+"""Probe-retrieval correlation: the probes' query changes applied to a collection's queries, searched and evaluated.
 
 Each query is searched as it is and in every changed form. What the probe says of it (how far its vector moves, how much
 of its first results stays, how close its first two results are) is set against what its measure loses; prediction.py
@@ -63,7 +63,7 @@ OF_RUBRIC: Final = "RA-nWG@10 N-Recall4+@10 nDCG(gain='rubric')@10 P4+@10"
 
 
 class QueryChange(NamedTuple):
-    """A way to change a query.
+    """A change of a query.
 
     Attributes:
         name: name of the change.
@@ -77,7 +77,7 @@ class QueryChange(NamedTuple):
 
 
 class Form(NamedTuple):
-    """What a pipeline found for queries in one form.
+    """A pipeline's results for queries in one form.
 
     Attributes:
         first: what the first stage found.
@@ -109,7 +109,7 @@ def join_probes(
     begin: Begin | None = None,
     max_cost: float | None = None,
 ) -> Prediction:
-    """Set what probes say of the queries of a collection against what these lose.
+    """Correlate probe signals of a collection's queries with their losses.
 
     Args:
         collection: documents, queries and judgments.
@@ -152,7 +152,7 @@ def estimate_join(
     seed: int = 0,
     cache: Path | None = None,
 ) -> list[ModelTexts]:
-    """Say what `join_probes` would give to models, without doing it.
+    """Estimate the items of `join_probes` without running it.
 
     Args:
         collection: as in join_probes, and so are the others.
@@ -181,7 +181,7 @@ def estimate_join(
 def _prepare_queries(
     collection: Collection, conditions: Sequence[QueryChange], mentions: Mentions | None, queries: int | None, seed: int
 ) -> tuple[Collection, dict[str, dict[str, str]], Trials | None]:
-    """The queries that are drawn, their forms, and the names that are tried."""
+    """The sampled queries, their forms, and the names to try."""
     # As the probe of noise draws them: the same queries for the same seed.
     named = collection if mentions is None else _select_author_queries(collection, mentions)
     asked = draw_queries(named, NoiseSettings("en", queries=queries or max(2, len(collection.queries)), seed=seed))
@@ -190,7 +190,7 @@ def _prepare_queries(
 
 
 def _name_texts(asked: Collection, forms: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """Each different text → the id of the query that it is."""
+    """Distinct text → the query id under which it is searched."""
     texts = [list(each.values()) for each in (asked.queries, *forms.values())]
     return name_texts([AS_IT_IS, *forms], list(asked.queries), texts)
 
@@ -198,7 +198,7 @@ def _name_texts(asked: Collection, forms: Mapping[str, Mapping[str, str]]) -> di
 def _other_names(
     asked: Collection, trials: Trials, settings: Settings, shared: StageResources, begin: Begin
 ) -> StageRunner:
-    """The work of a pipeline over documents with other names."""
+    """A pipeline's work over documents with other names."""
     # Other documents: what is shared but the models is of those of the collection.
     shared = replace(shared, vectors={}, stages={}, hashes={})
     return StageRunner(replace(asked, documents=trials.documents), settings, shared, begin)
@@ -232,7 +232,7 @@ def _check(pipelines: Mapping[str, Settings], conditions: Sequence[QueryChange],
 
 
 class _Join:
-    """Searches every form of the queries by every pipeline; documents are embedded and indexed once."""
+    """Searches every form of the queries with every pipeline; documents are embedded and indexed once."""
 
     def __init__(
         self,
@@ -254,11 +254,11 @@ class _Join:
 
     @property
     def ids(self) -> list[str]:
-        """Of the queries."""
+        """Ids of the queries."""
         return list(self.collection.queries)
 
     def form(self, found: SearchedTexts, texts: Sequence[str]) -> Form:
-        """What a pipeline found for the queries in one form."""
+        """A pipeline's results for the queries in one form."""
         run = found.run_of(self.ids, texts)
         scores = self._scores(run)
         place = {query: at for at, query in enumerate(scores.query_ids)}
@@ -266,13 +266,13 @@ class _Join:
         return Form(found.first_of(self.ids, texts), run, found.vectors_of(texts), values, tuple(scores.notes))
 
     def same(self, form: str) -> Bools:
-        """[query] whether a form of it is the query as it is."""
+        """[query] whether a form of it equals the original query."""
         return np.array([self.forms[form][query] == text for query, text in self.collection.queries.items()])
 
     def signals(
         self, name: str, settings: Settings, clean: Form, forms: Mapping[str, Form]
     ) -> dict[str, dict[str, Floats]]:
-        """Form → signal → [query] what it says of each."""
+        """Form → signal → [query] value."""
         gap = gaps(clean.first, self.ids)
         found = {
             form: {OVERLAP: 1 - self.overlap(clean.run, changed.run), MARGIN: -gap} for form, changed in forms.items()
@@ -288,7 +288,7 @@ class _Join:
         return found
 
     def name_margins(self, name: str, settings: Settings, asked: Sequence[NDArray[Any]]) -> list[Floats]:
-        """[form][query] Δname of queries in several forms, NaN where there is none.
+        """[form][query] Δname of queries in several forms; NaN where undefined.
 
         Args:
             name: name of the pipeline, which has an embedder.
@@ -312,7 +312,7 @@ class _Join:
         return reshuffle_after_change(*sides, k=self.k, depth=max(self.k, DEPTH)).overlap
 
     def rows(self, name: str, settings: Settings) -> pl.DataFrame:
-        """The table of `predict` for one pipeline."""
+        """The input rows of `predict` for one pipeline."""
         texts = [list(each.values()) for each in (self.collection.queries, *self.forms.values())]
         ids = _name_texts(self.collection, self.forms)
         found = search(settings, self.collection, ids, self.shared, lambda stage: self.begin(f"{name}: {stage}"))
@@ -339,7 +339,7 @@ class _Join:
         return pl.concat(parts)
 
     def about(self, collection: Collection, conditions: Sequence[QueryChange]) -> dict[str, Any]:
-        """What a result says of what was asked."""
+        """The provenance entry of a result."""
         texts = self.collection.queries
         return {
             "collection": {
@@ -365,7 +365,7 @@ class _Join:
 
 
 def drops(clean: NDArray[Any], changed: NDArray[Any], same: NDArray[np.bool_]) -> Floats:
-    """[query] 1 - cosine of two vectors of each query; 0 of a query that was not changed, whatever a batch rounds.
+    """[query] 1 - cosine of two vectors per query; exactly 0 for an unchanged query, whatever a batch rounds.
 
     Args:
         clean: [query, dimension] of the queries as they are.
@@ -382,7 +382,7 @@ def drops(clean: NDArray[Any], changed: NDArray[Any], same: NDArray[np.bool_]) -
 
 
 def gaps(run: Run, query_ids: Sequence[str]) -> Floats:
-    """[query] score of the first document - score of the next; NaN of a list of fewer than two.
+    """[query] score of the first document - score of the next; NaN for a list of fewer than two.
 
     Args:
         run: of a stage.

@@ -1,4 +1,4 @@
-"""Systems that a probe searches with, made of the names of models: each embedder, BM25, and both fused."""
+"""Systems of a probe, made from model names: each embedder, BM25, and both fused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trueval.retrieval.pipeline.pipeline import Pipeline
 def systems(
     models: Sequence[str], index: str, *, language: str, bm25: bool, hybrid: bool, depth: int = 100
 ) -> list[Pipeline]:
-    """Pipelines of one search, or of two fused by their ranks.
+    """Pipelines of one search, or of two fused by rank.
 
     Args:
         models: embedders, as NAME or NAME@DIMENSION.
@@ -55,7 +55,7 @@ def searched_settings(
     hybrid: bool,
     depth: int,
 ) -> dict[str, Settings]:
-    """Name → settings of each system but its corpus, those of models and BM25 first.
+    """Name → settings of each system without its corpus, models and BM25 first.
 
     Args:
         pipelines: and files of such.
@@ -75,7 +75,7 @@ def searched_settings(
 
 
 def check_unique_names(pipelines: Sequence[Pipeline]) -> list[Pipeline]:
-    """The pipelines, of different names.
+    """The pipelines, checked for unique names.
 
     Raises:
         PolicyError: there is none, or two have one name, which results could not tell apart.
@@ -93,6 +93,6 @@ def check_unique_names(pipelines: Sequence[Pipeline]) -> list[Pipeline]:
 
 
 def _embedder(text: str) -> dict[str, Any]:
-    """The table of an embedder, which has no dimension where none is named."""
+    """The embedder table; without a dimension where none is named."""
     model, dimension = EmbedderRequest.of(text)
     return {"model": model} if dimension is None else {"model": model, "dimension": dimension}

@@ -1,4 +1,4 @@
-"""Chatter: what people write around a question, put there on purpose, in five levels.
+"""Query noise: synthetic chatter around a question, in five levels.
 
 Templates of our own writing are drawn by seed, each part by itself: the same query has the same greeting at every level
 that has one, so that levels differ by what they add alone. Which parts a level has is `LEVELS`:
@@ -47,7 +47,7 @@ NARROW: Final = "\u202f"
 
 
 class Level(NamedTuple):
-    """What a level adds.
+    """What a level of noise adds.
 
     Attributes:
         counts: part → how many of it.
@@ -71,14 +71,14 @@ LEVELS: Final[tuple[Level, ...]] = (
 
 
 class NoisePiece(NamedTuple):
-    """A stretch of a noisy text."""
+    """A segment of a noisy text."""
 
     text: str
     kind: Kind
 
 
 class Noisy(NamedTuple):
-    """A question with chatter.
+    """A question with noise.
 
     Attributes:
         pieces: in their order; those of kind "question" are the question, with its typos.
@@ -88,12 +88,12 @@ class Noisy(NamedTuple):
 
     @property
     def text(self) -> str:
-        """All pieces."""
+        """The whole text."""
         return "".join(piece.text for piece in self.pieces)
 
     @property
     def added(self) -> float:
-        """Share of the characters that are chatter, spaces not counted."""
+        """Share of noise characters, spaces excluded."""
         sizes = [(len("".join(piece.text.split())), piece.kind == "question") for piece in self.pieces]
         total = sum(size for size, _ in sizes)
         return sum(size for size, asked in sizes if not asked) / total if total else 0.0
@@ -111,13 +111,13 @@ class NoiseTemplates(NamedTuple):
     slots: Mapping[str, tuple[str, ...]]
 
     def sizes(self, part: str) -> list[int]:
-        """How many different texts each template of a part has, its slots filled in every way."""
+        """Number of distinct texts per template of a part, over all slot fillings."""
         return [prod(len(self.slots[slot]) for slot in SLOT.findall(each)) for each in self.parts[part]]
 
 
 @cache
 def templates(bank: str, language: str) -> NoiseTemplates:
-    """The templates of a bank.
+    """Load the templates of a bank.
 
     Args:
         bank: "known" or "held-out".
@@ -140,7 +140,7 @@ def templates(bank: str, language: str) -> NoiseTemplates:
 
 
 def variety(level: int, language: str, bank: str = KNOWN) -> int:
-    """How many different texts one query can have at a level, places of fillers and typos not counted.
+    """Number of distinct texts of one query at a level, without positions of fillers and typos.
 
     Several digressions, fillers or emoji of one text are of different templates.
 
@@ -157,7 +157,7 @@ def variety(level: int, language: str, bank: str = KNOWN) -> int:
 
 
 def _ways(sizes: Sequence[int], count: int) -> int:
-    """Ordered choices of texts of different templates: count! times the elementary symmetric polynomial of the sizes.
+    """Number of ordered choices from distinct templates: count! times the elementary symmetric polynomial of sizes.
 
     >>> _ways([2, 3], 1), _ways([2, 3], 2)
     (5, 12)
@@ -170,7 +170,7 @@ def _ways(sizes: Sequence[int], count: int) -> int:
 
 
 def noisy(query: str, level: int, language: str, *, seed: int = 0, bank: str = KNOWN) -> Noisy:
-    """A question with the chatter of a level.
+    """A question with the noise of a level.
 
     Args:
         query: the question, or keywords.
@@ -200,7 +200,7 @@ def noisy(query: str, level: int, language: str, *, seed: int = 0, bank: str = K
 
 
 def on_phone(text: str, language: str) -> str:
-    """A text as a phone writes it.
+    """A text as typed on a phone.
 
     >>> on_phone("Wait... what's up?", "en"), on_phone("C'est quoi ?", "fr") == "C\u2019est quoi\u202f?"
     ('Wait… what’s up?', True)
@@ -210,7 +210,7 @@ def on_phone(text: str, language: str) -> str:
 
 
 def _arrange_pieces(around: Mapping[str, Sequence[str]], asked: Sequence[NoisePiece]) -> Iterator[NoisePiece]:
-    """The pieces in the order in which people write them, with spaces between."""
+    """The pieces in natural order, separated by spaces."""
     digressions, emoji = around.get("digression", ()), around.get("emoji", ())
     first: list[tuple[str, Kind]] = [(each, "greeting") for each in around.get("greeting", ())]
     first += [(each, "digression") for each in digressions[:1]]
@@ -228,18 +228,18 @@ def _arrange_pieces(around: Mapping[str, Sequence[str]], asked: Sequence[NoisePi
 
 
 class _Draw:
-    """What is drawn for one query: each part has random numbers of its own, so that levels share what both have."""
+    """Random choices for one query: each part has its own generator, so that levels share common parts."""
 
     def __init__(self, found: NoiseTemplates, seed: int, language: str, bank: str, query: str) -> None:
         self.found, self.about = found, (str(seed), language, bank, query)
 
     def rng(self, part: str) -> np.random.Generator:
-        """Random numbers by a hash of all that decides them."""
+        """A generator seeded by a hash of everything that determines the draw."""
         parts = "\0".join((*self.about, part)).encode("utf-8", "surrogatepass")
         return np.random.default_rng(int.from_bytes(hashlib.sha256(parts).digest()[:16], "big"))
 
     def some(self, part: str, count: int) -> tuple[str, ...]:
-        """Texts of different templates; more of them begin with the same."""
+        """Texts of different templates; a larger number extends a smaller one."""
         rng, every = self.rng(part), self.found.parts[part]
         order = rng.permutation(len(every))[:count].tolist()
         return tuple(self._filled(every[place], self.rng(f"{part} {at}")) for at, place in enumerate(order))
@@ -252,7 +252,7 @@ class _Draw:
         return SLOT.sub(fill, template)
 
     def typos(self, query: str) -> str:
-        """The question with one wrong letter in some of its long words."""
+        """The question with one wrong letter in some long words."""
         rng = self.rng("typos")
 
         def mistyped(word: re.Match[str]) -> str:
@@ -263,7 +263,7 @@ class _Draw:
         return WORD.sub(mistyped, query)
 
     def with_fillers(self, asked: str, fillers: Sequence[str]) -> list[NoisePiece]:
-        """The question with fillers before some of its words, the first of them before the first word."""
+        """The question with fillers before some words, the first before the first word."""
         words = re.split(r"(?<=\s)(?=\S)", asked)
         rng = self.rng("places")
         pieces: list[NoisePiece] = []

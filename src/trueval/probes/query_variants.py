@@ -1,4 +1,4 @@
-"""Searching: the different texts of queries under many conditions, as one set of queries of a pipeline.
+"""Query variants: the distinct texts of queries under many conditions, searched as one query set.
 
 Every different text is embedded and searched for once, whoever writes it so, and a condition under which no query finds
 anything is one of many, where a search of it alone would be refused.
@@ -26,7 +26,7 @@ AS_IT_IS: Final = ""
 
 
 def name_texts(conditions: Sequence[str], query_ids: Sequence[str], texts: Sequence[Sequence[str]]) -> dict[str, str]:
-    """Each different text → the id of the query that it is: the query and the first condition that writes it so.
+    """Distinct text → query id: the query and the first condition that gives this text.
 
     Remarks of a pipeline hold such ids, so they say what people know; one that is there already has a mark more.
 
@@ -52,7 +52,7 @@ def name_texts(conditions: Sequence[str], query_ids: Sequence[str], texts: Seque
 
 
 class SearchedTexts(NamedTuple):
-    """What different texts found.
+    """Results of the distinct texts.
 
     Attributes:
         names: text → id of the query that it was.
@@ -71,7 +71,7 @@ class SearchedTexts(NamedTuple):
     notes: tuple[str, ...]
 
     def run_of(self, query_ids: Iterable[str], texts: Sequence[str]) -> Run:
-        """What queries found under one condition.
+        """The run of queries under one condition.
 
         Args:
             query_ids: [query].
@@ -80,7 +80,7 @@ class SearchedTexts(NamedTuple):
         return self._of(self.run, query_ids, texts)
 
     def first_of(self, query_ids: Iterable[str], texts: Sequence[str]) -> Run:
-        """What the first stage found for queries under one condition; otherwise as `run_of`."""
+        """The first-stage run of queries under one condition; otherwise as `run_of`."""
         return self._of(self.first, query_ids, texts)
 
     def _of(self, run: Run, query_ids: Iterable[str], texts: Sequence[str]) -> Run:
@@ -103,7 +103,7 @@ class SearchedTexts(NamedTuple):
         return self.vectors[[place[text] for text in texts]]
 
     def cosines(self, texts: Sequence[Sequence[str]]) -> Floats | None:
-        """[condition, query] cosines of texts with those of the first row.
+        """[condition, query] cosine of each text with that of the first row.
 
         Args:
             texts: [condition][query].
@@ -122,7 +122,7 @@ class SearchedTexts(NamedTuple):
 def search(
     settings: Settings, collection: Collection, names: Mapping[str, str], shared: StageResources, begin: Begin
 ) -> SearchedTexts:
-    """Search for texts by a pipeline.
+    """Search texts with a pipeline.
 
     Args:
         settings: of the pipeline.
@@ -144,7 +144,7 @@ def search(
 def work_of(
     settings: Settings, collection: Collection, names: Mapping[str, str], shared: StageResources, begin: Begin
 ) -> StageRunner:
-    """The work of a pipeline whose queries are texts; otherwise as `search`."""
+    """A pipeline's work with texts as queries; otherwise as `search`."""
     asked = replace(collection, queries={name: text for text, name in names.items()}, judgments=None)
     scoring = settings.get("pipeline", {}).get("scoring", STAGES)
     return StageRunner(asked, set_scoring(settings, HIGH if scoring == BOTH else scoring), shared, begin)

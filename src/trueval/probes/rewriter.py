@@ -1,4 +1,4 @@
-"""A language model that rewrites noisy queries, through the client and the ledger of golden sets."""
+"""Rewriting of noisy queries by a language model, through the client and ledger of golden sets."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ UNWRITTEN = (
 
 @dataclass(frozen=True, eq=False)
 class JudgeRewriter:
-    """Rewrites queries; answers that the ledger has are not asked for again.
+    """Rewrites queries; answers in the ledger are reused.
 
     Attributes:
         judge: who is asked.
@@ -54,7 +54,7 @@ class JudgeRewriter:
     cache: Path | None
 
     def rewrite(self, texts: Sequence[str]) -> list[str]:
-        """Other words for each text; the text itself where the answer is not valid.
+        """Rewrite each text; the text itself where the answer is invalid.
 
         Raises:
             InputError: there is no judge, it cannot be asked, or the money is spent.
@@ -68,7 +68,7 @@ class JudgeRewriter:
         return list(found.texts.values())
 
     def estimate(self, pipelines: Sequence[Pipeline], collection: Collection, design: NoiseSettings) -> ProbeEstimate:
-        """What a probe takes, with what it rewrites; nothing is asked.
+        """Estimate a probe with its rewrites; nothing is sent.
 
         Args:
             pipelines: that search.
@@ -91,7 +91,7 @@ class JudgeRewriter:
         return ProbeEstimate(unknown, asked, self.account.max_cost, (UNWRITTEN,) if models else ())
 
     def _likely(self, texts: Sequence[str]) -> list[str]:
-        """What the ledger has for each text; else a stand-in, which no other text is equal to."""
+        """The ledger's rewrite of each text; else a unique placeholder."""
         judge = self._judge()
         known = [None if self.ledger is None else self.ledger.find(key_of(judge, each)) for each in _questions(texts)]
         return [f"{text} *" if found is None else found.text or text for text, found in zip(texts, known, strict=True)]
@@ -118,7 +118,7 @@ def open_rewriter(
     *,
     make: bool = True,
 ) -> Iterator[JudgeRewriter]:
-    """A rewriter whose ledger is in a cache.
+    """Open a rewriter with its ledger in a cache.
 
     Args:
         named: a model, or a TOML file with a table [judge]; None for no judge.

@@ -1,4 +1,4 @@
-"""Scorers: whatever gives a query and a candidate a number.
+"""Scorers: the role that gives a number to a query and a candidate.
 
 A probe hands all its pairs to a scorer in one call, so that a model sees every distinct text once, whatever the number
 of runs and of changes to the texts. Numbers of one scorer are comparable with each other, not with those of another.
@@ -22,7 +22,7 @@ MOST_CELLS: Final = 1 << 20
 
 
 class ScorerPairs(NamedTuple):
-    """Queries with candidates, every text once.
+    """Pairs of queries and candidates, with each text stored once.
 
     Attributes:
         queries: different texts.
@@ -46,7 +46,7 @@ class ScorerPairs(NamedTuple):
     def of(
         cls, pairs: Iterable[tuple[str, str]], sets: Sequence[int] | None = None, usual: Sequence[bool] | None = None
     ) -> ScorerPairs:
-        """Gather pairs.
+        """Collect pairs.
 
         Args:
             pairs: (query, candidate).
@@ -81,7 +81,7 @@ class ScorerPairs(NamedTuple):
 
 
 class PairScores(NamedTuple):
-    """The numbers that a scorer gave.
+    """The scores of pairs.
 
     Attributes:
         values: [pair] float64; equal pairs of texts have equal values to the last bit.
@@ -95,7 +95,7 @@ class PairScores(NamedTuple):
 
 @runtime_checkable
 class PairScorer(Protocol):
-    """The role of what scores pairs.
+    """The role that scores pairs.
 
     Attributes:
         name: what reports call it.
@@ -111,7 +111,7 @@ class PairScorer(Protocol):
 
 
 class Bm25Scorer:
-    """BM25 by words; its corpus is the candidates of one set, so rare words are those that are rare there.
+    """BM25 with the candidates of each set as its corpus, so that IDF is computed within the set.
 
     A candidate that shares no term with the query has the score 0.
 
@@ -126,7 +126,7 @@ class Bm25Scorer:
         self.spec = format_spec("bm25", {"language": language})
 
     def score(self, pairs: ScorerPairs) -> PairScores:
-        """Score pairs, the pairs of each set by an index of its candidates."""
+        """Score pairs, each set with an index of its candidates."""
         values = np.zeros(len(pairs.query))
         order = np.argsort(pairs.sets, kind="stable")
         for chosen in np.split(order, np.flatnonzero(np.diff(pairs.sets[order])) + 1):
@@ -153,7 +153,7 @@ class Bm25Scorer:
 
 
 class CachedScorer:
-    """A scorer that scores the same pairs once, for hybrids that share it.
+    """A scorer with a cache of the last pairs, for hybrids that share it.
 
     Args:
         scorer: that is asked.
@@ -165,14 +165,14 @@ class CachedScorer:
         self._last: tuple[ScorerPairs, PairScores] | None = None
 
     def score(self, pairs: ScorerPairs) -> PairScores:
-        """Score pairs, or give what these very pairs got before."""
+        """Score pairs, or return the cached scores of these pairs."""
         if self._last is None or self._last[0] is not pairs:
             self._last = (pairs, self._scorer.score(pairs))
         return self._last[1]
 
 
 class Hybrid:
-    """Several scorers fused: Σ weight · (score − mean) / spread, mean and spread those of the usual pairs.
+    """A fusion of scorers: Σ weight · (score − mean) / spread, with mean and spread of the unmodified pairs.
 
     The spread is the standard deviation. So a margin is the weighted sum of the margins of the parts, each in its own
     spread. Search engines normalise by each query's list; lists of five would stretch every bundle to the same width.
@@ -195,7 +195,7 @@ class Hybrid:
             raise InputError(f"A hybrid must have one weight for each of its {len(parts)} scorers. Got {weights!r}.")
 
     def score(self, pairs: ScorerPairs) -> PairScores:
-        """Score pairs by every part."""
+        """Score pairs with every component."""
         values, grain = np.zeros(len(pairs.query)), np.zeros(len(pairs.query))
         for weight, part in zip(self.weights, self.parts, strict=True):
             found = part.score(pairs)
@@ -207,7 +207,7 @@ class Hybrid:
 
 
 def spacings(values: Floats, form: str) -> Floats:
-    """The distance of each value to the next one of a format, as `Format.spacing` has it of one value.
+    """Distance of each value to the next one in a format, like `Format.spacing` for arrays.
 
     Args:
         values: any finite numbers.

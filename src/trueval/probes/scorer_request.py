@@ -1,4 +1,4 @@
-"""Who takes part in a probe of names, by their names."""
+"""The request of a names probe: its scorers, by name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trueval.models.hosted.services import is_hosted
 
 
 class EmbedderRequest(NamedTuple):
-    """An embedder as it is asked for.
+    """A requested embedder.
 
     Attributes:
         model: its name.
@@ -35,7 +35,7 @@ class EmbedderRequest(NamedTuple):
 
 @dataclass(frozen=True)
 class ScorerRequest:
-    """What a probe is asked for.
+    """The requested scorers.
 
     Attributes:
         models: embedders, as NAME or NAME@DIMENSION.
@@ -62,7 +62,7 @@ class ScorerRequest:
     hosted: Mapping[str, object] = field(default_factory=dict)
 
     def check(self) -> None:
-        """Refuse what cannot be, before any work.
+        """Refuse an impossible request, before any work.
 
         Raises:
             PolicyError: nobody takes part, somebody does twice, or something needs an embedder and there is none.

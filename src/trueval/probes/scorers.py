@@ -1,4 +1,4 @@
-"""Entrants: the scorers that a probe is asked for, made of their names."""
+"""The scorers of a probe, made from their names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LATE: Final = "late-interaction"
 
 
 class ProbeScorers:
-    """The scorers of a probe; models are loaded once, whatever the number of languages.
+    """The scorers of a probe; models are loaded once for all languages.
 
     Args:
         asked: for.
@@ -42,7 +42,7 @@ class ProbeScorers:
         self._passed: dict[tuple[str, str], ModelOutputs] = {}
 
     def scorers(self, language: str) -> list[PairScorer]:
-        """The scorers for texts of a language, in the order of reports.
+        """The scorers for texts in a language, in report order.
 
         Args:
             language: whose stop words and stems BM25 takes.
@@ -62,13 +62,13 @@ class ProbeScorers:
         return found + [LogitScorer(self._loaded(RERANKER, name)) for name in asked.rerankers]
 
     def models(self) -> list[tuple[str, str]]:
-        """Role and name of each model that takes part, once; those of "tokens" give vectors of tokens."""
+        """Role and name of each distinct model; the role "tokens" gives token vectors."""
         names = list(dict.fromkeys(EmbedderRequest.of(each).model for each in self.asked.models))
         tokens = [(TOKENS, name) for name in names if self.asked.maxsim]
         return [*((EMBEDDER, name) for name in names), *tokens, *((RERANKER, name) for name in self.asked.rerankers)]
 
     def place(self, role: str, name: str) -> ModelLocation:
-        """Where a model is, without loading it.
+        """Location of a model, without loading it.
 
         Args:
             role: as in `models`.
@@ -78,7 +78,7 @@ class ProbeScorers:
         return find_model(find_model(name).path, LATE) if role == TOKENS else find_model(name)
 
     def model(self, role: str, name: str) -> Any:
-        """A model, loaded when it is first asked for.
+        """A model, loaded on first use.
 
         Args:
             role: as in `models`.
@@ -95,7 +95,7 @@ class ProbeScorers:
         )
 
     def _loaded(self, role: str, name: str) -> ModelOutputs:
-        """The model of a name in a role, loaded when it is first asked for."""
+        """The model of a name and role, loaded on first use."""
         if (role, name) not in self._passed:
             here = {**self.asked.loading, "dtype": self.asked.dtype}
             options = {**self.asked.hosted, "account": self.account} if is_hosted(name) else here

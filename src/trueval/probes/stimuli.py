@@ -1,4 +1,4 @@
-"""Bundles: a query and five candidates that differ in author and topic alone (P-B §4.1).
+"""Stimuli: a query and five candidates that differ only in author and topic (P-B §4.1).
 
 Which works by [AUTHOR] on [TOPIC]?        author   topic
 C1   the work that is asked for            right    right
@@ -28,7 +28,7 @@ Writing = Callable[[str], str]
 
 
 class TextTemplates(NamedTuple):
-    """What texts of a language are made of; the first of each is that of the paper.
+    """The text templates of a language; the first of each kind is the paper's.
 
     Attributes:
         queries: patterns of a query.
@@ -73,7 +73,7 @@ TEMPLATES: Final = {
 
 
 class TextParts(NamedTuple):
-    """What a text is made of; it is written last, so that changes need not search in texts.
+    """The parts of a text; it is rendered last, so that changes need not search in texts.
 
     Attributes:
         author: that it names.
@@ -93,7 +93,7 @@ class TextParts(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The text itself.
+        """The rendered text.
 
         >>> TextParts(Name("Ann", "Lee Jr."), "Wings", "flight", "By ", ("“{title}”.", "{label}{author}.")).text
         '“Wings”. By Ann Lee Jr.'
@@ -108,7 +108,7 @@ class TextParts(NamedTuple):
 
 
 class StimulusTexts(NamedTuple):
-    """A bundle as a scorer sees it.
+    """The texts of a stimulus, as a scorer sees them.
 
     Attributes:
         query: its text.
@@ -137,20 +137,20 @@ class Stimulus(NamedTuple):
     names: frozenset[str]
 
     def texts(self) -> StimulusTexts:
-        """The bundle as a scorer sees it."""
+        """The texts, as a scorer sees them."""
         return StimulusTexts(self.query.text, tuple(each.text for each in self.candidates))
 
     def with_candidates(self, change: Callable[[TextParts], TextParts]) -> Stimulus:
-        """The bundle with every candidate changed."""
+        """The stimulus with every candidate changed."""
         return self._replace(candidates=tuple(map(change, self.candidates)))
 
     def with_all(self, change: Callable[[TextParts], TextParts]) -> Stimulus:
-        """The bundle with its query and every candidate changed."""
+        """The stimulus with its query and every candidate changed."""
         return self.with_candidates(change)._replace(query=change(self.query))
 
 
 def draw_works(people: Authors, queries: int, seed: int) -> list[int]:
-    """The rows that queries ask for, drawn without replacement; all in their order where there are no more.
+    """Sample the rows for queries without replacement; all rows in order where there are no more.
 
     Args:
         people: the table.
@@ -167,7 +167,7 @@ def draw_works(people: Authors, queries: int, seed: int) -> list[int]:
 
 
 def build_stimuli(people: Authors, language: str, queries: int, run: int, seed: int) -> list[Stimulus]:
-    r"""The bundles of one run: the queries of the seed, with impostors, another work and templates of the run.
+    r"""Build the stimuli of one run: the seed's queries, with impostors, other work and templates of the run.
 
     A bundle depends on the seed, the run and the row of the table alone, not on how many others there are.
 
@@ -197,7 +197,7 @@ def build_stimuli(people: Authors, language: str, queries: int, run: int, seed: 
 
 
 class _Drawing(NamedTuple):
-    """What bundles are drawn from."""
+    """The pool that stimuli are drawn from."""
 
     people: Authors
     language: str
@@ -222,7 +222,7 @@ class _Drawing(NamedTuple):
         )
 
     def impostors(self, author: Name, rng: np.random.Generator) -> list[Name]:
-        """Three authors of other names, who look like others by their initials and without accents too."""
+        """Three authors with other names that also differ by initials and without accents."""
         # Four are drawn, of which one at most is the author himself; where another looks like him, all in any order.
         drawn = [self.authors[at] for at in rng.choice(len(self.authors), 4, replace=False).tolist()]
         fit = [each for each in drawn if each.text != author.text]
@@ -243,7 +243,7 @@ class _Drawing(NamedTuple):
 
 
 def _looks(name: Name) -> tuple[str, str]:
-    """The family name and the first letter of the given one, in one case and without marks."""
+    """The family name and first initial, case-folded and without diacritics."""
     family, given = (
         "".join(letter for letter in unicodedata.normalize("NFD", part.casefold()) if not unicodedata.combining(letter))
         for part in (name.family, name.given)

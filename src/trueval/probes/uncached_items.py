@@ -1,4 +1,4 @@
-"""Lacking: what models would still get for a probe, told before any of it is done."""
+"""Items not in the cache, for --dry-run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Texts = Mapping[str, Sequence[Any]]
 
 
 class UncachedItems(NamedTuple):
-    """What a model has not given yet.
+    """The items of one model that are not in the cache.
 
     Attributes:
         model: an embedder or a reranker.
@@ -40,12 +40,12 @@ class UncachedItems(NamedTuple):
 
     @property
     def items(self) -> list[Any]:
-        """Those that it has not seen."""
+        """The items that are not in the cache."""
         return [self.part.items[place] for place in self.places.tolist()]
 
 
 def find_uncached_items(model: Any, texts: Texts, folder: Path | None) -> Iterator[UncachedItems]:
-    """What a model would still get of some texts; what is kept needs nothing.
+    """Find the texts that a model would have to process.
 
     Args:
         model: with settings, as `load_model` gives it.
@@ -62,7 +62,7 @@ def find_uncached_items(model: Any, texts: Texts, folder: Path | None) -> Iterat
 
 
 def texts_of_names(designs: Iterable[NamesDesign], role: str = EMBEDDER) -> Iterator[Texts]:
-    """Part → the texts, or pairs of texts, that a model of a role gets for each of some probes of names, one by one.
+    """Part → texts or pairs that a model of a role needs, for each names probe in turn.
 
     Args:
         designs: of the languages, in the order in which they are asked.
@@ -88,7 +88,7 @@ def _parts(pairs: ScorerPairs, role: str) -> Texts:
 
 @dataclass(frozen=True)
 class NamesEstimate(ProbeEstimate):
-    """What there is to do for a probe of names.
+    """The estimated work of a names probe.
 
     Attributes:
         designs: of the languages.
@@ -107,7 +107,7 @@ class NamesEstimate(ProbeEstimate):
         }
 
     def sentences(self) -> list[str]:
-        """What a person reads."""
+        """The estimate as sentences."""
         told = [
             f"{each.language}: {count_phrase(each.queries, 'query', 'queries')}, "
             f"{count_phrase(each.runs, 'run', 'runs')}, "
@@ -121,7 +121,7 @@ class NamesEstimate(ProbeEstimate):
 def estimate_names(
     entrants: ProbeScorers, designs: Sequence[NamesDesign], *, max_cost: float | None = None
 ) -> NamesEstimate:
-    """Say what would go through models, without doing it.
+    """Estimate the items for models, without running them.
 
     Weights are loaded only where outputs of the same model are kept, to tell whether they are of the same settings.
 
@@ -147,7 +147,7 @@ def _of_model(entrants: ProbeScorers, role: str, name: str, given: Sequence[Text
 
 
 def _may_be_cached(entrants: ProbeScorers, role: str, name: str) -> bool:
-    """Whether the folder has outputs of a model of this name in this dtype, of whatever settings."""
+    """Whether the folder has outputs of a model of this name and dtype, with any settings."""
     about = {"model": entrants.place(role, name).name, "dtype": entrants.asked.dtype}
     folder = entrants.folder
     return folder is not None and any(folder.glob(f"{prefix_of(about, '').removesuffix('-')}*"))

@@ -1,1 +1,1 @@
-"""Hosted models: embedders and rerankers that run elsewhere, reached over the network and paid for."""
+"""Hosted models: embedders and rerankers of paid services, called over the network."""

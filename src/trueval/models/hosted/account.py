@@ -1,4 +1,4 @@
-"""Accounts: what calls of services cost, before and after, and the limit that they may not exceed."""
+"""Accounts: the cost of service calls, estimated before and counted after, and the spending limit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UNSENT: Final = "not sent"
 
 
 class ServiceUsage(NamedTuple):
-    """What calls use up.
+    """Billable usage of calls.
 
     Attributes:
         tokens: that are billed; None where the service does not say.
@@ -37,7 +37,7 @@ class ServiceUsage(NamedTuple):
 
 
 class Price(NamedTuple):
-    """What a service asks, in any currency.
+    """The price of a service, in any currency.
 
     Attributes:
         per_million_tokens: None if it is not known.
@@ -48,7 +48,7 @@ class Price(NamedTuple):
     per_thousand_searches: float | None = None
 
     def cost(self, usage: ServiceUsage) -> float | None:
-        """What usage costs, or None where the price or the usage is not known.
+        """Cost of usage; None where price or usage is unknown.
 
         >>> Price(0.02).cost(ServiceUsage(tokens=250_000)), Price().cost(ServiceUsage(tokens=1))
         (0.005, None)
@@ -60,14 +60,14 @@ class Price(NamedTuple):
         return usage.tokens * self.per_million_tokens / 1e6
 
     def __str__(self) -> str:
-        """The price in words, or nothing where it is not known."""
+        """The price in words; empty where unknown."""
         if self.per_thousand_searches is not None:
             return f"{self.per_thousand_searches:g} per thousand searches"
         return "" if self.per_million_tokens is None else f"{self.per_million_tokens:g} per million tokens"
 
 
 def in_words(cost: float | None, at_most: float | None) -> str:
-    """What work is estimated to cost, in words.
+    """An estimated cost, in words.
 
     Args:
         cost: to expect; None where the price is not known.
@@ -82,7 +82,7 @@ def in_words(cost: float | None, at_most: float | None) -> str:
 
 
 def round_up_amount(amount: float) -> str:
-    """An amount with four digits, never below it: what is called the most must not be passed by a digit left out.
+    """An amount rounded up to four digits, so that a stated maximum is never exceeded.
 
     >>> round_up_amount(0.013001), round_up_amount(0.1 + 0.2), round_up_amount(120_001.0), round_up_amount(0.0)
     ('0.01301', '0.3', '120100', '0')
@@ -93,7 +93,7 @@ def round_up_amount(amount: float) -> str:
 
 
 def sum_costs(costs: Iterable[float | None]) -> float | None:
-    """The sum of costs; None where one of them is not known.
+    """The sum of costs; None where one is unknown.
 
     >>> sum_costs([0.5, 0.25]), sum_costs([0.5, None]), sum_costs([])
     (0.75, None, 0.0)
@@ -104,11 +104,11 @@ def sum_costs(costs: Iterable[float | None]) -> float | None:
 
 
 class NoMoneyError(InputError):
-    """A call that was not sent, since it could make the bill exceed max_cost."""
+    """A call that was not sent, since it could exceed max_cost."""
 
 
 class OpenCall(NamedTuple):
-    """A call that was sent and whose cost is not told yet.
+    """A call whose cost is not recorded yet.
 
     Attributes:
         most: that it can cost.
@@ -122,7 +122,7 @@ class OpenCall(NamedTuple):
 
     @property
     def is_under_way(self) -> bool:
-        """Whether its answer may still come."""
+        """Whether its response may still arrive."""
         try:
             since = datetime.now(UTC) - datetime.fromisoformat(self.time)
         except (ValueError, TypeError):
@@ -132,7 +132,7 @@ class OpenCall(NamedTuple):
 
 @dataclass(eq=False)
 class SentCall:
-    """A call that is under way, and what its end says.
+    """A call in flight, and its outcome.
 
     Attributes:
         most: that it can cost; None if the price is not known.
@@ -147,7 +147,7 @@ class SentCall:
     about: Mapping[str, Any] = field(default_factory=dict)
 
     def answered(self, cost: float | None, about: Mapping[str, Any]) -> None:
-        """Say what the answer cost.
+        """Record the cost of the response.
 
         Args:
             cost: None if nobody can say; then the call counts at its most.
@@ -156,14 +156,14 @@ class SentCall:
         self.status, self.cost, self.about = "200", cost, about
 
     def failed(self, failure: CallError) -> None:
-        """Say that it was not answered; where it cannot be billed, it costs nothing."""
+        """Record a failure; one that cannot be billed costs nothing."""
         free = not failure.billed and self.most is not None
         self.status, self.cost = failure.called, 0.0 if free else None
 
 
 @dataclass(eq=False)
 class Account:
-    """What is spent on services, over all models that share it.
+    """The spending on services, shared by several models.
 
     The limit holds for the sum of what was billed, of the most that calls under way can be billed, and of the most of
     calls whose bill is not known. A call waits where those under way leave no room for it.
@@ -193,13 +193,13 @@ class Account:
 
     @property
     def spent(self) -> float:
-        """What was billed, and the most of calls whose bill is not known; those under way are not in it."""
+        """Billed cost, plus the maximum cost of calls with unknown bill; excludes calls in flight."""
         with self._changed:
             return self._billed + self._at_most()
 
     @property
     def at_most(self) -> float:
-        """The part of `spent` that is the most of calls whose bill is not known."""
+        """The part of `spent` that is the maximum cost of calls with unknown bill."""
         with self._changed:
             return self._at_most()
 
@@ -207,11 +207,11 @@ class Account:
         return math.fsum((*self._cut.values(), *(call.most for name, call in self._open.items() if not self._is(name))))
 
     def _is(self, name: str) -> bool:
-        """Whether an open call is under way."""
+        """Whether an open call is in flight."""
         return name in self._own or self._open[name].is_under_way
 
     def expect(self, cost: float | None, what: str) -> None:
-        """Refuse work whose estimated cost exceeds what is left, before anything of it is sent.
+        """Refuse work whose estimated cost exceeds the remaining budget, before anything is sent.
 
         Args:
             cost: estimated; None if the price is not known.
@@ -239,7 +239,7 @@ class Account:
 
     @contextmanager
     def call(self, most: float | None, entry: Mapping[str, Any], what: str) -> Iterator[SentCall]:
-        """One call: the most that it can cost is set aside before, and its cost is counted after.
+        """Account for one call: reserve its maximum cost before, record its actual cost after.
 
         A line is written before the block and another after it. A CallError that leaves the block counts as it says;
         after any other error, or without a word of `SentCall.answered`, the call counts at its most.
@@ -279,7 +279,7 @@ class Account:
                 self._changed.wait(POLL)
 
     def _is_set_aside(self, name: str, most: float | None, entry: Mapping[str, Any]) -> bool:
-        """Whether a call may be sent now; then its line is written."""
+        """Reserve a call's maximum cost and log it, if the call may be sent now."""
         self._catch_up()
         if not self._fits(most):
             return False
@@ -297,7 +297,7 @@ class Account:
             self._changed.notify_all()
 
     def _written(self, name: str, line: Mapping[str, Any], most: float | None, *, sync: bool) -> bool:
-        """Write and count a line; whether the call fits into what all lines before it leave."""
+        """Write and count a line; returns whether the call fits into the budget left by all earlier lines."""
         line = {"call": name, "time": datetime.now(UTC).isoformat(timespec="milliseconds"), **line}
         self._log.write(line, sync=sync)
         if self.shared and self.ledger is not None:
@@ -323,7 +323,7 @@ class Account:
         )
 
     def _catch_up(self, name: str = "", most: float | None = None) -> bool:
-        """Count what was added to a shared log since the last look; whether a call fits before its own line."""
+        """Count lines added to a shared log since the last read; returns whether a call fits before its own line."""
         fits = True
         for line in self._log.new_lines() if self.shared else []:
             if line.get("call") == name:
@@ -332,7 +332,7 @@ class Account:
         return fits
 
     def _count(self, line: Mapping[str, Any]) -> None:
-        """Count a line in the place of earlier ones of the same call."""
+        """Count a line, replacing earlier lines of the same call."""
         name, status = str(line.get("call") or ""), line.get("status")
         if name and status == SENT:
             self._open[name] = OpenCall(amount(line), str(line.get("owner")), str(line.get("time")))
@@ -345,7 +345,7 @@ class Account:
             self._billed += amount(line)
 
     def ready(self) -> None:
-        """See that the log can be written, before the first call is paid for.
+        """Check that the log is writable, before the first paid call.
 
         Raises:
             InputError: it cannot.

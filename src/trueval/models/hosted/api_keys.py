@@ -1,4 +1,4 @@
-"""Keys of services: they are in environment variables, and in no setting, file or message."""
+"""API keys: read from environment variables, and kept out of settings, files and messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ESCAPES: Final = ("\\", "%", "&")  # what begins a character in JSON, URLs and 
 
 
 class Secret(NamedTuple):
-    """A key as it goes out, which is taken out of all that comes back: some servers repeat it.
+    """An API key, which is redacted from all responses: some servers echo it.
 
     Attributes:
         value: the key; "" where none is sent.
@@ -28,7 +28,7 @@ class Secret(NamedTuple):
     variable: str = ""
 
     def taken_out_of(self, said: str) -> str:
-        r"""A text without the key, also where JSON, a URL or HTML writes characters of it in their ways.
+        r"""A text with the key redacted, also in its JSON, URL and HTML escapes.
 
         >>> Secret("sk-secret/", "MINE").taken_out_of(r"SK-SECRET/, \u0073k-secret/, sk-secret%2F and sk-secret&#47;")
         '[MINE], [MINE], [MINE] and [MINE]'
@@ -38,7 +38,7 @@ class Secret(NamedTuple):
         return _pattern(self.value).sub(f"[{self.variable}]", said)
 
     def taken_out_of_json(self, found: Any, text: str) -> Any:
-        """The same of every text of a JSON value.
+        """A JSON value with the key redacted in every text.
 
         Args:
             found: the value.
@@ -62,12 +62,12 @@ class Secret(NamedTuple):
 
 @cache
 def _pattern(key: str) -> re.Pattern[str]:
-    """The key, each character as it is or as an escape, in JSON inside of JSON too, in either case."""
+    """A pattern for the key, each character literal or escaped, in nested JSON too, in upper or lower case."""
     return re.compile("".join(map(_character_pattern, key)), re.IGNORECASE)
 
 
 def _character_pattern(one: str) -> str:
-    """A character as texts, JSON, URLs (a % may be written as %25 once more) and HTML have it."""
+    """A pattern for a character in text, JSON, URLs (also with % escaped as %25) and HTML."""
     code, named = ord(one), html.escape(one)
     # So many backslashes at most: any number of them would make a text of backslashes slow.
     ways = [
@@ -79,7 +79,7 @@ def _character_pattern(one: str) -> str:
 
 
 class ApiKey(NamedTuple):
-    """Where the key of a service is.
+    """The environment variable of a service's API key.
 
     Attributes:
         variable: the environment variable that holds it; "" where none is sent.
@@ -88,7 +88,7 @@ class ApiKey(NamedTuple):
     variable: str
 
     def read(self, model: str, url: str, address: str = "base_url") -> Secret:
-        """What the variable holds; an empty one where no key is sent.
+        """Read the key; empty where no key is sent.
 
         Args:
             model: what an error calls the model.

@@ -1,4 +1,4 @@
-"""Calls: which texts go out together, how many tokens they are about, and whose the rows of an answer are."""
+"""Call batches: which texts share a call, their estimated tokens, and the assignment of response rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AROUND: Final = 8  # tokens that a model may put around a text: its beginning, i
 
 
 class CallLimits(NamedTuple):
-    """What one call of a service may hold.
+    """Limits of one call to a service.
 
     Attributes:
         texts: at most.
@@ -27,7 +27,7 @@ class CallLimits(NamedTuple):
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens a text is: one for every 3 bytes of its UTF-8, and 1 more.
+    """Estimate the tokens of a text: one per 3 bytes of UTF-8, plus 1.
 
     cl100k_base, the vocabulary of OpenAI's embedders, takes 4.7 bytes a token on scifact-test, 5.2 on cranfield, 3.6 on
     piaf-v1.0-fr (French) and 2.9 on a paragraph of Chinese: the estimate is rather high than low. No document of the
@@ -41,7 +41,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def most_tokens(text: str) -> int:
-    """The most tokens that a text can be billed as: no token is shorter than a byte.
+    """Upper bound of the billed tokens of a text: no token is shorter than a byte.
 
     >>> most_tokens("retrieval"), most_tokens("検索")
     (17, 14)
@@ -51,7 +51,7 @@ def most_tokens(text: str) -> int:
 
 @dataclass(frozen=True)
 class Call:
-    """Texts that go out together.
+    """Texts of one call.
 
     Attributes:
         part: "queries", "documents" or "pairs".
@@ -67,22 +67,22 @@ class Call:
 
     @property
     def tokens(self) -> int:
-        """Estimated."""
+        """Estimated number of tokens."""
         return self.counted(estimate_tokens)
 
     def counted(self, size: Callable[[str], int]) -> int:
-        """The sum of a size of its texts; of a reranker that of the query counts with every document."""
+        """Sum of a size over its texts; for a reranker, the query counts with every document."""
         return sum(map(size, self.texts)) + (size(self.query) * len(self.texts) if self.query else 0)
 
     def parts(self, most: int) -> list[Call]:
-        """The same texts in calls of at most so many."""
+        """The call split into calls of at most so many texts."""
         starts = range(0, len(self.texts), most)
         cuts = [slice(start, start + most) for start in starts]
         return [Call(self.part, self.query, self.texts[cut], self.groups[cut]) for cut in cuts]
 
 
 def calls(part: str, query: str, items: Iterable[tuple[int, str]], limits: CallLimits) -> list[Call]:
-    """Cut texts into calls, in their order, each within the limits; one that is too long by itself is a call by itself.
+    """Split texts into calls in order, each within the limits; an oversized text gets its own call.
 
     Args:
         part: "queries", "documents" or "pairs".
@@ -118,7 +118,7 @@ def _ends(sizes: Sequence[int], limits: CallLimits) -> Iterator[int]:
 
 
 class CallResult(NamedTuple):
-    """What one call gave.
+    """The result of one call.
 
     Attributes:
         places: of the items, among those that were asked about.
@@ -130,6 +130,6 @@ class CallResult(NamedTuple):
 
 
 def spread(call: Call, rows: NDArray[Any]) -> CallResult:
-    """The rows of a call for every item: texts that are there more than once went out once."""
+    """The rows of a call for every item: duplicate texts were sent once."""
     sizes = [len(group) for group in call.groups]
     return CallResult([place for group in call.groups for place in group], np.repeat(rows, sizes, axis=0))

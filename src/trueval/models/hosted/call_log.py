@@ -1,4 +1,4 @@
-"""The log of calls: a file of JSON lines that says what was sent to services and what each call cost.
+"""The call log: a JSON Lines file of what was sent to services and the cost of each call.
 
     {"call": "3f..", "status": "sent", "owner": "...", "cost": null, "at_most": 0.004, ...}    before it is sent
     {"call": "3f..", "status": "200", "cost": 0.0011, "at_most": null, ...}                    when it is answered
@@ -26,7 +26,7 @@ SENT: Final = "sent"  # the status of a call that is under way
 
 
 class CallLog:
-    """The file of a log; nothing is read or written before it is asked for.
+    """A log file; it is not accessed before the first use.
 
     Args:
         path: of the file; None keeps none.
@@ -38,7 +38,7 @@ class CallLog:
         self._is_damaged = False
 
     def ready(self) -> None:
-        """See that the file can be written, before the first call is paid for.
+        """Check that the file is writable, before the first paid call.
 
         Raises:
             InputError: it cannot.
@@ -55,7 +55,7 @@ class CallLog:
             ) from error
 
     def write(self, entry: Mapping[str, Any], *, sync: bool) -> None:
-        """Add a line.
+        """Append a line.
 
         Args:
             entry: of JSON.
@@ -84,7 +84,7 @@ class CallLog:
             ) from error
 
     def new_lines(self) -> list[Mapping[str, Any]]:
-        """The lines that were added since the last look, by any program; half a line is left out.
+        """Lines added by any process since the last read, without an incomplete last one.
 
         What was no half line of ours, and cannot be read, is left out too, and said: nobody knows what it counted.
 
@@ -116,7 +116,7 @@ class CallLog:
 
 
 def amount(entry: Mapping[str, Any]) -> float:
-    """What a line counts as: the cost, or the most that it can be where it is not known.
+    """The amount of a line: its cost, or its maximum cost where unknown.
 
     >>> amount({"cost": 0.5, "at_most": 2}), amount({"cost": None, "at_most": 2}), amount({"cost": None})
     (0.5, 2.0, 0.0)
@@ -127,7 +127,7 @@ def amount(entry: Mapping[str, Any]) -> float:
 
 
 def _is_half(line: bytes) -> bool:
-    r"""Whether a line is the beginning of one of ours, which a program that was stopped left, or nothing.
+    r"""Whether a line is empty, or one of ours truncated by an interrupted process.
 
     >>> _is_half(b'{"call": "3f'), _is_half(b"\0\0"), _is_half(b'{"call": "3f", "cost": 0.1x}'), _is_half(b"PK")
     (True, True, False, False)
@@ -140,7 +140,7 @@ def _is_half(line: bytes) -> bool:
 
 
 def _entry(line: bytes) -> Mapping[str, Any] | None:
-    """A line; None of half a line, which a program that was stopped left."""
+    """Parse a line; None for one truncated by an interrupted process."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):

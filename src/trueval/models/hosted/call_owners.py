@@ -1,4 +1,4 @@
-"""Owners of what is under way: which process asks a question or sent a call, and whether it still runs.
+"""Call owners: which process asked a question or sent a call, and whether it is still running.
 
 A process that was killed leaves its claims and calls behind. On the same machine its number tells that it ended, so
 that the next one goes on at once; numbers are given again, so an owner holds a random word too.
@@ -20,7 +20,7 @@ OWNER: Final = f"{_HOST}:{os.getpid()}:{_WORD}"
 
 
 def is_alive(owner: str) -> bool:
-    """Whether a process may still run; True of one of another machine, where nobody can look.
+    """Whether a process may still be running; True for one of another machine, which cannot be checked.
 
     Args:
         owner: as `OWNER` of that process; what is no owner does not run.

@@ -1,4 +1,4 @@
-"""Failures: what a call of a service came to instead of an answer, whether it may be sent again, and what helps."""
+"""Failures of service calls: whether to retry, and how to fix them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CURES: Final = {
 
 
 class FailureKind(Enum):
-    """What can be done about a failure."""
+    """How a failure can be handled."""
 
     BUSY = "busy"  # sent again, it may be answered
     LOST = "lost"  # as busy; but where nothing was ever reached, the place is likely to be wrong
@@ -55,7 +55,7 @@ class FailureKind(Enum):
 
 
 class CallError(Exception):
-    """A call that was not answered; never shown to people, who get an InputError made of it.
+    """A failed call; never shown to users, who get an InputError made from it.
 
     Args:
         kind: what can be done.
@@ -79,12 +79,12 @@ class CallError(Exception):
 
     @property
     def called(self) -> str:
-        """What a ledger calls it."""
+        """Its name in a ledger."""
         return str(self.status) if self.status is not None else self.reason.partition(":")[0]
 
 
 def failure_of(status: int, headers: Mapping[str, str], body: str) -> CallError:
-    """The failure that an HTTP answer is.
+    """The failure for an HTTP response.
 
     Args:
         status: of the answer, not 2xx.
@@ -110,7 +110,7 @@ def failure_of(status: int, headers: Mapping[str, str], body: str) -> CallError:
 
 
 def cure_of(failure: CallError, variable: str) -> str:
-    """What helps where only a person can, in one sentence or two.
+    """How the user can fix it, in one or two sentences.
 
     Args:
         failure: of a call.
@@ -124,7 +124,7 @@ def cure_of(failure: CallError, variable: str) -> str:
 
 
 def message_of(body: str) -> str:
-    """What a service says in an answer, in one line.
+    """The service's error message, in one line.
 
     >>> message_of('{"error": {"message": "no such model"}}'), message_of('{"detail": "bad"}'), message_of("<p> <b>")
     ('no such model', 'bad', '<p> <b>')
@@ -145,7 +145,7 @@ def _cut(line: str) -> str:
 
 
 def read_retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """The seconds that Retry-After asks to wait: a number, or an HTTP date (RFC 9110, 10.2.3); None where it is absent.
+    """Seconds of Retry-After: a number, or an HTTP date (RFC 9110, 10.2.3); None where absent.
 
     Args:
         headers: of the answer.
@@ -169,7 +169,7 @@ def read_retry_after(headers: Mapping[str, str], now: datetime | None = None) ->
 
 
 def _date(written: str) -> datetime | None:
-    """An HTTP date; one without a zone is read as UTC, which every HTTP date is in."""
+    """Parse an HTTP date; without a zone it is UTC, as all HTTP dates are."""
     try:
         found = parsedate_to_datetime(written)
     except (ValueError, IndexError, OverflowError):

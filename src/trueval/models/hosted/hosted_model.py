@@ -1,4 +1,4 @@
-"""Hosted models: texts go out in calls, and what comes back is handed on at once."""
+"""Hosted models: items are sent in calls, and results are yielded as they arrive."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PATIENCE: Final = 5.0  # seconds of a wait that nobody needs to be told about
 
 
 class CallEstimate(NamedTuple):
-    """What items are estimated to take.
+    """Estimated calls and cost for some items.
 
     Attributes:
         calls: that they go out in.
@@ -87,49 +87,49 @@ class HostedModel(ABC):
     @property
     @abstractmethod
     def scoring(self) -> str:
-        """φ: how what the service gives becomes a score."""
+        """φ: the mapping from the service's output to a score."""
 
     @property
     @abstractmethod
     def dtype(self) -> str:
-        """The format of what the service gives, whatever the model runs in there."""
+        """The format of the service's output, whatever precision the model runs in."""
 
     @abstractmethod
     def limits(self) -> CallLimits:
-        """What a call may hold by the service's documents."""
+        """Call limits from the service's documentation."""
 
     @abstractmethod
     def plan(self, part: str, items: Sequence[tuple[int, Any]]) -> list[Call]:
-        """The calls that items go out in, each with its place."""
+        """Split items into calls with their positions."""
 
     @abstractmethod
     def send(self, call: Call) -> Any:
-        """Send one call once and return the JSON of its answer."""
+        """Send one call once, and return the JSON of its response."""
 
     @abstractmethod
     def rows_of(self, found: Any, call: Call) -> NDArray[Any]:
-        """[text, any] of an answer."""
+        """[text, any] rows of a response."""
 
     @property
     def host(self) -> str:
-        """Who gets the texts."""
+        """The host that receives the texts."""
         return urlsplit(self.url).netloc
 
     @property
     def client(self) -> Client:
-        """Made at the first call: what is kept already is read without key and network."""
+        """The client, created at the first call: cached outputs need neither key nor network."""
         if self._client is None:
             kind = OpenAIClient if self.named.service.name == "openai" else HttpClient
             self._client = kind(self.url, self.key.read(self.name, self.url), self.use.timeout)
         return self._client
 
     def settings(self) -> dict[str, Any]:
-        """Return all that decides the outputs; batches, prices and keys do not."""
+        """Return everything that determines the outputs; excludes batches, prices and keys."""
         service, scoring, dtype = self.named.service.name, self.scoring, self.dtype
         return {"model": self.name, "path": self.url, "recipe": service, "scoring": scoring, "dtype": dtype}
 
     def answers(self, part: str, items: Sequence[Any], called: Sequence[str]) -> Iterator[CallResult]:
-        """Send items and yield what comes back, call by call.
+        """Send items, and yield results call by call.
 
         Args:
             part: "queries", "documents" or "pairs".
@@ -154,7 +154,7 @@ class HostedModel(ABC):
             yield from self._under_way(self._planned(part, items), pool, called)
 
     def _planned(self, part: str, items: Sequence[Any]) -> Iterator[Call]:
-        """The calls of all items; those of a block at a time, so that a corpus on disk need not be in memory."""
+        """The calls of all items, block by block, so that a corpus on disk is not loaded into memory."""
         for start in range(0, len(items), BLOCK):
             places = range(start, min(start + BLOCK, len(items)))
             yield from self.plan(part, [(place, items[place]) for place in places])
@@ -182,7 +182,7 @@ class HostedModel(ABC):
     def _final(
         self, error: CallError | InputError, asked: Call, queue: Queue, called: Sequence[str]
     ) -> InputError | None:
-        """What ends the work; None where the texts go out again, in halves."""
+        """The error that ends the work; None where the call is retried in halves."""
         if len(asked.texts) > 1 and isinstance(error, NoMoneyError):
             queue.halve(asked)  # what is left may be enough for fewer texts
             return None
@@ -194,7 +194,7 @@ class HostedModel(ABC):
         return self._refused(error, asked, called)
 
     def _ask(self, call: Call) -> NDArray[Any]:
-        """Send a call until it is answered."""
+        """Send a call with retries."""
 
         def failed(failure: CallError, wait: float | None) -> None:
             if wait is not None and wait >= PATIENCE:
@@ -212,7 +212,7 @@ class HostedModel(ABC):
             ) from None
 
     def _once(self, call: Call) -> Any:
-        """Send a call once, and write down what it cost."""
+        """Send a call once, and record its cost."""
         began = time.perf_counter()
         with self.account.call(self.price.cost(self._usage(call, most_tokens)), self._entry(call), self.name) as sent:
             found = self.send(call)
@@ -224,7 +224,7 @@ class HostedModel(ABC):
         return found
 
     def _entry(self, call: Call) -> dict[str, Any]:
-        """What the ledger says of a call that is known before it is sent."""
+        """The fields of a call's log entry known before it is sent."""
         return {
             "service": self.named.service.name,
             "host": self.host,
@@ -236,7 +236,7 @@ class HostedModel(ABC):
         }
 
     def _usage(self, call: Call, size: Callable[[str], int] = estimate_tokens) -> ServiceUsage:
-        """What a call is billed as, by our estimate, or by the most that each text can be."""
+        """Billable usage of a call, estimated or as an upper bound."""
         documents = self.named.service.search
         if not documents:
             return ServiceUsage(tokens=max(call.counted(size), int(call.tokens * self.ratio) + 1))
@@ -245,7 +245,7 @@ class HostedModel(ABC):
         return ServiceUsage(searches=float(-(-parts // documents)))
 
     def _announce(self, part: str, items: int, planned: Iterable[Call]) -> None:
-        """Say what leaves this machine, to whom and for how much, and refuse what would cost too much."""
+        """Say what leaves this machine, to whom and at what cost, and refuse work over the budget."""
         number, tokens, usage, cost, at_most = self._sum(planned)
         self.account.expect(cost, f"{items} {part} for {self.name}")
         leaves = "go to" if is_this_machine(self.url) else "leave this machine for"
@@ -258,7 +258,7 @@ class HostedModel(ABC):
         warnings.warn(told, TruevalWarning, stacklevel=3)
 
     def expected(self, part: str, items: Sequence[Any]) -> CallEstimate:
-        """What items are estimated to take, before anything is sent.
+        """Estimate the calls and cost of items before anything is sent.
 
         Args:
             part: as in answers.
@@ -279,7 +279,7 @@ class HostedModel(ABC):
         return CallEstimate(number, tokens, usage, self.price.cost(usage), sum_costs(most))
 
     def answer(self, part: str, items: Sequence[Any], called: Sequence[str]) -> NDArray[Any]:
-        """Send the items of one query, one call after another, without a notice: for who said before what all cost.
+        """Send the items of one query in sequence, without a notice: the caller has announced the total cost.
 
         Args:
             part: as in answers.
@@ -313,7 +313,7 @@ class HostedModel(ABC):
 
 
 def _refuse_empty(name: str, items: Sequence[Any], called: Sequence[str]) -> None:
-    """Refuse texts without words: services refuse the whole call for one of them, or bill it."""
+    """Refuse blank texts: services reject the whole call for one of them, or bill it."""
     empty = [
         place
         for place, item in enumerate(items)

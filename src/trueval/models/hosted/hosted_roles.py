@@ -1,4 +1,4 @@
-"""Hosted embedders and rerankers: what is asked of a service, and what its answers are."""
+"""Hosted embedders and rerankers: their requests and responses."""
 
 from __future__ import annotations
 
@@ -25,34 +25,34 @@ LENGTH = 0.01  # that a vector may lack to 1: services that normalize stay far b
 
 
 class HostedEmbedder(HostedModel):
-    """An embedder of a service; its vectors are float32, as they travel."""
+    """An embedder of a service; its vectors are float32, as transmitted."""
 
     checked = False  # whether the lengths of its vectors were looked at
 
     @property
     def scoring(self) -> str:
-        """φ: the product of two vectors."""
+        """φ: the dot product of two vectors."""
         return "product"
 
     @property
     def dtype(self) -> str:
-        """The format that vectors travel in."""
+        """The transmission format of vectors."""
         return "float32"
 
     def limits(self) -> CallLimits:
-        """What a call of /embeddings may hold."""
+        """Limits of a call to /embeddings."""
         return self.named.service.embeds or CallLimits(1, 1)
 
     def settings(self) -> dict[str, Any]:
-        """Return all that decides the outputs."""
+        """Return everything that determines the outputs."""
         return {**super().settings(), "dimension": self.use.dimension, "encoding": self.use.encoding}
 
     def plan(self, part: str, items: Sequence[tuple[int, Any]]) -> list[Call]:
-        """Calls by number and tokens; a text that is there twice goes out once."""
+        """Split texts into calls by number and tokens; duplicates are sent once."""
         return calls(part, "", items, self.limit)
 
     def send(self, call: Call) -> Any:
-        """Send texts once; Voyage is told which side they are of."""
+        """Send texts once; Voyage also gets the input type, query or document."""
         given = self.use
         body: dict[str, Any] = {"model": self.named.model, "input": list(map(sendable, call.texts))}
         voyage = self.named.service.name == "voyage"
@@ -92,7 +92,7 @@ class HostedEmbedder(HostedModel):
 
 
 class HostedReranker(HostedModel):
-    """A reranker of a service; it gives finished scores, or, as TEI does, logits."""
+    """A reranker of a service; it returns final scores, or logits as TEI does."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -101,20 +101,20 @@ class HostedReranker(HostedModel):
 
     @property
     def scoring(self) -> str:
-        """φ: "none" of finished scores, "sigmoid" of logits."""
+        """φ: "none" for final scores, "sigmoid" for logits."""
         return self.named.service.scoring
 
     @property
     def dtype(self) -> str:
-        """The format of what comes: decimal numbers are read as float64; TEI's logits are written from float32."""
+        """The output format: decimal numbers are read as float64; TEI's logits are printed from float32."""
         return "float64" if self.scoring == "none" else "float32"
 
     def limits(self) -> CallLimits:
-        """What a call of /rerank may hold."""
+        """Limits of a call to /rerank."""
         return self.named.service.reranks or CallLimits(1, 1)
 
     def plan(self, part: str, items: Sequence[tuple[int, Any]]) -> list[Call]:
-        """Calls of one query each."""
+        """Split pairs into calls of one query each."""
         of_query: dict[str, list[tuple[int, str]]] = {}
         for place, (query, document) in items:
             of_query.setdefault(query, []).append((place, document))
@@ -133,7 +133,7 @@ class HostedReranker(HostedModel):
         return scores_of(found, len(call.texts), self.named.service.shape).astype(self.dtype)
 
     def pair_logits(self, pairs: Sequence[tuple[str, str]], names: Sequence[str] | None = None) -> Any:
-        """Return what the service gives for pairs of query and document, [pair, 1].
+        """Return the service's output for pairs of query and document, [pair, 1].
 
         Raises:
             InputError: as in answers.
@@ -141,11 +141,11 @@ class HostedReranker(HostedModel):
         return collect_outputs(self, "pairs", pairs, names)
 
     def logits(self, query: str, documents: Sequence[str], names: Sequence[str] | None = None) -> Any:
-        """Return the same of one query with each document."""
+        """Return the service's output for one query with each document, [document, 1]."""
         return self.pair_logits([(query, document) for document in documents], names)
 
     def scores(self, query: str, documents: Sequence[str], format: str = HIGH) -> NDArray[Any]:
-        """Return [document] scores: finished ones as they are, logits through φ.
+        """Return [document] scores: final ones unchanged, logits through φ.
 
         Raises:
             InputError: as in answers.
@@ -156,7 +156,7 @@ class HostedReranker(HostedModel):
 
 
 def sendable(text: str) -> str:
-    r"""A text as JSON takes it over the network: half a pair of surrogates, which UTF-8 does not know, is a "?".
+    r"""A text that JSON can transmit: a lone surrogate, which UTF-8 cannot encode, becomes "?".
 
     >>> sendable("wing \ud800"), sendable("é")
     ('wing ?', 'é')
@@ -165,7 +165,7 @@ def sendable(text: str) -> str:
 
 
 def collect_outputs(model: HostedModel, part: str, items: Sequence[Any], names: Sequence[str] | None) -> NDArray[Any]:
-    """[item, any] of all items, in their order, kept nowhere.
+    """[item, any] outputs of all items in order, without caching.
 
     Args:
         model: that is asked.
@@ -187,7 +187,7 @@ def collect_outputs(model: HostedModel, part: str, items: Sequence[Any], names: 
 def load_hosted(
     name: str, *, account: Account | None = None, retries: Retries | None = None, **settings: Any
 ) -> HostedEmbedder | HostedReranker:
-    """Make a hosted model; nothing is sent before texts are given to it.
+    """Create a hosted model; nothing is sent yet.
 
     Args:
         name: SERVICE:MODEL.

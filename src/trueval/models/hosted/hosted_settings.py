@@ -1,4 +1,4 @@
-"""Settings of hosted models: how a service is used, what it may take, and what it costs."""
+"""Settings of hosted models: how to call a service, its limits, and its prices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ENCODINGS: Final = ("base64", "float")  # every bit of float32, or decimal numbe
 
 @dataclass(frozen=True, kw_only=True)
 class HostedSettings:
-    """How a service is used.
+    """How to call a service.
 
     Attributes:
         base_url: of a server of one's own, or another one that speaks the same; None for the service's own.

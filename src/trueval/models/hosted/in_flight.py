@@ -1,4 +1,4 @@
-"""Calls under way: which one goes out next, where it is waited for, and which are answered."""
+"""Calls in flight: which one is sent next, where it is awaited, and which are done."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Given = TypeVar("Given")
 
 
 class Queue:
-    """Calls that are still to come, none of more texts than are taken.
+    """Remaining calls, each within the current size limit.
 
     Args:
         planned: calls.
@@ -26,13 +26,13 @@ class Queue:
         self.waiting: deque[Call] = deque()
 
     def take(self) -> Call | None:
-        """The next call, or None if there is none."""
+        """Remove and return the next call; None if there is none."""
         if not self.waiting:
             self.waiting.extend(piece for call in islice(self.planned, 1) for piece in call.parts(self.most))
         return self.waiting.popleft() if self.waiting else None
 
     def halve(self, call: Call) -> int:
-        """Put a call back that was too large, in halves, and cut all that follow: they would be too large again.
+        """Requeue an oversized call in halves, and split all later ones too: they would also be too large.
 
         Returns:
             Texts in a call from now on.
@@ -43,10 +43,10 @@ class Queue:
 
 
 class CallingThread(Executor):
-    """Runs work where it is called, so that Ctrl-C need not wait for a thread."""
+    """An executor that runs work in the calling thread, so that Ctrl-C need not wait for a thread."""
 
     def submit(self, fn: Callable[..., Given], /, *args: Any, **named: Any) -> Future[Given]:
-        """Run the work; what it raises is in the future."""
+        """Run the work at once; its exception goes into the future."""
         future: Future[Given] = Future()
         try:
             future.set_result(fn(*args, **named))
@@ -58,7 +58,7 @@ class CallingThread(Executor):
 def first_done(
     running: Iterable[Future[Given]], *, stopped: bool
 ) -> tuple[set[Future[Given]], KeyboardInterrupt | None]:
-    """Wait for one call at least; Ctrl-C ends the wait for now, and what is under way is still waited for and kept.
+    """Wait for at least one call; Ctrl-C ends this wait, and calls in flight are still awaited and stored.
 
     Args:
         running: calls.

@@ -1,4 +1,4 @@
-"""Bounds: an answer of a service has a size and a deadline, whatever the service sends.
+"""Response bounds: a size limit and a deadline for every response, whatever the service sends.
 
 httpx2 limits the wait for each piece and nothing else: a body that comes a byte at a time never ends, and one that is
 packed takes a thousand times as much memory as was sent. Its hooks and its trace are used, so that OpenAI's client,
@@ -28,7 +28,7 @@ _CONNECTED: Final = ("connect_tcp.complete", "connect_unix_socket.complete", "st
 
 
 def most_of_vectors(texts: int, dimension: int | None, *, decimal: bool) -> int:
-    """The most bytes that an answer of /embeddings can need.
+    """Maximum number of bytes of a response of /embeddings.
 
     Args:
         texts: that are sent.
@@ -40,7 +40,7 @@ def most_of_vectors(texts: int, dimension: int | None, *, decimal: bool) -> int:
 
 
 class ResponseBounds:
-    """The bounds of one client, whose calls may be made by several threads.
+    """The bounds of one client, which several threads may use.
 
     Args:
         http: httpx2.
@@ -52,11 +52,11 @@ class ResponseBounds:
 
     @property
     def hooks(self) -> dict[str, list[Any]]:
-        """The event hooks of a client of httpx2."""
+        """Event hooks for an httpx2 client."""
         return {"request": [self._request], "response": [self._response]}
 
     def begin(self, seconds: float, most: int | None) -> None:
-        """Begin a call.
+        """Start the deadline of a call.
 
         Args:
             seconds: until its deadline.
@@ -65,7 +65,7 @@ class ResponseBounds:
         self._call.deadline, self._call.most = time.monotonic() + seconds, most or MOST
 
     def _left(self) -> float:
-        """Seconds until the deadline, more than none: a socket takes 0 for "do not wait"."""
+        """Seconds until the deadline, always above 0: for a socket, 0 means non-blocking."""
         return max(float(self._call.deadline) - time.monotonic(), 1e-3)
 
     def _request(self, request: Any) -> None:
@@ -73,7 +73,7 @@ class ResponseBounds:
         request.extensions["trace"] = self._trace
 
     def _trace(self, event: str, about: Mapping[str, Any]) -> None:
-        """Hold every read and write of a new connection to the deadline of the call that makes it."""
+        """Apply the call's deadline to every read and write of a new connection."""
         if not event.endswith(_CONNECTED):
             return
         stream = about["return_value"]
@@ -101,7 +101,7 @@ class ResponseBounds:
         response.stream = _stream(self._http, self._bounded(pieces, packed), pieces)
 
     def _bounded(self, pieces: Any, packed: str) -> Iterator[bytes]:
-        """The pieces of a body, unpacked, up to the limit."""
+        """The decoded chunks of a body, up to the size limit."""
         # 47: gzip or zlib, as its head says.
         unpack = zlib.decompressobj(47) if packed not in ("", "identity") else None
         left = came = int(self._call.most)
@@ -129,7 +129,7 @@ class ResponseBounds:
 
 
 def _stream(http: ModuleType, pieces: Iterator[bytes], inner: Any) -> Any:
-    """A stream of httpx2 that gives other pieces than the one that it stands for."""
+    """An httpx2 stream that replaces the chunks of another one."""
 
     class Stream(http.SyncByteStream):  # type: ignore[misc, name-defined]  # imported late
         def __iter__(self) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""Retries: a call is sent again where that may help, after a wait that grows, and not for ever."""
+"""Retries: transient failures are retried with growing waits, up to a limit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class Retries:
-    """How often a call is sent, and how long it waits.
+    """The retry policy.
 
     Before attempt n + 1 a random time of w / 2 to w passes, w = min(most, first · 2ⁿ⁻¹): many callers that were refused
     together do not come back together. Where the service names a time, it is waited for at least.
@@ -44,7 +44,7 @@ class Retries:
     def answer(
         self, send: Callable[[], Answer], failed: Callable[[CallError, float | None], None], *, reached: bool = True
     ) -> Answer:
-        """Send until there is an answer.
+        """Send with retries until there is a response.
 
         Args:
             send: sends the call; raises a CallError if it is not answered.

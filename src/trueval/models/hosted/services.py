@@ -1,4 +1,4 @@
-"""Services: where hosted models are, what a call may hold, and how a model is named, `cohere:rerank-v3.5`."""
+"""Services: URLs and limits of hosted models, and their names, such as `cohere:rerank-v3.5`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Role = Literal["embedder", "reranker"]
 
 
 class RerankShape(NamedTuple):
-    """How `/rerank` of a service is spoken.
+    """The request and response shape of a service's `/rerank`.
 
     Attributes:
         documents: name of the list of texts in a call.
@@ -110,7 +110,7 @@ SERVICES: Final[Mapping[str, Service]] = MappingProxyType({service.name: service
 
 
 class HostedName(NamedTuple):
-    """A hosted model.
+    """The parsed name of a hosted model.
 
     Attributes:
         service: where it is.
@@ -122,7 +122,7 @@ class HostedName(NamedTuple):
 
     @property
     def role(self) -> Role:
-        """What the model does; a service that has both says it in the names of its rerankers.
+        """The role of the model; for a service with both roles, it is part of a reranker's name.
 
         >>> parse_hosted_name("voyage:rerank-2.5").role, parse_hosted_name("voyage:voyage-3.5").role
         ('reranker', 'embedder')
@@ -133,7 +133,7 @@ class HostedName(NamedTuple):
 
 
 def is_hosted(name: object) -> bool:
-    """Whether a model's name is that of a hosted one.
+    """Whether a name is that of a hosted model.
 
     >>> is_hosted("openai:text-embedding-3-small"), is_hosted("cross-encoder:folder")
     (True, False)
@@ -143,7 +143,7 @@ def is_hosted(name: object) -> bool:
 
 
 def parse_hosted_name(name: str) -> HostedName:
-    """Read the name of a hosted model.
+    """Parse the name of a hosted model.
 
     Args:
         name: SERVICE:MODEL.
@@ -156,7 +156,7 @@ def parse_hosted_name(name: str) -> HostedName:
 
 
 def base_url_of(named: HostedName, base_url: str | None) -> str:
-    """The URL below which a model is reached, without a slash at its end.
+    """The base URL of a model, without a trailing slash.
 
     Args:
         named: the model.
@@ -178,7 +178,7 @@ def base_url_of(named: HostedName, base_url: str | None) -> str:
 
 
 def check_url(url: str, shown: str) -> str:
-    """A URL below which a service is reached, without a slash at its end.
+    """A valid base URL of a service, without a trailing slash.
 
     Args:
         url: as it was given.
@@ -195,7 +195,7 @@ def check_url(url: str, shown: str) -> str:
 
 
 def _names_a_host(url: str) -> bool:
-    """Whether a URL is one of HTTP, and holds nothing that no URL may hold."""
+    """Whether a URL is a well-formed HTTP URL with a host."""
     try:
         found = urlsplit(url)
         written = url.isprintable() and " " not in url
@@ -205,7 +205,7 @@ def _names_a_host(url: str) -> bool:
 
 
 def key_name(service: Service, url: str, api_key_env: str | None) -> str:
-    """The environment variable that holds the key; "" for none.
+    """The environment variable with the API key; "" for none.
 
     The key of a service goes to that service alone: a server of one's own gets a key only if it is named.
 
@@ -221,7 +221,7 @@ def key_name(service: Service, url: str, api_key_env: str | None) -> str:
 
 
 def is_this_machine(url: str) -> bool:
-    """Whether a URL leads to this machine, so that nothing leaves it.
+    """Whether a URL points to this machine, so that nothing leaves it.
 
     >>> is_this_machine("http://127.0.0.1:8080"), is_this_machine("https://api.cohere.com/v2")
     (True, False)

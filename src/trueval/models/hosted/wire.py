@@ -1,4 +1,4 @@
-"""The wire: calls of services by their clients, and answers checked before anything is made of them."""
+"""The wire: service calls through their clients, with responses validated before use."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MOST_BILLED: Final = 2**53  # of anything; what says more is no count
 
 
 class ServiceResponse(NamedTuple):
-    """What a service answered.
+    """The response of a service.
 
     Attributes:
         rows: [text, dimension] vectors or [text, 1] scores, in the order of the texts of the call.
@@ -45,11 +45,11 @@ class ServiceResponse(NamedTuple):
 
 
 class UnusableError(Exception):
-    """An answer that came, is paid for, and is wrong: the reason in words."""
+    """A billed response that is invalid, with the reason in words."""
 
 
 def need_hosted(module: str) -> ModuleType:
-    """Return a module of the extra `hosted`, imported only now.
+    """Import a module of the extra `hosted` late, and return it.
 
     Raises:
         MissingExtraError: it is not installed.
@@ -59,7 +59,7 @@ def need_hosted(module: str) -> ModuleType:
 
 @cache
 def _certificates() -> Any:
-    """Who is trusted, read once: that takes a tenth of a second."""
+    """The SSL context, loaded once: that takes a tenth of a second."""
     return need_hosted("httpx2").create_ssl_context()
 
 
@@ -84,12 +84,12 @@ class Client(ABC):
 
     @property
     def host(self) -> str:
-        """Who gets the texts."""
+        """The host that receives the texts."""
         return urlsplit(self.url).netloc
 
     @contextmanager
     def proxied(self) -> Iterator[None]:
-        """Refuse a proxy of the environment that no client can be made with; its URL, which may hold a password, stays.
+        """Refuse an invalid proxy from the environment without printing its URL, which may contain a password.
 
         Raises:
             InputError: it is of a kind that nobody here speaks, or no URL.
@@ -107,7 +107,7 @@ class Client(ABC):
             ) from error
 
     def post(self, path: str, body: Mapping[str, Any], most: int | None = None) -> Any:
-        """Send one call and return the JSON of its answer.
+        """Send one call, and return the JSON of its response.
 
         Args:
             path: below the URL.
@@ -122,14 +122,14 @@ class Client(ABC):
 
     @abstractmethod
     def sent(self, path: str, body: Mapping[str, Any]) -> Any:
-        """Send one call once, and return the response of httpx2.
+        """Send one call once, and return the httpx2 response.
 
         Raises:
             CallError: none came.
         """
 
     def lost(self, error: Exception) -> CallError:
-        """The failure that a connection ended in; what was sent may be billed, unless nothing was connected to."""
+        """The failure for a broken connection; what was sent may be billed, unless no connection was made."""
         if isinstance(error.__cause__, CallError):  # of our bounds, which OpenAI's client wraps
             return error.__cause__
         cause = error.__cause__ if isinstance(error.__cause__, self.http.TransportError) else error
@@ -146,7 +146,7 @@ class Client(ABC):
         )
 
     def answered(self, response: Any) -> Any:
-        """The JSON of an answer, without the key.
+        """The JSON of a response, with the key redacted.
 
         Args:
             response: of httpx2.
@@ -188,7 +188,7 @@ class HttpClient(Client):
 
 
 class OpenAIClient(Client):
-    """OpenAI's own client, for its service and for all that are compatible."""
+    """OpenAI's own client, for its service and all compatible ones."""
 
     def __init__(self, url: str, key: Secret, timeout: float) -> None:
         super().__init__(url, key, timeout)
@@ -208,7 +208,7 @@ class OpenAIClient(Client):
         weakref.finalize(self, self.client.close)
 
     def sent(self, path: str, body: Mapping[str, Any]) -> Any:
-        """Create embeddings, or a completion of a chat; see Client."""
+        """Create embeddings or a chat completion; see Client."""
         of_path = {"/embeddings": self.client.embeddings, "/chat/completions": self.client.chat.completions}
         try:
             # Raw, because the client's own reading takes an answer of any length and order.
@@ -220,7 +220,7 @@ class OpenAIClient(Client):
 
 
 def vectors_of(found: Any, count: int, dimension: int | None) -> NDArray[np.float32]:
-    """[text, dimension] float32 vectors of an answer of /embeddings, put back by index.
+    """[text, dimension] float32 vectors of an /embeddings response, ordered by index.
 
     Args:
         found: the JSON.
@@ -247,7 +247,7 @@ def vectors_of(found: Any, count: int, dimension: int | None) -> NDArray[np.floa
 
 
 def scores_of(found: Any, count: int, shape: RerankShape) -> NDArray[np.float64]:
-    """[document, 1] float64 scores of an answer of /rerank, which lists the best first, put back by index.
+    """[document, 1] float64 scores of a /rerank response, which lists the best first, reordered by index.
 
     Args:
         found: the JSON.
@@ -266,7 +266,7 @@ def scores_of(found: Any, count: int, shape: RerankShape) -> NDArray[np.float64]
 
 
 def usage_of(found: Any) -> ServiceUsage:
-    """What an answer says that it is billed as: tokens, or searches (Cohere); none is no count, since none is free."""
+    """Billed usage in a response: tokens, or searches (Cohere); 0 counts as missing, since nothing is free."""
     about = found if isinstance(found, Mapping) else {}
     meta, usage = about.get("meta"), about.get("usage")
     units = meta.get("billed_units") if isinstance(meta, Mapping) else None
@@ -279,7 +279,7 @@ def usage_of(found: Any) -> ServiceUsage:
 
 
 def count_of(found: Any, least: float = 0.0) -> Any:
-    """A number of things that are billed; None of what is no such number, as true is none.
+    """A billed count; None for values that are not a valid count, such as true.
 
     Args:
         found: what an answer says.
@@ -298,7 +298,7 @@ def _list(found: Any, name: str) -> list[Any]:
 
 
 def _order_rows(rows: Sequence[Any], count: int) -> list[Mapping[str, Any]]:
-    """Rows in the order of the texts: services list them by score, or in any order."""
+    """Rows in the order of the texts: services sort them by score, or not at all."""
     placed: list[Mapping[str, Any] | None] = [None] * count
     for row in rows:
         index = row.get("index") if isinstance(row, Mapping) else None

@@ -1,1 +1,1 @@
-"""The table of our sample: authors who do not exist, with titles and topics of our own, in English and French."""
+"""The sample table: fictitious authors with titles and topics of our own, in English and French."""

@@ -1,1 +1,1 @@
-"""How probes look: tables, small multiples, pages."""
+"""Views of probes: tables, small multiples, pages."""

@@ -1,4 +1,4 @@
-"""The kinds of result of the room."""
+"""The result kinds of this package."""
 
 from trueval.probes import margin_summary, noise_summary, prediction
 from trueval.report.kinds import Kind, files_of, forms_of, late

@@ -1,4 +1,4 @@
-"""Probes of names as people and papers read them: a terminal table, Markdown, LaTeX, CSV."""
+"""Reports of names probes: terminal table, Markdown, LaTeX, CSV."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CELLS = "L" + "r" * (len(HEAD) - 1)
 
 
 def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
-    """What a person reads of a probe: a table for each scorer and language, and the published ones after them.
+    """The terminal report: a table per scorer and language, then the published ones.
 
     Args:
         result: what `NamesResult.to_dict` returns.
@@ -57,7 +57,7 @@ def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
 
 
 def scorer_heading(scorer: Entry) -> str:
-    """The line above the table of a scorer.
+    """The heading of a scorer's table.
 
     Args:
         scorer: an entry of "scorers".
@@ -110,7 +110,7 @@ def legend(result: Entry) -> Iterator[str]:
 
 
 def least(result: Entry) -> str:
-    """The least base margin of percentages, in words.
+    """The smallest base margin for percentages, in words.
 
     Args:
         result: the JSON of `trueval probe names`.
@@ -123,7 +123,7 @@ def least(result: Entry) -> str:
 
 
 def to_csv(result: Entry) -> str:
-    """One line for each scorer, language and condition, in full precision.
+    """One line per scorer, language and condition, in full precision.
 
     Args:
         result: the JSON of `trueval probe names`.
@@ -133,7 +133,7 @@ def to_csv(result: Entry) -> str:
 
 
 def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
-    """A table for each scorer and language, and the published ones.
+    """A table per scorer and language, and the published ones.
 
     Args:
         result: the JSON of `trueval probe names`.
@@ -150,7 +150,7 @@ def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
 
 
 def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
-    """A tabular for a paper, one part for each scorer and language; it needs the package booktabs.
+    """A LaTeX tabular with one part per scorer and language; it needs the package booktabs.
 
     Args:
         result: the JSON of `trueval probe names`.

@@ -1,4 +1,4 @@
-"""The page of a probe of names: who keeps names apart, and what each change of the texts does to that."""
+"""The page of a names probe: which scorers separate names, and the effect of each ablation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KEY = (("dot", "mean over queries and runs"), ("thin", "interval over queries"))
 
 
 def build(file: ResultFile, directory: Directory) -> Part:
-    """The part of the page for one probe.
+    """Build the page of one probe.
 
     Args:
         file: the result.
@@ -59,7 +59,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
 
 
 def write_figures(file: ResultFile, directory: Directory, folder: Path) -> tuple[Path, ...]:
-    """What each ablation does, one panel for each scorer, as one figure for a paper.
+    """Write the effect of each ablation, one panel per scorer, as one figure for a paper.
 
     Args:
         file: the result.
@@ -73,7 +73,7 @@ def write_figures(file: ResultFile, directory: Directory, folder: Path) -> tuple
 
 
 def changes_plot(scorer: Mapping[str, Any], domain: list[float], *, title: str = "") -> Chart:
-    """The relative change of Δname under each ablation, with its interval; conditions as rows.
+    """Relative change of Δname under each ablation with its interval, one row per condition.
 
     Args:
         scorer: an entry of "scorers".
@@ -112,7 +112,7 @@ def changes_plot(scorer: Mapping[str, Any], domain: list[float], *, title: str =
 
 
 def shared_domain(scorers: Iterable[Mapping[str, Any]]) -> list[float]:
-    """Ends of an axis for the changes of all scorers, with room for −1, all of a margin, and for 0.
+    """Common axis limits for the changes of all scorers; includes −1, the loss of the whole margin, and 0.
 
     Args:
         scorers: entries of "scorers".
@@ -128,7 +128,7 @@ def _figure(scorer: Mapping[str, Any], at: int, domain: list[float]) -> Figure:
 
 
 def _describe_findings(file: ResultFile) -> Iterator[Words]:
-    """Who keeps most names apart and who fewest, then each scorer by itself."""
+    """The scorers that separate the most and the fewest names, then each scorer."""
     scorers = list(enumerate(file.data["scorers"]))
     ranked = sorted(scorers, key=lambda each: -each[1]["conditions"][0]["kept_apart"])
     first, last = ranked[0], ranked[-1]
@@ -219,7 +219,7 @@ def _table(file: ResultFile, at: int) -> Table:
 
 
 def _published_block(file: ResultFile) -> Block:
-    """The paper's tables, under a heading of their own."""
+    """The paper's tables, under their own heading."""
     found = published_tables(frozenset(scorer["language"] for scorer in file.data["scorers"]))
     tables = tuple(
         Table(

@@ -1,4 +1,4 @@
-"""Probes of noise as people and papers read them: a terminal table, Markdown, LaTeX, CSV."""
+"""Reports of noise probes: terminal table, Markdown, LaTeX, CSV."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ VALUES = ("cosine", "overlap", "tau", "rbo")
 
 
 def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
-    """What a person reads of a probe: a table for each pipeline, then what the rules strip, then the published tables.
+    """The terminal report: a table per pipeline, then the accuracy of denoising, then the published tables.
 
     Args:
         result: what `NoiseResult.to_dict` returns.
@@ -66,7 +66,7 @@ def to_text(result: Entry) -> str:
 
 
 def pipeline_heading(model: Entry) -> str:
-    """The line above the table of a pipeline.
+    """The heading of a pipeline's table.
 
     Args:
         model: an entry of "models".
@@ -75,7 +75,7 @@ def pipeline_heading(model: Entry) -> str:
 
 
 def heads(model: Entry) -> tuple[str, ...]:
-    """Headings after the condition.
+    """Column headings after the condition.
 
     Args:
         model: an entry of "models".
@@ -85,7 +85,7 @@ def heads(model: Entry) -> tuple[str, ...]:
 
 
 def levels(model: Entry) -> list[Entry]:
-    """The conditions to be shown: where the guard changes nothing, only those without it.
+    """The conditions to show: only those without the guard where it changes nothing.
 
     Args:
         model: an entry of "models".
@@ -95,7 +95,7 @@ def levels(model: Entry) -> list[Entry]:
 
 
 def guard_is_idle(model: Entry) -> bool:
-    """Whether results are the same with and without one way of writing, wherever both were tried.
+    """Whether results with and without the guard are equal wherever both were measured.
 
     Args:
         model: an entry of "models".
@@ -119,7 +119,7 @@ def _close(one: float | None, other: float | None, most: float) -> bool:
 
 
 def level_name(level: Entry) -> str:
-    """A condition in a table.
+    """A condition's label in a table.
 
     Args:
         level: an entry of "levels".
@@ -131,7 +131,7 @@ def level_name(level: Entry) -> str:
 
 
 def short_name(level: Entry) -> str:
-    """A condition where room is short: shortened in the middle, names of conditions would be the same.
+    """A condition's short label, abbreviated in the middle so that labels stay distinct.
 
     Args:
         level: an entry of "levels".
@@ -145,7 +145,7 @@ def short_name(level: Entry) -> str:
 
 
 def condition_cells(level: Entry, scale: ValueUnit) -> list[str]:
-    """The numbers of a condition.
+    """The cells of a condition.
 
     Args:
         level: an entry of "levels".
@@ -167,7 +167,7 @@ STRIPPED = ("templates", "recall", "precision", "question lost")
 
 
 def strip_rows(result: Entry) -> Iterator[tuple[str, ...]]:
-    """What the rules strip, as rows of a table.
+    """Table rows on the accuracy of denoising.
 
     Args:
         result: the JSON of `trueval probe noise`.
@@ -219,7 +219,7 @@ def legend(result: Entry) -> Iterator[str]:
 
 
 def to_csv(result: Entry) -> str:
-    """One line for each pipeline and condition, in full precision.
+    """One line per pipeline and condition, in full precision.
 
     Args:
         result: the JSON of `trueval probe noise`.
@@ -238,7 +238,7 @@ def to_csv(result: Entry) -> str:
 
 
 def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
-    """A table for each pipeline, and what the rules strip.
+    """A table per pipeline, and the accuracy of denoising.
 
     Args:
         result: the JSON of `trueval probe noise`.
@@ -261,7 +261,7 @@ def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
 
 
 def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
-    """A tabular for a paper; it needs the package booktabs.
+    """A LaTeX tabular; it needs the package booktabs.
 
     Args:
         result: the JSON of `trueval probe noise`.

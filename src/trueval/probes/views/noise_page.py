@@ -1,4 +1,4 @@
-"""The page of a probe of noise: what chatter costs, and what denoising gives back; small multiples by system."""
+"""The page of a noise probe: what noise costs and denoising recovers; small multiples by system."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SERIES = {
 
 
 def build(file: ResultFile, directory: Directory) -> Part:
-    """The part of the page for one probe.
+    """Build the page of one probe.
 
     Args:
         file: the result.
@@ -50,7 +50,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
 
 
 def write_figures(file: ResultFile, directory: Directory, folder: Path) -> tuple[Path, ...]:
-    """The change of the first measure, one panel for each system, as one figure for a paper.
+    """Write the change of the first measure, one panel per system, as one figure for a paper.
 
     Args:
         file: the result.
@@ -63,7 +63,7 @@ def write_figures(file: ResultFile, directory: Directory, folder: Path) -> tuple
 
 
 def level_plot(result: Mapping[str, Any], model: Mapping[str, Any], name: str, *, title: str = "") -> Chart:
-    """A statistic by level: a line for each bank of templates and way of denoising, with intervals.
+    """A statistic by level, one line per template bank and denoising method, with intervals.
 
     Args:
         result: the whole, for one scale in all panels.
@@ -132,7 +132,7 @@ def _points(model: Mapping[str, Any], name: str, series: tuple[str, str]) -> Ite
 
 
 def _guard(model: Mapping[str, Any]) -> bool:
-    """Conditions that are drawn: without the guard, where there are such."""
+    """The conditions to draw: those without the guard, where they exist."""
     return all(level["normalised"] or is_clean(level) for level in model["levels"])
 
 
@@ -161,7 +161,7 @@ def _plots(file: ResultFile, name: str, part: str, title: str) -> Block:
 
 
 def _embedders(file: ResultFile) -> Iterator[Mapping[str, Any]]:
-    """The systems that embed; of several with one embedder, as a hybrid has it too, the first."""
+    """The systems with an embedder; the first of several with the same one."""
     seen: list[list[Any]] = []
     for model in file.data["models"]:
         cosines = [level["cosine"] for level in model["levels"]]
@@ -171,7 +171,7 @@ def _embedders(file: ResultFile) -> Iterator[Mapping[str, Any]]:
 
 
 def _describe_findings(file: ResultFile) -> Iterator[Words]:
-    """For each system what the strongest noise does to the first measure, and what the rules give back."""
+    """Per system, the effect of the strongest noise on the first measure, and what the rules recover."""
     for at, model in enumerate(file.data["models"]):
         measure = next(iter(model["levels"][0]["measures"]))
         for place in _strongest(model):
@@ -194,7 +194,7 @@ def _describe_findings(file: ResultFile) -> Iterator[Words]:
 
 
 def _strongest(model: Mapping[str, Any]) -> list[int]:
-    """Places of the conditions of the highest level that the page leads with: as they are where there are such."""
+    """Indices of the highest-level conditions that lead the page: those without denoising, if any."""
     levels, guard = model["levels"], _guard(model)
     highest = max(level["level"] for level in levels)
     places = [at for at, each in enumerate(levels) if each["level"] == highest]
@@ -266,7 +266,7 @@ def _denoiser_block(file: ResultFile) -> Block:
 
 
 def _published_block() -> Block:
-    """The paper's tables, under a heading of their own."""
+    """The paper's tables, under their own heading."""
     tables = tuple(
         Table(
             f"probe-noise-published-{at}",

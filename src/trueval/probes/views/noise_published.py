@@ -1,4 +1,4 @@
-"""P-B's published figures of chatter, Tables 12 and 13, for context beside ours: other models, other chatter."""
+"""P-B's published noise results, Tables 12 and 13, for context: other models, other noise."""
 
 from __future__ import annotations
 

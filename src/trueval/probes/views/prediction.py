@@ -1,4 +1,4 @@
-"""Predictions of probes as people and papers read them: a terminal table, Markdown, LaTeX, CSV."""
+"""Reports of predictions: terminal table, Markdown, LaTeX, CSV."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ REASONS: Final = 6  # that are told
 
 
 class Lines:
-    """A table before it is text: a heading, the head of its columns and its rows."""
+    """A table before formatting: heading, column heads and rows."""
 
     def __init__(self, heading: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         self.heading, self.head, self.rows = heading, head, rows
 
     @property
     def words(self) -> list[str]:
-        """The head, each heading in one line."""
+        """The column heads, each in one line."""
         return [title.replace("\n", " ") for title in self.head]
 
 
 def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
-    """What a person reads of a prediction: all models together, then each, then what the columns mean.
+    """The terminal report: all models pooled, then each, then the legend.
 
     Args:
         result: what `Prediction.to_dict` returns.
@@ -70,7 +70,7 @@ def to_text(result: Entry) -> str:
 
 
 def legend(result: Entry) -> Iterator[str]:
-    """What the columns mean, and what cannot be known.
+    """What the columns mean, and the limits of the analysis.
 
     Args:
         result: the JSON of `trueval probe join`.
@@ -113,7 +113,7 @@ def legend(result: Entry) -> Iterator[str]:
 
 
 def _together(pairs: Iterable[tuple[Key, str]]) -> list[tuple[Key, str]]:
-    """Keys with the words that go with each, joined by commas."""
+    """Each key with its words, joined by commas."""
     found: dict[Key, dict[str, None]] = {}
     for key, word in pairs:
         found.setdefault(key, {})[word] = None
@@ -145,7 +145,7 @@ def _pooled_row(row: Entry) -> list[str]:
 
 
 def _of_model(result: Entry, system: Entry, measure: str, scale: ValueUnit) -> Lines:
-    """A row for each condition: what is lost, and Spearman's correlation of each signal."""
+    """One row per condition: the loss, and Spearman's correlation of each signal."""
     mine = [each for each in result["models"] if (each["name"], each["measure"]) == (system["name"], measure)]
     by_key = {(each["condition"], each["signal"]): each for each in mine}
     signals = system["signals"]
@@ -169,7 +169,7 @@ def _of_model(result: Entry, system: Entry, measure: str, scale: ValueUnit) -> L
 
 
 def correlation(value: float | None) -> str:
-    """A correlation as people read it.
+    """A correlation, formatted.
 
     >>> correlation(0.3456), correlation(-0.1), correlation(None)
     ('+.35', '-.10', '–')
@@ -178,7 +178,7 @@ def correlation(value: float | None) -> str:
 
 
 def span(low: float | None, high: float | None) -> str:
-    """An interval of a correlation.
+    """An interval of a correlation, formatted.
 
     >>> span(-0.0173, 0.4713), span(None, None)
     ('[-.02, .47]', '–')
@@ -189,7 +189,7 @@ def span(low: float | None, high: float | None) -> str:
 
 
 def to_csv(result: Entry) -> str:
-    """One line for each model, condition, signal and measure, and for each pooled number, in full precision.
+    """One line per model, condition, signal and measure, and per pooled value, in full precision.
 
     Args:
         result: the JSON of `trueval probe join`.
@@ -224,7 +224,7 @@ def _rows(result: Entry) -> Iterator[dict[str, Any]]:
 
 
 def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
-    """The tables of the terminal.
+    """The tables of the terminal report in Markdown.
 
     Args:
         result: the JSON of `trueval probe join`.
@@ -237,7 +237,7 @@ def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
 
 
 def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
-    """A tabular for each table; they need the package booktabs.
+    """One LaTeX tabular per table; they need the package booktabs.
 
     Args:
         result: the JSON of `trueval probe join`.

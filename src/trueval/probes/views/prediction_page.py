@@ -1,4 +1,4 @@
-"""The page of a prediction: whether probes tell which queries lose, for each signal, model and condition."""
+"""The page of a prediction: whether probes identify the queries that lose, by signal, model and condition."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEY: Final = (("thin", "interval over queries"), ("dot", "Spearman's correlation
 
 
 def build(file: ResultFile, directory: Directory) -> Part:
-    """The part of the page for one prediction.
+    """Build the page of one prediction.
 
     Args:
         file: the result.
@@ -41,7 +41,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
 
 
 def write_figures(file: ResultFile, directory: Directory, folder: Path) -> tuple[Path, ...]:
-    """The small multiples of the first measure, as one figure for a paper.
+    """Write the small multiples of the first measure as one figure for a paper.
 
     Args:
         file: the result.
@@ -54,7 +54,7 @@ def write_figures(file: ResultFile, directory: Directory, folder: Path) -> tuple
 
 
 def _describe_findings(file: ResultFile) -> Iterator[Words]:
-    """What all models and conditions say together, the surest signal first."""
+    """The pooled findings, most certain signal first."""
     pooled = [
         (place, each)
         for place, each in enumerate(file.data["pooled"] or file.data["models"])
@@ -87,7 +87,7 @@ def _blocks(file: ResultFile, measure: str) -> Iterator[Block]:
 
 
 def is_wide(system: Mapping[str, Any]) -> bool:
-    """Whether the figure of a system takes the whole width of the page.
+    """Whether a system's figure takes the full page width.
 
     >>> is_wide({"signals": ["drop", "overlap", "margin"]})
     False
@@ -96,7 +96,7 @@ def is_wide(system: Mapping[str, Any]) -> bool:
 
 
 def _plot(data: Mapping[str, Any], system: Mapping[str, Any], measure: str) -> Chart | None:
-    """Small multiples: one for each signal, a row for each condition; None where nothing has a number."""
+    """Small multiples: one per signal, one row per condition; None without any value."""
     import altair as alt
 
     names = [each["name"] for each in data["conditions"]]

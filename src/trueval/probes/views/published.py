@@ -1,4 +1,4 @@
-"""P-B's published margins, for context beside ours: other models, other texts. Never mixed with what we measured."""
+"""P-B's published margins, for context: other models, other texts. Never mixed with measured values."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ TABLES: Final = (
 
 
 def published_tables(languages: frozenset[str]) -> tuple[PublishedTable, ...]:
-    """The tables that are about some languages.
+    """The published tables for some languages.
 
     Args:
         languages: of the texts that were probed.

@@ -223,7 +223,7 @@ def _scale(axis: ChartAxis) -> Any:
 
 
 def _kind(axis: ChartAxis) -> Literal["linear", "sqrt", "log"]:
-    """A logarithmic axis where most values would crowd a corner of a linear one."""
+    """The scale of an axis: logarithmic or square root where most values would crowd a corner of a linear one."""
     least, most = min(axis.values), max(axis.values)
     if least > 0:
         return "log" if most / least > SPREAD else "linear"

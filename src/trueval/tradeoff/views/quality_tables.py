@@ -44,7 +44,7 @@ def of_methods(pipelines: Sequence[PipelineTexts]) -> Made:
 
 
 def _select_shared_budget(pipelines: Sequence[PipelineTexts]) -> tuple[PipelineTexts, list[PipelineTexts]]:
-    """Systems that share embedder, dimension and index, with the most methods; sparse-only first.
+    """One system and all of the embedder, dimension and index with the most methods, with sparse-only ones.
 
     Of the depths of the reranker it is the first of the file.
     """
