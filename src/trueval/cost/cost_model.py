@@ -186,7 +186,7 @@ class CostModel:
             run: of the system: what was reranked, where it reranks.
             ks: numbers of contexts.
             reranker: the model, by whose tokenizer pairs are counted; None where it is not here.
-            embedder: likewise for queries.
+            embedder: the model by whose tokenizer queries are counted; None where it is not here.
             known: "query" and "candidate" → mean tokens that were counted before; None where they were not.
         """
         ordered = rank_lists(run)

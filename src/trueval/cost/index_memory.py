@@ -24,7 +24,7 @@ from trueval.retrieval.indexes.index import HOMES, LocalIndex, read_spec
 from trueval.retrieval.indexes.sparse import POSTINGS, Bm25
 from trueval.specs import Value
 
-MILLIONS: Final = (1, 10)  # of documents, that memory is told for
+MILLIONS: Final = (1, 10)  # of documents, for which memory is estimated
 BYTES: Final = {"float32": 4, "float16": 2, "bfloat16": 2, "int8": 1}  # of a number
 FLOAT: Final = 4
 LINK: Final = 4  # a link is an int32, also of 64-bit ids
@@ -140,7 +140,7 @@ def memory_entry(indexes: Sequence[LocalIndex], *, millions: Sequence[int] = MIL
 
     Args:
         indexes: of the system, built.
-        millions: of documents, for which its size is told.
+        millions: of documents, for which its size is estimated.
 
     Returns:
         "vectors", "graph", "tables", "words" by formula for this corpus, "measured" of the indexes, and "millions" → by

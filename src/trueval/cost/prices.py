@@ -171,9 +171,9 @@ class SystemPrices(NamedTuple):
     """Prices of a system's components.
 
     Attributes:
-        rerank: of the reranker; FREE where it runs here or is not there; None if not known.
-        embed: of the embedder of queries, likewise.
-        generator: of the input of the generator, likewise.
+        rerank: price of the reranker; FREE where it runs locally or is absent; None if unknown.
+        embed: price of the query embedder; FREE and None as for `rerank`.
+        generator: price of the generator's input; FREE and None as for `rerank`.
         documents_per_search: of the reranker, as in Listed.
     """
 

@@ -42,7 +42,7 @@ class Clock:
     """A source of time.
 
     Attributes:
-        nanoseconds: of a clock that nobody sets, from any start.
+        nanoseconds: a monotonic clock with any origin.
         now: seconds since 1970, UTC.
         sleep: waits so many seconds.
     """
@@ -157,12 +157,12 @@ def measure(
     Args:
         tasks: of different names.
         query_ids: [query] what samples call the queries; the protocol's number of them, the first ones, are timed.
-        protocol: how often.
+        protocol: the timing protocol.
         rng: draws the orders; one of the protocol's seed if None.
         done: samples of an earlier call that was stopped: they are not timed again.
         keep: gets each sample as soon as there is one.
         step: called with the number of samples done and of all.
-        clock: where time comes from.
+        clock: the source of time.
 
     Raises:
         PolicyError: two tasks have one name.
@@ -226,7 +226,7 @@ class _Timing(NamedTuple):
 
     Attributes:
         asked: [query] ids.
-        clock: where time comes from.
+        clock: the source of time.
         failed: name of a task → what it raised.
     """
 

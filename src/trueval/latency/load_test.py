@@ -75,8 +75,8 @@ def closed_loop(serve: Serve, queries: Sequence[int], workers: int, *, clock: Cl
     Args:
         serve: answers the query of a number; called on several threads.
         queries: numbers, in the order in which they are sent.
-        workers: how many.
-        clock: where time comes from.
+        workers: number of workers.
+        clock: the source of time.
 
     Raises:
         PolicyError: no query, or no worker.
@@ -106,7 +106,7 @@ def open_loop(
         workers: queries that are answered at once: 1 for a server that answers one after another.
         arrivals: "poisson", at random, as those of many people are; or "fixed", all 1 / rate apart.
         rng: draws the arrivals.
-        clock: where time comes from.
+        clock: the source of time.
 
     Raises:
         PolicyError: no query, no worker, a rate that is not above 0, or other arrivals.
@@ -135,7 +135,7 @@ def loads(
         queries: how many there are.
         protocol: with numbers of workers and rates.
         rng: draws orders and arrivals; one of the protocol's seed if None.
-        clock: where time comes from.
+        clock: the source of time.
         workers: of the open loops.
     """
     rng = rng or np.random.default_rng(protocol.seed)
@@ -160,7 +160,7 @@ class _Loop:
         serve: answers a query.
         queries: their numbers.
         due: [query] seconds from the begin at which each is to be sent; None for as soon as a worker takes it.
-        clock: where time comes from.
+        clock: the source of time.
     """
 
     def __init__(self, serve: Serve, queries: Sequence[int], due: Floats | None, clock: Clock) -> None:

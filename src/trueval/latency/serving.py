@@ -217,7 +217,7 @@ class ServedPipeline:
         """Calls that hosted stages would send while timed and under load.
 
         Args:
-            protocol: how often.
+            protocol: the timing protocol.
         """
         asked = min(protocol.queries, len(self.query_ids))
         times = protocol.timed(asked) + protocol.served(asked)
@@ -236,7 +236,7 @@ class ServedPipeline:
         """Refuse work that would exceed the remaining budget, before anything is sent.
 
         Args:
-            protocol: how often.
+            protocol: the timing protocol.
 
         Raises:
             InputError: hosted stages would cost too much, or their price is not known and there is a limit.

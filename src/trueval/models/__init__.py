@@ -32,7 +32,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    # Each module is imported when a name of it is asked for: to list recipes nobody should wait for the others.
+    # Each module is imported when one of its names is accessed: listing recipes should not load the others.
     for module, names in _HOMES.items():
         if name in names:
             value: object = getattr(import_module(f"{__name__}.{module}"), name)

@@ -22,7 +22,7 @@ class Embedder(Protocol):
     """Turns texts into vectors.
 
     Attributes:
-        name: what reports call it.
+        name: display name in reports.
         dtype: the format it runs in.
     """
 
@@ -46,7 +46,7 @@ class LocalEmbedder(LocalModel):
 
         Args:
             texts: the queries.
-            names: what an error calls each; by default its position and start.
+            names: name of each item for error messages; by default its position and start.
 
         Returns:
             [query, dimension] in the model's dtype (bfloat16 is that of ml_dtypes); for late interaction one

@@ -43,7 +43,7 @@ class OutputPart(NamedTuple):
     Attributes:
         name: "queries", "documents" or "pairs".
         items: the texts, or pairs of query and document; gone through in their order, and some of them by place.
-        called: what an error calls each.
+        called: name of each item for error messages.
         forward: from items and what they are called to outputs.
         length: how long an item is, in any unit.
     """
@@ -99,7 +99,7 @@ class OutputCache:
     Args:
         place: the folder.
         identity: of model, settings and texts.
-        part: what goes in.
+        part: the input of the model.
     """
 
     def __init__(self, place: Path, identity: str, part: OutputPart) -> None:

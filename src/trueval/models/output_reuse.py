@@ -2,7 +2,7 @@
 
 Outputs in float32 are taken by item: a document that changed goes through the model alone. The batch that a text is in
 moves them by their last bits; in bfloat16 and float16 it moves them so far that other documents tie. There a pass stays
-whole (`model_outputs`), unless somebody accepts outputs of other batches: `reuse="text"`.
+whole (`model_outputs`), unless the user accepts outputs of other batches: `reuse="text"`.
 
 A sweep asks for many passes that overlap, the pairs of one reranker over many pools, and takes them by item in every
 dtype: only items that no pass of the same model has seen go through it, in a part of their own. What was computed first
@@ -39,7 +39,7 @@ def part_by(model: Any, part: OutputPart, reuse: str, folder: Path | None, step:
 
     Args:
         model: as in part_outputs.
-        part: what goes in.
+        part: the input of the model.
         reuse: "pass" or "text".
         folder: the store; None keeps nothing.
         step: as in part_outputs.
@@ -93,7 +93,7 @@ def reuse_outputs(
     Args:
         model: as in model_outputs.
         collection: with the texts.
-        candidates: what to score.
+        candidates: the documents to score.
         folder: the store; None keeps nothing, so that nothing is known.
         step: as in model_outputs.
 
@@ -114,7 +114,7 @@ def reuse_part(
 
     Args:
         model: as in part_outputs.
-        part: what goes in.
+        part: the input of the model.
         settings: what `settings_of` gave.
         folder: the store; None keeps nothing.
         step: as in part_outputs.
@@ -145,7 +145,7 @@ def reuse_part(
 
 
 def _join_rows(taken: Sequence[_Taken], count: int) -> Any:
-    """Rows of several passes, each in its place: one array, or a list of arrays of late interaction."""
+    """Rows of several runs, each in its place: one array, or a list of arrays for late interaction."""
     first = taken[0].rows
     if isinstance(first, list):
         found: list[Any] = [None] * count
@@ -160,11 +160,11 @@ def _join_rows(taken: Sequence[_Taken], count: int) -> Any:
 
 
 def find_missing_items(settings: Mapping[str, Any], part: OutputPart, folder: Path) -> NDArray[np.int64]:
-    """Places of the items of a part that no complete pass of the same model has seen; of equal ones the first.
+    """Places of items that no complete run of the same model has seen; the first of equal ones.
 
     Args:
         settings: of the model, what `settings_of` gave.
-        part: what would go in.
+        part: the input of the model.
         folder: the store.
     """
     keys = item_keys(part.items)
@@ -172,11 +172,11 @@ def find_missing_items(settings: Mapping[str, Any], part: OutputPart, folder: Pa
 
 
 def find_items_to_compute(model: Any, part: OutputPart, reuse: str, folder: Path) -> NDArray[np.int64]:
-    """Places of the items of a part that would go through a model, where its pass is not complete.
+    """Places of the items of a part that a model would have to process, where its run is not complete.
 
     Args:
         model: as in part_by.
-        part: what would go in.
+        part: the input of the model.
         reuse: as in part_by.
         folder: the store.
     """
@@ -188,7 +188,7 @@ def find_items_to_compute(model: Any, part: OutputPart, reuse: str, folder: Path
 
 
 class _Taken(NamedTuple):
-    """Rows of another part for some items.
+    """Cached rows of another part for some items.
 
     Attributes:
         places: [item] in the part that is asked for.
@@ -204,7 +204,7 @@ class _Taken(NamedTuple):
 
 
 def _match_known_outputs(keys: NDArray[np.bytes_], known: Iterable[KnownOutputs]) -> Iterator[_Taken]:
-    """What is known of items, each from the first that knows it."""
+    """Cached outputs of items, each from the first source that has it."""
     done = np.zeros(len(keys), dtype=bool)
     for each in known:
         own, theirs = matches(keys, each.keys, done)
@@ -214,7 +214,7 @@ def _match_known_outputs(keys: NDArray[np.bytes_], known: Iterable[KnownOutputs]
 
 
 def _find_missing(keys: NDArray[np.bytes_], taken: Sequence[_Taken]) -> NDArray[np.int64]:
-    """Places of items that nobody knows; of equal ones the first."""
+    """Places of items without a cached output; the first of equal ones."""
     done = np.zeros(len(keys), dtype=bool)
     for each in taken:
         done[each.places] = True
@@ -224,7 +224,7 @@ def _find_missing(keys: NDArray[np.bytes_], taken: Sequence[_Taken]) -> NDArray[
 
 
 def _part_of(part: OutputPart, places: NDArray[np.int64]) -> OutputPart:
-    """Some of the items."""
+    """The part restricted to some items."""
     items = LazyList(len(places), lambda at: part.items[int(places[at])])
     called = LazyList(len(places), lambda at: part.called[int(places[at])])
     return part._replace(items=items, called=called)

@@ -1,4 +1,4 @@
-"""Model outputs: embeddings and logits, computed once for each model and texts, kept, and read by memory map.
+"""Model outputs: embeddings and logits, computed once per model and texts, cached, and read by memory map.
 
 What a model returned for queries, for documents or for pairs is a folder of the store, whose name holds the hash of
 the model, its settings and the texts, so that nothing is computed twice:
@@ -68,7 +68,7 @@ DECIDING: Final = frozenset((".safetensors", ".bin", ".json", ".txt", ".model", 
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
-    """What a model in one dtype returned.
+    """Outputs of a model in one dtype.
 
     Args:
         settings: all that decides the outputs: model, dtype, batch size, maximum length, versions and so on.
@@ -86,19 +86,19 @@ class Outputs:
     earlier: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what reports say about the pass."""
+        """Return the entry of the model in reports."""
         return {**self.settings, "texts": dict(self.texts), "batch_sizes": list(self.batch_sizes)}
 
 
 def model_outputs(
     model: Any, collection: Collection, candidates: Candidates, *, folder: Path | None = None, step: Step | None = None
 ) -> Outputs:
-    """Run a model once over the candidates, or read what an earlier pass of the same kind left.
+    """Run a model once over the candidates, or read the cached outputs of an earlier run.
 
     Args:
         model: a LocalReranker or LocalEmbedder of trueval.models.
         collection: with the texts.
-        candidates: what to score.
+        candidates: the documents to score.
         folder: the store; None keeps nothing.
         step: called with a part's name, items done and items in all after every shard.
 
@@ -113,7 +113,7 @@ def model_outputs(
 
 
 def join_outputs(settings: Mapping[str, Any], found: Mapping[str, PartOutputs]) -> Outputs:
-    """What a model returned for its parts, by their names."""
+    """Outputs of a model for all its parts, by name."""
     sizes = {size for each in found.values() for size in each.batch_sizes}
     return Outputs(
         settings,
@@ -125,7 +125,7 @@ def join_outputs(settings: Mapping[str, Any], found: Mapping[str, PartOutputs]) 
 
 
 def settings_of(model: Any) -> dict[str, Any]:
-    """All that decides the outputs of a model, and where it is: settings, recipe to the letter, hash of its files."""
+    """Everything that determines a model's outputs, and its location: settings, full recipe, hash of its files."""
     settings, recipe = model.settings(), getattr(model, "recipe", None)
     if hasattr(model, "answers"):  # of a service nothing else is known
         return {**settings, "weights": None}
@@ -134,7 +134,7 @@ def settings_of(model: Any) -> dict[str, Any]:
 
 
 def recipe_hash(recipe: Recipe) -> dict[str, str]:
-    """The hash of a recipe to the letter: another prompt under its name must not take the old outputs."""
+    """Hash of the full recipe: a changed prompt under the same name must not reuse old outputs."""
     letters = json.dumps({**asdict(recipe), "source": ""}, sort_keys=True)
     return {"recipe_sha256": hashlib.sha256(letters.encode()).hexdigest()}
 
@@ -147,11 +147,11 @@ def part_outputs(
     folder: Path | None = None,
     step: Step | None = None,
 ) -> PartOutputs:
-    """Run a model over one part, or read what an earlier pass left.
+    """Run a model over one part, or read the cached outputs of an earlier run.
 
     Args:
         model: of which the batch size is read.
-        part: what goes in.
+        part: the input of the model.
         settings: what `settings_of` gave.
         folder: the store; None keeps nothing.
         step: as in model_outputs.
@@ -178,7 +178,7 @@ def part_outputs(
 
 
 def _compute_if_missing(kept: OutputCache, model: Any, about: Mapping[str, Any], step: Step | None) -> bool:
-    """Have the rows of a part made, unless somebody made them while we waited; damaged ones are made again.
+    """Compute the rows of a part, unless another process did so meanwhile; damaged ones are recomputed.
 
     Returns:
         Whether they were made now.
@@ -195,7 +195,7 @@ def _compute_if_missing(kept: OutputCache, model: Any, about: Mapping[str, Any],
 
 
 class PartLocation(NamedTuple):
-    """Where the outputs of one part are.
+    """Location of one part's outputs.
 
     Attributes:
         place: folder of the store.
@@ -207,12 +207,12 @@ class PartLocation(NamedTuple):
 
     @property
     def complete(self) -> bool:
-        """Whether all of them are there."""
+        """Whether all outputs exist."""
         return (self.place / ROWS).is_file()
 
 
 def place_of(settings: Mapping[str, Any], part: str, texts: Mapping[str, Any], folder: Path) -> PartLocation:
-    """Where the outputs of one part are, or will be.
+    """Location of one part's outputs, existing or not.
 
     Args:
         settings: what `settings_of` gave.
@@ -227,7 +227,7 @@ def place_of(settings: Mapping[str, Any], part: str, texts: Mapping[str, Any], f
 
 
 def parts_of(model: Any, collection: Collection, candidates: Candidates) -> list[OutputPart]:
-    """What goes through the model; texts and what they are called are made when they are asked for."""
+    """The parts for a model; texts and their names are produced lazily."""
     doc_ids, query_ids = candidates.doc_ids, candidates.query_ids
     documents = LazyList(len(doc_ids), lambda at: collection.documents[doc_ids[at]])
     queries = [collection.queries[query] for query in query_ids]
@@ -246,7 +246,7 @@ def parts_of(model: Any, collection: Collection, candidates: Candidates) -> list
 
 
 def _compute_uncached(model: Any, part: OutputPart, texts: Mapping[str, Any], step: Step | None) -> PartOutputs:
-    """The outputs of every item, in its place, kept nowhere."""
+    """The outputs of every item in place, without caching."""
     rows: list[Any] = [None] * len(part.items)
     sizes: set[int] = set()
     done = 0
@@ -261,7 +261,7 @@ def _compute_uncached(model: Any, part: OutputPart, texts: Mapping[str, Any], st
 
 
 def _batches(model: Any, part: OutputPart, sizes: set[int]) -> Iterator[tuple[list[int], Any]]:
-    """Places of items with their outputs; batch sizes are added to what is given."""
+    """Places of items with their outputs; batch sizes are added to the given list."""
     if hasattr(model, "answers"):
         yield from model.answers(part.name, part.items, part.called)
         return
@@ -271,7 +271,7 @@ def _batches(model: Any, part: OutputPart, sizes: set[int]) -> Iterator[tuple[li
 
 
 def weights_hash(folder: Path) -> str | None:
-    """Return the SHA-256 of a model's files; of a model of the hub the commit, or None where it is not here yet.
+    """Return the SHA-256 of a model's files; for a hub model its commit, or None where it is not downloaded yet.
 
     Weights decide what a model returns, and so do its tokenizer, its pooling, its prompts and the modules after it,
     which sentence-transformers keeps in folders of their own. Changed in place they must not take the old outputs.
@@ -292,7 +292,7 @@ def weights_hash(folder: Path) -> str | None:
 
 
 def hub_commit(name: str) -> str | None:
-    """The commit of a model of the hub that is in the cache of the hub; None where none is."""
+    """The commit of a hub model in the local hub cache; None where not cached."""
     try:
         from huggingface_hub import try_to_load_from_cache
 
@@ -306,7 +306,7 @@ def hub_commit(name: str) -> str | None:
 
 
 def _modules(folder: Path) -> list[Path]:
-    """The folders of a model: its own, and those of the modules that its modules.json names."""
+    """Folders of a model: its own, and those of the modules in its modules.json."""
     try:
         modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
         named = {str(each["path"]) for each in modules}

@@ -1,4 +1,4 @@
-"""Pairs: the scores of queries with documents, from what any model returned for them."""
+"""Pair scores: scores of queries with documents, from the outputs of any model."""
 
 from __future__ import annotations
 

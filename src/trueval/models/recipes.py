@@ -37,7 +37,7 @@ class Recipe:
         suffix: text after a pair, never truncated.
         answers: the tokens whose logits are read, (no, yes).
         end_token: token that must close every text.
-        source: where this was read.
+        source: the file of origin.
     """
 
     name: str

@@ -29,7 +29,7 @@ class PairTokens(NamedTuple):
 
     Attributes:
         read: [pair] int64, of what the model reads, cut at its maximum length.
-        whole: [pair] int64, of all of it.
+        whole: [pair] int64, untruncated.
     """
 
     read: NDArray[np.int64]
@@ -41,7 +41,7 @@ class Reranker(Protocol):
     """Scores documents for a query.
 
     Attributes:
-        name: what reports call it.
+        name: display name in reports.
         dtype: the format it runs in.
         scoring: φ of its logits, "softmax" or "sigmoid"; "none" where they are finished scores.
     """
@@ -242,7 +242,7 @@ class CrossEncoderReranker(LocalReranker):
 
 
 def count_pair_tokens(tokenizer: Any, pairs: list[tuple[str, str]], max_length: int) -> Any:
-    """Return token counts per pair, [2, pair], truncated and not; truncation keeps each pair at its limit exactly.
+    """Return token counts per pair, [2, pair]: truncated and untruncated; a truncated pair has exactly the limit.
 
     Args:
         tokenizer: of transformers.

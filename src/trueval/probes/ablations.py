@@ -43,7 +43,7 @@ class Ablation(NamedTuple):
         family: "identity", "writing" or "layout".
         claim: what doing it again, or a way back, gives.
         about: what it does, in one sentence.
-        apply: from a bundle to the changed one.
+        apply: stimulus → changed stimulus.
         undo: the way back of a reversible one.
     """
 
@@ -73,7 +73,7 @@ def mask_of(language: str, number: int) -> str:
 
     Args:
         language: of the text.
-        number: of the query, or of the author where there is no bundle.
+        number: of the query, or of the author where there is no stimulus.
 
     >>> mask_of("fr", 7)
     'AUTEUR_007'
@@ -86,7 +86,7 @@ def gibberish_name(bundle: Stimulus) -> Stimulus:
     tokens: dict[str, str] = {}
     for author in map(_author_text, (bundle.query, *bundle.candidates)):
         if author not in tokens:
-            # A hash may be that of another author of the bundle; then the next one is taken.
+            # A hash may be that of another author of the stimulus; then the next one is taken.
             tokens[author] = next(token for token in tokens_of(author) if token not in tokens.values())
     return bundle.with_all(lambda parts: parts._replace(author=Name("", tokens[_author_text(parts)])))
 

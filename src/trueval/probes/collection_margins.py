@@ -24,7 +24,7 @@ from trueval.probes.authors import plain
 from trueval.probes.mentions import Mentions, forms
 from trueval.standings.standings import Floats
 
-# A stream of a seed, above those of bundles.
+# A stream of a seed, above those of stimuli.
 IMPOSTORS: Final = (1 << 41) + 1
 
 

@@ -103,8 +103,8 @@ def conditions(language: str, *, seed: int = 0, mentions: Mentions | None = None
     """All conditions by name, mildest first.
 
     Args:
-        language: of the chatter, "en" or "fr".
-        seed: of the chatter.
+        language: of the noise, "en" or "fr".
+        seed: of the noise.
         mentions: of a table of authors, whose names are changed too; None for no such conditions.
 
     >>> list(conditions("en"))[:4]
@@ -129,8 +129,8 @@ def find_conditions(
 
     Args:
         names: "noise 4", also as "noise-4" or "noise4".
-        language: of the chatter.
-        seed: of the chatter.
+        language: of the noise.
+        seed: of the noise.
         mentions: as in `conditions`.
 
     Raises:

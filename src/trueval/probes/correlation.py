@@ -124,7 +124,7 @@ def correlate(
         level: of the intervals.
         resamples: times that queries are drawn.
         seed: of the draws.
-        threads: that share the work; they change nothing.
+        threads: number of threads; does not affect the result.
         names: of the two, for reasons.
 
     >>> x = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
@@ -174,7 +174,7 @@ def across(
         level: as in `correlate`, and so are the others.
         resamples: of the queries.
         seed: of the draws.
-        threads: that share the work.
+        threads: number of threads.
 
     >>> low, high = np.arange(6.0), np.arange(6.0) + 10
     >>> strata = [CorrelationStratum(low, -low), CorrelationStratum(high, 20 - low)]  # each alone has -1

@@ -161,7 +161,7 @@ class _Sentence(NamedTuple):
 
     Attributes:
         span: of the view.
-        cut: chatter inside it.
+        cut: noise inside it.
         rest: what is left.
         framed: whether it was announced as the question: by a colon after what was cut.
     """

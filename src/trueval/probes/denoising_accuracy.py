@@ -16,7 +16,7 @@ class StrippedText(NamedTuple):
     """Character counts of what the rules removed, spaces excluded.
 
     Attributes:
-        chatter: characters of chatter.
+        chatter: characters of noise.
         taken: of these, taken out.
         question: characters of questions.
         lost: of these, taken out.
@@ -70,10 +70,10 @@ def measure_denoising_by_level(
 
     Args:
         queries: texts of questions.
-        language: of the chatter.
+        language: of the noise.
         levels: of noise; 0 has nothing to strip.
         banks: of templates.
-        seed: of the chatter.
+        seed: of the noise.
     """
     return [
         {

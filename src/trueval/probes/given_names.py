@@ -2,7 +2,7 @@
 
 Given names fit an author where each is one of the author's, or begins one, in their order; the initials of a table,
 "J.R.R.", fit the names that begin with them. An initial has a full stop, or stands with others, "JRR", as "a" and "I"
-are words. Authors of one family are told apart so, and an initial that fits none of them is somebody else's.
+are words. This separates authors of one family, and an initial that fits none of them is another person's.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def find_given_names(text: str, start: int, end: int, least: int, authors: Autho
         authors: of this family name, each with the given names.
 
     Returns:
-        None where the given names are those of somebody else.
+        None where the given names are those of another person.
 
     >>> find_given_names("by J. Tolkien", 6, 13, 0, {0: ("john", "ronald", "reuel")})
     GivenNames(start=3, end=13, authors=(0,), given='initials', inverted=False)
@@ -99,7 +99,7 @@ def find_given_names(text: str, start: int, end: int, least: int, authors: Autho
         taken = next(((own, who) for own in more if (who := _fit([*own, *names], authors))), None)
         if taken is None:
             if any(each.short for own in more for each in own) and found["dot"]:
-                return None  # an initial of somebody else
+                return None  # an initial of another person
             break
         names, fit, begin = [*taken[0], *names], taken[1], found.start()
     if names:

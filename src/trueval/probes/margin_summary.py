@@ -40,7 +40,7 @@ class ResamplingSettings(NamedTuple):
 
     Attributes:
         level: of the intervals.
-        resamples: how many.
+        resamples: number of resamples.
         seed: of the draws.
         threads: that share the work; they change nothing but the time.
     """
@@ -167,7 +167,7 @@ def summarise(
         level: of intervals.
         resamples: of intervals.
         seed: of intervals.
-        threads: that share the work; one for each processor if None.
+        threads: number of threads; one per processor if None.
     """
     return NamesResult(tuple(probes), ResamplingSettings(level, resamples, seed, thread_count(threads)))
 

@@ -8,7 +8,7 @@ in "Smith's", "d'Angelo" and "Smith-like". Texts are read in NFC, and any apostr
 any other.
 
 What several authors are called names the one whom the text names in full; where it names none of them, or several and
-none of these before it, it names nobody.
+none of these before it, it is unresolved.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ELIDED: Final = re.compile(r"(?<!\w)(?P<word>d|l|qu|jusqu|lorsqu|puisqu|quoiqu|d
 # A French elision without it, before a consonant.
 WHOLE_WORDS: Final = {"d": "de", "l": "le"}
 VOWELS: Final = frozenset("aeiouyhœæ")  # before a name in h both are written
-# Letters below which a family name alone names nobody: "Ba" is a name, and the start of many other things.
+# Letters below which a family name alone is not a mention: "Ba" is a name, and the start of many other things.
 SHORTEST: Final = 3
 WHOLE, FAMILY = "whole", "family"
 INITIALS, INVERTED, BOTH = "initials", "inverted", "inverted initials"
@@ -163,7 +163,7 @@ class Mentions:
                     break
 
     def _whole(self, text: str, start: int, stop: int, least: int, form: _Form) -> _Found | None:
-        """A name with adjacent given names, if it is a family name; None where these belong to somebody else."""
+        """A name with adjacent given names, if it is a family name; None where these belong to another person."""
         if form.form != FAMILY:
             return _Found(start, stop, form)
         found = find_given_names(text, start, stop, least, {author: self._given[author] for author in form.authors})

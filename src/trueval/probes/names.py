@@ -33,8 +33,8 @@ class NamesDesign:
         language: of the templates.
         source: of the people.
         conditions: "base" and the ablations.
-        queries: how many.
-        runs: how many.
+        queries: number of queries.
+        runs: number of runs.
         seed: of all draws.
         pairs: [condition, run, query, candidate] in this order, one after another; a set is a run under a condition.
         authors: [query] number of its author: queries about one author belong together.
@@ -81,8 +81,8 @@ class NamesProbe:
         unit: of its scores.
         language: of the texts.
         source: of the people.
-        queries: how many.
-        runs: how many.
+        queries: number of queries.
+        runs: number of runs.
         seed: of all draws.
         texts: how many different texts were asked about.
         margins: condition → its margins.

@@ -1,6 +1,6 @@
 """The noise probe: the effect of conversational noise around a question on a pipeline's results.
 
-Some judged queries of a collection are written with chatter of several levels, with denoising and without, and with one
+Some judged queries of a collection are written with noise of several levels, with denoising and without, and with one
 way of writing (NFC, plain spaces and apostrophes) and without, and searched for together (query_variants.py).
 """
 
@@ -55,11 +55,11 @@ class NoiseProbe:
         measures: that queries were measured by.
         query_ids: [query] that were drawn.
         conditions: [condition], the clean one first.
-        added: [condition, query] share of chatter in the characters of the query before denoising.
+        added: [condition, query] share of noise in the characters of the query before denoising.
         cosines: [condition, query] of the text and the clean text; None without an embedder.
         lists: [condition, query] overlap, τ and RBO of what is found with what the clean query finds: least where one
             of them finds nothing, NaN where neither finds anything.
-        worth: measure → [condition, query] expected values under ties.
+        worth: measure → [condition, query] expected values over tie orders.
         policy: that they were measured under.
         notes: one-line remarks, of the pipeline and of the evaluation of the clean queries.
     """
@@ -105,7 +105,7 @@ def probe_pipelines(
     """Measure the effect of noise on pipelines; shared work is done once, with or without a cache.
 
     Args:
-        pipelines: that search.
+        pipelines: the pipelines to search with.
         collection: documents, queries and judgments.
         design: what is asked.
         measures: of the results; nDCG@10, R@10, and N-Recall4+@10 where there are grades from 4, if None; of a golden
@@ -230,7 +230,7 @@ class WrittenQueries(NamedTuple):
 
     Attributes:
         texts: [condition][query].
-        added: [condition, query] share of chatter, before denoising.
+        added: [condition, query] share of noise, before denoising.
     """
 
     texts: tuple[tuple[str, ...], ...]

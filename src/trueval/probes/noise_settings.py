@@ -21,7 +21,7 @@ class NoiseCondition(NamedTuple):
 
     Attributes:
         level: of noise, 0 to 4.
-        templates: bank of the chatter; "" at level 0, which has none.
+        templates: bank of the noise; "" at level 0, which has none.
         denoised: "none", "rules" or "judge".
         normalised: whether what looks the same is written one way at the end.
     """
@@ -52,9 +52,9 @@ class NoiseSettings:
     """Settings of a noise probe.
 
     Attributes:
-        language: of the chatter, "en" or "fr".
+        language: of the noise, "en" or "fr".
         levels: of noise.
-        templates: banks of the chatter.
+        templates: banks of the noise.
         denoised: ways of denoising, "none" among them or not.
         normalised: whether the guard is off, on, or both are tried.
         queries: how many are drawn.

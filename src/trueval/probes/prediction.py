@@ -1,6 +1,6 @@
 """Prediction: do the queries that a probe flags lose most quality when their text is changed?
 
-A probe gives each query a signal under a condition (the query with chatter, without its accents, ...), and a measure
+A probe gives each query a signal under a condition (the query with noise, without its accents, ...), and a measure
 says what the query then loses. Both are turned so that more is worse, so a correlation above 0 says that the probe is
 right, and one around 0 that it knows nothing:
 
@@ -192,7 +192,7 @@ class PredictionChoices(NamedTuple):
         level: of the intervals.
         resamples: times that queries are drawn.
         seed: of the draws.
-        threads: that share the work; they change nothing.
+        threads: number of threads; does not affect the result.
     """
 
     level: float = 0.95

@@ -55,11 +55,11 @@ def probe_names(
         level: of intervals.
         resamples: of intervals.
         threads: that share the work of intervals; one for each processor if None.
-        max_cost: what hosted models may cost in all, in the currency of their prices; None for no limit.
-        begin: from the name of a model to the function that is told of its progress.
+        max_cost: spending limit for hosted models, in the currency of their prices; None for no limit.
+        begin: model name → progress callback.
 
     Raises:
-        PolicyError: nobody takes part, or a choice is not known.
+        PolicyError: no scorer is requested, or a choice is unknown.
         InputError: a table or a model cannot be read.
 
     >>> probe_names("all-MiniLM-L6-v2", languages=["en", "fr"]).to_dict()  # doctest: +SKIP
@@ -101,10 +101,10 @@ def probe_noise(
 
     Args:
         collection: a Collection with judgments, or its place.
-        pipelines: that search, and files of such.
+        pipelines: pipelines, or paths of pipeline files.
         models: embedders that search too, each by:
         index: of their vectors.
-        bm25: whether BM25 searches too, in the language of the chatter.
+        bm25: whether BM25 searches too, in the language of the noise.
         hybrid: whether each model fused with BM25 does.
         design: language, levels, templates and denoising; in English, all of them but a judge's if None.
         judge: a model that rewrites queries, or a TOML file with a table [judge], where the design has "judge".
@@ -174,20 +174,20 @@ def probe_join(
 
     Args:
         collection: a Collection with judgments, or its place.
-        pipelines: that search, and files of such.
+        pipelines: pipelines, or paths of pipeline files.
         models: embedders that search too, exactly.
         bm25: whether BM25 searches too.
         hybrid: whether each model fused with BM25 does.
         depth: documents of each list of models and BM25.
         conditions: changes of queries, such as "noise-4"; None for all.
         table: authors, as in probe_names: then queries that name one, and what becomes of the name.
-        language: of the chatter and of BM25, "en" or "fr".
+        language: of the noise and of BM25, "en" or "fr".
         measures: that may lose; R@10, and of a golden set those of `evaluate`, but for Harm, if None.
         queries: so many judged queries are drawn; all if None.
         k: first documents of the overlap.
         seed: of everything random.
         cache: keeps embeddings, indexes and candidates; None keeps nothing.
-        max_cost: what hosted models may cost in all; None for no limit.
+        max_cost: spending limit for hosted models; None for no limit.
         begin: called with the name of each piece of work; what it returns is called as the work goes on.
 
     Raises:

@@ -25,7 +25,7 @@ class ProbeEstimate:
 
     Attributes:
         models: what goes through each.
-        judge: what is asked of a judge; None where nobody is.
+        judge: estimate of the judge's calls; None without a judge.
         max_cost: what all may cost together; None for no limit.
         notes: one-line remarks.
     """
@@ -95,7 +95,7 @@ def estimate_noise(
         pipelines: as in probe_pipelines, and so are the others.
         collection: documents, queries and judgments.
         design: what is asked.
-        rewriter: of the way "judge"; it may give stand-ins for texts that nobody has written yet.
+        rewriter: of the way "judge"; it may give stand-ins for texts that do not exist yet.
         cache: that is looked into.
 
     Raises:

@@ -125,10 +125,10 @@ def join_probes(
         choices: of intervals, and the seed.
         cache: keeps embeddings, indexes and candidates; None keeps nothing.
         begin: called with the name of each piece of work; what it returns is called as the work goes on.
-        max_cost: what hosted models may cost in all, in the currency of their prices; None for no limit.
+        max_cost: spending limit for hosted models, in the currency of their prices; None for no limit.
 
     Raises:
-        InputError: nobody judged a query, no judged query names an author of the table, an input is bad, or a model
+        InputError: no query is judged, no judged query names an author of the table, an input is bad, or a model
             cannot be reached.
         PolicyError: there is nothing to do, or lower values of a measure are better.
     """
@@ -322,7 +322,7 @@ class _Join:
         signals = self.signals(name, settings, clean, forms)
         parts = []
         for form, changed in forms.items():
-            # A query that a change leaves as it is tells nothing of it: it loses nothing, whoever searches.
+            # A query that a change leaves as it is carries no information about it: it loses nothing with any system.
             losses = np.where(self.same(form)[:, None], np.nan, clean.values - changed.values)
             told = dict(zip(map(str, self.measures), losses.T, strict=True))
             for (signal, danger), (measure, loss) in product(signals[form].items(), told.items()):

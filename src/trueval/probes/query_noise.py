@@ -1,4 +1,4 @@
-"""Query noise: synthetic chatter around a question, in five levels.
+"""Query noise: synthetic conversational text around a question, in five levels.
 
 Templates of our own writing are drawn by seed, each part by itself: the same query has the same greeting at every level
 that has one, so that levels differ by what they add alone. Which parts a level has is `LEVELS`:
@@ -50,7 +50,7 @@ class Level(NamedTuple):
     """What a level of noise adds.
 
     Attributes:
-        counts: part → how many of it.
+        counts: part → number of its texts.
         phone: whether the text is typed on a phone.
         typos: whether words of the question get typos, and some queries their characters in parts.
     """
@@ -175,7 +175,7 @@ def noisy(query: str, level: int, language: str, *, seed: int = 0, bank: str = K
     Args:
         query: the question, or keywords.
         level: 0 to 4; 0 leaves it as it is.
-        language: "en" or "fr", of the chatter.
+        language: "en" or "fr", of the noise.
         seed: of all that is drawn; the same for a query, whatever other queries there are.
         bank: of templates.
 

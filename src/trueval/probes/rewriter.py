@@ -38,9 +38,9 @@ class JudgeRewriter:
     """Rewrites queries; answers in the ledger are reused.
 
     Attributes:
-        judge: who is asked.
-        ledger: where its answers are.
-        account: what is spent.
+        judge: the judge to ask.
+        ledger: the ledger of its answers.
+        account: the account that is charged.
         at_once: calls under way at once.
         step: as in ask_all.
         cache: folder of the ledger, and of what models gave; None for none.
@@ -71,7 +71,7 @@ class JudgeRewriter:
         """Estimate a probe with its rewrites; nothing is sent.
 
         Args:
-            pipelines: that search.
+            pipelines: the pipelines to search with.
             collection: with the queries.
             design: of the probe.
 

@@ -98,7 +98,7 @@ class PairScorer(Protocol):
     """The role that scores pairs.
 
     Attributes:
-        name: what reports call it.
+        name: display name in reports.
         unit: what its numbers are: "cosine", "BM25", "logit", "MaxSim" or "spread".
     """
 
@@ -175,10 +175,10 @@ class Hybrid:
     """A fusion of scorers: Σ weight · (score − mean) / spread, with mean and spread of the unmodified pairs.
 
     The spread is the standard deviation. So a margin is the weighted sum of the margins of the parts, each in its own
-    spread. Search engines normalise by each query's list; lists of five would stretch every bundle to the same width.
+    spread. Search engines normalise by each query's list; lists of five would stretch every stimulus to the same width.
 
     Args:
-        name: what reports call it.
+        name: display name in reports.
         parts: the scorers.
         weights: one for each; equal ones that sum to 1 if None.
 

@@ -65,7 +65,7 @@ class ScorerRequest:
         """Refuse an impossible request, before any work.
 
         Raises:
-            PolicyError: nobody takes part, somebody does twice, or something needs an embedder and there is none.
+            PolicyError: no scorer or a duplicate is requested, or something needs an embedder and there is none.
         """
         if not (self.models or self.rerankers or self.bm25):
             raise PolicyError("A probe needs a scorer. Name a model, a reranker, or BM25.")

@@ -25,7 +25,7 @@ class ProbeScorers:
     Args:
         asked: for.
         folder: where outputs of models are kept; None for nowhere.
-        begin: from the name of a model to the function that is told of its progress.
+        begin: model name → progress callback.
         account: that hosted models are paid from; None for no limit.
     """
 

@@ -126,9 +126,9 @@ def estimate_names(
     Weights are loaded only where outputs of the same model are kept, to tell whether they are of the same settings.
 
     Args:
-        entrants: whose models these are.
+        entrants: the scorers whose models these are.
         designs: of the languages.
-        max_cost: what hosted models may cost in all; None for no limit.
+        max_cost: spending limit for hosted models; None for no limit.
 
     Raises:
         InputError: there is no such model.

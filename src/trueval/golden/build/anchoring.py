@@ -185,7 +185,7 @@ def refuse_inside(out: Path, folder: Path) -> None:
     """Refuse to write into a golden set.
 
     Args:
-        out: what is to be written.
+        out: the output path.
         folder: of the golden set.
 
     Raises:

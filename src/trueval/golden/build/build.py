@@ -71,7 +71,7 @@ def build(
         until: the last stage that is made; all by default.
         ledger: file of the ledger, where several golden sets share one; ledger.sqlite of the folder by default.
         cache: keeps embeddings and indexes.
-        max_cost: what may be spent in all, earlier runs of the same folder included; that of the plan by default.
+        max_cost: spending limit, including earlier runs of the same folder; that of the plan by default.
         judge: instead of the one of the plan.
         begin: called with the name of each stage; what it returns is called as the stage goes on.
 

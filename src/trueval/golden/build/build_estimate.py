@@ -52,7 +52,7 @@ class TaskEstimate(NamedTuple):
         cost: in the currency of the judge's prices; None where they are not known.
         most: whether it may be less: pools are not known yet, or the task stops by itself.
         answers: earlier ones whose tokens `tokens_out` is taken from; 0 where it is a guess.
-        at_most: that it can cost; None where nobody knows, since nothing limits an answer, or no price is known.
+        at_most: that it can cost; None where unknown, since the answer length is unlimited or no price is known.
     """
 
     task: str
@@ -103,7 +103,7 @@ def estimate_stage(
     """Estimate the cost of asking a judge some questions.
 
     Args:
-        judge: who is asked.
+        judge: the judge to ask.
         ledger: whose answers need not be asked for; None for none.
         task: of the questions.
         questions: all of them, or examples.
@@ -176,10 +176,10 @@ def estimate_orders(
     any other; at most each call of a query shows its longest ones.
 
     Args:
-        judge: who orders.
+        judge: the judge that orders.
         ledger: with earlier answers; None for none.
         pools: [query] its text and the texts of its passages.
-        how: they are refined.
+        how: settings of the refinement.
         repeat: calls that are asked once more, at most.
         queries: how many there are, where these pools are examples; None for these.
         largest: a question that none is larger than, where these pools are examples.
@@ -217,7 +217,7 @@ def announce(judge: Judge, account: Account, found: TaskEstimate) -> None:
     """Before the first call of a stage, say what leaves this machine, to whom and at what cost.
 
     Args:
-        judge: who is asked.
+        judge: the judge to ask.
         account: what is spent, and what may be.
         found: what it takes.
     """
@@ -242,7 +242,7 @@ def most_orders(queries: int, how: RefinementSettings, repeat: int) -> int:
 
     Args:
         queries: with two passages or more.
-        how: they are refined.
+        how: settings of the refinement.
         repeat: calls that are asked once more, at most.
 
     >>> most_orders(3, RefinementSettings(calls=60), 50)
@@ -277,7 +277,7 @@ def estimate(
 
     Args:
         plan: of the golden set.
-        known: what of it is there.
+        known: the existing part of it.
         collection: documents and queries.
         judge: who would be asked.
         ledger: whose answers need not be asked for.

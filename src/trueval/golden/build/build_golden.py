@@ -33,7 +33,7 @@ def build_golden(
         reuse: which kept outputs of models are taken, "pass" or "text"; None: as the plan says.
         ledger: file of the judge's answers, where several golden sets share one; one in the folder by default.
         cache: keeps embeddings and indexes; None keeps nothing.
-        max_cost: what may be spent in all, earlier runs of the same folder included; that of the plan by default.
+        max_cost: spending limit, including earlier runs of the same folder; that of the plan by default.
         judge: instead of the one of the plan.
         begin: called with the name of each stage; what it returns is called as the stage goes on.
 

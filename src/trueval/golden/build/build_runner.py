@@ -49,8 +49,8 @@ class BuildRunner:
         folder: of the golden set.
         collection: documents and queries.
         judge: who grades and orders.
-        ledger: where answers are.
-        account: what is spent.
+        ledger: the ledger of answers.
+        account: the account that is charged.
         cache: keeps embeddings and indexes.
         begin: as in `build`.
     """

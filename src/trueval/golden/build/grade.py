@@ -144,8 +144,8 @@ def grade(
         pools: query id → ids of its documents.
         queries: id → text.
         documents: id → text.
-        judge: who is asked.
-        ledger: where answers are.
+        judge: the judge to ask.
+        ledger: the ledger of answers.
         how: rounds and batches.
         at_once: calls under way at once.
         step: as in ask_all.

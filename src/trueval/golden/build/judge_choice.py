@@ -29,7 +29,7 @@ def make_judge(plan: JudgePlan, collection: Collection, account: Account, seed: 
     Args:
         plan: of the judge.
         collection: with the texts, for labels.
-        account: what is spent.
+        account: the account that is charged.
         seed: of the errors of labels.
 
     Raises:
@@ -47,7 +47,7 @@ def model_judge(values: Mapping[str, Any], account: Account) -> ModelJudge:
 
     Args:
         values: key → value.
-        account: what is spent.
+        account: the account that is charged.
 
     Raises:
         InputError: its prompt is bad, or max_cost has no prices to be counted with.

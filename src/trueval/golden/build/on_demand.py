@@ -133,10 +133,10 @@ def extend(
         judgments: they stay as they are.
         wanted: of `demand`.
         collection: with the texts.
-        judge: who is asked.
-        ledger: where answers are.
+        judge: the judge to ask.
+        ledger: the ledger of answers.
         how: rounds and batches.
-        account: what is spent.
+        account: the account that is charged.
         scale: grade of the rubric → grade of the judgments; None where both are the same.
         at_once: calls under way at once.
         step: as in ask_all.
@@ -157,7 +157,7 @@ def extend(
         new = new.with_columns(pl.col("grade").replace_strict(dict(scale)))
     old = judgments.frame.select("query_id", "doc_id", "grade").join(
         new.select("query_id", "doc_id"), on=("query_id", "doc_id"), how="anti", maintain_order="left"
-    )  # a grade below 0 says that nobody judged: it gives way
+    )  # a grade below 0 means unjudged, so it is replaced
     order = {query: place for place, query in enumerate([*judgments.query_ids.to_list(), *wanted.pools])}
     both = pl.concat([old, new])
     places = pl.Series([order[query] for query in both["query_id"].to_list()])
@@ -192,7 +192,7 @@ def refuse_other_scale(judgments: Judgments, scale: Mapping[float, float] | None
     """Refuse to mix two grade scales.
 
     Args:
-        judgments: that are there.
+        judgments: the existing judgments.
         scale: grade of the rubric → grade of the judgments; None where both are the same.
 
     Raises:

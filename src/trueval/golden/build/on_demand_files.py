@@ -71,13 +71,13 @@ class OnDemand:
     """The inputs of on-demand judging, read and checked; the judge is not called yet.
 
     Attributes:
-        judgments: that are there.
-        wanted: what runs retrieved and nobody judged.
+        judgments: the existing judgments.
+        wanted: the retrieved documents without a judgment.
         depth: places of each list that are looked at.
         collection: with the texts.
         plan: of the judge.
-        judge: who is asked.
-        account: what is spent.
+        judge: the judge to ask.
+        account: the account that is charged.
         scale: grade of the rubric → grade of the judgments; None where both are the same.
         out: file of the new judgments.
         ledger: where answers are kept.
@@ -199,7 +199,7 @@ def refuse_to_write_over(out: Path, qrels: Path, runs: Sequence[Path]) -> None:
     """Refuse to overwrite an input file, before any work.
 
     Args:
-        out: what is to be written.
+        out: the output path.
         qrels: judgments, or the folder of a golden set.
         runs: run files.
 

@@ -80,7 +80,7 @@ def rewrite(
         queries: id → text.
         way: as in retrieval/pipeline/rewriting.py, or "judge".
         judge: asked for other words where the way is "judge".
-        ledger: where its answers are.
+        ledger: the ledger of its answers.
         at_once: calls under way at once.
         step: as in ask_all.
 

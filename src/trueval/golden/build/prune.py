@@ -36,7 +36,7 @@ def prune_pool(
     Args:
         pool: in its own order.
         keep: passages in all, at most.
-        most: grade → passages of it, at most; a grade that is not named has no limit.
+        most: grade → maximum number of passages; a missing grade has no limit.
 
     >>> found = prune_pool([Candidate("a", 2, 2.0), Candidate("b", 5, 4.5), Candidate("c", None, 0.0)], keep=5)
     >>> [each.doc_id for each in found]

@@ -119,8 +119,8 @@ def refine_pools(
 
     Args:
         pools: one of each query, with a passage at least.
-        judge: who orders.
-        ledger: where answers are.
+        judge: the judge that orders.
+        ledger: the ledger of answers.
         how: method and budgets.
         at_once: calls under way at once.
         step: called with "queries", how many are refined and how many there are.
@@ -172,13 +172,13 @@ def compare_by(
     """The comparison function of a refinement, backed by a judge and its ledger.
 
     Args:
-        judge: who orders.
-        ledger: where answers are.
+        judge: the judge that orders.
+        ledger: the ledger of answers.
         pool: whose passages are ordered.
         at_once: calls under way at once.
         asked: gains the questions.
         answers: gains the answers.
-        stopped: set when nobody waits for the result.
+        stopped: set when the result is no longer needed.
 
     Returns:
         From batches of ids to an order of each, None where the judge gave no valid one.

@@ -54,7 +54,7 @@ class Stages:
 
         Args:
             name: of the stage.
-            key: of all that decides it.
+            key: hash of everything that determines it.
         """
         self._began = self._now()
         found = self.read(name)
@@ -68,7 +68,7 @@ class Stages:
 
         Args:
             name: of the stage.
-            key: of all that decides it.
+            key: hash of everything that determines it.
             files: name → what writes it.
             about: further entries of the manifest.
         """

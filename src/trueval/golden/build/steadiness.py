@@ -148,7 +148,7 @@ def ask_again(
         asked: all questions of a task.
         answers: [asked].
         judge: who was asked.
-        ledger: where answers are.
+        ledger: the ledger of answers.
         count: questions, drawn at random.
         seed: of the draw.
         at_once: calls under way at once.

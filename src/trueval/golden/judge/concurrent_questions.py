@@ -23,8 +23,8 @@ def ask_all(
     kept: they are paid for.
 
     Args:
-        ledger: where answers are.
-        judge: who is asked.
+        ledger: the ledger of answers.
+        judge: the judge to ask.
         questions: any number; one that is there twice is asked once.
         at_once: questions under way at once.
         step: called with "questions", how many are answered and how many there are.
@@ -34,7 +34,7 @@ def ask_all(
 
     Raises:
         InputError: the judge cannot be asked, or the money is spent.
-        KeyboardInterrupt: somebody stopped it.
+        KeyboardInterrupt: the user interrupted it.
     """
     different = list(dict.fromkeys(questions))
     told = None if step is None else lambda done: step("questions", done, len(different))
@@ -58,14 +58,14 @@ def side_by_side(
         items: of the work.
         at_once: items under way at once.
         done: called with the number of items that are done.
-        stop: called once, where no further item begins: tells those under way that nobody waits for their results.
+        stop: called once when no further item is started: notifies the work in flight that its result is unused.
 
     Returns:
         [item] results.
 
     Raises:
         Exception: what the work raised first, when all that was under way has ended.
-        KeyboardInterrupt: somebody stopped it; pressed twice, it does not wait.
+        KeyboardInterrupt: the user interrupted it; a second interrupt does not wait.
     """
     side = _Side(work, items, done, stop)
     with ThreadPoolExecutor(at_once, "trueval-judge") as pool:

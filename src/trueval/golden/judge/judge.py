@@ -130,7 +130,7 @@ def key_of(judge: Judge, question: Question) -> AnswerKey:
     """The key of a question to a judge.
 
     Args:
-        judge: who is asked.
+        judge: the judge to ask.
         question: what.
     """
     return key_for(judge.identity(question.task), question)

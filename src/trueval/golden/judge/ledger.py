@@ -3,7 +3,7 @@
     calls   key, judge, task, identity, query, passages, sample, answer, tokens, cost, time ...
     labels  call, query, text, slot, grade, reason      one row for each passage that a call graded
     texts   hash, text                                  so that each label can be traced to what was read
-    claims  key, until, owner                           who asks just now, so that nobody else asks the same
+    claims  key, until, owner                           who is asking now, so that no other process asks the same
 
 A call is found by the hash of all that decides its answer (judge.key_of). The file is in WAL mode: two processes may
 write at once, a reader waits for nobody, and a process that is killed loses the calls that were under way, no other.
@@ -46,7 +46,7 @@ from trueval.golden.judge.sqlite_files import connect_read_only
 from trueval.models.hosted.call_owners import OWNER, is_alive
 
 CLAIM: Final = 900.0  # seconds after which a claim of another machine is taken for one of a process that ended
-POLL: Final = 0.2  # seconds between looks at somebody else's question
+POLL: Final = 0.2  # seconds between checks of another process's question
 
 _LABELS: Final = {
     "judge": pl.String,
@@ -71,8 +71,8 @@ class LedgerTotals(NamedTuple):
         calls: answered.
         labels: valid ones.
         invalid: calls with an answer that was not valid in whole.
-        tokens_in: of prompts, where told.
-        tokens_out: of answers, where told.
+        tokens_in: tokens of prompts, where reported.
+        tokens_out: tokens of answers, where reported.
         cost: where known.
     """
 
@@ -183,7 +183,7 @@ class Ledger:
         Where another process asks the same question, its answer is waited for.
 
         Args:
-            judge: who is asked.
+            judge: the judge to ask.
             question: what.
             now: seconds of the clock that all processes share.
             wait: lets seconds pass.
@@ -222,7 +222,7 @@ class Ledger:
         """Record an answer and return it; where the question has an answer already, return that one unchanged.
 
         Args:
-            judge: who answered.
+            judge: the judge that answered.
             question: what was asked.
             answer: what came.
         """
@@ -292,7 +292,7 @@ class Ledger:
         """Billed usage of earlier answers to a task by the same model, parameters and prompt.
 
         Args:
-            judge: who answered.
+            judge: the judge that answered.
             task: of the questions.
         """
         query = (

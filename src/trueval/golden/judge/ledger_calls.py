@@ -15,7 +15,7 @@ class BilledUsage(NamedTuple):
     """Billed usage of one judge's answers to one task.
 
     Attributes:
-        calls: whose tokens are told.
+        calls: number of calls with reported tokens.
         passages: in these calls.
         tokens_out: of these answers, what a model thinks before it answers included where it does.
     """

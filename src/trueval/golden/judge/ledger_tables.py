@@ -119,7 +119,7 @@ def unusable(path: Path, error: sqlite3.Error) -> InputError:
 
     Args:
         path: of the file.
-        error: what SQLite said.
+        error: the error of SQLite.
     """
     if getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY):
         return InputError(

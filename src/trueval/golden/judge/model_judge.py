@@ -1,7 +1,7 @@
 """A language model as a judge, through OpenAI's client and any compatible server.
 
 Answers are asked for by a JSON schema; where the server refuses that, as a JSON object; where it refuses that too, as
-text. Whatever the form, they are read strictly (responses.py). What is not valid is told to the model once; what is
+text. Whatever the form, they are read strictly (responses.py). The model is told once what is invalid; what is
 then still not valid is unjudged. Calls are counted, retried and written down by us, so the client's own
 retries are off.
 """
@@ -134,7 +134,7 @@ class ModelJudge:
         use: how it is asked.
         prompts: of each task.
         account: what is spent, and what may be; its ledger gets a line for each call that was sent.
-        retries: how often a call is sent.
+        retries: the retry policy.
     """
 
     use: JudgeSettings
@@ -248,7 +248,7 @@ class ModelJudge:
             question: that would be asked.
 
         Returns:
-            None for what nothing limits: without max_tokens or max_completion_tokens nobody knows the longest answer.
+            None where unlimited: without max_tokens or max_completion_tokens the answer length is unknown.
         """
         if self.use.most_out is None:
             return JudgeUsage()
@@ -263,7 +263,7 @@ class ModelJudge:
         """Upper bound of the billed usage of a call.
 
         No token is shorter than a byte, and a server that honors max_tokens bills no more than that, what a model
-        thinks included. Without such a limit nobody knows: the longest answer so far, and our estimate at least.
+        thinks included. Without such a limit it is estimated: the longest answer so far, and at least our estimate.
         """
         each, own = TOKENS_OUT[question.task]
         back = max(self.use.most_out or own + each * len(question.passages), self.longest)

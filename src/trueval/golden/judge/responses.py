@@ -7,7 +7,7 @@ The form that is asked for (as JSON schema, where the server takes one):
     rewrite  {"query": "..."}
 
 Passages count from 1, as they are shown. An entry that is wrong loses its own passage alone; a passage that appears
-twice has no grade, since nobody knows which one is meant.
+twice has no grade, since it is ambiguous.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def merge_responses(first: ParsedResponse, second: ParsedResponse) -> ParsedResp
 
     Args:
         first: what came at first.
-        second: what came after it was told what was wrong.
+        second: the response after the model was told what was invalid.
     """
     if not first.labels:
         return second if not second.problems else first._replace(problems=second.problems)

@@ -69,7 +69,7 @@ class Throttle:
         pause = self._not_before - self.now()
         if pause > self.patience:
             raise LongPauseError(pause)
-        # Who waits for a place is told when there is one; the second is for a clock that was set.
+        # Waiting threads are notified of a free slot; the one second guards against a clock that was set.
         return pause if pause > 0 else float(self.under_way >= int(self.limit))
 
     def answered(self) -> None:

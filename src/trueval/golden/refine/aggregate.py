@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 GRADES: Final = (1, 2, 3, 4, 5)
 STEPS: Final = 200  # of EM, which is done when the error moves by less than SMALL
 SMALL: Final = 1e-5
-# Of the error in grades: a smaller one cannot be told from none by whole grades, a larger one says nothing.
+# Of the error in grades: a smaller one cannot be distinguished from 0 by integer grades, a larger one says nothing.
 LEAST, MIDDLE, MOST = 0.05, 0.5, 5.0
 LEAST_SURE: Final = 0.4  # that a passage has at least the grade that the posterior gives it
 RIGHT: Final = 19  # of Beta(1, 19), which is believed of γ: FORMULAS §7

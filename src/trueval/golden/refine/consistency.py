@@ -13,7 +13,7 @@ from trueval.standings.standings import Floats, Ints
 
 # Neighbors whose order is less sure than this are in one band.
 SURE: Final = 0.75
-# An inversion of grades is worth judging again where the orders are this sure of it.
+# An inversion of grades is regraded where its probability under the orders is at least this.
 SURE_INVERSION: Final = 0.9
 
 
@@ -50,7 +50,7 @@ def inconsistency(orders: OrderBatch) -> Inconsistency:
     Smith 1940).
 
     Args:
-        orders: what the judge said.
+        orders: the orders given by the judge.
 
     >>> from trueval.golden.refine.judge_orders import JudgeOrder
     >>> orders = OrderBatch.of([JudgeOrder(pair, pair) for pair in ((0, 1), (1, 2), (2, 0), (0, 2), (2, 0))], 3)

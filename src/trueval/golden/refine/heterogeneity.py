@@ -36,7 +36,7 @@ def heterogeneity(grades: pl.DataFrame) -> dict[str, Any]:
         _counts(str(query), each["grade"])
         for (query,), each in grades.group_by("query_id", maintain_order=True)
     ]  # fmt: skip
-    known = [each for each in by_query if each["judged"]]  # of the others nobody knows what they have
+    known = [each for each in by_query if each["judged"]]  # the others are unknown
     counts = {grade: [each["grades"][str(grade)] for each in known] for grade in GRADES}
     useful = [sum(each["grades"][str(grade)] for grade in GRADES if grade >= USEFUL) for each in known]
     judged = [each["judged"] for each in known]

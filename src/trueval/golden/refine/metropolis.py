@@ -72,10 +72,10 @@ def sample(
     """Draw scores from their posterior.
 
     Args:
-        orders: what the judge said.
+        orders: the orders given by the judge.
         prior: of the scores.
         mode: under this prior, for the width of proposals.
-        rng: where the randomness comes from.
+        rng: the source of randomness.
         draws: how many are kept, `CHAINS` at a time.
         sweeps: before the first are kept.
         covariates: [order, place, covariate] what else moves the judge, one for each of `prior.biases`.

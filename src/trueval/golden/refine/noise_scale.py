@@ -71,7 +71,7 @@ def learn(
     grades say of their own errors is the least that there can be. FORMULAS §7.
 
     Args:
-        orders: what the judge said.
+        orders: the orders given by the judge.
         grades: [document].
         start: where the search begins, the result for fewer orders; the default scale if None.
         noise: ε.

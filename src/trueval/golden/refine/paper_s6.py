@@ -80,7 +80,7 @@ def paper_s6(
         grades: [document].
         ask: the judge.
         rng: where the randomness of batches comes from.
-        top: how many are the best.
+        top: number of documents in the top set.
         budget: calls at most.
         settings: all parameters.
     """

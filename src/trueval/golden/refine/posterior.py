@@ -102,7 +102,7 @@ class Prior:
 
         Args:
             count: of draws.
-            rng: where the randomness comes from.
+            rng: the source of randomness.
         """
         standard = rng.standard_normal((len(self.mean), count))
         by_grade: Floats = self.mean[:, None] + self.spread * standard
@@ -169,7 +169,7 @@ class Posterior:
         """P_i: the share of samples in which each document is among the best.
 
         Args:
-            top: how many are the best.
+            top: number of documents in the top set.
 
         Returns:
             [document] shares, whose sum is `top`, or the number of documents where there are fewer.

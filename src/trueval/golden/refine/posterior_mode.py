@@ -40,7 +40,7 @@ def fit(orders: OrderBatch, prior: Prior, covariates: Floats | None = None, star
     always is; a step that lowers log P is halved. So the mode is a local one, near `start`.
 
     Args:
-        orders: what the judge said.
+        orders: the orders given by the judge.
         prior: of the scores.
         covariates: [order, place, covariate] what else moves the judge, one for each of `prior.biases`.
         start: [document and covariate] where Newton's method begins; the prior's mean by default.

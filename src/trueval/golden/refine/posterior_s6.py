@@ -117,13 +117,13 @@ def posterior_s6(
         grades: [document].
         ask: the judge.
         rng: where the randomness of draws and of slots comes from.
-        top: how many are the best.
+        top: number of documents in the top set.
         budget: calls at most.
         settings: all parameters.
         lengths: [document] of their texts, in any unit; for `settings.length_bias`.
         gross: [document] chance that its grade is grossly wrong; `settings.gross` for all if None.
         known: orders of these documents from before.
-        watch: told before each round: calls so far, the posterior, and memberships.
+        watch: called before each round with the calls so far, the posterior, and memberships.
     """
     seen, calls, stopped = list(known), 0, "budget"
     unanswered = np.ones((len(grades), len(grades)))  # what is left of gains where the judge gave no answer
@@ -159,7 +159,7 @@ def expected_overlap(posterior: Posterior, members: Floats, top: int) -> float:
     Args:
         posterior: of the scores, whose best are returned.
         members: [document] probability of belonging to the best.
-        top: how many are returned.
+        top: number of returned documents.
     """
     return float(members[posterior.ranking()[:top]].mean())
 
@@ -195,7 +195,7 @@ class _Model:
 
         Args:
             seen: all orders so far.
-            draws: how many.
+            draws: number of draws.
         """
         orders = OrderBatch.of(seen, len(self.grades))
         biases, covariates = _covariates(orders, self.lengths, self.settings)

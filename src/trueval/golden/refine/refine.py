@@ -59,7 +59,7 @@ def refine(
         documents: ids of the pool.
         grades: [document] as a judge gave them.
         compare: the judge: batches of ids → an order for each, None where it gave none.
-        top: how many are returned.
+        top: number of returned documents.
         budget: calls at most.
         settings: of the method; the posterior with its defaults if None.
         lengths: [document] of their texts, for `PosteriorSettings.length_bias`.

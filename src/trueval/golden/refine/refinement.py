@@ -17,8 +17,8 @@ class RefinedDocument(NamedTuple):
         grade: as it came.
         score: of the method.
         sd: standard deviation of the score; None where the method has none.
-        member: probability of belonging to the best; None likewise.
-        band: number of its tie band, from 1: inside a band the order is not known; None likewise.
+        member: probability of belonging to the best; None where the method has none.
+        band: number of its tie band, from 1: inside a band the order is not known; None where the method has none.
         exposures: in how many orders it is.
     """
 
@@ -67,13 +67,13 @@ class Refinement:
     Attributes:
         method: "posterior" or "paper".
         documents: all of the pool, best first.
-        top: how many of them are returned.
+        top: number of returned documents.
         calls: asked, answered or not.
         stopped: "overlap", "stable" or "budget".
         overlap: expected share of the returned documents that belong to the best in the judge's own order; None where
             the method claims nothing.
         scale: κ and τ of the prior; None where the method has none.
-        gross: mean chance that a grade is grossly wrong, as learned; None likewise.
+        gross: mean chance that a grade is grossly wrong, as learned; None where the method has none.
         slot_bias: what being shown last, and not first, adds to a score, and its standard deviation; None where it was
             not asked for.
         length_bias: the same of one standard deviation of the lengths.

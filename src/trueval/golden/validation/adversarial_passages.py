@@ -83,9 +83,9 @@ class AdversarialPassage(NamedTuple):
         query: id of the query.
         kind: of `ABOUT`.
         document: id of the document that it was made of; empty where of none.
-        text: of the trap.
+        text: text of the adversarial passage.
         slot: where it is shown among its companions, from 0.
-        companions: texts that are shown beside it, which no query asks for either; the same for all traps of a query.
+        companions: texts that are shown beside it, also irrelevant; the same for all such passages of a query.
     """
 
     query: str
@@ -108,7 +108,7 @@ def traps_of(collection: Collection, queries: int, seed: int, passages: int) -> 
         collection: documents and queries.
         queries: how many; all where there are no more.
         seed: of the draws.
-        passages: of a call: the trap and its companions, as far as the collection has them; 1 shows each trap alone.
+        passages: passages per call, companions included, as far as the collection has them; 1 shows each alone.
     """
     ids = list(collection.queries)
     drawn = sorted(rng_of(seed, "gullibility").permutation(len(ids))[:queries].tolist())

@@ -110,7 +110,7 @@ def read_judges(judges: Sequence[str | Path], how: LabelChoices, scale: tuple[fl
 
     Args:
         judges: paths, or name=path.
-        how: what to do with what is wrong.
+        how: treatment of invalid labels.
         scale: least and greatest grade.
 
     Raises:

@@ -47,7 +47,7 @@ class PeopleLabels:
             folder: GOLDEN/audit.
 
         Raises:
-            InputError: there is none, nobody answered, or it is damaged; with the line.
+            InputError: there is no audit, it has no answers, or it is damaged; with the line.
         """
         if not (folder / SAMPLE).is_file():
             raise Place(str(folder / SAMPLE)).error(

@@ -69,7 +69,7 @@ def correct_runs(
         choices: attributes of Policy, as in evaluate.
 
     Raises:
-        InputError: there is no audit, nobody has answered, it is of other judgments, or a file is bad.
+        InputError: there is no audit, it has no answers, it is of other judgments, or a file is invalid.
         PolicyError: a choice is none.
     """
     if target not in TARGETS:

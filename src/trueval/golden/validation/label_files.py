@@ -57,7 +57,7 @@ class FileLabels(NamedTuple):
         frame: query_id, doc_id, grade: each pair once, every grade on the scale.
         duplicates: lines that were left out because their pair is there twice.
         outside: labels that were left out because their grade is not on the scale.
-        unjudged: lines with a grade below 0, which means that nobody judged.
+        unjudged: lines with a grade below 0, which means unjudged.
     """
 
     name: str
@@ -87,7 +87,7 @@ def read_labels(path: str | Path, name: str, how: LabelChoices, scale: tuple[flo
     Args:
         path: of judgments in any form that `Judgments.read` takes.
         name: of who gave them.
-        how: what to do with what is wrong.
+        how: treatment of invalid labels.
         scale: least and greatest grade; None takes every grade from 0 up.
 
     Raises:

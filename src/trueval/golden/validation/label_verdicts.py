@@ -6,7 +6,7 @@ A pair of systems is separated, or it is not, as `trueval compare` decides. Of a
     reversed   both separate it, another system ahead
     false      the judge separates it, people do not
     missed     people separate it, the judge does not
-    neither    nobody separates it
+    neither    neither separates it
 
 The false rate is (false + reversed) / pairs that the judge separates; the missed rate (missed + reversed) / pairs that
 people separate. People's verdict is a test on the same queries, not the truth: other people would differ too.

@@ -23,7 +23,7 @@ def pair_of(
     """The agreement entry of two raters; for bias by slot and length see `bias_of_calls`.
 
     Args:
-        ratings: what all said.
+        ratings: the ratings of all raters.
         first: one of the raters.
         second: the other.
         between: whom they are, in words.
@@ -117,7 +117,7 @@ def together_of(ratings: Ratings, groups: dict[str, list[int]], draw: Resampler)
     """α of more than two raters.
 
     Args:
-        ratings: what all said.
+        ratings: the ratings of all raters.
         groups: name → raters.
         draw: resamples queries.
     """

@@ -2,8 +2,8 @@
 
 Each trap of adversarial_passages.py is one question in the mode in which golden sets are built, through the ledger as
 any other: asked twice, it is paid for once. In batches it stands among companions that no query asks for either, the
-same ones in the same slots for every trap of a query. A query's traps are compared with its own clean passage, so a
-judge that is generous to all is told from one that is fooled: lifted are the queries whose trap has a higher grade than
+same ones in the same slots for all of a query. They are compared with the query's own clean passage, so a
+generous judge is distinguished from a fooled one: lifted are the queries whose adversarial passage is graded above
 their clean passage, lowered those with a lower one, and the exact sign test asks whether so many are lifted by chance
 (one-sided; Holm over the kinds). The same is asked of its companions: a passage in a batch can speak for the others
 too.

@@ -155,7 +155,7 @@ def lift_in_measure(means: SystemMeans, judge: int, others: Sequence[int], kin: 
     """How much more a judge's labels add to its family's runs than to all other runs.
 
     Mean over the kin of (value under the judge − value under people), less the same over the other runs: a judge that
-    is generous to all lifts nobody. Unknown where all runs are kin.
+    is generous to all has no lift. Unknown where all runs are kin.
 
     Args:
         means: of all labels, people first.

@@ -71,7 +71,7 @@ def in_words(cost: float | None, at_most: float | None) -> str:
 
     Args:
         cost: to expect; None where the price is not known.
-        at_most: that it can cost; None where nobody knows.
+        at_most: its maximum cost; None where unknown.
 
     >>> in_words(0.01399, 0.0371), in_words(None, None)
     ('for about 0.01399, at most 0.0371', 'at a price that is not known')
@@ -150,7 +150,7 @@ class SentCall:
         """Record the cost of the response.
 
         Args:
-            cost: None if nobody can say; then the call counts at its most.
+            cost: None if unknown; then the call counts at its maximum cost.
             about: further entries of its line, such as tokens.
         """
         self.status, self.cost, self.about = "200", cost, about
@@ -218,7 +218,7 @@ class Account:
             what: the work, as an error calls it.
 
         Raises:
-            InputError: it would cost too much, or nobody can say what it costs.
+            InputError: it would cost too much, or its cost is unknown.
         """
         if self.within is not None:
             self.within.expect(cost, what)

@@ -4,7 +4,7 @@
     {"call": "3f..", "status": "200", "cost": 0.0011, "at_most": null, ...}                    when it is answered
 
 A call counts as its last line says: at its cost, or at the most that it can cost while the cost is not known. So a
-program that is killed while calls are under way loses none of them. A call whose cost is never told (the connection
+program that is killed while calls are under way loses none of them. A call whose cost is never reported (the connection
 broke in the middle of an answer, the program was killed) stays at its most; a line with its name and a cost settles it.
 Lines of earlier versions have no name, and count at their cost.
 """
@@ -86,7 +86,7 @@ class CallLog:
     def new_lines(self) -> list[Mapping[str, Any]]:
         """Lines added by any process since the last read, without an incomplete last one.
 
-        What was no half line of ours, and cannot be read, is left out too, and said: nobody knows what it counted.
+        What was no half line of ours, and cannot be read, is skipped with a warning: its amount is unknown.
 
         Raises:
             InputError: the file cannot be read.

@@ -44,7 +44,7 @@ def _runs(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # somebody else's
+    except PermissionError:  # of another user
         return True
     try:
         # One that ended, and that its parent did not look at yet, is a zombie: Z after the name in brackets.

@@ -35,7 +35,7 @@ from trueval.models.hosted.wire import (
 SEARCH_TOKENS: Final = 500  # of query and document that count as one document of a search (docs.cohere.com, pricing)
 SHOWN: Final = 3  # texts in an error
 BLOCK: Final = 20_000  # items that are made into calls at once
-PATIENCE: Final = 5.0  # seconds of a wait that nobody needs to be told about
+PATIENCE: Final = 5.0  # seconds of a wait too short to report
 
 
 class CallEstimate(NamedTuple):
@@ -46,7 +46,7 @@ class CallEstimate(NamedTuple):
         tokens: by our estimate.
         usage: that is billed.
         cost: to expect; None where the price is not known.
-        at_most: that they cost where no call is cut; None likewise.
+        at_most: that they cost where no call is cut; None where the method has none.
     """
 
     calls: int
@@ -64,7 +64,7 @@ class HostedModel(ABC):
         named: service and model.
         use: how the service is used.
         account: what is spent; shared by the models of one piece of work.
-        retries: how often a call is sent.
+        retries: the retry policy.
     """
 
     named: HostedName
@@ -134,7 +134,7 @@ class HostedModel(ABC):
         Args:
             part: "queries", "documents" or "pairs".
             items: texts, or pairs of query and document.
-            called: what an error calls each.
+            called: name of each item for error messages.
 
         Yields:
             Places and rows of the items of a call as soon as it is answered. When a call fails for good, those that
@@ -147,7 +147,7 @@ class HostedModel(ABC):
             return
         _refuse_empty(self.name, items, called)
         self._announce(part, len(items), self._planned(part, items))
-        _ = self.client  # a key or library that is missing is told before threads begin
+        _ = self.client  # a missing key or library is reported before threads start
         self.account.ready()
         threads = self.use.concurrency
         with CallingThread() if threads == 1 else ThreadPoolExecutor(threads, "trueval-hosted") as pool:

@@ -171,7 +171,7 @@ def collect_outputs(model: HostedModel, part: str, items: Sequence[Any], names: 
         model: that is asked.
         part: "queries", "documents" or "pairs".
         items: texts, or pairs of query and document.
-        names: what an error calls each; by default its position and start.
+        names: name of each item for error messages; by default its position and start.
 
     Raises:
         InputError: as in `HostedModel.answers`.
@@ -192,7 +192,7 @@ def load_hosted(
     Args:
         name: SERVICE:MODEL.
         account: what is spent; one of its own if None.
-        retries: how often a call is sent.
+        retries: the retry policy.
         settings: attributes of HostedSettings; None leaves one to it.
 
     Raises:

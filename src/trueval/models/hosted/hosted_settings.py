@@ -19,7 +19,7 @@ class HostedSettings:
         base_url: of a server of one's own, or another one that speaks the same; None for the service's own.
         api_key_env: the environment variable that holds the key, "" for no key; None for the service's own.
         dimension: numbers of each vector that are asked for; None for the model's own.
-        encoding: how vectors travel: "base64", every bit of float32, or "float", decimal numbers.
+        encoding: how vectors are transmitted: "base64", every bit of float32, or "float", decimal numbers.
         batch_size: texts in a call; None for what the service takes.
         batch_tokens: tokens in a call, by our estimate; None for what the service takes.
         timeout: seconds that an answer may take.
@@ -48,5 +48,5 @@ class HostedSettings:
                 raise PolicyError(f"{name} of a hosted model must be above 0. Got {value!r}.")
         for name in ("price_per_million_tokens", "price_per_thousand_searches"):
             value = getattr(self, name)
-            if value is not None and not 0 <= value < math.inf:  # no sum of it would ever be above max_cost
+            if value is not None and not 0 <= value < math.inf:  # no sum with it would ever exceed max_cost
                 raise PolicyError(f"{name} of a hosted model must be a number of at least 0. Got {value!r}.")

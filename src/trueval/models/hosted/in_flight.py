@@ -62,7 +62,7 @@ def first_done(
 
     Args:
         running: calls.
-        stopped: whether somebody stopped it before: who does it again does not want to wait.
+        stopped: whether the user interrupted it before: a second interrupt does not wait.
     """
     try:
         return wait(running, return_when=FIRST_COMPLETED).done, None

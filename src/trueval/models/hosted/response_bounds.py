@@ -2,7 +2,7 @@
 
 httpx2 limits the wait for each piece and nothing else: a body that comes a byte at a time never ends, and one that is
 packed takes a thousand times as much memory as was sent. Its hooks and its trace are used, so that OpenAI's client,
-which stands on it, is bound likewise, and so are answers that say what was wrong.
+which stands on it, is bounded too, and so are error responses.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from trueval.models.hosted.failures import BROKEN, CallError, FailureKind
 
 MIB: Final = 2**20
 MOST: Final = 64 * MIB  # bytes of an answer, unpacked; more only where what was asked for can need it
-NUMBERS: Final = 4096  # of a vector, where nobody says how many: the largest embedders of services have as many
+NUMBERS: Final = 4096  # of a vector, where the number is unknown: the largest embedders of services have as many
 DECIMAL: Final = 26  # bytes of a number in decimals, with its comma
 BASE64: Final = 6  # bytes of a float32 in base64, rather more
 AROUND: Final = 1024  # bytes of a row beside its numbers
@@ -33,7 +33,7 @@ def most_of_vectors(texts: int, dimension: int | None, *, decimal: bool) -> int:
     Args:
         texts: that are sent.
         dimension: that is asked for; None for any.
-        decimal: whether numbers travel in decimals, and not in base64.
+        decimal: whether numbers are transmitted as decimals rather than base64.
     """
     row = (dimension or NUMBERS) * (DECIMAL if decimal else BASE64) + AROUND
     return max(MOST, texts * row)

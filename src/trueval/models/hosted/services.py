@@ -47,7 +47,7 @@ class Service:
         shape: of /rerank.
         scoring: φ of what /rerank gives: "none" for finished scores, "sigmoid" for logits.
         search: a query with so many documents is billed as one search; 0 where tokens are billed.
-        source: where this was read.
+        source: the file of origin.
     """
 
     name: str

@@ -92,7 +92,7 @@ class Client(ABC):
         """Refuse an invalid proxy from the environment without printing its URL, which may contain a password.
 
         Raises:
-            InputError: it is of a kind that nobody here speaks, or no URL.
+            InputError: its scheme is not supported, or it is no URL.
         """
         try:
             yield

@@ -29,7 +29,7 @@ ALL: Final = "all"
 NAME_MARGIN: Final = "name margin"
 POOLED: Final = ("signal", "Spearman", "its interval", "τ-b", "its interval", "ranked\nacross", "queries")
 SPARE: Final = ("changed", "interval")  # of a table for each system; in JSON, CSV and on the page they are
-REASONS: Final = 6  # that are told
+REASONS: Final = 6  # that are shown
 
 
 class Lines:

@@ -210,7 +210,7 @@ def _tables_of(method: str, tables: Mapping[str, Any], place: Where) -> tuple[st
     missing = next((each for each in wanted if each in ("embed", "sparse", "rerank") and each not in tables), None)
     if missing is not None:
         raise place("pipeline", "methods").error(f"the method {method} needs [{missing}]. Add it, or remove {method}.")
-    # How stages score decides nothing where words alone are searched.
+    # The scoring of stages does not matter in sparse search alone.
     scored = ("pipeline",) if {"index", "rerank"} & set(wanted) else ()
     return tuple(each for each in (*wanted, *scored) if each in tables)
 

@@ -70,7 +70,7 @@ def read_inputs(plan: SweepPlan, tell: Tell = None) -> SweepInputs:
         tell: called now and then with the number of documents so far.
 
     Raises:
-        InputError: a file is bad, nobody judged a query, or a query has no text in the file of a rewriting.
+        InputError: a file is invalid, no query is judged, or a query has no text in the file of a rewriting.
     """
     measuring = plan.measuring
     collection = Collection.read(

@@ -2,7 +2,7 @@
 
     margin    score of the first document - score of the k-th of the dense list; of unit vectors, a margin of cosines
     entropy   -sum p ln p / ln n of the softmax p over the reranker's logits of the first n candidates; 0 for one
-    drop      1 - cosine of the query and the query with chatter around it (probes/query_noise.py); one more embedding
+    drop      1 - cosine of the query and the query with noise around it (probes/query_noise.py); one more embedding
 
 P-B section 5 names both and defines neither. The mean gap of neighbors is the margin / (k - 1): the same order of
 queries. A reranker that gives probabilities has the log odds of these for logits, at least 2^-25 away from 1: above,
@@ -84,9 +84,9 @@ class QueryNoise(NamedTuple):
     Attributes:
         level: 1 to 4.
         language: "en" or "fr".
-        seed: of the chatter.
+        seed: of the noise.
         cost: of the further embedding, in the unit of the costs of routing. The usual unit is a pair of the reranker; a
-            query with chatter is shorter than a pair with its document, so one pair is not too little.
+            query with noise is shorter than a pair with its document, so one pair is not too little.
     """
 
     level: int = 4
@@ -100,7 +100,7 @@ def make_noisy_queries(collection: Collection, noise: QueryNoise) -> dict[str, s
 
     Args:
         collection: with the queries.
-        noise: the chatter.
+        noise: the query noise.
     """
     return {
         query: noisy(text, noise.level, noise.language, seed=noise.seed).text
@@ -124,7 +124,7 @@ def drop(
         collection: documents and queries.
         settings: of a pipeline with [embed].
         query_ids: [query].
-        noise: the chatter.
+        noise: the query noise.
         cache: as in Pipeline.retrieve.
         begin: as in Pipeline.retrieve.
         account: that a hosted embedder is paid from; None for no limit.
@@ -174,7 +174,7 @@ def route_pipeline(
         rng: of the folds.
         depths: fewer and more candidates of the reranker.
         k: of the margin.
-        noise: chatter whose drop of the cosine is a further signal; None for none.
+        noise: query noise whose drop of the cosine is a further signal; None for none.
         policy: of the measure.
         unjudged: grade that a listed document without one has; None for none.
         cache: as in Pipeline.retrieve.

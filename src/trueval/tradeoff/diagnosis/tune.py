@@ -272,10 +272,10 @@ class _Trial:
     Attributes:
         work: of the graph.
         graph: with its vectors and those of the queries.
-        flat: the exact index likewise.
+        flat: the exact index, opened the same way.
         others: rungs below the exact one.
         exact: the run of the exact search, some documents below the depth.
-        worth: of the exact search at the depth.
+        worth: per-query values of the exact search at the depth.
         depth: of each list.
         judged: how runs are measured.
         bootstrap: how queries are resampled.

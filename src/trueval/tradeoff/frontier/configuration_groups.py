@@ -39,7 +39,7 @@ def group(
 
     Two are alike if their costs are, if their latencies tie, and if 0 is inside the interval of the difference of their
     qualities, an interval with a tenth of the tails, 99.5 % for a level of .95: at 95 % one of twenty duplicates would
-    be told apart by chance. What neither knows is alike; what one knows is not.
+    be separated from noise. An objective that both lack is alike; one that only one of them has is not.
 
     Args:
         points: cost and latency [configuration], measured; quality [configuration, resample].

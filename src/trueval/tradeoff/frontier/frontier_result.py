@@ -55,7 +55,7 @@ class FrontierChoices:
         level: of intervals, and the share of resamples from which one quality is separated from another.
         resamples: of queries and times.
         seed: of all that is random.
-        threads: that share the work.
+        threads: number of threads.
         sure: share of resamples in which what a rule chooses must be inside its limits.
     """
 
@@ -393,7 +393,7 @@ def _notes(found: Frontier) -> Iterator[str]:
     if not found.has_chances:
         yield "One query says nothing of chances: none are given."
     for name in ("cost", "latency", "quality"):
-        # Where nobody asked for a price, nothing is said of costs.
+        # Without prices, costs are not mentioned.
         if name != "cost" or name in known or measured.result.get("prices"):
             yield from _of_objective(found, name)
     said = measured.result.get("level")

@@ -45,7 +45,7 @@ class Bootstrap:
         level: of the intervals.
         resamples: how often the queries are drawn.
         seed: of the draws.
-        threads: that share the work; one for each processor if None.
+        threads: number of threads; one per processor if None.
 
     Raises:
         PolicyError: a level outside (0, 1), or fewer than one resample.
@@ -79,7 +79,7 @@ class Bootstrap:
 
         Args:
             values: [query]; NaN where not available.
-            before: [query] likewise; a query that lacks one of the two is left out.
+            before: [query] baseline values; a query that lacks one of the two is left out.
         """
         known = ~(np.isnan(values) | np.isnan(before))
         columns = np.stack([values[known], before[known]], axis=1)

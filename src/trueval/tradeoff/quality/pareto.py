@@ -144,8 +144,8 @@ class _Compared(NamedTuple):
     """Objectives of one shape, [configuration, resample], with the rule of comparison.
 
     Attributes:
-        points: constants in place of an objective that nobody knows.
-        known: whether each objective is known to somebody.
+        points: constants in place of an objective that is unknown everywhere.
+        known: whether each objective is known for any configuration.
         rule: "pareto" or "paper".
         apart: [configuration, configuration] whether two latencies do not tie; None: all differ.
     """

@@ -87,8 +87,8 @@ class ContextQuality(NamedTuple):
         measures: name → expected, lowest, highest, range, sd, queries, low and high; null where not available.
         quality: name of the first of them.
         ceiling: of the quality; None where it has none.
-        judged: share of the first K documents that somebody judged.
-        unjudged_highest: the quality if every document that nobody judged were best; None where it has no such bound.
+        judged: share of the first K documents that are judged.
+        unjudged_highest: the quality if every unjudged document had the best grade; None without such a bound.
     """
 
     k: int

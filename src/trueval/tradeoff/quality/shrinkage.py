@@ -61,7 +61,7 @@ class Shrunk(NamedTuple):
         values: [configuration, resample].
         noise: standard error of a measured value, what all of them share left out.
         own: posterior mean of u, the sd of configurations around the rest; NaN where nothing was drawn together.
-        surface: posterior mean of f; NaN likewise.
+        surface: posterior mean of f; NaN where nothing was drawn together.
     """
 
     values: Floats

@@ -184,7 +184,7 @@ def learn_routing(
         costs: mean of a query with fewer and with more, both of what is charged in all; the depths if None.
         unit: of the costs.
         budget: greatest share of the queries that are escalated while thresholds are chosen; None for a price.
-        price: quality that a unit of cost is worth; None for a budget.
+        price: quality that justifies one more unit of cost; None for a budget.
         folds: of the cross-validation; as many as queries if these are fewer.
         repeats: of the cross-validation.
         curve: other budgets that the default rule is tried under.
@@ -237,7 +237,7 @@ def partitions(queries: int, folds: int, repeats: int, rng: np.random.Generator)
     """Repeated random partitions of the queries.
 
     Args:
-        queries: how many.
+        queries: number of queries.
         folds: parts of each division; as many as queries if these are fewer.
         repeats: divisions.
         rng: of the divisions.

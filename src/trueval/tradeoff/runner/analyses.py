@@ -37,7 +37,7 @@ DERIVED: Final = "derived"
 # Raised whenever ladders, tuned graphs or routing are computed in another way: what was kept is then derived again.
 # 1: the first.
 FORMAT: Final = 1
-# Which system of those that search the same vectors in the same way has the ladder.
+# Which system of those with the same dense search gets the loss decomposition.
 LADDERS: Final = ("dense+rerank", "dense", "hybrid+rerank", "hybrid")
 
 
@@ -45,7 +45,7 @@ class AnalysisResults(NamedTuple):
     """The results of the analyses.
 
     Attributes:
-        ladder: of each way to search vectors.
+        ladder: loss decomposition of each dense search setting.
         tuned: of each graph, where the plan asks.
         route: where the plan asks; None otherwise.
         notes: what could not be derived, and why.

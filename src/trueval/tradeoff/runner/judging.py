@@ -112,7 +112,7 @@ class OnDemandJudging:
             within: what the whole sweep may cost; None for no limit but the judge's.
 
         Raises:
-            InputError: there is no directory; the judge cannot be made, or nobody knows what it costs.
+            InputError: there is no directory; the judge cannot be made, or its cost is unknown.
             PolicyError: the judgments have another scale than the judge, and none is given.
         """
         if out is None:
@@ -204,7 +204,7 @@ def judge_of(plan: SweepPlan) -> JudgePlan:
     """The judge of the plan.
 
     Raises:
-        PolicyError: nobody does.
+        PolicyError: the plan has no judge.
     """
     if plan.judge is None:
         raise PolicyError(f"{plan.source} has no [judge].")

@@ -24,12 +24,12 @@ class ModelTask:
         model: its name.
         what: texts or pairs; queries that are asked one at a time, to time their stages; passages to judge; or texts of
             probes.
-        count: how many.
+        count: number of count.
         at_most: whether there may be fewer.
         calls: to a service; 0 of a model that runs here.
         cost: of these calls; None where the price is not known.
         seconds: that it takes, by the probe; None of a service.
-        cost_at_most: that these calls can cost where none is cut; None where nobody knows.
+        cost_at_most: maximum cost of these calls, if none is split; None where unknown.
     """
 
     model: str

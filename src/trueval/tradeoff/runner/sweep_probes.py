@@ -1,7 +1,7 @@
 """Probes of a sweep: the sensitivity of each retrieval setting to names and query noise, as table columns.
 
-    names    margins of bundles by the scorer of a system: cosines of its embedder at its dimension, BM25, or both
-    noise    the sweep's own queries with chatter of a level, searched by the system: drop of the cosine, overlap
+    names    margins of stimuli by the scorer of a system: cosines of its embedder at its dimension, BM25, or both
+    noise    the sweep's own queries with noise of a level, searched by the system: drop of the cosine, overlap
 
 A reranker plays no part: what it gets is what was found before it. So systems that differ in it, in their index or in
 their contexts share the probe of names, and each probe is computed once, and kept in probes/ like other parts.
@@ -132,7 +132,7 @@ class SweepProbes:
         )
 
     def _margins(self, system: System) -> Probed:
-        """Margins of a system's scorer, averaged over bundles."""
+        """Margins of a system's scorer, averaged over stimuli."""
         measuring = self.plan.measuring
         found = probe_scorer(self._scorer(system), self._design())
         told = summarise([found], level=measuring.level, resamples=measuring.resamples, seed=measuring.seed).to_dict()
@@ -242,7 +242,7 @@ def noise_entry(found: NoiseProbe, level: int) -> Probed:
 
     Args:
         found: of a pipeline.
-        level: of the chatter.
+        level: of the noise.
     """
     row = found.row(NoiseCondition(level, KNOWN, NONE, False))
     overlap = found.lists.overlap[row]

@@ -44,7 +44,7 @@ class MeasuredSystem:
         about: what that file says.
         cached: whether it was done before.
         pool: the most candidates that a query can have.
-        qualities: what its run is worth.
+        qualities: the quality of its run.
         recall: of exact float32 search, with its interval; None where it searches no vectors.
         spent: tokens and costs.
         timed: how long its stages take.
@@ -120,8 +120,8 @@ class Sweep:
         machine: where it ran.
         prices: what costs are made of; None where no price was asked for.
         derived: ladders, tuned graphs and routing.
-        judge: who labelled what nobody had judged, and how much; None where nobody was asked.
-        probed: key of a system → what probes say of it; None where the plan does not ask.
+        judge: the judge of unjudged documents, and how many it labelled; None without one.
+        probed: system key → its probe results; None without probes.
     """
 
     plan: SweepPlan

@@ -113,7 +113,7 @@ class _Probed(NamedTuple):
     """Probe results.
 
     Attributes:
-        entries: key of a system → what they say of it; None where the plan does not ask.
+        entries: system key → its probe results; None without probes.
         notes: one-line remarks.
     """
 
@@ -156,7 +156,7 @@ class _Gathered:
     Args:
         plan: of the sweep.
         inputs: of the sweep.
-        store: where systems are kept.
+        store: the system store.
         charges: what they cost.
         step: called with how many are done.
     """

@@ -43,7 +43,7 @@ from trueval.tradeoff.runner.system_store import KEY_LENGTH, SystemStore
 _log = logging.getLogger(__name__)
 
 EXACT: Final = "flat"
-# Keys of [rerank] that decide nothing of what the model returns for a pair.
+# Keys of [rerank] that do not affect the model's output for a pair.
 OF_THE_STAGE: Final = ("depth", "scoring")
 # Rows of candidates that are kept in memory; more are read from the cache again.
 MOST_ROWS: Final = 5_000_000
@@ -76,7 +76,7 @@ class _Waiting(NamedTuple):
         work: its stages.
         stages: that are done.
         memory: of its indexes.
-        silent: whether only its candidates are wanted, and nothing is said of it.
+        silent: whether only its candidates are needed, and it is not reported.
     """
 
     system: System
@@ -120,7 +120,7 @@ class SystemBuilder:
     Args:
         inputs: of the sweep.
         cache: where embeddings, logits, indexes and candidates are kept.
-        store: where systems are kept.
+        store: the system store.
         account: what hosted models cost.
         begin: as in Pipeline.retrieve, with the name of the system before that of the stage.
         found: called with each system when it is done.

@@ -72,11 +72,11 @@ class SystemStore:
 
         Args:
             key: of the system.
-            about: what to say of it.
+            about: its record.
             run: of the system.
 
         Returns:
-            What is said of it.
+            The record of the system.
         """
         told = {"kind": KIND, "format": FORMAT, "trueval": __version__, "key": key, **about}
         if self.folder is not None:

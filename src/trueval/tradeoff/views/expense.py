@@ -222,7 +222,7 @@ def price_block(file: ResultFile, points: Sequence[ConfigurationPoint]) -> tuple
         if value not in (None, "", {}, [])
     ]
     priced = [point for point in points if point.cost is not None]
-    if not prices and not priced:  # nobody asked what it costs
+    if not prices and not priced:  # without prices
         return ()
     if not any(point.cost for point in priced):
         none = (("No price is known of any configuration: name prices in the table [prices] of the sweep file.",),)

@@ -17,7 +17,7 @@ def draw_sweep(file: ResultFile, directory: Directory, folder: Path) -> tuple[Pa
 
     Args:
         file: the sweep.
-        directory: may hold the frontier of it.
+        directory: may contain its frontier.
         folder: exists.
 
     Returns:

@@ -26,7 +26,7 @@ SWEEP: Final = Kind(
 FRONTIER: Final = Kind(
     frontier_result.KIND,
     format=frontier_result.FORMAT_VERSION,
-    order=3,  # what to ship comes before what each configuration is worth
+    order=3,  # the recommendation comes before the quality of each configuration
     text=forms_of("trueval.tradeoff.views.frontier"),
     files=files_of("frontier"),
     page=late("trueval.tradeoff.views.page:build_frontier"),

@@ -22,7 +22,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
 
     Args:
         file: the sweep.
-        directory: may hold the frontier of it.
+        directory: may contain its frontier.
 
     Returns:
         Verdict and advice where no frontier gives them; the frontier, quality over K, headrooms, losses, latency,

@@ -23,7 +23,7 @@ class CellValue(NamedTuple):
         high: the other end.
         lowest: value under the worst order of ties; None where ties do not matter to it.
         highest: under the best one.
-        change: against the first row, as a share of it.
+        change: relative change against the first row.
         beside: a further number that follows in brackets, such as a ceiling.
     """
 
@@ -156,7 +156,7 @@ def format_cell(cell: Cell, scale: ValueUnit, *, uncertain: bool = True) -> str:
     Args:
         cell: of a table.
         scale: of measures.
-        uncertain: whether intervals are told.
+        uncertain: whether to show intervals.
     """
     if isinstance(cell, str):
         return cell

@@ -26,7 +26,7 @@ class Mark(NamedTuple):
         interval: over queries or repeats, the line; None where none is known.
         series: which of several marks of a row it is.
         ties: lowest and highest over tie orders, the bar; None where there is none.
-        told: in words.
+        told: text description.
     """
 
     name: str
@@ -42,9 +42,9 @@ class StackedPart(NamedTuple):
 
     Attributes:
         name: of the row.
-        part: which part of it.
+        part: name of the part.
         value: its length.
-        told: in words.
+        told: text description.
     """
 
     name: str

@@ -35,7 +35,7 @@ class ConfigurationPoint(NamedTuple):
         file: of its system, inside the directory of the sweep; "" where it is not known.
         at: where quality, latency and cost are: JSON pointers inside the file of the list.
         on: whether it is on the frontier of the measured values.
-        chance: share of resamples in which it is on the frontier; None where nobody computed it.
+        chance: share of resamples in which it is on the frontier; None where not computed.
         number: in plots, of those on the frontier, from 1 and best first; 0 for all others.
     """
 
@@ -156,7 +156,7 @@ def best_of_systems(points: Sequence[ConfigurationPoint], most: int) -> list[Con
 
     Args:
         points: best first.
-        most: how many.
+        most: number of most.
     """
     first: dict[int, ConfigurationPoint] = {}
     for each in sorted(points, key=lambda point: not point.on):

@@ -210,7 +210,7 @@ def _headroom(name: str, ceiling: Mapping[str, Any]) -> Iterator[StackedPart]:
         yield StackedPart(name, part, ceiling[field], f"{name}: {part} {format_value(ceiling[field])}")
 
 
-# ---- the ladder ----
+# ---- loss decomposition ----
 
 
 def ladder_block(file: ResultFile) -> tuple[Block, ...]:

@@ -27,7 +27,7 @@ from trueval.tradeoff.views.units import apart, describe_shared_words, milliseco
 Entry = Mapping[str, Any]
 
 MOST: Final = 20  # configurations that are shown
-REASONS: Final = 5  # that are told of what was left out or failed
+REASONS: Final = 5  # shown of what was left out or failed
 LEAST: Final = 3  # of each K
 HEAD: Final = ("configuration", "K", "quality", "interval", "%PROC", "cost", "p50 ms")
 SPARE: Final = ("%PROC",)

@@ -89,7 +89,7 @@ class Source(NamedTuple):
         file: they are in.
         labels: lines of labels.jsonl; empty of plain judgments.
         ranked: the list whose order can be checked; None without one.
-        collection: place of the texts; None where nobody said.
+        collection: path of the texts; None where not given.
         questions: hash of the questions of a golden set; None of plain judgments.
     """
 
@@ -125,7 +125,7 @@ def open_audit(place: Path, folder: Path, choices: SampleChoices, *, tell: Tell 
     _refuse_others(sample, choices)
     if not _grows(sample, choices):
         return sample
-    # Its labels are held meanwhile, so that nobody serves what is changed.
+    # Its labels are held meanwhile, so that no other process serves it while it changes.
     with AuditStore.open(folder):
         return _enlarge(sample, place, folder, choices, tell)
 

@@ -52,7 +52,7 @@ class StratumKey(NamedTuple):
 
     Attributes:
         grades: of the judge.
-        disputed: whether labels differ; empty where nobody knows.
+        disputed: whether labels differ; empty where unknown.
         weights: places in WEIGHTS; empty without runs.
     """
 

@@ -104,7 +104,7 @@ class App:
             return _refusal_response(Refusal(408, "The request took too long."), head)
         except ClientDisconnect:
             return None
-        except Exception:  # whatever it is: the rater is told nothing of it, and the terminal all
+        except Exception:  # any exception: the rater sees no details, the terminal sees all
             log.exception("A request of the audit's page failed.")
             return _refusal_response(Refusal(503, "The server could not write this down. Its terminal says why."), head)
 

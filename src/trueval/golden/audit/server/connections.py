@@ -1,7 +1,7 @@
 """Connections of the audit server: uvicorn's HTTP protocol with a header timeout and a connection cap.
 
 uvicorn waits for the head of a request as long as it takes, and opens as many connections as come. Here a head has a
-time, and where there are too many connections the oldest one ends, so that a flood locks nobody out for long.
+time, and above the cap the oldest one is closed, so that a flood blocks raters only briefly.
 Imported when a server starts: it needs the extra "web".
 """
 

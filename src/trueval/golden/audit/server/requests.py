@@ -24,7 +24,7 @@ class MalformedError(Exception):
     """A request whose content is refused.
 
     Args:
-        refusal: what it is told.
+        refusal: the response.
     """
 
     def __init__(self, refusal: Refusal) -> None:

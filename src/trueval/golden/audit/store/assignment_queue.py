@@ -48,7 +48,7 @@ class AssignmentQueue:
         """Record that a rater was shown an item.
 
         Args:
-            rater: who.
+            rater: name of the rater.
             item: its name.
             until: when it is held no longer.
         """
@@ -90,7 +90,7 @@ class AssignmentQueue:
         """The next items for a rater: those the rater already holds, then the first that need a label.
 
         Args:
-            rater: who asks.
+            rater: name of the rater who asks.
             most: items.
             task: of the items; None for any.
             now: seconds of the clock.

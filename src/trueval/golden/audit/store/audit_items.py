@@ -31,10 +31,10 @@ class AuditLabel(NamedTuple):
     """A rater's answer, as given.
 
     Attributes:
-        rater: who.
+        rater: name of the rater.
         grade: the value; None where it was skipped.
         note: what the rater wrote.
-        seconds: how long it took; None where nobody measured.
+        seconds: how long it took; None where not measured.
         date: when, in UTC.
     """
 
@@ -51,9 +51,9 @@ class Progress(NamedTuple):
     Attributes:
         task: which.
         items: in the sample.
-        answered: of these, with a grade of somebody.
+        answered: of these, with at least one grade.
         complete: of these, with as many as are wanted.
-        skipped: without a grade, which somebody skipped.
+        skipped: without a grade, and skipped by at least one rater.
         labels: grades of all raters.
         raters: rater → items that the rater graded or skipped.
         wanted: grades that are asked for: of each item as many as there are to be raters.

@@ -155,7 +155,7 @@ class AuditStore:
         """The item to show a rater now: one the rater already holds, else the first that needs a label.
 
         Args:
-            rater: who asks.
+            rater: name of the rater who asks.
             task: of the item; None for any, in the order of the sample.
 
         Returns:
@@ -170,7 +170,7 @@ class AuditStore:
         """The items to show a rater now and next, so that a page can prefetch the next one.
 
         Args:
-            rater: who asks.
+            rater: name of the rater who asks.
             most: items, those that the rater holds already included.
             task: as in `next_item`.
 
@@ -275,7 +275,7 @@ class AuditStore:
         """Undo a rater's answer; the rater holds the item again.
 
         Args:
-            rater: who.
+            rater: name of the rater.
             event: what the browser calls this; one that is sent twice counts once.
             of: what the browser called the answer; by default the last one that is not taken back. A page names it, so
                 that a second page of the same rater, or one that sends late, takes back what its rater saw.

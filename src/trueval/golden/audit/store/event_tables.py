@@ -95,7 +95,7 @@ def unusable(path: Path, error: sqlite3.Error) -> InputError:
 
     Args:
         path: of the file.
-        error: what SQLite said.
+        error: the error of SQLite.
     """
     if "locked" in str(error):
         return InputError(

@@ -37,12 +37,12 @@ class Event(NamedTuple):
 
     Attributes:
         event: what the browser calls it; one that is sent twice counts once.
-        rater: who.
+        rater: name of the rater.
         item: about what.
         kind: "grade", "skip", or "note", which says something more of an item that the rater has answered.
         grade: the value, as the item was shown; None of other kinds.
         note: what the rater wrote.
-        seconds: how long the rater looked at the item; None where nobody measured.
+        seconds: how long the rater looked at the item; None where not measured.
     """
 
     event: str
@@ -58,7 +58,7 @@ def check_event(event: Event, items: Mapping[str, Item]) -> Event:
     """Validate an event.
 
     Args:
-        event: as somebody sent it: of any types.
+        event: as received; its fields may have any type.
         items: of the audit, by name.
 
     Raises:
@@ -133,7 +133,7 @@ def _check_seconds(seconds: Any) -> float | None:
     return min(float(seconds), LONGEST_SECONDS)
 
 
-# What somebody sent may be of any type, whatever an Event says of itself.
+# Received values may have any type, whatever the annotations of Event say.
 def _item(name: Any, items: Mapping[str, Item]) -> Item | None:
     return items.get(name) if isinstance(name, str) else None
 

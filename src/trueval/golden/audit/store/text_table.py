@@ -18,8 +18,8 @@ class TextTable:
 
     Args:
         read: reads the collection, once it is needed.
-        judged: query and document → hash of the text that the judge saw; empty where nobody kept it.
-        asked: query → hash of its text when the judge saw it; empty where nobody kept it.
+        judged: query and document → hash of the text that the judge saw; empty where it was not stored.
+        asked: query → hash of its text when the judge saw it; empty where it was not stored.
         questions: query → text, which is taken before that of the collection where it is the one that the judge saw.
 
     >>> texts = TextTable(lambda: Collection("sample", "corpus", {"d": "this"}, {"q": "what"}), {})
