@@ -1,7 +1,7 @@
 """Anchoring: labels are matched to questions and passages by the hashes of their texts, not by ids.
 
-Where a corpus was cut into other chunks, a label stays with its text wherever that is now. Where a question is asked in
-other words, its labels are not of that question any more: they are left out, counted and named.
+Where a corpus was chunked differently, a label stays with its text under its new id. Where a question was reworded, its
+labels no longer apply: they are left out, counted and listed.
 """
 
 from __future__ import annotations

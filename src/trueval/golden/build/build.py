@@ -7,8 +7,8 @@
     refine    S6  the best of them in order               refined.jsonl, top.trec
     regrade       what contradicts its grade, once more   regraded.parquet     only where it is asked for
 
-What a stage is made of decides its key; a stage whose key is that of its manifest is taken as it is. After the stages
-the judgments are made of all labels: qrels.trec, labels.jsonl and golden.json (golden_set.py).
+The key of a stage is a hash of its inputs; a stage whose manifest has the current key is reused. After the stages, all
+labels are aggregated into judgments: qrels.trec, labels.jsonl and golden.json (golden_set.py).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Estimates of calls, tokens and money for a golden set, and the notice before the first call.
 
-Calls are exact, or the most that there can be (`most`): a question counts once, and the second call about an answer
-that is not valid does not. The cost is the one to expect: tokens of answers are those of earlier answers in the ledger,
-where there are some of the same model, parameters and prompt; else a guess from the number of passages, and what the
-model thinks beside it in another task. `at_most` is never below the bill where max_tokens is honored and no call is
-cut: a token for each byte, answers as long as they may be, second calls about all, and the longest passages in each.
+Call counts are exact, or upper bounds (`most`): each question counts once, and repair calls after an invalid answer are
+not counted. The cost is the expected one: output tokens are those of earlier answers in the ledger with the same model,
+parameters and prompt; else a guess from the number of passages, plus the reasoning tokens seen in another task.
+`at_most` is never below the bill where max_tokens is honored and no call is split: one token per byte, answers of
+maximum length, a repair call for every question, and the longest passages in each call.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The plan of a golden set: a TOML file parsed into the settings of every stage.
 
-The file is that of a pipeline (corpus, embed, index, sparse, fuse) with the tables of golden_tables.py beside;
+The file is a pipeline file (corpus, embed, index, sparse, fuse) with the tables of golden_tables.py in addition;
 docs/design/golden.md shows one.
 """
 

@@ -1,7 +1,7 @@
 """S4, grading: a judge sees every passage of the pools in each round, in new batches and slots.
 
-Three ways to ask: "batch", a few passages at a time; "single", one passage a call, as P-B's authors do; "list", the
-whole pool in one call. What a judge said is in the ledger; a label is traced to its call by the key.
+Three modes: "batch", a few passages per call; "single", one passage per call, as P-B's authors do; "list", the whole
+pool in one call. The ledger stores the answers; a label is traced to its call by the key.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """S5, pruning: select the passages of a pool for the refinement, by buckets of grades (P-B §3.4).
 
-All of the highest grade go first, then those of the next, until so many are kept. Within the bucket that is cut, those
-with the higher mean label stay, then those that came first in the pool. Passages without a grade are never kept.
+Passages are kept by grade, highest first, up to a total. Within the grade that is cut, those with the higher mean label
+are kept, then those that come first in the pool. Passages without a grade are never kept.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """S6 for all queries: pools are refined independently and concurrently, and every order goes to the ledger.
 
-A refinement asks what the answers so far make most worth asking, so it must wait for them; pools need not wait for each
-other. What is asked depends on the seed and the answers alone: a refinement that was interrupted asks the same again,
-finds the answers in the ledger, and goes on where it was.
+A refinement chooses each question from the answers so far, so its calls are sequential; pools are independent. The
+questions depend only on the seed and the answers: an interrupted refinement asks the same questions again, finds the
+answers in the ledger, and resumes where it stopped.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Rounds: which passages a judge sees together, and in which slots. Each round shows every passage once.
 
-A grade depends on the passages beside it and on the slot, so another round gives a passage other companions and another
-slot: of some random cuts of the pool, the one that repeats the fewest pairs of companions, and of these the one that
-moves passages farthest from their earlier slots.
+A grade depends on the other passages of the call and on the slot, so each round gives a passage other companions and
+another slot: among some random partitions of the pool, the one that repeats the fewest pairs of companions, and among
+these the one that moves passages farthest from their earlier slots.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Stages: the output files of each stage of a golden set, with a manifest of everything that determines them.
 
-A stage is done where its manifest has the key of what is asked now and its files are as they were written; else it is
-made anew, and what a judge answered before is taken from the ledger. Files come first, then the manifest: a stage that
-was interrupted has none.
+A stage is complete where its manifest has the current key and its files are unchanged; else it is recomputed, with
+earlier answers of the judge from the ledger. Files are written before the manifest: an interrupted stage has none.
 """
 
 from __future__ import annotations

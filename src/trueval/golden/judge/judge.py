@@ -1,8 +1,8 @@
 """Judges: the role that grades or orders passages for a query, with its questions and answers.
 
-A judge is asked in questions of a few passages. It is told no ids, ranks, scores or sources: nothing but texts. What it
-answers goes into the ledger (ledger.py) before anybody sees it, under a key of all that decides the answer, so that no
-question is paid for twice.
+A question to a judge contains a few passages. It contains no ids, ranks, scores or sources, only texts. The answer goes
+into the ledger (ledger.py) before it is used, under a key of everything that determines it, so that no question is paid
+for twice.
 """
 
 from __future__ import annotations

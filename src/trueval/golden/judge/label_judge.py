@@ -1,8 +1,8 @@
 """Judges without a model: existing labels with stated errors, and the replay of a ledger.
 
-They answer as a model would, in the same form and through the same ledger, so that a whole golden set can be tried
-before anybody pays for one. Every error is drawn from a hash of the seed and of what it is about: the same question
-gets the same answer in every run, and another sample gets another one.
+They answer in the same form as a model and through the same ledger, so that a whole golden set can be tried before
+paying for one. Every error is drawn from a hash of the seed and its subject: the same question gets the same answer in
+every run, and another sample an independent one.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
     texts   hash, text                                  so that each label can be traced to what was read
     claims  key, until, owner                           who is asking now, so that no other process asks the same
 
-A call is found by the hash of all that decides its answer (judge.key_of). The file is in WAL mode: two processes may
-write at once, a reader waits for nobody, and a process that is killed loses the calls that were under way, no other.
+A call is looked up by the hash of everything that determines its answer (judge.key_of). The file is in WAL mode: two
+processes may write concurrently, readers never wait, and a killed process loses only its calls in flight.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """A language model as a judge, through OpenAI's client and any compatible server.
 
-Answers are asked for by a JSON schema; where the server refuses that, as a JSON object; where it refuses that too, as
-text. Whatever the form, they are read strictly (responses.py). The model is told once what is invalid; what is
-then still not valid is unjudged. Calls are counted, retried and written down by us, so the client's own
-retries are off.
+Answers are requested with a JSON schema; where the server refuses that, as a JSON object; where it refuses that too, as
+text. In every form they are parsed strictly (responses.py). The model is told once what is invalid; what is still
+invalid then is unjudged. Calls are counted, retried and logged by us, so the client's own retries are off.
 """
 
 from __future__ import annotations

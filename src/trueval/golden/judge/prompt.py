@@ -6,9 +6,9 @@
     map = { 0 = 1, 1 = 3, 2 = 4, 3 = 5 }
     text = '''...'''
 
-Passages are data of strangers. Each is between two lines that hold a marker drawn anew for every call, which no text of
-the call contains: a passage cannot end itself. They are numbered from 1 in the order in which they are shown; no id, no
-rank and no score goes out.
+Passages are untrusted input. Each is delimited by two lines with a marker that is drawn anew for every call and occurs
+in no text of the call: a passage cannot end itself. Passages are numbered from 1 in the order shown; ids, ranks and
+scores are not sent.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Responses of a model, parsed strictly: an invalid part gives no grade, and a one-line reason.
 
-The form that is asked for (as JSON schema, where the server takes one):
+The requested form (as a JSON schema, where the server supports one):
 
     grade    {"passages": [{"passage": 1, "reason": "...", "grade": 4}, ...]}
     order    {"order": [3, 1, 2]}
     rewrite  {"query": "..."}
 
-Passages count from 1, as they are shown. An entry that is wrong loses its own passage alone; a passage that appears
-twice has no grade, since it is ambiguous.
+Passages are numbered from 1, as shown. An invalid entry affects only its own passage; a passage that appears twice has
+no grade, since it is ambiguous.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """SQLite files: identify a file's contents read-only, before anything is written to a file that may not be ours.
 
-Opening a file for writing may change it before anything is asked: the journal mode is in its header, and what a killed
-program left in a log beside it is moved into it.
+Opening a file for writing may already change it: the journal mode is in its header, and the write-ahead log of a killed
+program is merged into it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Throttle: the number of concurrent calls, adapted to rate-limit responses.
 
-Additive increase, multiplicative decrease, as TCP does it (Chiu & Jain 1989): the limit begins at a few calls, grows by
-one for each limit's worth of answers, and is halved when the server says that there are too many (429). All callers
-wait when it names a time (Retry-After), not the one that was refused alone.
+Additive increase, multiplicative decrease, as in TCP (Chiu & Jain 1989): the limit begins at a few calls, grows by 1
+after about as many answers as the limit, and is halved on a rate-limit response (429). With Retry-After, all callers
+wait, not only the refused one.
 """
 
 from __future__ import annotations

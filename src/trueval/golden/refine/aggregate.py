@@ -8,12 +8,12 @@
                that these chances let expect, and half of it the threshold that gives it (Lipton et al. 2014), here at
                least .4: where hardly any passage has the grade, F1 would give it to all
 
-The median forgets one wild label in three. The posterior pulls a lone 5 among many 1s towards them as far as the
-judge's labels differ between rounds, and no farther: without repeated labels it is the label. The most probable grade
-would do for the share of right grades, but it loses useful passages, which are rare, where the judge errs much.
+The median ignores one outlier among three labels. The posterior shrinks a lone 5 among many 1s as far as the judge's
+labels differ between rounds, and no farther: without repeated labels it equals the label. The most probable grade would
+maximize accuracy, but it loses relevant passages, which are rare, where the judge errs often.
 
-σ and γ are found together, since noise alone makes labels of one passage differ by two grades now and then: noise of .8
-in 13 % of them. A judge repeats its misreadings, so the γ of labels that differ is the least that there can be.
+σ and γ are estimated jointly, since noise alone makes labels of one passage differ by two grades now and then: noise of
+.8 in 13 % of them. A judge repeats its misreadings, so the γ estimated from differing labels is a lower bound.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Metropolis-Hastings: samples of scores from the posterior given grades and orders, of any shape.
 
-Many chains at once, one document after another: half of the sweeps propose a score near the one that a chain has, half
-one of the prior, so that a chain finds its way between "the grade is right" and "the grade is grossly wrong".
-Documents that are in no order together move at the same time. FORMULAS §7; Metropolis et al. 1953; Hastings 1970.
+Many chains run in parallel, one document after another: half of the sweeps propose a score near the current one, half a
+draw from the prior, so that a chain can move between "the grade is right" and "the grade is grossly wrong". Documents
+that share no order are updated at the same time. FORMULAS §7; Metropolis et al. 1953; Hastings 1970.
 """
 
 from __future__ import annotations

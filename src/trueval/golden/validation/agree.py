@@ -5,9 +5,9 @@
     tables   how often each pair of grades was given
     bias     by grade, slot and length                rater_bias.py
 
-An audit samples what is rare or in doubt more often, so agreement in the sample is not that of the judge. Every item
-then weighs what it stands for, population of its stratum / answered items of it, and tables, coefficients and biases
-are estimates for all judged passages; those of the sample are beside them. Intervals are over queries.
+An audit oversamples rare and disputed items, so agreement in the sample is not that of the judge. Every item is
+therefore weighted by population of its stratum / answered items of it, and tables, coefficients and biases are
+estimates for all judged passages; the unweighted ones are reported too. Intervals are over queries.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ T_ab counts items that the first graded a and the second b. O_ab counts pairs of
     quadratic        (a − b)², which α calls interval
     ordinal          (Σ_{g from a to b} n_g − (n_a + n_b) / 2)²
 
-Tables may hold weights in the place of counts: of a sample with known inclusion probabilities, each item weighs one
-over its own, and the tables estimate those of the population without bias (Horvitz & Thompson 1952).
+Tables may contain weights instead of counts: in a sample with known inclusion probabilities, each item is weighted by
+the inverse of its own, and the tables are unbiased estimates for the population (Horvitz & Thompson 1952).
 """
 
 from __future__ import annotations

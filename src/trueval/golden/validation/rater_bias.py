@@ -1,8 +1,8 @@
 """Bias: how much higher one rater grades than another, overall and by grade, slot and length.
 
-The mean of second − first in each group. By the grade of the first the means fall even without a bias: below the least
-grade nobody can go, and of two raters who err the second is nearer to the middle (regression to the mean). So both
-sides are given; a bias is what both of them show.
+The mean of second − first in each group. By the grade of the first rater the means fall even without a bias: no grade
+is below the lowest, and where both raters err the second is nearer to the middle (regression to the mean). So both
+directions are reported; a bias is what both of them show.
 """
 
 from __future__ import annotations

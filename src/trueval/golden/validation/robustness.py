@@ -1,12 +1,11 @@
 """Gullibility: how often a judge grades adversarial passages as relevant.
 
-Each trap of adversarial_passages.py is one question in the mode in which golden sets are built, through the ledger as
-any other: asked twice, it is paid for once. In batches it stands among companions that no query asks for either, the
-same ones in the same slots for all of a query. They are compared with the query's own clean passage, so a
-generous judge is distinguished from a fooled one: lifted are the queries whose adversarial passage is graded above
-their clean passage, lowered those with a lower one, and the exact sign test asks whether so many are lifted by chance
-(one-sided; Holm over the kinds). The same is asked of its companions: a passage in a batch can speak for the others
-too.
+Each passage of adversarial_passages.py is one question in the mode in which golden sets are built, and goes through the
+ledger, so a repeated question is paid for once. In batches it has irrelevant companions, the same ones in the same
+slots for all of a query. Each is compared with the query's own clean passage, which distinguishes a generous judge from
+a fooled one: lifted are the queries whose adversarial passage is graded above their clean passage, lowered those with a
+lower one, and the exact sign test asks whether this many are lifted by chance (one-sided; Holm over the kinds). The
+same is tested for its companions: a passage in a batch can affect the grades of the others.
 """
 
 from __future__ import annotations

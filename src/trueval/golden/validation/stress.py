@@ -1,12 +1,11 @@
 """Stress: whether conclusions about systems survive when a judge's labels replace people's.
 
-A judge can agree little with people, passage by passage, and still rank systems as they do: errors cancel over
-passages. What does not cancel is a bias towards some systems. So beside κ and α stand the rank correlation of the
-systems, of the best of them, the differences that are falsely found or missed, and the lift of a judge's own kin, in
-ranks and in the measure.
+A judge can agree poorly with people on passages and still rank systems as they do: errors average out over passages. A
+bias towards some systems does not. So, next to κ and α, the result has the rank correlation of the systems and of the
+best ones, the rates of false and missed differences, and the lift of a judge's own family, in ranks and in the measure.
 
-All labels are compared on the pairs of query and passage that everybody labelled: what one of them did not look at
-would make another difference than how it looks.
+All labels are compared on the pairs of query and passage that everyone labelled, so that differences in coverage do not
+count as disagreement.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Rankings of systems under different labels: their correlation, and which systems a judge favors.
 
-τ is Kendall's τ-b (1945): of pairs of systems, those in the same order less those in opposite orders, over the
-geometric mean of the pairs that each ranking separates; equal means are ties. A lift is how many ranks a run is higher
-under a judge than under people; equal means share the mean of their ranks. Ranks saturate: a run that people have
-second can rise by one, whatever the judge adds to it. So beside it stands the lift in the measure. Intervals draw
-queries, the same for all labels.
+τ is Kendall's τ-b (1945): concordant less discordant pairs of systems, over the geometric mean of the pairs that each
+ranking separates; equal means are ties. A lift is how many ranks higher a run is under a judge than under people; equal
+means share their mean rank. Ranks saturate: a run that is second by people's labels can rise by only one, whatever the
+judge adds to it. So the lift in the measure is given too. Intervals resample queries, the same for all labels.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Grids: the systems of a sweep file whose values may be lists.
 
-A method takes the tables of its stages and no other, so that values which do not matter for it make no system twice.
+A method uses only the tables of its own stages, so that values irrelevant to it do not create duplicate systems.
 """
 
 from __future__ import annotations

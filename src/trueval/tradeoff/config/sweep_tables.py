@@ -1,6 +1,7 @@
 """The tables of a sweep file beyond those of a pipeline file: their keys and accepted values.
 
-Those of a pipeline are in retrieval/pipeline/config.py; here they may hold lists, and `grid.py` makes systems of them.
+The pipeline tables are in retrieval/pipeline/config.py; here they may contain lists, which `grid.py` expands to
+systems.
 """
 
 from __future__ import annotations

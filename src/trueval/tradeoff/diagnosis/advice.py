@@ -2,8 +2,8 @@
 
     retrieval headroom = 1 - PROC,    ordering headroom = PROC - actual
 
-PROC is the measure of the best order of the candidates (measures/ceilings.py). What the retriever did not find can be
-won by a wider or better pool only, what it found and did not put first by a better order only.
+PROC is the measure of the best order of the candidates (measures/ceilings.py). Documents that the retriever missed can
+be gained only by a wider or better pool, those that it ranked too low only by a better order.
 """
 
 from __future__ import annotations

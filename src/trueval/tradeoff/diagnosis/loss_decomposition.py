@@ -5,12 +5,12 @@
     hnsw ...           the index of the pipeline: what the search of a graph or of cells takes
     reranked           and every stage after it
 
-A step that a pipeline does not have is left out: `flat` has the first alone, `hnsw` no quantised one, and codes of pq
-and opq are searched one by one anyhow. The steps are read off the spec of [index] and the keys beside it.
+Steps that a pipeline lacks are left out: `flat` has only the first, `hnsw` no quantized one, and pq and opq codes are
+searched exhaustively anyway. The steps follow from the spec of [index] and its other keys.
 
     recall = documents of the exact top `depth` that are found / documents in it
 
-Where the exact list is cut inside documents of equal score, any of these count, as many as there is room for.
+Where the cutoff of the exact list falls into a group of tied documents, any of these count, up to the free places.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@
     entropy   -sum p ln p / ln n of the softmax p over the reranker's logits of the first n candidates; 0 for one
     drop      1 - cosine of the query and the query with noise around it (probes/query_noise.py); one more embedding
 
-P-B section 5 names both and defines neither. The mean gap of neighbors is the margin / (k - 1): the same order of
-queries. A reranker that gives probabilities has the log odds of these for logits, at least 2^-25 away from 1: above,
-float32 has 1 itself.
+P-B section 5 names both but defines neither. The mean gap between neighbors is margin / (k - 1), which ranks queries
+identically. For a reranker that outputs probabilities, log odds serve as logits, with probabilities kept at least 2^-25
+away from 1: closer ones round to 1 in float32.
 """
 
 from __future__ import annotations

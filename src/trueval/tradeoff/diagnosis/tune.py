@@ -2,13 +2,14 @@
 
     loss of recall = 1 - recall        loss of a measure = (mean of flat - mean of the graph) / mean of flat
 
-Both are held against flat in float32, and the least efSearch must be within for recall and for every measure. By
-default the upper end of the interval of the loss must be within, not the loss alone: of a few queries, many a graph
-loses nothing by luck. The mean of flat is taken as known: a loss of 2 % moves by 0.04 % where that is off by 2 %.
+Both are measured against flat in float32, and the chosen efSearch must be within the limit for recall and for every
+measure. By default the upper end of the loss's interval must be within the limit, not only the loss itself: over few
+queries, many a graph loses nothing by luck. The mean of flat is treated as known: if it is off by 2 %, a loss of 2 %
+moves by 0.04 %.
 
-More effort is not always better: a search that visits more may end elsewhere. So an efSearch suffices only if every
-greater one that was tried does too, doubling goes on once past the first that does, and only then the gap below is
-halved until its ends are a tenth apart. The graph is built once: efSearch is a parameter of its search.
+More effort does not always help: a search that visits more nodes may end elsewhere. So an efSearch suffices only if
+every greater one tried does too; doubling continues one step past the first that does, and then the gap below is
+bisected until its ends are within a tenth. The graph is built once: efSearch is a search parameter.
 """
 
 from __future__ import annotations

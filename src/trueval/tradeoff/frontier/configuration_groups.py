@@ -1,7 +1,7 @@
 """Configuration groups: configurations whose differences are within noise, so that none can be singled out.
 
-The probability that one of several near duplicates is on the frontier is small for each of them, and says too much of
-the one that happens to look best; that some of them is there can be said.
+For near duplicates, the probability of being on the frontier is small for each of them, and overstated for the one that
+happens to look best; the probability that at least one of the group is on it is meaningful.
 """
 
 from __future__ import annotations

@@ -5,14 +5,16 @@
     quality-bound   min latency, and min cost, such that quality >= target
     all limits      max quality inside all limits that are given
 
-A configuration is inside the limits if its measured values are, and so are those of a share of plain resamples of
-queries and times, half of them by default. One that does not know what a limit is about is outside of it. The answer is
-on the frontier of those inside: no other one there removes it, by the same ties of latencies as on the frontier of all.
+A configuration is within the limits if its measured values are, and so are those of a share of plain resamples of
+queries and times, half of them by default. One with an unknown limited quantity is outside. The choice is on the
+frontier of the configurations within the limits: none of these dominates it, under the same latency ties as on the full
+frontier.
 
 Latencies tie as `jitter.separated` or a band says, costs where they are equal, qualities where less than a share of
-plain resamples, .95, prefers the best one. Of those that tie with the best one the smaller prompt is chosen, as in P-B,
-one up to 5 % larger being the same; then the value itself, cost, latency, and the order of the sweep. Where the value
-itself decides a tie, and more than half of the resamples prefer the next one, that is chosen.
+plain resamples, .95, prefers the best one. Among those that tie with the best one the smallest prompt is chosen, as in
+P-B, with prompts up to 5 % larger counted as equal; then the value itself, cost, latency, and the order of the sweep
+decide. Where the value itself decides a tie, and more than half of the resamples prefer the next one, that one is
+chosen.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Panels: sets of configurations that are compared with each other, either all or those of the same K.
 
-A measure at another K is another measure: P@5 is above P@20 and R@20 above R@5 of the same list, whatever it is worth.
-So configurations of different K are compared only where the quality has a cutoff of its own, or is RA-nWG or N-Recall,
-which P-B compares across K (section 3.3).
+A measure at another K is another measure: for the same list, P@5 is above P@20 and R@20 above R@5 regardless of
+quality. So configurations with different K are compared only where the quality has a cutoff of its own, or is RA-nWG or
+N-Recall, which P-B compares across K (section 3.3).
 """
 
 from __future__ import annotations

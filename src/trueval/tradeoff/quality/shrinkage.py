@@ -1,10 +1,11 @@
 """Shrinkage: samples of true values given measured ones, shrunk toward what all configurations have in common.
 
-A resample of queries moves every measured mean by the error that a mean of so many queries has. Taken as it is, it says
-too much: the measured means already hold such errors, so the best of many looks better than it is, and one that is
-removed by a hair looks removed. What a configuration is really worth is also told by the others: those that cost and
-take about the same are worth about the same, as far as the data say so. So, for measured means m, errors of resamples
-e of covariance S, and features F of the configurations (logs of cost, latency and K, each of mean 0 and sd 1):
+A resample of queries perturbs every measured mean by the error of a mean over that many queries. Used directly, it
+overstates the noise: the measured means already contain such errors, so the best of many looks better than it is, and
+one that is narrowly dominated looks dominated. The other configurations are informative about the true value of each:
+those with similar cost and latency have similar quality, as far as the data say so. So, for measured means m, errors of
+resamples e of covariance S, and features F of the configurations (logs of cost, latency and K, each of mean 0 and sd
+1):
 
     true values t = a + b σ + surface(F) + own,   surface ~ N(0, f² (G + F F')),   own ~ N(0, u² R),   m - t ~ N(0, S)
 

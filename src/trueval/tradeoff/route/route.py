@@ -1,16 +1,16 @@
 """Routing: choose per query how many candidates the reranker gets, from signals available beforehand.
 
-P-B section 5 advises 50 candidates for most queries and 100 where a signal says that the query is hard: a small margin
-of cosines at the top of the dense list, or a high entropy of the reranker's scores. Whether that pays is a question of
-data, and is answered here by cross-validation over queries: thresholds for a query are chosen on other queries alone,
-and the routing is priced against always fewer, always more, a random router that escalates as many, and an oracle.
+P-B section 5 advises 50 candidates for most queries and 100 where a signal indicates a hard query: a small cosine
+margin at the top of the dense list, or a high entropy of the reranker's scores. Whether that pays depends on the data,
+and is estimated here by cross-validation over queries: the thresholds for a query are learned on other queries only,
+and routing is compared with always fewer, always more, a random router that escalates as many, and an oracle.
 
 With gain g = quality at more candidates - quality at fewer, and p a query's share of repeats in which it is escalated:
 
     quality = mean(fewer + p g)       over fewer: mean(p g)      over more: mean((p - 1) g)
     over a random router of the same share of escalations: mean(p g) - mean(p) mean(g), the covariance of p and g
 
-A random router is not drawn: this is its mean over all draws. The intervals resample queries, with p as it is.
+The random router is not simulated: this is its mean over all draws. The intervals resample queries, with p fixed.
 """
 
 from __future__ import annotations

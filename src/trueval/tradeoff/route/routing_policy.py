@@ -4,8 +4,8 @@
     either                 any signal says so (P-B section 5)
     linear                 the gain predicted from all signals, by ridge regression
 
-Of all thresholds a rule may have, the one with the greatest sum of gain - charge over the escalated queries of a sample
-is chosen, with at most so many of them escalated; among equals the one that escalates fewest.
+Among all thresholds of a rule, the one with the largest sum of gain - charge over the escalated queries of a sample is
+chosen, subject to a maximum number of escalations; ties go to the one that escalates fewest.
 """
 
 from __future__ import annotations

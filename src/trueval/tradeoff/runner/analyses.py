@@ -1,8 +1,8 @@
 """Analyses derived from selected systems of a sweep: loss decomposition, tuned graphs, and per-query routing.
 
-One ladder for each way to search vectors, of the system that goes on from there with a reranker if one does; one tuned
-graph for each hnsw, and one routing, of the first system with a reranker. All measure at the least K. What was derived
-is kept in derived/, so that a second run reads it.
+One loss decomposition per dense search setting, for the system that continues with a reranker if there is one; one
+tuned graph per hnsw setting; and one routing, for the first system with a reranker. All are evaluated at the smallest
+K. Results are stored in derived/, so that a second run reads them.
 """
 
 from __future__ import annotations

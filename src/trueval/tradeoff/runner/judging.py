@@ -1,10 +1,10 @@
 """On-demand judging: a judge labels the unjudged documents that the systems found, before evaluation.
 
-Configurations are compared by what they find; a new one finds documents that nobody judged, and these count as nothing
-(or as `unjudged` says). With [judge] in the sweep file each of them is shown to a judge once, whichever systems found
-it, and all systems are measured by the same judgments afterwards. What people judged stays.
+Configurations are compared by what they find; a new one finds unjudged documents, which count as irrelevant (or as
+`unjudged` says). With [judge] in the sweep file a judge grades each of them once, whichever systems found it, and then
+all systems are evaluated with the same judgments. People's judgments are kept.
 
-All is in the directory of the sweep, where what was paid for is never lost:
+Everything is stored in the directory of the sweep, so that paid answers are never lost:
 
     judge.sqlite         every answer of the judge; the same command asks nothing twice
     judge-calls.jsonl    what each call cost; [judge] max_cost is a limit over all runs of the directory

@@ -3,7 +3,7 @@
     found = sweep("sweep.toml", out=Path("results"))
     found.to_dict()["configurations"][0]["measures"]
 
-What was done is kept as it comes, and the same call goes on from there; docs/design/tradeoff.md has the files.
+Results are stored as they come, and the same call resumes from there; docs/design/tradeoff.md lists the files.
 """
 
 from __future__ import annotations

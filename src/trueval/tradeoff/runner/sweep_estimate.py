@@ -1,9 +1,9 @@
 """The estimate of a sweep: remaining work, cost and duration, without doing any of it.
 
-Texts and pairs are counted, less those that the cache has. Pairs depend on what retrieval finds: where that is not in
-the cache they are at most the sum over pools. Minutes are those of the models alone, by the measured speed of a probe;
-indexes, which are built in seconds here, and services, whose speed nobody knows, are not in them. What models are asked
-only to be timed, query by query, is counted apart.
+Texts and pairs are counted, less those in the cache. Pairs depend on retrieval results: where these are not in the
+cache, the count is an upper bound, the sum over pools. Minutes are those of the models alone, from the measured speed
+of a trial; building indexes, which takes seconds here, and services, whose speed is unknown, are excluded. Items that
+models process only for timing, query by query, are counted separately.
 """
 
 from __future__ import annotations

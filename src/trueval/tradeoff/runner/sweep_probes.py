@@ -3,8 +3,8 @@
     names    margins of stimuli by the scorer of a system: cosines of its embedder at its dimension, BM25, or both
     noise    the sweep's own queries with noise of a level, searched by the system: drop of the cosine, overlap
 
-A reranker plays no part: what it gets is what was found before it. So systems that differ in it, in their index or in
-their contexts share the probe of names, and each probe is computed once, and kept in probes/ like other parts.
+Rerankers are not involved: the probes concern the stages before. So systems that differ only in reranker, index or
+contexts share the names probe; each probe is computed once, and stored in probes/ like other parts.
 """
 
 from __future__ import annotations

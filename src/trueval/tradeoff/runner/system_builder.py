@@ -1,8 +1,8 @@
 """The system builder: shared work is done once, and a failing system does not stop the others.
 
-First all systems retrieve. Those with a reranker wait, until every pair of query and document that some system of the
-same reranker asks for is known: each goes through the model once, whatever pools and depths it is in. What a system
-gave is kept as soon as it is done.
+First all systems retrieve. Those with a reranker wait until every (query, document) pair that any system with the same
+reranker needs is known: each pair goes through the model once, whatever pools and depths it is in. Results are stored
+as soon as a system is finished.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     samples/KEY.parquet   the times of a system: stage, query_id, repeat, started, seconds; there once it is timed
     samples/KEY.json      how it was timed, and its loads
 
-A system that was timed in the same way is not timed again, and its models are not loaded.
+A system that was timed under the same protocol is not timed again, and its models are not loaded.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     influence(d) = sqrt( (1/R) sum over runs r of w_r(d)^2 )
 
-w_r(d) is the mean weight of the ranks above + 1 .. above + tied that run r gives d: what its gain is multiplied by in
-the expected value of a linear measure (docs/formulas.md §2). The variance of a corrected measure is a sum of its
-squares, so the root of their mean over runs serves the mean variance of all of them.
+w_r(d) is the mean weight of the ranks above + 1 .. above + tied that run r gives d: the factor of its gain in the
+expected value of a linear measure (docs/formulas.md §2). The variance of a corrected measure is a sum of squared
+influences, so their root mean square over runs serves the mean variance of all runs.
 """
 
 from __future__ import annotations

@@ -5,12 +5,13 @@
     queries     a simple random sample without replacement of n of the N queries, served query by query in a random
                 order, each with all of its judged passages in a random order
 
-What was answered of a stratum at any moment, a of its N_h, is a simple random sample of that size: each passage was as
-likely to be among them as any other, a / N_h. So people may stop wherever they like. Of the design `queries` the same
-holds of the queries that were answered whole; who stops by the clock rather than at a number of queries makes queries
-with few passages more likely to be whole, so stop at a number.
+At any moment, the a answered passages of a stratum's N_h are a simple random sample of that size: every passage is
+included with probability a / N_h. So people may stop at any time. Under the design `queries` the same holds for the
+queries that were answered completely; but stopping by the clock makes queries with few passages more likely to be
+complete, so stop at a number of queries.
 
-A larger sample of the same population holds the smaller one: what is new is served after it, in a random order again.
+A larger sample of the same population contains the smaller one: the new items are served after it, again in random
+order.
 """
 
 from __future__ import annotations

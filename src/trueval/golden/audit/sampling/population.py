@@ -1,10 +1,10 @@
 """The population of an audit: every passage that the judge graded, with its stratum.
 
-Only these can be drawn. A passage that the judge did not grade has no grade to correct: measures count it as they count
-any unjudged document, with people's grades as with the judge's, so a correction says nothing of it and its stratum does
-not count it. What an audit estimates is the measure that the same judged passages would give if people had graded them.
+Only these can be drawn. A passage that the judge did not grade has no grade to correct: measures treat it like any
+other unjudged document, with people's grades as with the judge's, so a correction does not concern it and its stratum
+does not count it. An audit estimates the measure that the same judged passages would give if people had graded them.
 
-`population.jsonl` keeps them, so that a larger sample can be drawn later from what the first one was drawn from.
+`population.jsonl` stores them, so that a larger sample can later be drawn from the same population.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Rating tasks other than grading: ordering neighbors of a ranked list, and rating the answers of systems.
 
-P-B §3.4 has people check the refined order of 20 of its 50 lists. Here a list is drawn at random, and each two
-neighbors of its first 20 are one item: which of them is better, or whether they are equal. Which one is shown first is
-drawn too.
+P-B §3.4 has people check the refined order of 20 of its 50 lists. Here lists are drawn at random, and each adjacent
+pair of the first 20 documents is one item: which document is better, or whether they are equal. Which one is shown
+first is random too.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Seeded orders: random orders that depend on a seed and on names alone.
 
-A name is given 32 bytes that a hash makes of the seed, of what the order is for, and of the name; the names sorted by
-them are in an order that is as good as drawn at random. Unlike a generator's, it is the same with every version of any
-library and however files list things, and it stays as it is where names are added or a sample grows.
+Each name gets a 32-byte hash of the seed, the purpose of the order, and the name; sorting by the hashes gives a random
+order. Unlike a generator's, it does not depend on library versions or on the order of files, and it stays the same when
+names are added or a sample grows.
 """
 
 from __future__ import annotations

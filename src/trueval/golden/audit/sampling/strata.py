@@ -1,13 +1,13 @@
 """Strata: groups of judged passages that are sampled together, and the sample size of each.
 
-Passages are put together by the judge's grade, by whether its own labels disagree, and by how much they weigh in the
-measures of some runs. A sample of size n gives stratum h
+Passages are stratified by the judge's grade, by whether its own labels disagree, and by their influence on the measures
+of some runs. A sample of size n gives stratum h
 
     n_h proportional to  1/2 N_h S_h / sum(N S)  +  1/2 N_h / N,    at least 2, at most N_h
 
-with N_h passages and S_h = root mean square of (influence x error): the first half is the allocation of Neyman 1934,
-the second a plain random sample, so that a wrong guess of S costs at most twice the variance of that one. Seats are
-given one after another (Webster 1832), so a larger sample holds every smaller one.
+with N_h passages and S_h = root mean square of (influence x error): the first half is Neyman allocation (1934), the
+second proportional allocation, so that a wrong guess of S at most doubles the variance of the latter. Seats are
+allocated one after another (Webster 1832), so a larger sample contains every smaller one.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
     POST /api/items    what the rater is shown next, several at once so that the next one is there at once
     POST /api/events   a grade, a skip, or that the last one is taken back
 
-What it gives away is what raters see: texts, scales and counts. Grades of the judge, strata, ranks, scores and the
-names of documents never leave it. Imported when a server starts: it needs the extra "web".
+Responses contain only what raters see: texts, scales and counts. Grades of the judge, strata, ranks, scores and
+document names never leave the server. Imported when a server starts: it needs the extra "web".
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Connections of the audit server: uvicorn's HTTP protocol with a header timeout and a connection cap.
 
-uvicorn waits for the head of a request as long as it takes, and opens as many connections as come. Here a head has a
-time, and above the cap the oldest one is closed, so that a flood blocks raters only briefly.
-Imported when a server starts: it needs the extra "web".
+uvicorn waits for a request header indefinitely and accepts any number of connections. Here the header has a timeout,
+and above the cap the oldest connection is closed, so that a flood blocks raters only briefly. Imported when a server
+starts: it needs the extra "web".
 """
 
 from __future__ import annotations

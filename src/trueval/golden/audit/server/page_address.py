@@ -1,7 +1,7 @@
 """The address of an audit's page: its token and port, stored in the folder of the audit.
 
-They outlive the server. A page that is open goes on with the next server of the same audit, and what a browser kept for
-the address (its labels that no server has yet) is found again: browsers keep things by host and port.
+They outlive the server, so that an open page continues with the next server of the same audit and finds what the
+browser stored (labels not yet sent): browsers store data by host and port.
 """
 
 from __future__ import annotations

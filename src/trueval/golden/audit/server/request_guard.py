@@ -1,7 +1,7 @@
 """The request guard of the audit's page: which requests are refused from their headers, before the body is read.
 
-Who may do harm: another site in the rater's browser, which can make it send requests here (forged forms, names that
-point to this machine), and another program on this machine, which can send anything. Neither knows the token.
+Threat model: another site in the rater's browser, which can make it send requests here (forged forms, names that
+resolve to this machine), and another program on this machine, which can send anything. Neither knows the token.
 """
 
 from __future__ import annotations

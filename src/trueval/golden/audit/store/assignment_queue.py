@@ -1,7 +1,7 @@
 """The assignment queue of an audit, in memory: who answered what, who holds what, and what each rater gets next.
 
-An item is served to as many raters as labels are wanted for it, to each at most once, in the order of the sample. Who
-is shown an item holds it for a while; who leaves without an answer holds it no longer, and somebody else gets it.
+An item is served, in sample order, to as many raters as it needs labels, and to each at most once. A rater who is shown
+an item holds it for a while; if no answer comes, the hold expires and another rater gets the item.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The store of an audit: every label is on disk before its rater gets the confirmation.
 
-Events are appended to one SQLite file and never changed: a grade, a skip, a note, or that one was undone. Who has
-answered what follows from them (assignment_queue.py). A process that is killed loses the event that it had not
-acknowledged, no other; the browser sends that one again, and by its own id it counts once.
+Events are appended to one SQLite file and never changed: a grade, a skip, a note, or an undo. The state follows from
+them (assignment_queue.py). A killed process loses at most the event that it had not acknowledged; the browser sends it
+again, and its id makes it count once.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Exchange: people's answers as people.jsonl, items as a file for raters without the server, and its import.
 
-A rater's file has a line for each item: its name, the texts, the hash of texts and scale ("shown"), what each value
-means, and three empty places: grade, skip and note. It tells nothing of strata, grades, scores or ranks. The same file
-comes back with the places filled in. Texts may be left out on the way, their hash may not: another audit can have the
-same items.
+A rater's file has one line per item: its name, the texts, the hash of texts and scale ("shown"), the meaning of each
+value, and three empty fields: grade, skip and note. It contains no strata, grades, scores or ranks. The same file is
+imported with the fields filled in. Texts may be removed from it, the hash may not: another audit can have the same
+items.
 """
 
 from __future__ import annotations
