@@ -1,6 +1,6 @@
 """Index memory: bytes by formula for any number of documents, and as measured on the built index.
 
-The formulas are those of the file that FAISS writes, whose size is what an index says it holds (Description.bytes):
+The formulas give the size of the file that FAISS writes, which an index reports as its size (Description.bytes):
 
     vectors   N codes: 4 d bytes in float32, 2 d in float16 and bfloat16, d in int8, d / 8 of signs, m nbits / 8 of pq
     graph     N (4 for the level + 8 for the offset of its links + 4 for each of 2 M + M / (M - 1) links)
@@ -9,7 +9,7 @@ The formulas are those of the file that FAISS writes, whose size is what an inde
 
 A graph has 2 M links of each vector on the lowest layer and M on each above. Layer l holds a share M^-l of the vectors
 (Malkov & Yashunin 2018), so that M / (M - 1) links of layers above are expected. P-B §5.3 has rules of thumb.
-Embeddings that scores are computed anew from ([index] scoring) are on disk, and not counted.
+Embeddings for exact rescoring ([index] scoring) are on disk, and not counted.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Jitter: the relative run-to-run variation of latency, and which latencies differ by more.
 
-Machines and networks make latencies longer by a part of them, so jitter is that of logs:
+Noise of machines and networks is proportional to latency, so jitter is computed on logs:
 
     y_r = ln of a percentile of repeat r,    s^2 the variance of y_r over R repeats
     jitter = t_{R-1}(.975) s sqrt(2 / R)
@@ -11,14 +11,13 @@ and b are separated if
     |mean y_a - mean y_b| > t(.975) sqrt(s_a^2 / R_a + s_b^2 / R_b)
 
 Configurations of one method do the same work, so s^2 is pooled over them with sum (R_c - 1) degrees of freedom. Methods
-differ in their s^2, so between two of them the degrees of freedom are those of Welch 1947 ("The generalization of
-'Student's' problem when several different population variances are involved", Biometrika 34: 28-35). One repeat
-separates nothing. P-B takes 75 ms for all (section 3.2.2), of services over a network: a band takes the place of the
-test.
+differ in s^2, so between two of them the degrees of freedom are those of Welch 1947 ("The generalization of 'Student's'
+problem when several different population variances are involved", Biometrika 34: 28-35). With one repeat nothing is
+separated. P-B uses 75 ms for everything (section 3.2.2), for services over a network: a band replaces the test.
 
-P-B section 5.4 found medians that jump from 494 to 2,720 ms between K = 100 and 150, and took them for a fault of the
-service. Here a value is a discontinuity where it is off by more than the jitter, and by more than a factor from what
-the last regular one lets expect: at least that value, at most that value times the growth of K.
+P-B section 5.4 found medians that jump from 494 to 2,720 ms between K = 100 and 150, and attributed them to a fault of
+the service. Here a value is a discontinuity where it deviates by more than the jitter, and by more than a factor from
+the range predicted by the last regular value: at least that value, at most that value times the growth of K.
 """
 
 from __future__ import annotations

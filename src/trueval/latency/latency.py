@@ -4,9 +4,9 @@
     found = measure(tasks, query_ids, Protocol(repeats=3), keep=ledger.append, done=ledger.read())
     latency(times_of(found.samples, ["embed", "search"]), rng=np.random.default_rng(0)).p50
 
-First every task is called some times without being timed. Then, in each repeat, all tasks with all queries are timed in
-one random order. Inside the timed window there is one call, between two readings of the clock of nanoseconds: no
-garbage collection, no bookkeeping, and what a task needs was made before. Nothing here knows what a task does.
+First every task is called a few times untimed. Then, in each repeat, all tasks with all queries are timed in one random
+order. The timed window contains only the call, between two readings of a nanosecond clock: no garbage collection, no
+bookkeeping, and the inputs of the task are prepared before. This module does not know what a task does.
 """
 
 from __future__ import annotations

@@ -3,13 +3,13 @@
     closed loop   n workers, of which each sends its next query when its last one is answered
     open loop     queries arrive at a rate, whether the ones before are answered or not
 
-A closed loop sends nothing while it waits, so that a stall of S seconds is one slow query of each worker, and the
-percentiles hide it (coordinated omission; Tene 2013, "How not to measure latency"). In an open loop the time of a query
-counts from when it was to be sent. Of T seconds with one stall of S, and no work to speak of otherwise, its quantile is
+A closed loop sends nothing while it waits, so a stall of S seconds is one slow query per worker, and the percentiles
+hide it (coordinated omission; Tene 2013, "How not to measure latency"). In an open loop the time of a query counts from
+when it was due. In T seconds with one stall of S and otherwise negligible work, its quantile is
 
     quantile(p) = S - (1 - p) T,   for (1 - p) T < S
 
-as those that arrive in the stall wait for its end.
+since queries that arrive during the stall wait for its end.
 """
 
 from __future__ import annotations

@@ -13,14 +13,14 @@
             total = times_of(found.samples, [stage.task.name for stage in each.stages])
             print(latency(total, rng=rng), jitter(total), loads(each.answer, len(each.query_ids), protocol))
 
-A stage is what its library, model or service does for one query. What it needs is made before: the vector of the query,
+A stage is the work of its library, model or service for one query. Its inputs are prepared before: the query vector,
 the candidates of the stages before, the texts of the pairs. `retrieve` on FAISS is the search of FAISS, without our
-order of equal scores; with another [index] scoring it is the search and the scoring. A local model answers one query at
-a time, also where several workers ask: its library is not made for more.
+ordering of equal scores; with another [index] scoring it is search and scoring. A local model answers one query at a
+time, also with several workers: its library is not made for more.
 
-`answer` is the whole way of one query, our own work between the stages included. It gives what the pipeline gives for
-many queries at once, but for the last bits of embeddings, logits and products, which depend on what is computed beside
-them, and for [fuse] terms, whose rarity is counted over the candidates of all queries of a run.
+`answer` is the full path of one query, including our own work between the stages. It returns what the pipeline returns
+for many queries at once, up to the last bits of embeddings, logits and products, which depend on the batch, and up to
+[fuse] terms, whose document frequencies are counted over the candidates of all queries of a run.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Foreign code: Python classes outside sentence-transformers that a model's files would import.
 
-`modules.json` names the class of every part of a model, the files of a router those of its routes, and a table of words
-that of its tokenizer. Up to version 5.7, sentence-transformers imported whatever stood there, also with
-trust_remote_code=False (its issues 3683, 3801; refused from 6.0 on, pull request 3935). So these files are read here
-before the library sees them. What `auto_map` of config.json names, transformers itself refuses.
+`modules.json` names the class of each module of a model, a router's files those of its routes, and a vocabulary file
+that of its tokenizer. Up to version 5.7, sentence-transformers imported any such class, even with
+trust_remote_code=False (its issues 3683, 3801; refused from 6.0 on, pull request 3935). So these files are checked here
+before the library reads them. transformers itself refuses what `auto_map` of config.json names.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """Output reuse: a model's cached output for a text or pair is reused wherever the same item occurs.
 
-Outputs in float32 are taken by item: a document that changed goes through the model alone. The batch that a text is in
-moves them by their last bits; in bfloat16 and float16 it moves them so far that other documents tie. There a pass stays
-whole (`model_outputs`), unless the user accepts outputs of other batches: `reuse="text"`.
+float32 outputs are reused by item: when a document changes, only that document is recomputed. The batch of a text
+affects the last bits of its output; in bfloat16 and float16 it affects them so much that other documents tie. There a
+run is kept whole (`model_outputs`), unless the user accepts outputs of other batches: `reuse="text"`.
 
-A sweep asks for many passes that overlap, the pairs of one reranker over many pools, and takes them by item in every
-dtype: only items that no pass of the same model has seen go through it, in a part of their own. What was computed first
-is what stays.
+A sweep has many overlapping runs, the pairs of one reranker over many pools, and reuses outputs by item in every dtype:
+only items new to the model are computed, in a part of their own. The output computed first is kept.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Model outputs: embeddings and logits, computed once per model and texts, cached, and read by memory map.
 
-What a model returned for queries, for documents or for pairs is a folder of the store, whose name holds the hash of
-the model, its settings and the texts, so that nothing is computed twice:
+The outputs of a model for queries, documents or pairs are a folder of the store, whose name contains the hash of the
+model, its settings and the texts, so that nothing is computed twice:
 
     part.json                  what was run on which texts
     shard-00000.safetensors    raw outputs of some batches, while the pass goes on
@@ -9,12 +9,12 @@ the model, its settings and the texts, so that nothing is computed twice:
     keys.npy                   hashes of the texts, by which others find the rows of theirs
     digests.json               of these files; a damaged pass is made again
 
-A shard is moved to its place when it is whole, so an interrupted pass goes on where it stopped, with the batches that
-it would have had. Values stay in the model's own format; one that NumPy lacks is kept as integers of as many bits.
+A shard is moved into place when it is complete, so an interrupted run resumes where it stopped, with the same batches.
+Values stay in the model's own format; formats that NumPy lacks are stored as integers of the same width.
 
-A hosted model gives its answers call by call, and each is a shard as soon as it comes: what was paid for is kept. Its
-answers do not depend on the batch, so texts of another collection that were sent before are not sent again. Outputs of
-other models are taken by text in float32 (output_reuse.py).
+A hosted model returns its outputs call by call, and each call is stored as a shard at once: what was paid for is kept.
+Its outputs do not depend on the batch, so texts that were sent for another collection are not sent again. Outputs of
+other models are reused by text in float32 (output_reuse.py).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Ablations: ten changes of a stimulus, each a pure function (P-B §4.2).
 
-Some take the identity of the author away, some write it in another way, some move it to another place. What each does
-when it is done again is part of what it promises: reversible ones have a way back, idempotent ones change nothing more,
-and `neither` says that there is neither.
+Some remove the identity of the author, some change its form, some its position. The effect of a second application is
+part of the contract: reversible ones have an inverse, idempotent ones change nothing more, and `neither` has neither
+property.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Name margins on a real collection: a query's relevant document, against itself with other names.
 
-The probe of names asks made sentences. Here the query is somebody's, C1 is a relevant document that names the author of
-the query, and C2a and C2b are the same document with two other authors of the table in his place, who are named neither
+The names probe uses synthetic sentences. Here the query is real, C1 is a relevant document that names the author of the
+query, and C2a and C2b are the same document with the author replaced by two others of the table, who are named neither
 in the query nor in the document, and have another family name:
 
 Δname = s(q, C1) − max(s(q, C2a), s(q, C2b)), of cosines

@@ -1,7 +1,7 @@
 """Conditions of the join: the query changes of the name and noise probes, applied to a collection's queries.
 
-Four change any query. With a table of authors those ablations of names come to them that change a name in a query;
-remove_label and author_position_shift are about the layout of documents, and are not here.
+Four change any query. With a table of authors, the name ablations that apply to a query are added; remove_label and
+author_position_shift concern the layout of documents, and are not included.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Rule-based denoising: the text around a question is removed, and the question stays unchanged.
 
-The rules of data/denoise.toml look for greetings, thanks, frames ("quick question:"), fillers between commas, emoji,
-and, beside one of these, short sentences in which somebody speaks of himself and that share no word with the question.
-They write no word of their own, and never leave nothing: where all would go, the text stays as it is. What they lose
-of questions is measured (docs/probes.md).
+The rules of data/denoise.toml match greetings, thanks, frames ("quick question:"), fillers between commas, emoji, and,
+next to one of these, short first-person sentences that share no word with the question. They add no words, and never
+remove everything: such a text stays unchanged. How much of questions they lose is measured (docs/probes.md).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Given names next to a family name: "J. Tolkien", "John Tolkien" or "Tolkien, J. R." for John Ronald Reuel Tolkien.
 
-Given names fit an author where each is one of the author's, or begins one, in their order; the initials of a table,
-"J.R.R.", fit the names that begin with them. An initial has a full stop, or stands with others, "JRR", as "a" and "I"
-are words. This separates authors of one family, and an initial that fits none of them is another person's.
+Given names match an author where each equals or abbreviates one of the author's, in order; joined initials of a table,
+"J.R.R.", match names that begin with them. An initial has a full stop, or is joined with others, "JRR", since "a" and
+"I" are words. This separates authors of one family, and an initial that matches none of them is another person's.
 """
 
 from __future__ import annotations

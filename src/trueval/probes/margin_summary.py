@@ -1,12 +1,12 @@
 """Summaries of margins: means with spread between runs and intervals over queries, and changes under ablations.
 
-A unit of the bootstrap is an author: the queries about him, each the mean of its runs, which are about the same texts.
+The bootstrap resamples authors: the queries on one author, each averaged over its runs, share texts.
 
     ΔΔ  = Δname under the ablation − Δname, of the same run and query
     ΔΔ% = the mean of ΔΔ / Δname over those runs and queries whose Δname is not too small
 
-"Too small" is below .02 for cosines, as in P-B. For scores without that unit it is the same part of the scorer's own
-reach, its mean Δboth: .02 is .0443 of the mean Δboth of P-B's Table 10, (.486 + .464 + .407 + .447) / 4.
+"Too small" is below .02 for cosines, as in P-B. For scores on another scale it is the same fraction of the scorer's
+mean Δboth: .02 is .0443 of the mean Δboth of P-B's Table 10, (.486 + .464 + .407 + .447) / 4.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
 """Mentions: find the authors of a table in texts, and replace their names.
 
-A name is found as a whole, "Pieter van der Hoeven", "P. van der Hoeven" or "van der Hoeven, Pieter", in any case; or as
-the family name alone, "van der Hoeven", in its own case, with a capital in front or in capitals, so that a query about
-a rose is not one about Rose. With it go the given names beside it, "J. Tolkien" of John Ronald Reuel (given_names.py).
-Names end where words end, and are no part of a longer one: "O" is not in "O'Brien", nor "Smith" in "Smith-Jones", but
-in "Smith's", "d'Angelo" and "Smith-like". Texts are read in NFC, and any apostrophe, hyphen or white space stands for
-any other.
+A full name, "Pieter van der Hoeven", "P. van der Hoeven" or "van der Hoeven, Pieter", matches in any case; the family
+name alone, "van der Hoeven", only in its own case, capitalized or in capitals, so that a query about a rose is not one
+about Rose. Adjacent given names are included, "J. Tolkien" of John Ronald Reuel (given_names.py). Names match at word
+boundaries and not inside longer names: "O" is not in "O'Brien", nor "Smith" in "Smith-Jones", but in "Smith's",
+"d'Angelo" and "Smith-like". Texts are read in NFC, and all apostrophes, hyphens and white space are equivalent.
 
-What several authors are called names the one whom the text names in full; where it names none of them, or several and
-none of these before it, it is unresolved.
+An ambiguous name refers to the one author whom the text names in full, or to the last such author before it; otherwise
+it is unresolved.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Model scorers: cosine of an embedder, MaxSim of token vectors, logits of a reranker.
 
-A rounding to a format with m mantissa bits moves a number by at most the part u = 2^-(m+1) of it. So it moves the
-product of two vectors of length 1 by at most u of the one and u of the other (Cauchy and Schwarz), and the score
-itself by half the distance to the next one. What the layers of a model round before their last output is not in that.
+Rounding to a format with m mantissa bits changes a number by at most the fraction u = 2^-(m+1). So it changes the dot
+product of two unit vectors by at most u for each of them (Cauchy and Schwarz), and the score itself by half its
+spacing. Rounding inside the layers of a model is not included.
 """
 
 from __future__ import annotations

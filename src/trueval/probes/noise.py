@@ -1,7 +1,7 @@
 """The noise probe: the effect of conversational noise around a question on a pipeline's results.
 
-Some judged queries of a collection are written with noise of several levels, with denoising and without, and with one
-way of writing (NFC, plain spaces and apostrophes) and without, and searched for together (query_variants.py).
+A sample of a collection's judged queries is written with several levels of noise, with and without denoising, and with
+and without normalization (NFC, plain spaces and apostrophes), and all are searched together (query_variants.py).
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
 """Prediction: do the queries that a probe flags lose most quality when their text is changed?
 
 A probe gives each query a signal under a condition (the query with noise, without its accents, ...), and a measure
-says what the query then loses. Both are turned so that more is worse, so a correlation above 0 says that the probe is
-right, and one around 0 that it knows nothing:
+gives its loss of quality. Both are oriented so that larger is worse: a correlation above 0 means that the probe
+predicts losses, one around 0 that it does not:
 
     drop       1 - cosine of the query and its changed form
     overlap    1 - share of the first K documents that both find
     margin     -(score of the first document - score of the next), of the query as it was
     loss       measure of the query as it was - measure of its changed form
 
-P-B section 4.5 says that such diagnostics "predict set quality" and reports no correlation; here it is a number with an
-interval. Pooled numbers rank queries within each model and condition, so that a model which is worse in both, or a
-condition which is harder, is not taken for prediction; `across` ranks all of them together, and is what a scatter plot
+P-B section 4.5 says that such diagnostics "predict set quality" but reports no correlation; here it is estimated with
+an interval. Pooled correlations rank queries within each model and condition, so that a model which is worse in both,
+or a harder condition, does not count as prediction; `across` ranks all of them together, which is what a scatter plot
 of everything seems to show.
 """
 

@@ -1,8 +1,8 @@
 """Probe-retrieval correlation: the probes' query changes applied to a collection's queries, searched and evaluated.
 
-Each query is searched as it is and in every changed form. What the probe says of it (how far its vector moves, how much
-of its first results stays, how close its first two results are) is set against what its measure loses; prediction.py
-correlates the two. Nothing of it needs a probe's own bundles: the texts are those of people.
+Each query is searched in its original and in every changed form. The probe's signals (how far its vector moves, how
+much its top results overlap, how close the scores of its top two results are) are compared with the loss of its
+measure; prediction.py computes the correlations. No synthetic stimuli are needed: the texts are real.
 
 What applies to what:
 
@@ -10,9 +10,8 @@ What applies to what:
     overlap    anything that gives lists; a list with ties overlaps with itself by less than 1
     margin     the first stage: cosines of an embedder, also of a hybrid; of words alone their scores
 
-With a table of authors there are two signals more, of embedders and of queries that name an author whom a relevant
-document names too (collection_margins.py): how small the margin of the name is, and how much of it the change takes
-away.
+With a table of authors there are two more signals, for embedders and for queries that name an author whom a relevant
+document names too (collection_margins.py): how small the margin of the name is, and how much of it the change removes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Query noise: synthetic conversational text around a question, in five levels.
 
-Templates of our own writing are drawn by seed, each part by itself: the same query has the same greeting at every level
-that has one, so that levels differ by what they add alone. Which parts a level has is `LEVELS`:
+Our own templates are sampled by seed, independently for each part: a query has the same greeting at every level with a
+greeting, so that levels differ only in what they add. The parts of each level are in `LEVELS`:
 
 | level | around the question | in the question |
 |---|---|---|
@@ -12,8 +12,8 @@ that has one, so that levels differ by what they add alone. Which parts a level 
 | 4 | the same, 2 digressions, 3 emoji, words of another language | 3 fillers; typed on a phone; typos in 15 % of the
 words of 5 letters and more; in one of three queries characters in parts, as some systems copy them (NFD) |
 
-Typed on a phone: typographic apostrophes, one character for three dots, and in French narrow no-break spaces before
-: ; ! and ?.
+Typed on a phone: typographic apostrophes, the ellipsis character, and in French narrow no-break spaces before : ; ! and
+?.
 """
 
 from __future__ import annotations

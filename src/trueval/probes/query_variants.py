@@ -1,7 +1,7 @@
 """Query variants: the distinct texts of queries under many conditions, searched as one query set.
 
-Every different text is embedded and searched for once, whoever writes it so, and a condition under which no query finds
-anything is one of many, where a search of it alone would be refused.
+Every distinct text is embedded and searched once, whichever conditions produce it. A condition under which no query
+finds anything is one among many here, whereas a separate search for it would be refused.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Scorers: the role that gives a number to a query and a candidate.
 
-A probe hands all its pairs to a scorer in one call, so that a model sees every distinct text once, whatever the number
-of runs and of changes to the texts. Numbers of one scorer are comparable with each other, not with those of another.
+A probe passes all its pairs to a scorer in one call, so that a model sees every distinct text once, whatever the number
+of runs and changes. Scores of one scorer are comparable with each other, not with those of another.
 """
 
 from __future__ import annotations

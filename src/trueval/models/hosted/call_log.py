@@ -3,10 +3,10 @@
     {"call": "3f..", "status": "sent", "owner": "...", "cost": null, "at_most": 0.004, ...}    before it is sent
     {"call": "3f..", "status": "200", "cost": 0.0011, "at_most": null, ...}                    when it is answered
 
-A call counts as its last line says: at its cost, or at the most that it can cost while the cost is not known. So a
-program that is killed while calls are under way loses none of them. A call whose cost is never reported (the connection
-broke in the middle of an answer, the program was killed) stays at its most; a line with its name and a cost settles it.
-Lines of earlier versions have no name, and count at their cost.
+The last line of a call counts: its cost, or its maximum cost while the cost is unknown. So calls in flight are never
+lost when a program is killed. A call whose cost is never reported (the connection broke during the response, the
+program was killed) keeps its maximum; a line with its name and a cost settles it. Lines of earlier versions have no
+name, and count at their cost.
 """
 
 from __future__ import annotations

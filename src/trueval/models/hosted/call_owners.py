@@ -1,7 +1,7 @@
 """Call owners: which process asked a question or sent a call, and whether it is still running.
 
-A process that was killed leaves its claims and calls behind. On the same machine its number tells that it ended, so
-that the next one goes on at once; numbers are given again, so an owner holds a random word too.
+A killed process leaves its claims and calls behind. On the same machine its process id shows that it has ended, so that
+the next process continues at once; process ids are reused, so an owner also has a random token.
 """
 
 from __future__ import annotations

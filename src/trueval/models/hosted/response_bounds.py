@@ -1,8 +1,8 @@
 """Response bounds: a size limit and a deadline for every response, whatever the service sends.
 
-httpx2 limits the wait for each piece and nothing else: a body that comes a byte at a time never ends, and one that is
-packed takes a thousand times as much memory as was sent. Its hooks and its trace are used, so that OpenAI's client,
-which stands on it, is bounded too, and so are error responses.
+httpx2 limits only the wait for each chunk: a body that arrives a byte at a time never ends, and a compressed one can
+take a thousand times as much memory as was sent. The bounds use its hooks and its trace, so that OpenAI's client, which
+is built on it, is bounded too, and so are error responses.
 """
 
 from __future__ import annotations
