@@ -60,9 +60,9 @@ class Charges:
     def prices(self, settings: Mapping[str, Mapping[str, Any]]) -> SystemPrices:
         """Prices of a system's components.
 
-        A stage that is not there is free. A model of a service asks what its table says (price_per_million_tokens),
-        else what the book says of its name, else what [prices] names; one that runs here what [prices] names, or
-        nothing.
+        A missing stage is free. For a hosted model the price is that of its table (price_per_million_tokens), else the
+        price book's entry for its name, else the entry that [prices] names; for a local model the entry that [prices]
+        names, or nothing.
 
         Args:
             settings: of the stages of the system.

@@ -95,7 +95,7 @@ def words_of(index: Bm25) -> Words:
 def memory_of_vectors(spec: str, documents: int, dimension: int) -> Memory:
     """Bytes of a vector index by formula.
 
-    Exact, but for the upper layers of a graph, which are drawn: their expectation.
+    Exact, except for the upper layers of a graph, which are random: their expectation.
 
     Args:
         spec: as in make_index; of an index of this process.
@@ -120,7 +120,7 @@ def memory_of_vectors(spec: str, documents: int, dimension: int) -> Memory:
 def memory_of_words(words: Words, documents: int) -> Memory:
     """Bytes of a sparse index for a corpus of another size and the same density.
 
-    Postings grow with the documents; the vocabulary with their root, as Heaps' law has it with the exponent 1/2.
+    Postings grow linearly with the documents; the vocabulary with their square root, by Heaps' law with exponent 1/2.
 
     Args:
         words: of the corpus that is there.

@@ -92,7 +92,7 @@ class Separation(NamedTuple):
 def compare_latencies(logs: Floats, latencies: Floats, methods: Sequence[str], *, level: float = LEVEL) -> Separation:
     """Test the latency difference of every pair of systems.
 
-    Where the means of logs put two systems in another order than their latencies, these tie.
+    Where the means of logs order two systems differently from their latencies, these tie.
 
     Args:
         logs: [system, repeat] of a percentile, as `log_percentiles` gives them.
@@ -177,7 +177,7 @@ def discontinuities(
 ) -> Bools:
     """Which latencies are implausible: x > factor x' max(K / K', 1), or x < x' min(K / K', 1) / factor.
 
-    x' is the last one before it that is not off, at K'. The first one counts as regular.
+    x' is the last regular value before it, at K'. The first value counts as regular.
 
     Args:
         values: of sessions in the order of time, or of one configuration at growing K.

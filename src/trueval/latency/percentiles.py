@@ -98,7 +98,7 @@ class Latency:
 def times_of(samples: pl.DataFrame, tasks: Sequence[str]) -> Times:
     """Total time of tasks: their sum per query and repeat.
 
-    A query and repeat that one of the tasks lacks is left out. A system may have one task twice.
+    A (query, repeat) that one of the tasks lacks is left out. A system may have the same task twice.
 
     Args:
         samples: task, query_id, repeat, started, seconds.

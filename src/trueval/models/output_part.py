@@ -79,7 +79,7 @@ class PartOutputs(NamedTuple):
 def shards_of(part: OutputPart, batch_size: int) -> list[NDArray[np.int64]]:
     """The items of each shard, longest first, which reduces padding.
 
-    Of the batch size that a pass begins with: one that goes on must cut its shards where the interrupted one did.
+    Uses the initial batch size: a resumed run must cut the same shards as the interrupted one.
     """
     # The sort is stable and by length alone, so that every run of the same texts cuts the same shards.
     lengths = np.fromiter(map(part.length, part.items), np.int64, len(part.items))

@@ -273,8 +273,8 @@ def _batches(model: Any, part: OutputPart, sizes: set[int]) -> Iterator[tuple[li
 def weights_hash(folder: Path) -> str | None:
     """Return the SHA-256 of a model's files; for a hub model its commit, or None where it is not downloaded yet.
 
-    Weights decide what a model returns, and so do its tokenizer, its pooling, its prompts and the modules after it,
-    which sentence-transformers keeps in folders of their own. Changed in place they must not take the old outputs.
+    The hash covers not only weights but also tokenizer, pooling, prompts and the modules after it, which
+    sentence-transformers stores in separate folders: a change in place must not reuse old outputs.
 
     Args:
         folder: what the model was loaded from.

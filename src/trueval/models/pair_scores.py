@@ -41,8 +41,8 @@ def scoring_format(model: Any, asked: str) -> str:
 def pair_scores(arrays: Mapping[str, Any], lists: Sequence[NDArray[np.int64]], scoring: str, form: str) -> NDArray[Any]:
     """Score each query with the documents of its list, list after list.
 
-    A cross-encoder's logits go through φ, a service's finished scores are taken as they are; embeddings are multiplied,
-    and token embeddings scored by MaxSim: whatever scores pairs can rerank.
+    A cross-encoder's logits go through φ, a service's final scores are used unchanged, embeddings are multiplied, and
+    token embeddings are scored by MaxSim: any model that scores pairs can rerank.
 
     Args:
         arrays: outputs of the model: "pairs" [pair, label] of these lists, one after another; or the embeddings of

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def high_precision(model: Any, tokenizer: Any = None) -> HighPrecisionCrossEncoder | HighPrecisionClassifier:
     """Wrap a model so that its scores are float32 of its unchanged low-precision logits (P-A eq. 3).
 
-    The forward pass stays as it is; only the last step, a few numbers per pair, is computed in float32. Since version 6
-    sentence-transformers upcasts before its activation too. Earlier versions round before it, and so do models that
+    The forward pass is unchanged; only the last step, a few numbers per pair, is computed in float32. Since version 6
+    sentence-transformers also upcasts before its activation. Earlier versions round before it, and so do models that
     subtract the logit of "no" from that of "yes".
 
     Args:

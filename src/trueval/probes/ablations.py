@@ -181,8 +181,8 @@ def name_order_inversion(bundle: Stimulus) -> Stimulus:
 def case_punct_perturb(bundle: Stimulus) -> Stimulus:
     """Change the case of authors, straighten curly apostrophes, and replace hyphens by spaces.
 
-    The case is that of the query's number: candidates have upper case, lower case or titles in turn, and the query the
-    next of these, so that no query has the case of its candidates.
+    The case follows the query's number: candidates cycle through upper, lower and title case, and the query has the
+    next one, so that no query has the case of its candidates.
     """
     cases = (str.upper, str.lower, str.title)
     there, here = cases[bundle.number % 3], cases[(bundle.number + 1) % 3]

@@ -118,9 +118,8 @@ def sample_people(language: str) -> Authors:
 def read_people(source: Source) -> Authors:
     """Read a table of authors: CSV with a header line, JSON lines, or Parquet.
 
-    Columns: author and topic; title, which is the topic where there is none; family, the part of the author that is
-    the family name, where the rules of `split_name` would not find it. Other columns are passed over. Texts are read in
-    NFC, spaces in a row as one.
+    Columns: author and topic; title, the topic by default; family, the family name within author, where the rules of
+    `split_name` would not find it. Other columns are ignored. Texts are read in NFC, with runs of spaces collapsed.
 
     Args:
         source: a path, "-" for standard input, or an open file.

@@ -41,8 +41,8 @@ def levenshtein(first: str, second: str) -> int:
 def near_miss(name: str, distance: int, taken: frozenset[str]) -> str:
     """A deterministic variant of a name at an edit distance, by substituting letters.
 
-    Letters a to z take their places, in their case. Where that cannot be, as in names that are too short, letters are
-    added at the end.
+    Letters are replaced by a to z in the same case. Where that is impossible, as in names that are too short, letters
+    are appended.
 
     Args:
         name: in NFC.

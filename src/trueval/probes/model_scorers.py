@@ -123,7 +123,7 @@ def different_pairs(pairs: ScorerPairs) -> list[tuple[str, str]]:
 class CosineScorer:
     """Cosine similarity of embeddings, optionally truncated to a dimension and rounded to a format.
 
-    s = q · d / (|q| |d|), summed in float64 and rounded once; Matryoshka: the first numbers alone.
+    s = q · d / (|q| |d|), summed in float64 and rounded once; for Matryoshka models, over the first dimensions only.
 
     Args:
         passed: of the embedder.
@@ -224,7 +224,7 @@ class MaxSimScorer:
 class LogitScorer:
     """The logit of a reranker; for two logits, (no, yes), their difference; for a service, its final score.
 
-    Logits and not probabilities: where a sigmoid is near 1, margins of any size look alike.
+    Logits rather than probabilities: where a sigmoid saturates at 1, margins of any size look alike.
 
     Args:
         passed: of the reranker.

@@ -142,7 +142,7 @@ def templates(bank: str, language: str) -> NoiseTemplates:
 def variety(level: int, language: str, bank: str = KNOWN) -> int:
     """Number of distinct texts of one query at a level, without positions of fillers and typos.
 
-    Several digressions, fillers or emoji of one text are of different templates.
+    Several digressions, fillers or emoji of one text come from different templates.
 
     Args:
         level: 0 to 4.

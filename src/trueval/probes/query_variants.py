@@ -28,7 +28,7 @@ AS_IT_IS: Final = ""
 def name_texts(conditions: Sequence[str], query_ids: Sequence[str], texts: Sequence[Sequence[str]]) -> dict[str, str]:
     """Distinct text → query id: the query and the first condition that gives this text.
 
-    Remarks of a pipeline hold such ids, so they say what people know; one that is there already has a mark more.
+    A pipeline's remarks contain these ids, so they are readable; an id that exists already gets a suffix.
 
     Args:
         conditions: [condition] in words; "" for queries as they are.

@@ -174,8 +174,9 @@ class CachedScorer:
 class Hybrid:
     """A fusion of scorers: Σ weight · (score − mean) / spread, with mean and spread of the unmodified pairs.
 
-    The spread is the standard deviation. So a margin is the weighted sum of the margins of the parts, each in its own
-    spread. Search engines normalise by each query's list; lists of five would stretch every stimulus to the same width.
+    The spread is the standard deviation. So a margin is the weighted sum of the components' margins, each in units of
+    its spread. Search engines normalize by each query's list; lists of five would stretch every stimulus to the same
+    width.
 
     Args:
         name: display name in reports.

@@ -169,7 +169,7 @@ def draw_works(people: Authors, queries: int, seed: int) -> list[int]:
 def build_stimuli(people: Authors, language: str, queries: int, run: int, seed: int) -> list[Stimulus]:
     r"""Build the stimuli of one run: the seed's queries, with impostors, other work and templates of the run.
 
-    A stimulus depends on the seed, the run and the row of the table alone, not on how many others there are.
+    A stimulus depends only on the seed, the run and the row of the table, not on the number of stimuli.
 
     Args:
         people: the table.

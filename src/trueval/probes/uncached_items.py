@@ -123,7 +123,7 @@ def estimate_names(
 ) -> NamesEstimate:
     """Estimate the items for models, without running them.
 
-    Weights are loaded only where outputs of the same model are kept, to tell whether they are of the same settings.
+    Weights are loaded only where the cache has outputs of the same model, to compare their settings.
 
     Args:
         entrants: the scorers whose models these are.

@@ -102,7 +102,7 @@ def build(
 def _check_ready(judge: Judge) -> None:
     """Refuse a judge without its API key, before pools are built for it.
 
-    A ledger that has answers may have all of them; then nobody is asked, and no key is needed.
+    A ledger with answers may contain all of them; then no call is made, and no key is needed.
     """
     if isinstance(judge, ModelJudge):
         judge.check_key()

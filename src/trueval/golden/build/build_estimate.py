@@ -145,7 +145,7 @@ def _back(
 ) -> tuple[int, int]:
     """Output tokens per call, and the number of earlier answers they were estimated from, with as many passages.
 
-    Where the task has none, those of other tasks tell what the model thinks in a call beside its answer.
+    Where the task has none, the reasoning tokens per call are taken from other tasks.
     """
     if ledger is None or not questions:
         return guessed, 0
@@ -172,8 +172,8 @@ def estimate_orders(
 ) -> TaskEstimate:
     """Estimate a refinement that uses its whole budget; the same estimate serves a dry run and the notice.
 
-    Which passages a call shows depends on the answers. The cost is that of batches in which each passage is as often as
-    any other; at most each call of a query shows its longest ones.
+    Which passages a call shows depends on the answers. The expected cost assumes batches in which all passages are
+    equally frequent; the maximum assumes that each call of a query shows its longest ones.
 
     Args:
         judge: the judge that orders.

@@ -64,8 +64,8 @@ class ExtendedJudgments(NamedTuple):
 def demand(judgments: Judgments, runs: Sequence[Run], collection: Collection, depth: int) -> UnjudgedPool:
     """Find unjudged documents among the top results of runs.
 
-    A document counts that any order of the tied ones puts among the first: a list that ends inside a tie would
-    otherwise be judged by chance.
+    A document counts if any order of the tied ones puts it in the top k: else, in a list that ends inside a tie, chance
+    would decide what is judged.
 
     Args:
         judgments: grades; one below 0 is none.

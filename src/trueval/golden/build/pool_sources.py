@@ -20,8 +20,8 @@ MEASURE: Final = "RA-nWG"
 def summarize_sources(pool: pl.DataFrame, judged: pl.DataFrame) -> list[dict[str, Any]]:
     """The contribution of each search to the pools.
 
-    The ceiling is PROC(RA-nWG)@10: the best ten that a search found, over the best ten of all that is judged. What no
-    search found is not judged, so a ceiling of 1 says that nothing better was found, not that there is nothing.
+    The ceiling is PROC(RA-nWG)@10: the best ten documents of a search, over the best ten of all judged. Documents that
+    no search found are unjudged, so a ceiling of 1 means that nothing better was found, not that nothing better exists.
 
     Args:
         pool: of `Found`.

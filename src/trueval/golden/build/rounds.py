@@ -33,7 +33,7 @@ class Batch(NamedTuple):
 def batches_of(pool: int, size: int, rounds: int, rng: np.random.Generator) -> tuple[Batch, ...]:
     """Cut a pool into batches, for each round anew.
 
-    Sizes differ by one at most, and none is above `size`: 41 passages in batches of 8 are five of 7 and one of 6.
+    Sizes differ by at most one and do not exceed `size`: 41 passages in batches of 8 are five of 7 and one of 6.
 
     Args:
         pool: passages.

@@ -19,8 +19,8 @@ def ask_all(
 ) -> list[JudgeAnswer]:
     """Ask a judge all questions that the ledger has no answer to.
 
-    When one fails for good, or somebody presses Ctrl-C, no further one is sent, and those under way are waited for and
-    kept: they are paid for.
+    After a permanent failure or Ctrl-C no further question is sent; those in flight are awaited and kept, since they
+    are paid for.
 
     Args:
         ledger: the ledger of answers.

@@ -180,7 +180,7 @@ class Ledger:
     ) -> tuple[JudgeAnswer, bool]:
         """Return the answer from the ledger, or ask the judge and record its answer.
 
-        Where another process asks the same question, its answer is waited for.
+        While another process asks the same question, this waits for its answer.
 
         Args:
             judge: the judge to ask.

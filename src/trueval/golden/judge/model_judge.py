@@ -241,7 +241,7 @@ class ModelJudge:
     def most(self, question: Question) -> JudgeUsage:
         """Upper bound of the billed usage of a question, including one repair call.
 
-        Calls that are cut and sent again come on top.
+        Calls that are truncated and sent again are not included.
 
         Args:
             question: that would be asked.

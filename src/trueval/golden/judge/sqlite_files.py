@@ -31,7 +31,7 @@ class Contents(NamedTuple):
 def look_into(path: Path, wait: float = 5.0) -> Contents:
     """Inspect a file through a read-only connection.
 
-    A log beside the file (path-wal) is read too, and then SQLite may put its index (path-shm) beside them.
+    The write-ahead log (path-wal) is read too, for which SQLite may create its index (path-shm).
 
     Args:
         path: of the file.

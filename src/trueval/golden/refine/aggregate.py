@@ -176,7 +176,7 @@ def _counts(labels: Sequence[Sequence[int]]) -> Floats:
 def _likelihood(sd: float, gross: float) -> Floats:
     """[grade, label] probabilities: a mixture component of uniform labels, or normal errors cut midway between grades.
 
-    The ends of the scale take all that is beyond.
+    The lowest and highest grade absorb everything beyond.
     """
     from scipy.special import ndtr  # late: it takes as long as the start of a command
 

@@ -19,9 +19,9 @@ ASKED: Final = 0.25
 def pair_gains(posterior: Posterior, members: Floats, inside: float = INSIDE) -> Floats:
     """Expected information gain of comparing each pair.
 
-    H(P(i>j)) · V/(V + π²/3) · [P_i(1−P_j) + P_j(1−P_i) + .3 P_i P_j], V = Var(s_i − s_j): how unsure the order of the
-    two is, how much of that is not knowing the scores rather than the judge's own noise (π²/3 is the variance of a
-    logistic choice), and whether their order decides who belongs to the best. docs/golden.md.
+    H(P(i>j)) · V/(V + π²/3) · [P_i(1−P_j) + P_j(1−P_i) + .3 P_i P_j], V = Var(s_i − s_j): the entropy of their order,
+    the part of it due to uncertain scores rather than the judge's own noise (π²/3 is the variance of a logistic
+    choice), and whether their order affects the top set. docs/golden.md.
 
     Args:
         posterior: of the scores.
@@ -49,9 +49,9 @@ def pair_gains(posterior: Posterior, members: Floats, inside: float = INSIDE) ->
 def next_batches(gains: Floats, count: int, size: int, rng: np.random.Generator) -> tuple[Batch, ...]:
     """Batches for one round, each built greedily from the pair with the largest gain.
 
-    A batch begins with the best pair; then comes, again and again, the document that adds most with those in it. Pairs
-    of a batch count a quarter for those after it, so that one round asks about different documents. The order in which
-    a batch is shown is random, as judges favor places.
+    A batch starts with the best pair, and then repeatedly adds the document with the largest gain with its members.
+    Pairs of a batch count a quarter for later batches, so that one round covers different documents. The order in which
+    a batch is shown is random, since judges have position bias.
 
     Args:
         gains: [document, document] of pairs.

@@ -64,11 +64,11 @@ def learn(
 ) -> LearnedScale:
     """The scale that maximizes the posterior probability of the orders, and the posterior mode under it.
 
-    Maximizes Laplace's evidence times a wide prior of ln κ and ln(τ/κ) around `ScorePrior()`, on a grid of factors of
-    1.25, from neighbor to neighbor: a judge that contradicts itself more has a smaller κ and τ. Without this, what a
-    refinement says of its own certainty would depend on a guess. The odds of gross errors go up from those that are
-    given, in factors of 1.5 and with the prior Beta(1, 19) of their mean: a judge repeats its misreadings, so what
-    grades say of their own errors is the least that there can be. FORMULAS §7.
+    Maximizes the Laplace approximation of the evidence, times a wide prior of ln κ and ln(τ/κ) around `ScorePrior()`,
+    by hill climbing on a grid with factors of 1.25: a judge that contradicts itself more has a smaller κ and τ.
+    Otherwise the stated certainty of a refinement would depend on a guess. The odds of gross errors are raised from the
+    given ones in factors of 1.5, with the prior Beta(1, 19) of their mean: a judge repeats its misreadings, so the
+    error rate estimated from grades is a lower bound. FORMULAS §7.
 
     Args:
         orders: the orders given by the judge.

@@ -73,8 +73,8 @@ def paper_s6(
 ) -> PaperRefinement:
     """Refine a ranking as published: ask, update scores, lock, rank, until the top stays the same for T turns.
 
-    The same means the same documents in the same order, which is what a snapshot of a Top-20 holds. P-B §3.4,
-    Algorithm 1; docs/golden.md.
+    "The same" means the same documents in the same order, as in a snapshot of the top 20. P-B §3.4, Algorithm 1;
+    docs/golden.md.
 
     Args:
         grades: [document].

@@ -15,8 +15,8 @@ from trueval.standings.standings import Floats, Ints
 class Prior:
     """The prior of scores: s ~ (1−γ)·N(mean, spread²) + γ·N(0, wide²), β ~ N(0, bias²).
 
-    The second part is for grades that are grossly wrong, such as those of a passage that was misread: they say nothing
-    of a score. FORMULAS §7.
+    The second component models grossly wrong grades, such as those of a misread passage, which carry no information
+    about the score. FORMULAS §7.
 
     Attributes:
         mean: [document] scores by grades alone: κ(grade − mean grade).

@@ -36,7 +36,7 @@ def fit(orders: OrderBatch, prior: Prior, covariates: Floats | None = None, star
     """The posterior mode of the scores by Newton's method, and the information there.
 
     log P = Σ log-likelihood of the orders (`plackett_luce.terms`) + Σ log-density of the prior − Σβ²/2b². The mixtures
-    of both make it not concave: where the information is not positive, the step takes `Terms.safe` in its place, which
+    make it non-concave: where the information is not positive definite, the step uses `Terms.safe` instead, which
     always is; a step that lowers log P is halved. So the mode is a local one, near `start`.
 
     Args:

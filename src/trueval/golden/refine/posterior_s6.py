@@ -110,8 +110,8 @@ def posterior_s6(
 ) -> PosteriorRefinement:
     """Refine a ranking: sample the posterior, ask the most informative batch, until the top is known or calls run out.
 
-    Before so many calls as the returned documents fill batches it does not stop, however sure the grades make it: a
-    refinement that asked nothing refined nothing. docs/golden.md.
+    It makes at least as many calls as the returned documents fill batches, however certain the grades make it: a
+    refinement without questions refines nothing. docs/golden.md.
 
     Args:
         grades: [document].

@@ -97,7 +97,7 @@ class PeopleLabels:
     def orders(self) -> dict[str, Any] | None:
         """People's orders of neighbors in the ranked lists; None where the audit did not ask for them.
 
-        In people.jsonl the upper of two comes first: 1 says that it is the better one, 0 equal, −1 the lower one.
+        In people.jsonl the upper neighbor comes first: 1 means that it is better, 0 equal, −1 that the lower one is.
         """
         rows = [row for row in self.rows if row["task"] == "order" and row["grade"] is not None]
         if not rows:

@@ -32,7 +32,7 @@ class SampleDesign(NamedTuple):
     def weights(self, answered: Bools) -> Floats:
         """[item] design weight: population of its stratum / answered items in it; 0 if not answered.
 
-        Of whole queries: all queries / queries with an answer.
+        For samples of whole queries: all queries / queries with an answer.
 
         Args:
             answered: [item] whether it has the labels that are looked at.

@@ -165,8 +165,8 @@ class SentCall:
 class Account:
     """The spending on services, shared by several models.
 
-    The limit holds for the sum of what was billed, of the most that calls under way can be billed, and of the most of
-    calls whose bill is not known. A call waits where those under way leave no room for it.
+    The limit applies to the sum of billed costs, maximum costs of calls in flight, and maximum costs of calls with
+    unknown bill. A call waits while those in flight leave no room for it.
 
     Args:
         max_cost: what may be spent, in the currency of the prices; None for no limit.
@@ -241,8 +241,8 @@ class Account:
     def call(self, most: float | None, entry: Mapping[str, Any], what: str) -> Iterator[SentCall]:
         """Account for one call: reserve its maximum cost before, record its actual cost after.
 
-        A line is written before the block and another after it. A CallError that leaves the block counts as it says;
-        after any other error, or without a word of `SentCall.answered`, the call counts at its most.
+        A line is logged before the block and another after it. A CallError raised in the block counts as it says; after
+        any other error, or without `SentCall.answered`, the call counts at its maximum cost.
 
         Args:
             most: that the call can cost; None if the price is not known.

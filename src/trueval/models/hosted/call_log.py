@@ -86,7 +86,8 @@ class CallLog:
     def new_lines(self) -> list[Mapping[str, Any]]:
         """Lines added by any process since the last read, without an incomplete last one.
 
-        What was no half line of ours, and cannot be read, is skipped with a warning: its amount is unknown.
+        A line that cannot be read, and is not a truncated one of ours, is skipped with a warning: its amount is
+        unknown.
 
         Raises:
             InputError: the file cannot be read.

@@ -20,8 +20,8 @@ Answer = TypeVar("Answer")
 class Retries:
     """The retry policy.
 
-    Before attempt n + 1 a random time of w / 2 to w passes, w = min(most, first · 2ⁿ⁻¹): many callers that were refused
-    together do not come back together. Where the service names a time, it is waited for at least.
+    Before attempt n + 1 there is a random wait of w / 2 to w, w = min(most, first · 2ⁿ⁻¹), so that callers refused
+    together do not return together. A time given by the service is a lower bound.
 
     Attributes:
         attempts: how often a call is sent at most.

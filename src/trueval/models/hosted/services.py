@@ -207,7 +207,7 @@ def _names_a_host(url: str) -> bool:
 def key_name(service: Service, url: str, api_key_env: str | None) -> str:
     """The environment variable with the API key; "" for none.
 
-    The key of a service goes to that service alone: a server of one's own gets a key only if it is named.
+    The key of a service is sent to that service only: the user's own server gets a key only if it is named.
 
     Args:
         service: whose API is spoken.

@@ -79,8 +79,8 @@ def _of_means(ceiling: Any) -> Headrooms | None:
 def verdict(found: Headrooms, level: float) -> str:
     """The recommended next step.
 
-    Neither where both headrooms are inside the noise of the measured value, either where the interval of their
-    difference holds 0, else the larger one. Without the values of queries nothing is sure, and the verdict unknown.
+    Neither where both headrooms are within the noise of the measured value; either where the interval of their
+    difference contains 0; else the larger one. Without per-query values the verdict is unknown.
 
     Args:
         found: of a configuration.

@@ -50,9 +50,9 @@ def cross_fit(
 ) -> CrossFit | None:
     """Choose the best configuration on all folds but one, and evaluate it on the held-out fold.
 
-    A choice by fewer queries is a slightly worse one, so the value is one of a choice made by (folds - 1) / folds of
-    the queries. Equal means are decided by the smaller prompt, then by the order of the sweep. Limits of latency and
-    cost do not change from fold to fold.
+    A choice from fewer queries is slightly worse, so the value is that of a choice made on (folds - 1) / folds of the
+    queries. Equal means are decided by the smaller prompt, then by the order of the sweep. Limits on latency and cost
+    are the same in all folds.
 
     Args:
         values: [query, configuration]; NaN where a query has none.

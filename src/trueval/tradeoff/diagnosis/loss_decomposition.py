@@ -160,8 +160,8 @@ def decompose_loss(
 ) -> LossDecomposition:
     """Search step by step from exact float32 to the full pipeline, and measure the change at each step.
 
-    Texts are embedded once. A cache is looked into first, and keeps what is made; without one, embeddings and logits
-    are kept as long as this takes.
+    Texts are embedded once. With a cache, results are read from it and stored in it; without one, embeddings and logits
+    are kept for the duration of the call.
 
     Args:
         collection: documents and queries.

@@ -39,7 +39,7 @@ class MarginalStep(NamedTuple):
 def steps(measured: SweepArrays) -> Iterator[MarginalStep]:
     """Neighbors along K within a system, and along each depth between otherwise equal systems.
 
-    Where configurations of different K are not compared, a step of K gains nothing that can be said.
+    Where configurations with different K are not comparable, the gain of a K step is undefined.
 
     Args:
         measured: the sweep.
@@ -64,8 +64,8 @@ def marginals(
 ) -> list[dict[str, Any]]:
     """The marginal gains as JSON: quality, milliseconds, cost, and quality per millisecond and per cost.
 
-    A ratio is given where the step makes the pipeline slower, by the low end of the interval, or dearer: elsewhere it
-    has no meaning, and a reason says so. Intervals are of the resamples: of queries, and of the times.
+    A ratio is given where the step makes the pipeline slower, by the lower end of the interval, or more expensive:
+    elsewhere it is meaningless, and a reason is given. Intervals are over the resamples of queries and of times.
 
     Args:
         measured: the sweep.
@@ -149,7 +149,7 @@ def interval(value: float, draws: Floats, level: float) -> dict[str, float | Non
 def efficiencies(measured: SweepArrays, percentile: str) -> list[dict[str, Any]]:
     """Mean quality divided by latency for each system, best first: for screening only (P-B section 3.3, Table 9).
 
-    Performance is the mean of N-Recall4+@10, RA-nWG@10, N-Recall4+@30 and RA-nWG@30, of those that the sweep measured;
+    Performance is the mean of those of N-Recall4+@10, RA-nWG@10, N-Recall4+@30 and RA-nWG@30 that the sweep measured;
     without any of them, of the quality at every K. P-B's Table 9: 0.817 / 0.3329 s = 2.454.
 
     Args:

@@ -38,9 +38,9 @@ def compare_at_recall(
 ) -> list[dict[str, Any]]:
     """Latency and memory of each family of systems at the same recall, as JSON.
 
-    A family is what differs in how far it searches alone (efSearch). Where two of its systems have less and more recall
-    than asked, latency and memory are interpolated between them in recall; else it is the fastest system at or above;
-    a family that stays below is said to.
+    A family contains systems that differ only in search effort (efSearch). Between two of its systems with less and
+    more recall than requested, latency and memory are interpolated in recall; else the fastest system at or above is
+    taken; a family that stays below is reported as such.
 
     Args:
         measured: the sweep.

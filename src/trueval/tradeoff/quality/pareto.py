@@ -68,14 +68,13 @@ def merge_rounding_differences(values: Floats) -> Floats:
 def on_frontier(points: Objectives, *, rule: str = PARETO, apart: Bools | None = None) -> Bools:
     """Whether each configuration is on the frontier, that is, not dominated.
 
-    By the rule `pareto` j goes if some i is no worse in cost, latency and quality and better in one of them; by `paper`
-    (P-B section 3.3) only if some i is better in all three. Of latencies that tie neither is worse, and neither is
-    better. Equal configurations stay together, and values that rounding alone takes apart are equal. An objective that
-    no configuration knows is left out. Where one of two configurations alone knows an objective, neither removes the
-    other.
+    By the rule `pareto`, j is removed if some i is no worse in cost, latency and quality and better in one of them; by
+    `paper` (P-B section 3.3) only if some i is better in all three. Of tied latencies neither is worse or better. Equal
+    configurations stay together, and values that differ only by rounding are equal. An objective that no configuration
+    knows is left out. Where only one of two configurations knows an objective, neither removes the other.
 
-    With ties "is removed by" is not transitive, but it has no circles, so somebody always stays: around a circle cost
-    and quality could not change, and each latency had to be less than the one before.
+    With ties, "is removed by" is not transitive, but it is acyclic, so the frontier is never empty: around a cycle cost
+    and quality could not change, and each latency would have to be less than the one before.
 
     Args:
         points: of the configurations, [configuration], or [configuration, resample] in some or all objectives.
@@ -190,10 +189,10 @@ class _Compared(NamedTuple):
     def sweep(self, begin: int, end: int) -> Bools:
         """[configuration, resample] undominated ones where all latencies differ, in O(n log n) per resample.
 
-        Configurations are gone through by latency, and of equal ones so that no later one removes an earlier one. The
-        best quality so far at every cost up to one's own is found and kept in a tree of prefixes (Fenwick 1994, "A new
-        data structure for cumulative frequency tables", Software: Practice and Experience 24: 327-336), without those
-        that are removed: what they remove, their removers remove too.
+        Configurations are processed by latency, and equal ones so that no later one removes an earlier one. The best
+        quality so far at every cost up to the current one is kept in a tree of prefixes (Fenwick 1994, "A new data
+        structure for cumulative frequency tables", Software: Practice and Experience 24: 327-336), without removed
+        ones: what they remove, their removers remove too.
 
         Args:
             begin: the first of these resamples.

@@ -166,7 +166,7 @@ def _of_all(rows: Floats, same: Ints) -> Floats:
 def _same_columns(*columns: Floats) -> tuple[Ints, Ints]:
     """Indices of the distinct columns, and for each column the index of its own among them.
 
-    Columns differ by more than rounding: the same lists in other batches, or sums in another order, are the same.
+    Columns that differ only by rounding count as the same: equal lists from other batches, or sums in another order.
     """
     found: dict[bytes, int] = {}
     stacked = np.ascontiguousarray(np.vstack([merge_rounding_differences(each.T + 0.0).T for each in columns]).T)

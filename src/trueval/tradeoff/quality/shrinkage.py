@@ -251,8 +251,8 @@ class _Inverse(NamedTuple):
 def shrink_covariance(residuals: Floats, spread: Floats) -> Floats:
     """The error covariance, shrunk toward one common correlation according to its noise.
 
-    A covariance that is off the common one by d, with a variance v of its own, becomes the common one plus
-    d d² / (d² + v), as Wiener's filter has it: those of near duplicates stay, what few queries make of others goes.
+    A covariance that deviates from the common one by d, with variance v, becomes the common one plus d d² / (d² + v),
+    as in Wiener's filter: those of near duplicates stay, sampling noise is removed.
 
     Args:
         residuals: [query, configuration] what each query adds to the error of a mean: their squares sum to a variance.

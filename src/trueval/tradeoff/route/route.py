@@ -170,9 +170,9 @@ def learn_routing(
 ) -> RoutingResult:
     """Learn thresholds on some queries, route held-out queries by them, and compute cost and quality.
 
-    The default is a budget: thresholds that give the best quality while at most this share of queries is escalated. A
-    budget is what people have (a bill, a mean latency); a price needs what a unit of quality is worth, which few can
-    say. With a price, thresholds give the best mean of quality - price x cost.
+    The default is a budget: thresholds with the best quality while at most this share of queries is escalated. A budget
+    is what people usually have (a bill, a mean latency); a price requires the value of a unit of quality, which few can
+    state. With a price, thresholds maximize the mean of quality - price x cost.
 
     Args:
         fewer: [query] quality with fewer candidates; NaN where not available.

@@ -265,7 +265,7 @@ def rules_for(signals: Sequence[Signal]) -> tuple[RoutingRule, ...]:
 def best_threshold(need: Floats, gains: Floats, limit: RoutingLimit) -> float:
     """The need at or above which queries are escalated.
 
-    It is in the middle between two queries, -inf for all of them and inf for none.
+    It is midway between two queries, -inf to escalate all of them and inf for none.
 
     Args:
         need: [query] the hard ones above.

@@ -72,7 +72,7 @@ class FinishedSystem(NamedTuple):
 def find_routed_system(plan: SweepPlan) -> System | None:
     """The system whose candidates are reranked to more than one depth; None without [route].
 
-    Its depth is the greatest of [route], so that one pass of the reranker serves all.
+    Its depth is the largest of [route], so that one reranker run serves all.
 
     Args:
         plan: of the sweep.

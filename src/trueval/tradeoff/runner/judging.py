@@ -255,10 +255,10 @@ def estimate_judging(
 ) -> ModelTask:
     """Estimate the cost of judging; nothing is sent or written.
 
-    Of systems whose runs are there it is known what nobody judged. Any other one may find as many new documents as it
-    has places, so that the sum is what there is at most, but for documents that tie with the last of these places: they
-    are judged too, and the most that it costs counts all that such a system can find. A query that gains a document has
-    other batches, so that what was asked about its other documents may be asked anew.
+    For systems with stored runs, the unjudged documents are known. Any other system may find as many new documents as
+    its list is long, so the sum is an upper bound, except for documents tied with the last place: they are judged too,
+    and the maximum cost counts everything that such a system can find. A query that gains a document has other batches,
+    so its other documents may be asked about again.
 
     Args:
         plan: of the sweep, with a judge.

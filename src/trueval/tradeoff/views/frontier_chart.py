@@ -76,7 +76,7 @@ def frontier_chart(
 ) -> Chart | None:
     """Quality against latency and against cost, as far as known.
 
-    Each panel has the points, the best quality for at most so much as a line, and of points on the frontier their
+    Each panel shows the points, the best quality at or below each value as a line, and for frontier members their
     numbers and intervals. Readers choose K and method, and drag over a panel to see the same points in the other one.
 
     Args:

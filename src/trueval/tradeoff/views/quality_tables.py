@@ -46,7 +46,7 @@ def of_methods(pipelines: Sequence[PipelineTexts]) -> Made:
 def _select_shared_budget(pipelines: Sequence[PipelineTexts]) -> tuple[PipelineTexts, list[PipelineTexts]]:
     """One system and all of the embedder, dimension and index with the most methods, with sparse-only ones.
 
-    Of the depths of the reranker it is the first of the file.
+    Where there are several reranking depths, the first of the file is used.
     """
     groups: dict[Any, list[PipelineTexts]] = {}
     sparse = [each for each in pipelines if each.model is None and each.dimension is None]

@@ -46,7 +46,7 @@ def table(sweep: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
 def best(sweep: Entry, most: int = MOST) -> list[Entry]:
     """The best configurations of each K, by increasing K and decreasing quality; ties go to the cheaper ones.
 
-    A measure at another K is another question, so that no K takes the place of another.
+    A measure at another K answers another question, so every K is listed.
 
     Args:
         sweep: the JSON.

@@ -88,8 +88,8 @@ class StratumKey(NamedTuple):
 def assign_strata(passages: Sequence[JudgedPassage], size: int) -> list[str]:
     """Assign a stratum to each passage.
 
-    Cells are joined, the smallest first and with the nearest, until the floors of all take at most half of the sample
-    and each has at least two passages.
+    Cells are merged, smallest first and with the nearest one, until their floors take at most half of the sample and
+    each has at least two passages.
 
     Args:
         passages: judged, at least one.
@@ -155,7 +155,7 @@ def shares(passages: Sequence[JudgedPassage], strata: Sequence[str]) -> dict[str
 def allocate_sample(share: Mapping[str, float], population: Mapping[str, int], size: int) -> dict[str, int]:
     """Sample size of each stratum; a larger sample never has fewer items in a stratum.
 
-    Each gets its floor; then every next seat goes to the stratum with the largest share / (2 n_h + 1).
+    Each stratum gets its floor; then each next seat goes to the stratum with the largest share / (2 n_h + 1).
 
     Args:
         share: of each stratum in the sample.

@@ -127,7 +127,7 @@ class AssignmentQueue:
     def labels(self) -> dict[str, tuple[AuditLabel, ...]]:
         """Item → answers of raters, skips included, by rater name; unanswered items are left out.
 
-        Values are as they were given: those of `order` speak of the texts as they were shown.
+        Values are as given: those of `order` refer to the order in which the texts were shown.
         """
         given = self.answers
         return {

@@ -42,8 +42,9 @@ _SEPARATORS: Final = {ord(mark): f"\\u{ord(mark):04x}" for mark in "\x85\u2028\u
 def people_rows(store: AuditStore) -> list[dict[str, Any]]:
     """The rows of people.jsonl: one per item that somebody graded or skipped.
 
-    The grade is the median of its raters, the lower of two; null where all of them skipped the item. Of two neighbors,
-    1 says that the upper one is better, 0 that they are equal, -1 that the lower one is, however they were shown.
+    The grade is the median of the raters, the lower of two middle ones; null where all of them skipped the item. For
+    neighbors, 1 means that the upper one is better, 0 that they are equal, -1 that the lower one is, regardless of the
+    order shown.
 
     Args:
         store: of the audit.
@@ -74,7 +75,7 @@ def _row(item: Item, given: tuple[AuditLabel, ...]) -> dict[str, Any]:
 def middle(grades: Sequence[int], task: str = "grade") -> int:
     """The median of several raters' answers; the lower one of two in the middle.
 
-    Of two neighbors "lower" would put every list the other way round: there it is the one nearer to equal.
+    For neighbors the lower value would favor one direction: there the one nearer to equal is taken.
 
     Args:
         grades: of the raters of an item, one at least.
@@ -107,7 +108,7 @@ def write_people(store: AuditStore) -> int:
 def sync_people(store: AuditStore, seconds: float = EVERY) -> Iterator[None]:
     """Keep people.jsonl current: written at once, every few seconds while answers come in, and at the end.
 
-    A session that is killed leaves the labels in the store and a file that is some seconds old; the next one writes it.
+    A killed session leaves the labels in the store and a file that is some seconds old; the next session rewrites it.
 
     Args:
         store: of the audit, open until the end.
