@@ -240,7 +240,7 @@ def _thousand(price: Price | None, tokens: float | None, searches: float | None)
     """Cost of 1,000 queries with this usage each."""
     if price is None:
         return None
-    if price == FREE:  # whatever it uses, known or not
+    if price == FREE:  # whether the usage is known or not
         return 0.0
     if searches is not None and price.per_thousand_searches is not None:
         return price.cost(ServiceUsage(searches=searches * QUERIES))

@@ -34,7 +34,7 @@ from trueval.standings.standings import Bools
 LEVEL: Final = 0.95
 FACTOR: Final = 2.0  # between 1.28 and 2.35 it flags what P-B's Table 15 marks, and nothing of Table 16
 GAP: Final = 30.0  # minutes without a sample that end a session
-TICK: Final = 1e-9  # seconds: no clock tells less, and logs need more than 0
+TICK: Final = 1e-9  # seconds: the resolution of clocks, and logs need more than 0
 
 
 def jitter(times: Times, share: float = 0.5, *, level: float = LEVEL) -> float | None:

@@ -34,7 +34,7 @@ class SampleLedger:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("a+b") as file:
-                # Whoever was killed, or had a full disk, may have left half a line: it is not to spoil this one.
+                # A killed process or a full disk may have left half a line, which must not corrupt this one.
                 if file.seek(0, os.SEEK_END) and file.seek(-1, os.SEEK_END) >= 0 and file.read(1) != b"\n":
                     line = b"\n" + line
                 file.write(line)

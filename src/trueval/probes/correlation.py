@@ -25,7 +25,7 @@ from trueval.comparison.resampling.resampled_sums import bootstrap_sums, thread_
 from trueval.numerics import or_null
 from trueval.standings.standings import Bools, Floats, Ints
 
-# Queries below which a correlation says nothing: of five, one order in 60 agrees fully.
+# Queries below which a correlation is meaningless: of five, one order in 60 agrees fully.
 LEAST: Final = 6
 # Share of the resamples that must have a correlation for percentiles of them to be an interval.
 ENOUGH: Final = 0.9

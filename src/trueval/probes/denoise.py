@@ -21,7 +21,7 @@ SENTENCE_END: Final = re.compile(r"(?<![.!?])[.!?]++(?=\s|$)|\n+")
 CLOSING: Final = (",", ".", ";", "?", "!")
 WORD: Final = re.compile(r"[^\W_]+")
 LONG: Final = 4  # letters of a word that two sentences must share to be about the same
-ASIDE: Final = 14  # words of a digression, at most; who says more says what he needs
+ASIDE: Final = 14  # maximum words of a digression; longer sentences describe the need
 GAP: Final = r"[\s,;:.!?\-–—…()]*"
 # Pictures, and what only goes with them: variation selectors, joiners, skin tones, flags.
 PICTURES: Final = re.compile(
@@ -148,7 +148,7 @@ def _gone(view: str) -> list[bool]:
     for each in sentences:
         for span in each.cut:
             take(*span)
-    # Somebody who neither greets nor thanks tells of himself because it belongs to the question.
+    # Without greeting or thanks, first-person sentences belong to the question.
     if any(gone):
         for each in _digressions(sentences):
             take(*each.span)

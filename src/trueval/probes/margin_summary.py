@@ -103,7 +103,7 @@ def _ends(sums: Floats, sizes: Floats, how: ResamplingSettings) -> Floats:
     sums, sizes, count = sums[sizes > 0], sizes[sizes > 0], sums.shape[1]
     if len(sums) < 2:
         return np.full((count, 2), np.nan)
-    # Each against a column of nothing: what is wanted is a mean and not a difference.
+    # Each against a column of 0: a mean is wanted, not a difference.
     columns = np.concatenate([sums, np.zeros((len(sums), 1))], axis=1)
     return bootstrap_intervals(
         columns,
@@ -207,7 +207,7 @@ def _conditions(probe: NamesProbe, least: float, how: ResamplingSettings) -> Ite
         yield {
             "name": name,
             **{f"delta_{which}": each.to_dict() for which, each in zip(MARGINS, three, strict=True)},
-            # Of a topic that a scorer does not know there is no part, and a ratio with it is any number.
+            # Where a scorer does not separate topics, a ratio with Δtopic is arbitrary.
             "name_over_topic": _ratio(three[0].mean, three[1].mean) if three[1].mean > 0 else None,
             "change": None if name == BASE else change,
             "kept_apart": float((delta > margins.grain).mean()),

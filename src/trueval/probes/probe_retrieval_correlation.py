@@ -198,7 +198,7 @@ def _other_names(
     asked: Collection, trials: Trials, settings: Settings, shared: StageResources, begin: Begin
 ) -> StageRunner:
     """A pipeline's work over documents with other names."""
-    # Other documents: what is shared but the models is of those of the collection.
+    # Other documents: apart from models, shared work belongs to the collection's own documents.
     shared = replace(shared, vectors={}, stages={}, hashes={})
     return StageRunner(replace(asked, documents=trials.documents), settings, shared, begin)
 
@@ -248,7 +248,7 @@ class _Join:
         self.collection, self.forms, self.measures, self.k = collection, forms, tuple(measures), k
         self.policy, self.shared, self.begin = policy, shared, begin
         self.systems: list[dict[str, Any]] = []
-        # Notes are in results, which say nothing of the folders of a machine.
+        # Notes are in results, which do not reveal folders of a machine.
         self.notes: list[str] = [note.replace(f"{collection.source}/", "") for note in collection.notes]
 
     @property

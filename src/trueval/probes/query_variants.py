@@ -114,7 +114,7 @@ class SearchedTexts(NamedTuple):
         norms = np.linalg.norm(self.vectors, axis=1, keepdims=True)
         unit = self.vectors / np.where(norms > 0, norms, 1)
         rows = np.array([[place[text] for text in row] for row in texts])
-        # Of equal vectors the sum may be more or less than 1 by a rounding, and a drop is none.
+        # For equal vectors the sum may differ from 1 by rounding, but the drop is 0.
         found = np.minimum(np.einsum("cqd,qd->cq", unit[rows], unit[rows[0]]), 1.0)
         return np.where(rows == rows[0], 1.0, found)
 

@@ -86,7 +86,7 @@ class JudgeRewriter:
         models = estimate_noise(pipelines, collection, design, rewriter=self._likely, cache=self.cache)
         if not asked.calls:
             return ProbeEstimate(tuple(models), asked, self.account.max_cost)
-        # Nothing limits what the judge writes but the length of its answer, in tokens of its own.
+        # Only the answer length, in the model's own tokens, limits what the judge writes.
         unknown = tuple(replace(each, most=True, at_most=None if each.calls else each.at_most) for each in models)
         return ProbeEstimate(unknown, asked, self.account.max_cost, (UNWRITTEN,) if models else ())
 

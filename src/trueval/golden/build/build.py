@@ -92,7 +92,7 @@ def build(
         if "pool" not in work.done(names):
             if "grade" in names:
                 check_labels(chosen, plan, collection)
-            if plan.rewrite == JUDGE_REWRITES:  # before it is paid for; else it is the first thing that retrieval does
+            if plan.rewrite == JUDGE_REWRITES:  # before anything is paid for; else it is the first step of retrieval
                 Pipeline(plan.settings).check(collection, cache=cache)
         for name in names:
             getattr(work, name)()

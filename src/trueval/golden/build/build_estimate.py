@@ -3,7 +3,7 @@
 Call counts are exact, or upper bounds (`most`): each question counts once, and repair calls after an invalid answer are
 not counted. The cost is the expected one: output tokens are those of earlier answers in the ledger with the same model,
 parameters and prompt; else a guess from the number of passages, plus the reasoning tokens seen in another task.
-`at_most` is never below the bill where max_tokens is honored and no call is split: one token per byte, answers of
+`at_most` is never below the bill where max_tokens is honored and no call is sent again: one token per byte, answers of
 maximum length, a repair call for every question, and the longest passages in each call.
 """
 
@@ -36,7 +36,7 @@ ENDLESS: Final = (
     "Nothing limits the length of an answer: set max_completion_tokens in [judge], else nobody knows what it costs at "
     "most, and the bill can pass max_cost by the calls under way."
 )
-SAMPLED: Final = 20  # queries of which tokens are counted; of the others they are taken to be as many
+SAMPLED: Final = 20  # queries whose tokens are counted; the others are assumed to have as many
 
 
 class TaskEstimate(NamedTuple):
@@ -112,7 +112,7 @@ def estimate_stage(
     """
     known = 0
     if calls is None:
-        questions = list(dict.fromkeys(questions))  # one that is there twice is asked once
+        questions = list(dict.fromkeys(questions))  # duplicates are asked once
     if calls is None and ledger is not None:
         unknown = [each for each in questions if ledger.find(key_of(judge, each)) is None]
         known, questions = len(questions) - len(unknown), unknown

@@ -100,7 +100,7 @@ class GoldenSet:
 
     @property
     def top(self) -> Run | None:
-        """The refined top documents of each query as a run; None where the method has none."""
+        """The refined top documents of each query as a run; None without a refinement."""
         file = self.folder / TOP
         return Run.read(str(file), name="golden") if file.is_file() and file.stat().st_size else None
 

@@ -73,7 +73,7 @@ def side_by_side(
             try:
                 ended = wait(side.running, return_when=FIRST_COMPLETED).done
             except KeyboardInterrupt as interrupt:
-                if isinstance(side.failed, KeyboardInterrupt):  # who does it again does not want to wait
+                if isinstance(side.failed, KeyboardInterrupt):  # a second interrupt does not wait
                     raise
                 side.fails(interrupt)
                 continue

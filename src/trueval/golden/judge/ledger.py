@@ -45,7 +45,7 @@ from trueval.golden.judge.ledger_tables import (
 from trueval.golden.judge.sqlite_files import connect_read_only
 from trueval.models.hosted.call_owners import OWNER, is_alive
 
-CLAIM: Final = 900.0  # seconds after which a claim of another machine is taken for one of a process that ended
+CLAIM: Final = 900.0  # seconds after which a claim of another machine counts as abandoned
 POLL: Final = 0.2  # seconds between checks of another process's question
 
 _LABELS: Final = {
@@ -115,7 +115,7 @@ class Ledger:
         except sqlite3.Error as error:
             raise unusable(path, error) from error
 
-    # FULL: an answer that was paid for outlives the machine too, not the process alone.
+    # FULL: a paid answer survives a crash of the machine, not only of the process.
     @contextmanager
     def _writing(self, synchronous: str = "FULL") -> Iterator[sqlite3.Connection]:
         with self._lock:
@@ -208,10 +208,10 @@ class Ledger:
 
     def _claimed(self, key: AnswerKey, now: float) -> bool:
         """Whether this process may ask: the question is unclaimed, or its claimant has ended."""
-        # A claim need not outlive the machine, so it does not wait for the disk as an answer does.
+        # A claim need not survive a crash of the machine, so it does not wait for the disk.
         with self._writing("NORMAL") as base:
             if base.execute("SELECT 1 FROM calls WHERE key = ?", (key.call,)).fetchone():
-                return False  # answered since the last look: the next one finds it
+                return False  # answered since the last check: the next check finds it
             held = base.execute("SELECT until, owner FROM claims WHERE key = ?", (key.call,)).fetchone()
             if held is not None and held[0] >= now and is_alive(held[1]):
                 return False

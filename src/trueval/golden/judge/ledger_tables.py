@@ -17,7 +17,7 @@ from trueval.golden.judge.sqlite_files import look_into
 FORMAT_VERSION: Final = 1
 KIND: Final = "ledger"
 BUSY: Final = 60.0  # seconds that a write waits for another process
-LOOK: Final = 0.02  # seconds between looks at a file that another process prepares
+LOOK: Final = 0.02  # seconds between checks of a file that another process prepares
 TABLES: Final = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS calls (

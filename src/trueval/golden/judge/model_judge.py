@@ -34,10 +34,10 @@ FORMS: Final = ("json_schema", "json_object", "text")
 # Tokens of an answer, by our estimate: of one passage, and of all else.
 TOKENS_OUT: Final = {"grade": (60, 20), "order": (4, 20), "rewrite": (0, 80)}
 AROUND: Final = 256  # tokens that a server may put around the messages of a call
-PROBLEM: Final = 100  # bytes of a line that says what is not valid, rather more
+PROBLEM: Final = 100  # upper bound of the bytes of a validation error
 CAPS: Final = ("max_tokens", "max_completion_tokens")  # parameters that limit an answer
 TOO_MANY: Final = 429
-SERVER: Final = 500  # and above: the server fails, and not the call
+SERVER: Final = 500  # and above: the server's fault, not the call's
 UNSENT: Final = "the question to repair it could not be sent"
 # A server that does not know a form of answers says so in its own words.
 _FORM: Final = re.compile(r"response_format|json_schema|json_object|structured output|guided", re.IGNORECASE)
@@ -193,7 +193,7 @@ class ModelJudge:
         try:
             replies.append(self._reply([*said, *again], question))
         except InputError:
-            # The labels that are valid are paid for and kept; whoever asks the next question hears what is wrong.
+            # The valid labels are paid for and kept; the next question reports what is wrong.
             if not any(parsed.labels):
                 raise
             return parsed._replace(problems=(*parsed.problems, UNSENT))
@@ -241,7 +241,7 @@ class ModelJudge:
     def most(self, question: Question) -> JudgeUsage:
         """Upper bound of the billed usage of a question, including one repair call.
 
-        Calls that are truncated and sent again are not included.
+        Calls that are cut off and sent again are not included.
 
         Args:
             question: that would be asked.
@@ -273,7 +273,7 @@ class ModelJudge:
         """Send once, within the rate limit and the budget."""
         entry = {"host": self.host, "model": self.use.model, "part": question.task, "texts": len(question.passages)}
         try:
-            # In its turn: what waits for one is not under way, and sets no money aside.
+            # Inside the slot: a waiting call is not in flight, and reserves no money.
             with self.throttle.turn():
                 most = self._most(body, question)
                 with self.account.call(most.cost, entry, self.name) as sent:
@@ -349,7 +349,7 @@ def _reply_of(found: Any) -> Reply:
         problem = "a filter took the answer away"
     elif choice.get("finish_reason") == "length":
         problem = "the answer was cut off"
-    # An answer may be empty, a question is not.
+    # Output tokens may be 0, input tokens may not.
     asked, given = (
         count_of(each, least) if isinstance(each, int) else None for each, least in zip(tokens, (0, -1), strict=True)
     )

@@ -28,7 +28,7 @@ from trueval.golden.judge.judge import TASKS, Question, Task
 
 RUBRIC: Final = (1, 5)
 KEYS: Final = ("task", "scale", "map", "text")
-# What speaks to a judge rather than to a reader. It does not affect grades: matches are counted and shown.
+# Phrases that address a judge rather than a reader. It does not affect grades: matches are counted and shown.
 _SPEAKS: Final = re.compile(
     r"\b(ignore|disregard|forget)\b.{0,30}\b(previous|above|prior|instructions?)\b"
     r"|\b(grade|rate|score|rank|mark)\b.{0,20}\b(this|passage|it)\b.{0,30}\b([0-9]|highest|best|top|first)\b"

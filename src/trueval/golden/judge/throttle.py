@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-BEGIN: Final = 4  # calls at once before anything is known
+BEGIN: Final = 4  # initial number of concurrent calls
 
 
 class LongPauseError(Exception):

@@ -35,8 +35,8 @@ SMALL: Final = 1e-5
 # Of the error in grades: a smaller one cannot be distinguished from 0 by integer grades, a larger one says nothing.
 LEAST, MIDDLE, MOST = 0.05, 0.5, 5.0
 LEAST_SURE: Final = 0.4  # that a passage has at least the grade that the posterior gives it
-RIGHT: Final = 19  # of Beta(1, 19), which is believed of γ: FORMULAS §7
-MOST_GROSS: Final = 0.99  # a grade never says nothing at all
+RIGHT: Final = 19  # of Beta(1, 19), the prior of γ: FORMULAS §7
+MOST_GROSS: Final = 0.99  # a grade is never entirely uninformative
 GROSS: Final = 1 / (1 + RIGHT)  # its mean: γ where no passage has two labels
 
 

@@ -10,9 +10,9 @@ from trueval.golden.refine.judge_orders import Batch
 from trueval.golden.refine.posterior import Posterior
 from trueval.standings.standings import Floats
 
-# Weight of pairs that both belong to the best: their order is wanted too, but less. docs/golden.md.
+# Weight of pairs within the top set: their order matters too, but less. docs/golden.md.
 INSIDE: Final = 0.3
-# What the answer to a pair that is already asked in this round leaves to gain.
+# Remaining gain of a pair that is already asked in this round.
 ASKED: Final = 0.25
 
 

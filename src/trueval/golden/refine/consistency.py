@@ -11,7 +11,7 @@ from trueval.golden.refine.judge_orders import OrderBatch
 from trueval.golden.refine.posterior import Posterior
 from trueval.standings.standings import Floats, Ints
 
-# Neighbors whose order is less sure than this are in one band.
+# Neighbors whose order is less certain than this share a band.
 SURE: Final = 0.75
 # An inversion of grades is regraded where its probability under the orders is at least this.
 SURE_INVERSION: Final = 0.9

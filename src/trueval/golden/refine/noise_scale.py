@@ -22,7 +22,7 @@ RATIO_WIDTH: Final = 0.5
 # Factor between neighbors of the odds of gross errors, and how far it goes: from 5 % to 57 %.
 GROSS_STEP: Final = 1.5
 GROSS_REACH: Final = 8
-RIGHT: Final = 19  # of Beta(1, 19), which is believed of γ: FORMULAS §7
+RIGHT: Final = 19  # of Beta(1, 19), the prior of γ: FORMULAS §7
 
 
 class ScorePrior(NamedTuple):

@@ -11,7 +11,7 @@ from trueval.golden.refine.plackett_luce import Terms, terms
 from trueval.golden.refine.posterior import Prior
 from trueval.standings.standings import Floats, sum_by
 
-STEPS: Final = 100  # of Newton; it takes about five
+STEPS: Final = 100  # Newton steps; about five are needed
 ENOUGH: Final = 1e-10  # by how much a step must still raise the logarithm of the posterior
 HALVINGS: Final = 30  # of a step that goes too far
 
@@ -61,7 +61,7 @@ def fit(orders: OrderBatch, prior: Prior, covariates: Floats | None = None, star
             new = _terms(at + size * step, orders, prior, covariates)
             if new.value >= found.value + 1e-4 * size * rise:
                 break
-        if new.value <= found.value:  # no step of any size raises it: rounding is all that is left
+        if new.value <= found.value:  # no step of any size raises it: only rounding is left
             break
         at, risen, found = at + size * step, new.value - found.value, new
         if risen < ENOUGH:

@@ -143,7 +143,7 @@ def posterior_s6(
         batches = next_batches(gains, min(settings.at_once, budget - calls), settings.batch, rng)
         for batch, order in zip(batches, ask_round(ask, batches), strict=True):
             if order is None:
-                unanswered[np.ix_(batch, batch)] *= ASKED  # or the same batch would be asked for ever
+                unanswered[np.ix_(batch, batch)] *= ASKED  # else the same batch would be asked forever
             else:
                 seen.append(order)
         calls += len(batches)

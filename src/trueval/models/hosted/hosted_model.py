@@ -46,7 +46,7 @@ class CallEstimate(NamedTuple):
         tokens: by our estimate.
         usage: that is billed.
         cost: to expect; None where the price is not known.
-        at_most: that they cost where no call is cut; None where the method has none.
+        at_most: their maximum cost, without repeated calls; None where unknown.
     """
 
     calls: int

@@ -18,7 +18,7 @@ from trueval.retrieval.pipeline.rewriting import AS_IS
 from trueval.tradeoff.config.sweep_tables import RERANK, STAGES_BY_METHOD
 
 METHOD, REWRITE, K = "method", "queries.rewrite", "K"
-# Tables that all systems of a file share, and that say nothing of a run.
+# Tables that all systems of a file share, and that do not affect a run.
 SHARED: Final = ("corpus", "generate")
 
 
@@ -179,7 +179,7 @@ def _decides(system: System) -> tuple[Any, ...]:
 def _expand_choice(choice: TableChoice, source: str) -> Iterator[System]:
     """The systems of a table choice, the last axis varying fastest."""
     tables = {name: values for name, values in choice.tables.items() if name not in SHARED}
-    # The whole file is looked at, also what no method takes.
+    # The whole file is checked, also tables that no method uses.
     settings_of_tables(next(_combinations(choice.tables, tuple(choice.tables), choice.place)), source, choice.place)
     for method in choice.methods or (_all_stages(tables),):
         needed = _tables_of(method, tables, choice.place)
@@ -279,7 +279,7 @@ def _values(table: str, key: str, value: list[Any], place: Where) -> list[Any]:
         raise place(table, key).error(f"{key} of [{table}] has no value. Write one at least, or remove it.")
     if len(_different(value)) < len(value):
         raise place(table, key).error(f"{key} of [{table}] has a value twice. Got {value}; write each once.")
-    for each in value:  # also where no method takes the table
+    for each in value:  # also where no method uses the table
         check_table(table, {key: each}, TABLES[table], place)
     return value
 

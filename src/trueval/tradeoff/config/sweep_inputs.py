@@ -85,7 +85,7 @@ def read_inputs(plan: SweepPlan, tell: Tell = None) -> SweepInputs:
             f"{list(collection.queries)[:SHOWN]} there and {sorted(judged)[:SHOWN]} in the judgments; are the ids the "
             "same?"
         )
-    # Notes are in results, which say nothing of the folders of a machine.
+    # Notes are in results, which do not reveal folders of a machine.
     notes = [note.replace(f"{collection.source}/", "") for note in collection.notes]
     notes += [*_of_another_corpus(collection, measuring.judgments), *_describe_omitted_queries(collection, judged)]
     drawn = sample(ids, plan.sample, measuring.seed)

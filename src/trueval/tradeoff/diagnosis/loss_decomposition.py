@@ -44,7 +44,7 @@ from trueval.tradeoff.quality.changes import Bootstrap, Floats, MeanEstimate
 from trueval.tradeoff.quality.query_scores import QualityMeasures, QueryScores
 
 EXACT: Final = "exact float32"
-# Documents that exact search is asked for below the depth, to see a group of equal scores that the depth cuts.
+# Documents that exact search returns below the depth, to detect a tied group cut by the depth.
 BELOW: Final = 8
 # Kinds whose vectors flat can hold as they do.
 STORED: Final = ("flat", "hnsw", "ivf")

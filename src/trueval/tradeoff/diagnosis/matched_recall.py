@@ -13,7 +13,7 @@ from trueval.specs import format_spec, read_arguments
 from trueval.tradeoff.quality.sweep_loader import SweepArrays
 
 RECALLS: Final = (0.9, 0.95, 0.98, 0.99, 1.0)
-# Parameters of a spec that decide how far an index searches, and not how it is built.
+# Parameters of search effort, which do not affect how an index is built.
 SEARCH: Final = ("efSearch", "nprobe", "reorder")
 
 

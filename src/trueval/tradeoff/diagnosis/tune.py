@@ -311,7 +311,7 @@ class _Trial:
             InputError: exact search has 0 of a measure.
         """
         _, *others = rungs(settings, len(work(settings).collection.documents))
-        # The vectors that the graph has: no effort of search brings back numbers that were cut off.
+        # The graph's own vectors: no search effort recovers truncated dimensions.
         first = SearchMethod(EXACT, "flat", settings["embed"]["dimension"], "index")
         depth, built = settings["index"]["depth"], work({name: settings[name] for name in ("embed", "index")})
         whole = work(rung_settings(settings, first, BELOW))

@@ -7,7 +7,7 @@ from typing import Final
 
 from trueval.tradeoff.frontier.rules import COST, LATENCY, MOST_RESAMPLES, ORDER, QUALITY, RuleChoice, RuleLimits
 
-# What decides a tie, where it is not "the smaller prompt" or the like.
+# Tie-break criteria other than "the smaller prompt" and the like.
 DECIDES: Final = {ORDER: "the order of the sweep decides", MOST_RESAMPLES: "most resamples decide"}
 SEEKS: Final = {QUALITY: "best quality", LATENCY: "least latency", COST: "least cost"}
 

@@ -206,7 +206,7 @@ class _Compared(NamedTuple):
         cost, latency, quality = (np.take_along_axis(each, order, axis=0) for each in (cost, latency, quality))
         rank = np.take_along_axis(rank, order, axis=0)
         known = ~(np.isnan(cost) | np.isnan(latency) | np.isnan(quality))
-        # What is equal in all three goes or stays together.
+        # Configurations equal in all three are removed or kept together.
         same = np.zeros(shape, dtype=bool)
         if not strict:
             same[1:] = (np.diff(latency, axis=0) == 0) & (np.diff(rank, axis=0) == 0) & (np.diff(quality, axis=0) == 0)

@@ -35,7 +35,7 @@ from trueval.standings.counting import counter
 from trueval.standings.standings import Floats
 from trueval.tradeoff.quality.quality_settings import QualitySettings
 
-# Values from which threads save more than they cost.
+# Number of values from which threads pay off.
 WORTH_THREADS: Final = 50_000
 STATISTICS: Final = ("expected", "lowest", "highest", "sd")
 
@@ -290,7 +290,7 @@ def mean_intervals(values: Floats, measuring: QualitySettings) -> Floats:
     for number in range(patterns.shape[1]):
         columns = np.flatnonzero(pattern_of.ravel() == number)
         own = values[patterns[:, number]][:, columns]
-        # The interval of a mean is that of its difference from nothing.
+        # The interval of a mean is that of its difference from 0.
         with_zero = np.concatenate([own, np.zeros((len(own), 1))], axis=1)
         ends[columns] = bootstrap_intervals(
             with_zero,

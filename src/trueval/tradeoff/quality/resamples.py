@@ -101,7 +101,7 @@ def resample_means(values: Floats, variances: Floats, *, resamples: int, seed: i
     counts = known.sum(axis=0).astype(float)
     with np.errstate(invalid="ignore", divide="ignore"):
         measured = to_grid(values).values.sum(axis=0) / counts
-        # What all resamples know the sum of is not drawn: no variance, and a value for every query.
+        # Not drawn where the sum is the same in all resamples: no variance, and a value for every query.
         varied, partly = np.flatnonzero(variances.any(axis=0)), np.flatnonzero(~known.all(axis=0))
         asked = np.hstack([values, variances[:, varied], known[:, partly].astype(float)])
         sums = bootstrap_sums(to_grid(asked), resamples, seed, threads)
@@ -115,7 +115,7 @@ def resample_means(values: Floats, variances: Floats, *, resamples: int, seed: i
             noise = normal_noise(resamples, seed, RUN_NOISE + int(first[place]))
             errors[place] += np.sqrt(variance) / drawn[place] * noise
     errors -= measured[:, None]
-    # A resample may miss all the few queries that a configuration has values for: then it says nothing of it.
+    # A resample may miss all the few queries with values of a configuration: then it is undefined there.
     np.nan_to_num(errors, copy=False)
     errors *= _bessel_factors(counts)[:, None]
     residuals, ties = _residuals(values, variances, known, measured, counts)
@@ -205,7 +205,7 @@ def features_of(*columns: Floats) -> Floats:
     for column in columns:
         positive = column[column > 0]
         if len(positive):
-            # What costs nothing is put a factor of ten below what costs least.
+            # A cost of 0 counts as a tenth of the lowest positive cost.
             logs = np.log(np.maximum(column, positive.min() / 10))
             spread = float(np.nanstd(logs))
             if spread > 1e-9:

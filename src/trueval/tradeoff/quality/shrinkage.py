@@ -42,14 +42,14 @@ import numpy as np
 
 from trueval.standings.standings import Floats
 
-# Fewer configurations than this tell nothing of each other: their resamples are taken as they are.
+# Fewer configurations than this are not informative of each other: no shrinkage.
 FEWEST: Final = 5
 FREE: Final = 10.0  # sd of the mean, in those of the measured values
 # Of the grids: sds from a part of the noise to a multiple of the spread of the measured values.
 OWN: Final = (0.03, 3.0, 14)
 SURFACE: Final = (0.3, 4.0, 8)
-APART: Final = 1e-3  # of what a configuration is by itself: the part that it shares with no other
-LIMIT: Final = 1.0  # standard errors by which the others may move a value, at most
+APART: Final = 1e-3  # of configuration-specific deviations: the part shared with no other
+LIMIT: Final = 1.0  # maximum shrinkage of a value, in standard errors
 ROUNDED: Final = 10.0  # eigenvalues below so many roundings of the greatest are 0
 LEAST: Final = 1e-9  # of the measured spread, added to variances so that they can be inverted
 TOGETHER: Final = 256  # rows or columns of a matrix that are worked on at once
@@ -120,7 +120,7 @@ def shrink(measured: Floats, errors: Floats, covariance: Floats, features: Float
     size = len(measured)
     noise = _noise(covariance)
     spread = float(np.std(measured)) if size else 0.0
-    # Where nothing is uncertain, or nothing differs by more than rounding, there is nothing to draw toward anything.
+    # Without uncertainty, or without differences above rounding, there is nothing to shrink.
     if size < FEWEST or noise <= LEAST * max(spread, LEAST) or spread == 0:
         return Shrunk(measured[:, None] + errors, noise, np.nan, np.nan)
     center = float(measured.mean())

@@ -164,7 +164,7 @@ def read_sweep(directory: str | Path) -> SweepArrays:
         told = f"{lost} of {len(keys)} systems have no times in {SAMPLES}/: their latencies tie with all others."
         found = SweepArrays(result, digest, *values, totals, (told,) if lost else (), folder)
         _check_together(found, folder / QUERIES)
-        # Everything that is looked at later is looked at once, while what is wrong can be said of the file.
+        # Everything used later is checked here, where errors can name the file.
         _ = found.prompt, found.contexts, [found.points(percentile) for percentile in PERCENTILES]
     except TruevalError:
         raise

@@ -31,7 +31,7 @@ Ints = NDArray[np.int64]
 
 # 1: the first.
 FORMAT: Final = 1
-# The rule of P-B: any signal says so.
+# The rule of P-B: escalate on any signal.
 DEFAULT: Final = "either"
 LEAST: Final = 4
 BUDGET: Final = 0.3

@@ -34,7 +34,7 @@ from trueval.version import __version__
 _log = logging.getLogger(__name__)
 
 DERIVED: Final = "derived"
-# Raised whenever ladders, tuned graphs or routing are computed in another way: what was kept is then derived again.
+# Raised whenever loss decomposition, tuning or routing change: stored results are then recomputed.
 # 1: the first.
 FORMAT: Final = 1
 # Which system of those with the same dense search gets the loss decomposition.

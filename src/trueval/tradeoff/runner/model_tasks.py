@@ -24,12 +24,12 @@ class ModelTask:
         model: its name.
         what: texts or pairs; queries that are asked one at a time, to time their stages; passages to judge; or texts of
             probes.
-        count: number of count.
+        count: number of texts, pairs or queries.
         at_most: whether there may be fewer.
         calls: to a service; 0 of a model that runs here.
         cost: of these calls; None where the price is not known.
         seconds: that it takes, by the probe; None of a service.
-        cost_at_most: maximum cost of these calls, if none is split; None where unknown.
+        cost_at_most: maximum cost, without repeated calls; None where unknown.
     """
 
     model: str

@@ -47,7 +47,7 @@ from trueval.version import __version__
 _log = logging.getLogger(__name__)
 
 FOLDER: Final = "probes"
-# Raised whenever a probe is computed in another way: what was kept is then computed again.
+# Raised whenever the computation of a probe changes: stored results are then recomputed.
 # 1: the first.
 FORMAT: Final = 1
 Probed = dict[str, Any]

@@ -318,7 +318,7 @@ class SystemBuilder:
         if kind.takes_of(chosen) != "vectors":  # words play a part: there is no exact search by vectors to compare
             return None
         depth = settings["index"]["depth"]
-        # Some documents deeper, to see a group of equal scores that the depth cuts.
+        # A few documents deeper, to detect a tied group cut by the depth.
         index = {"spec": EXACT, "depth": depth + BELOW, "scoring": "index"}
         work = self._work(
             waiting.system, {"embed": settings["embed"], "index": index}, f"{waiting.system.name}: exact "
@@ -369,7 +369,7 @@ def _strip_setting_folders(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def one_line(error: Exception) -> str:
     """An error's message in one line; with the exception type where the message is not ours."""
-    # Reasons are in results, which say nothing of the folders of a machine.
+    # Reasons are in results, which do not reveal folders of a machine.
     said = " ".join(map(strip_folders, str(error).split()))
     return said if isinstance(error, TruevalError) and said else f"{type(error).__name__}: {said}".rstrip(": ")
 

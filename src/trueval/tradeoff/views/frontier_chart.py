@@ -205,7 +205,7 @@ def _panel(axis: ChartAxis, rows: Sequence[dict[str, Any]], shape: Shape) -> dic
         _marks(on, x, y, color, scale, shape),
         *_numbers(on, axis, x, y),
     ]
-    # As dicts from here on: Altair copies and compares all that its charts hold whenever one becomes part of another.
+    # As dicts from here on: Altair copies and compares the content of charts whenever they are nested.
     return {"layer": [_unit(each) for each in layers], "width": WIDTH, "height": HEIGHT}
 
 
@@ -257,7 +257,7 @@ def _marks(on: Any, x: Any, y: Any, color: Any, scale: Any, shape: Shape) -> Any
     import altair as alt
 
     areas = [20, 70] if shape.crowded else [30, 150]
-    # Without a value of their own Vega-Lite would leave those out of which no cost is known.
+    # Vega-Lite drops rows without a value, such as those with unknown cost.
     on = on.transform_calculate(area="isValid(datum.cost) ? datum.cost : 0")
     size = {"size": alt.Size("area:Q", scale=alt.Scale(range=areas), legend=None)} if shape.sized else {}
     return on.mark_point(filled=True, strokeWidth=1.5, aria=True, **({} if shape.sized else {"size": 60})).encode(

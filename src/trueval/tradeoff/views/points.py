@@ -156,7 +156,7 @@ def best_of_systems(points: Sequence[ConfigurationPoint], most: int) -> list[Con
 
     Args:
         points: best first.
-        most: number of most.
+        most: maximum number of systems.
     """
     first: dict[int, ConfigurationPoint] = {}
     for each in sorted(points, key=lambda point: not point.on):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from trueval.standings.standings import Standings
 
 # Measures in which the first k ranks weigh the same. RBP has weights of its own; any other is taken to fall with the
-# rank as DCG does, which is what it is for DCG and nDCG, and a likeness for AP and RR.
+# rank as DCG does, which is exact for DCG and nDCG, and an approximation for AP and RR.
 FLAT: Final = (
     *("P", "Hits", "R", "F1", "Success", "AllGold", "Judged", "novelty"),
     *("RA-nWG", "nWG", "N-Recall4+", "N-Recall5", "P4+", "Harm"),

@@ -234,7 +234,7 @@ def _check_scale(scale: tuple[int, int], source: Source) -> None:
 def _enlarge(sample: AuditManifest, place: Path, folder: Path, choices: SampleChoices, tell: Tell) -> AuditManifest:
     """Draw a larger sample that begins with the existing one."""
     source = _source(place, choices)
-    asked = sample.about.get("questions") in (None, source.questions)  # None: of a sample that did not write it down
+    asked = sample.about.get("questions") in (None, source.questions)  # None: a sample that did not record it
     if file_hash(source.file) != sample.about["qrels"] or not asked:
         what = "judgments" if asked else "questions of the golden set"
         raise InputError(

@@ -171,5 +171,5 @@ def _refusal_response(refused: Refusal, head: RequestHead) -> Response:
     if refused.status == 405:
         answer.headers["Allow"] = allowed_method(head) or ""
     if refused.status in (408, 413):
-        answer.headers["Connection"] = "close"  # what is left of the body is nobody's next request
+        answer.headers["Connection"] = "close"  # the rest of the body must not be read as the next request
     return answer

@@ -10,7 +10,7 @@ import hmac
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-LONGEST_BODY: Final = 32_768  # bytes: a note of 2,000 characters, each of them written as an escape, and room beside it
+LONGEST_BODY: Final = 32_768  # bytes: a note of 2,000 escaped characters, with room for the rest
 PAGES: Final = {
     b"/": ("index.html", "text/html; charset=utf-8"),
     b"/page.css": ("page.css", "text/css; charset=utf-8"),
@@ -21,7 +21,7 @@ PAGES: Final = {
     },
 }
 CALLS: Final = {b"/api/start": "start", b"/api/items": "items", b"/api/events": "events"}
-# Nothing but our own files, from this origin; no text becomes code, not even one that a script hands to the page.
+# Only our own files, from this origin; no text can become code, not even one that a script inserts into the page.
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
@@ -99,7 +99,7 @@ def refusal(head: RequestHead, token: str, hosts: Iterable[bytes]) -> Refusal | 
     """
     host = head.one(b"host")
     if host is None or host.lower() not in hosts:
-        # A name of another site that points to this machine: its scripts would count as ours.
+        # DNS rebinding: another site's name that resolves to this machine would make its scripts same-origin.
         return Refusal(421, "This server does not go by that name. Open the address that trueval golden audit prints.")
     known = head.path in PAGES or head.path in CALLS
     if not known or head.query:

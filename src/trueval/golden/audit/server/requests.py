@@ -111,7 +111,7 @@ def request_of(call: str, body: bytes) -> dict[str, Any]:
         value = json.loads(body.decode("utf-8"), object_pairs_hook=object_of_pairs, parse_constant=_refuse)
     except RepeatedKeyError:
         raise MalformedError(Refusal(400, "A key is there twice.")) from None
-    # Python refuses integers of more digits than anybody needs by a ValueError, and deep nesting by a RecursionError.
+    # Python raises ValueError for integers with very many digits, and RecursionError for deep nesting.
     except (ValueError, RecursionError):
         raise MalformedError(Refusal(400, "The request is not JSON in UTF-8.")) from None
     if not isinstance(value, dict):

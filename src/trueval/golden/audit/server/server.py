@@ -49,7 +49,7 @@ def serve(
         try:
             ready(address.url(host))
             server.run(sockets=[place])
-        except KeyboardInterrupt:  # uvicorn has ended in peace, and passes Ctrl-C on
+        except KeyboardInterrupt:  # uvicorn has shut down cleanly, and re-raises Ctrl-C
             return
 
 
@@ -78,9 +78,9 @@ def server_of(
             lifespan="off",
             interface="asgi3",
             log_config=None,
-            log_level="error",  # a flood of bad requests writes nothing
+            log_level="error",  # a flood of bad requests must not fill the log
             access_log=False,
-            proxy_headers=False,  # nobody is between
+            proxy_headers=False,  # no proxy in between
             server_header=False,
             timeout_graceful_shutdown=LEAVING,
         )

@@ -80,7 +80,7 @@ class AssignmentQueue:
         enough = self._grades(item) >= self.raters
         if enough:
             self._short.pop(item, None)
-        elif item not in self._short:  # taken back: it has its old place again
+        elif item not in self._short:  # undone: it returns to its old place
             self._short = OrderedDict.fromkeys(sorted([*self._short, item], key=self._places.__getitem__))
         for (who, _), each in self._open.items():
             if enough or who == rater:

@@ -79,7 +79,7 @@ class AuditStore:
             _refuse_other(path, look_into(path, wait=0))  # before anything is written to it
             base = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
             base.row_factory = sqlite3.Row
-            # Held until it is closed, or its process ends however: two servers would serve one item twice.
+            # Locked until it is closed or its process ends: two servers would serve one item twice.
             base.execute("PRAGMA locking_mode = EXCLUSIVE")
             base.execute("PRAGMA journal_mode = WAL")
             base.execute("PRAGMA foreign_keys = ON")
@@ -135,7 +135,7 @@ class AuditStore:
         with self._lock:
             self._base.close()
 
-    # FULL: a label that was acknowledged outlives the machine, not the process alone.
+    # FULL: an acknowledged label survives a crash of the machine, not only of the process.
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         with self._lock:
@@ -190,7 +190,7 @@ class AuditStore:
             return [self.shown(item) for item in found]
 
     def _hold(self, rater: str, items: Sequence[str], until: float) -> None:
-        # On the disk as labels are: an answer to an item that the store forgot to have shown would be refused.
+        # Durable like labels: an answer to an item without a record of being shown would be refused.
         with self._writing() as base:
             base.executemany("INSERT OR REPLACE INTO shown VALUES (?, ?, ?)", [(rater, each, until) for each in items])
         for item in items:

@@ -10,10 +10,10 @@ from trueval.errors import InputError
 from trueval.files.source.encoding import is_unicode
 from trueval.golden.audit.store.audit_manifest import Item
 
-ANSWERS: Final = ("grade", "skip")  # what answers an item
+ANSWERS: Final = ("grade", "skip")  # event kinds that answer an item
 KINDS: Final = (*ANSWERS, "note")
 LONGEST_NAME: Final = 64  # characters of a rater's name
-LONGEST_ID: Final = 100  # characters of what a browser calls an event
+LONGEST_ID: Final = 100  # characters of an event id
 LONGEST_NOTE: Final = 10_000
 LONGEST_SECONDS: Final = 1e6  # eleven days
 

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from trueval.golden.audit.store.audit_store import AuditStore
 
 PEOPLE: Final = "people.jsonl"
-EVERY: Final = 10.0  # seconds between looks at what is new
+EVERY: Final = 10.0  # seconds between checks for new answers
 _ORDERS: Final = {1: "the first is better", 0: "they are equal", -1: "the second is better"}
-# What some programs take for ends of lines, as JSON can write it too.
+# Characters that some programs treat as line ends, as JSON escapes.
 _SEPARATORS: Final = {ord(mark): f"\\u{ord(mark):04x}" for mark in "\x85\u2028\u2029"}
 
 
