@@ -101,7 +101,7 @@ class LocalModel(ABC):
     def tokenizer_of_place(self) -> Any:
         """Return the tokenizer, with the padding side of the recipe."""
         tokenizer = self.pretrained("AutoTokenizer", padding_side=self.recipe.padding_side)
-        if tokenizer.pad_token_id is None:  # as of many language models; the mask hides whatever fills the place
+        if tokenizer.pad_token_id is None:  # as for many language models; the mask hides the padding token
             tokenizer.pad_token = tokenizer.eos_token
         return tokenizer
 

@@ -174,7 +174,7 @@ def detect_recipe(folder: Path) -> Recipe:
     architecture = (config.get("architectures") or [""])[0]
     if architecture.endswith("ForSequenceClassification"):
         return RECIPES["cross-encoder"]
-    # A language model scores by a prompt and its answers, which are written on its card and not in its files.
+    # A language model scores with a prompt and answer tokens, which are in its model card and not in its files.
     if architecture.endswith("ForCausalLM") or not architecture:
         raise InputError(
             f"{folder}: the architecture {architecture or 'of config.json'} does not say how the model scores. "

@@ -31,7 +31,7 @@ KIND: Final = "outputs"
 BATCHES: Final = 32  # batches in a shard: what an interruption can lose
 KEY_BYTES: Final = 16  # of a SHA-256: of 2⁶⁴ texts two would be alike
 ABOUT, ROWS, LENGTHS, KEYS = "part.json", "rows.npy", "lengths.npy", "keys.npy"
-DAMAGED: Final = (ABOUT, ROWS, LENGTHS, KEYS, DIGESTS)  # what is made again
+DAMAGED: Final = (ABOUT, ROWS, LENGTHS, KEYS, DIGESTS)  # what is recomputed
 TENSORS: Final = ("values", "lengths", "places", "keys")  # of a shard
 
 Step = Callable[[str, int, int], None]

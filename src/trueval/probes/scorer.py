@@ -201,7 +201,7 @@ class Hybrid:
         for weight, part in zip(self.weights, self.parts, strict=True):
             found = part.score(pairs)
             usual = found.values[pairs.usual]
-            spread = float(usual.std()) or 1.0  # where all are equal nothing is to be brought to a scale
+            spread = float(usual.std()) or 1.0  # where all are equal there is nothing to scale
             values += weight * (found.values - usual.mean()) / spread
             grain += abs(weight) * found.grain / spread
         return PairScores(values, grain + spacings(values, "float64"))

@@ -19,8 +19,8 @@ from trueval.models.hosted.call_owners import OWNER, is_alive
 from trueval.models.hosted.failures import CallError
 
 LEDGER: Final = "ledger.jsonl"  # in the cache
-POLL: Final = 0.2  # seconds between looks at what other programs spent
-LONGEST: Final = timedelta(minutes=15)  # that a call of another machine is taken to be under way
+POLL: Final = 0.2  # seconds between checks of what other programs spent
+LONGEST: Final = timedelta(minutes=15)  # for which a call of another machine counts as in flight
 UNSENT: Final = "not sent"
 
 

@@ -13,7 +13,7 @@ from trueval.errors import InputError
 from trueval.models.hosted.services import is_this_machine
 
 SHORTEST: Final = 6  # characters of a secret; servers of one's own are given words such as EMPTY, which any text holds
-_ESCAPES: Final = ("\\", "%", "&")  # what begins a character in JSON, URLs and HTML
+_ESCAPES: Final = ("\\", "%", "&")  # what begins an escape in JSON, URLs and HTML
 
 
 class Secret(NamedTuple):

@@ -35,7 +35,7 @@ def is_alive(owner: str) -> bool:
         return True
     pid = int(number)
     if pid == os.getpid():
-        return word == _WORD  # another word is that of a process that had our number before
+        return word == _WORD  # another token belongs to a process that had our id before
     return os.name != "posix" or _runs(pid)
 
 

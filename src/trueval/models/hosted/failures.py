@@ -17,7 +17,7 @@ GATEWAY: Final = frozenset({502, 504, *range(520, 528)})
 TOO_LARGE: Final = 413
 INVALID: Final = frozenset({400, 422})  # whose reason is in words alone
 BROKEN: Final = "broken answer"  # what begins the reason of one that came and cannot be read
-SHOWN: Final = 300  # characters of what a service says
+SHOWN: Final = 300  # characters of a service's message
 # Not an exact science, and it need not be: a call taken for too large is halved until one text is left, and then the
 # words of the service are shown.
 _LARGE: Final = re.compile(
@@ -33,7 +33,7 @@ _NO_MONEY: Final = re.compile(
 
 
 KEPT: Final = "What was answered is kept, and the same command goes on from there."
-# What helps, by the status that a service refused with; None where no answer came.
+# The remedy by HTTP status; None where no response came.
 CURES: Final = {
     None: f"Is the server running, and is base_url right? {KEPT}",
     400: "Correct the settings of the model, or its name.",
@@ -49,9 +49,9 @@ class FailureKind(Enum):
     """How a failure can be handled."""
 
     BUSY = "busy"  # sent again, it may be answered
-    LOST = "lost"  # as busy; but where nothing was ever reached, the place is likely to be wrong
+    LOST = "lost"  # as if busy; but if it was never reached, the URL is probably wrong
     TOO_LARGE = "too large"  # in halves it may be answered
-    REFUSED = "refused"  # only a person can change that
+    REFUSED = "refused"  # needs action by the user
 
 
 class CallError(Exception):

@@ -20,7 +20,7 @@ MIB: Final = 2**20
 MOST: Final = 64 * MIB  # bytes of an answer, unpacked; more only where what was asked for can need it
 NUMBERS: Final = 4096  # of a vector, where the number is unknown: the largest embedders of services have as many
 DECIMAL: Final = 26  # bytes of a number in decimals, with its comma
-BASE64: Final = 6  # bytes of a float32 in base64, rather more
+BASE64: Final = 6  # upper bound of the bytes of a float32 in base64
 AROUND: Final = 1024  # bytes of a row beside its numbers
 PIECE: Final = 65536  # bytes that are written, or handed on, at once
 # Events of httpcore2 that give a new connection.
@@ -105,7 +105,7 @@ class ResponseBounds:
         # 47: gzip or zlib, as its head says.
         unpack = zlib.decompressobj(47) if packed not in ("", "identity") else None
         left = came = int(self._call.most)
-        held = bytearray()  # pieces of a few bytes each take ten times as much memory as what they hold
+        held = bytearray()  # chunks of a few bytes take ten times as much memory as their content
         for piece in pieces:
             came -= len(piece)
             try:

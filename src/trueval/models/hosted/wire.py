@@ -29,7 +29,7 @@ from trueval.models.hosted.services import SERVICES, RerankShape, is_this_machin
 from trueval.version import __version__
 
 PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")  # in either case
-MOST_BILLED: Final = 2**53  # of anything; what says more is no count
+MOST_BILLED: Final = 2**53  # of any unit; a larger number is not a valid count
 
 
 class ServiceResponse(NamedTuple):
@@ -77,7 +77,7 @@ class Client(ABC):
         self.http = need_hosted("httpx2")
         # Redirects are not followed: texts go to the host that was named before the first call, and to no other.
         self.options = {"verify": _certificates(), "timeout": timeout, "follow_redirects": False}
-        # Nor is a proxy asked for a server of this machine: what was said to stay here would go there.
+        # No proxy for a server on this machine: texts that are said to stay here would leave it.
         self.options["trust_env"] = not is_this_machine(url)
         self.bounds = ResponseBounds(self.http)
         self.options["event_hooks"] = self.bounds.hooks
@@ -199,7 +199,7 @@ class OpenAIClient(Client):
             api_key=key.value or "none",  # the client wants one; servers without keys read none
             base_url=url,
             timeout=timeout,
-            max_retries=0,  # ours count, wait and write down every attempt
+            max_retries=0,  # our retries count, wait and log every attempt
             http_client=connection,
         )
         if urlsplit(url)[:2] != urlsplit(SERVICES["openai"].base_url)[:2]:
@@ -241,7 +241,7 @@ def vectors_of(found: Any, count: int, dimension: int | None) -> NDArray[np.floa
     if len(broken):
         raise UnusableError(f"{len(broken)} of {count} vectors are not finite, the first at index {broken[0]}")
     empty = np.flatnonzero(~table.any(axis=1))
-    if len(empty):  # no direction: it would tie with every text at a similarity of 0
+    if len(empty):  # a zero vector has no direction: it would tie with every text at similarity 0
         raise UnusableError(f"{len(empty)} of {count} vectors are all zeros, the first at index {empty[0]}")
     return table
 

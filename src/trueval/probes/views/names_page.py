@@ -15,7 +15,7 @@ from trueval.report.page_content import Block, Cell, Column, Figure, Number, Par
 from trueval.report.result_directory import Directory, ResultFile, pointer
 
 ROW = 22  # CSS pixels of a condition
-SHOWN = 4  # scorers of which the first screen tells
+SHOWN = 4  # scorers in the summary at the top
 NEAR = "edit_distance_near_miss"
 KEY = (("dot", "mean over queries and runs"), ("thin", "interval over queries"))
 

@@ -14,7 +14,7 @@ from trueval.report.result_directory import Directory, ResultFile, pointer
 
 ROW: Final = 22  # CSS pixels of a condition
 NAMES: Final = 150  # CSS pixels of the names of conditions
-MANY: Final = 3  # signals beside each other above which a figure takes the whole width
+MANY: Final = 3  # signals side by side above which a figure takes the full width
 AXIS: Final = (-1, 0, 1)
 KEY: Final = (("thin", "interval over queries"), ("dot", "Spearman's correlation"))
 
