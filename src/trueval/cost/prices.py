@@ -34,7 +34,7 @@ class ListedPrice(NamedTuple):
         price: what it asks.
         currency: of the price.
         date: of the price: a day as 2025-11-12, or a month as 2025-11.
-        source: where it was read.
+        source: the file of origin.
         documents_per_search: that are billed with a query as one search; None where tokens are billed.
     """
 

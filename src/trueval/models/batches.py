@@ -44,7 +44,7 @@ def in_batches(
         forward: the outputs of one batch, in its order.
         items: texts or pairs.
         batch_size: items per batch, at least 1; halved, with a warning, when the device is out of memory.
-        length: how long an item is, in any unit.
+        length: length of an item, in any unit.
 
     Raises:
         InputError: the batch size is below 1, or not even one item fits.

@@ -45,7 +45,7 @@ class OutputPart(NamedTuple):
         items: the texts, or pairs of query and document; gone through in their order, and some of them by place.
         called: name of each item for error messages.
         forward: from items and what they are called to outputs.
-        length: how long an item is, in any unit.
+        length: length of an item, in any unit.
     """
 
     name: str

@@ -42,7 +42,7 @@ class Ablation(NamedTuple):
         name: as the paper has it.
         family: "identity", "writing" or "layout".
         claim: what doing it again, or a way back, gives.
-        about: what it does, in one sentence.
+        about: one-sentence description.
         apply: stimulus → changed stimulus.
         undo: the way back of a reversible one.
     """

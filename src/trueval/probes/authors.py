@@ -80,7 +80,7 @@ class Authors:
 
     Attributes:
         works: one for each pair of author and topic.
-        source: what reports call the table.
+        source: display name of the table in reports.
     """
 
     works: tuple[AuthorWork, ...]

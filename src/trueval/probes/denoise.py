@@ -161,7 +161,7 @@ class _Sentence(NamedTuple):
     Attributes:
         span: of the view.
         cut: noise inside it.
-        rest: what is left.
+        rest: the remaining part.
         framed: whether it was announced as the question: by a colon after what was cut.
     """
 

@@ -42,7 +42,7 @@ class ResamplingSettings(NamedTuple):
         level: of the intervals.
         resamples: number of resamples.
         seed: of the draws.
-        threads: that share the work; they change nothing but the time.
+        threads: number of threads; affects only the time.
     """
 
     level: float

@@ -29,7 +29,7 @@ def designs_of(
         table: as in probe_names, and so are the others.
         languages: of the templates, and of the sample.
         queries: how many rows are asked for.
-        runs: how often.
+        runs: number of runs.
         seed: of all draws.
         ablations: names of ABLATIONS; None for all.
 

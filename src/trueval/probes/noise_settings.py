@@ -58,7 +58,7 @@ class NoiseSettings:
         denoised: ways of denoising, "none" among them or not.
         normalised: whether the guard is off, on, or both are tried.
         queries: how many are drawn.
-        seed: of everything random.
+        seed: seed of all random numbers.
     """
 
     language: str

@@ -49,12 +49,12 @@ def probe_names(
         languages: of the texts around the names, "en" or "fr".
         queries: how many rows are asked for.
         runs: how often, each time with other impostors, another work and other templates.
-        seed: of everything random.
+        seed: seed of all random numbers.
         ablations: names of changes; None for all.
         cache: keeps what models gave; None keeps nothing.
         level: of intervals.
         resamples: of intervals.
-        threads: that share the work of intervals; one for each processor if None.
+        threads: number of threads for intervals; one per processor if None.
         max_cost: spending limit for hosted models, in the currency of their prices; None for no limit.
         begin: model name → progress callback.
 
@@ -185,7 +185,7 @@ def probe_join(
         measures: that may lose; R@10, and of a golden set those of `evaluate`, but for Harm, if None.
         queries: so many judged queries are drawn; all if None.
         k: first documents of the overlap.
-        seed: of everything random.
+        seed: seed of all random numbers.
         cache: keeps embeddings, indexes and candidates; None keeps nothing.
         max_cost: spending limit for hosted models; None for no limit.
         begin: called with the name of each piece of work; what it returns is called as the work goes on.

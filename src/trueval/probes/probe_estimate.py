@@ -96,7 +96,7 @@ def estimate_noise(
         collection: documents, queries and judgments.
         design: what is asked.
         rewriter: of the way "judge"; it may give stand-ins for texts that do not exist yet.
-        cache: that is looked into.
+        cache: the cache to search.
 
     Raises:
         InputError: as in probe_pipelines.

@@ -67,7 +67,7 @@ class QueryChange(NamedTuple):
     Attributes:
         name: name of the change.
         change: from the text of a query to the changed one.
-        about: what it does, in one sentence.
+        about: one-sentence description.
     """
 
     name: str
@@ -160,7 +160,7 @@ def estimate_join(
         mentions: of a table of authors.
         queries: so many judged ones are drawn.
         seed: of `choices`.
-        cache: that is looked into.
+        cache: the cache to search.
 
     Raises:
         InputError: as in join_probes.

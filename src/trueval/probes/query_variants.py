@@ -58,7 +58,7 @@ class SearchedTexts(NamedTuple):
         names: text → id of the query that it was.
         first: what the first stage found for these.
         first_name: of that stage.
-        run: what the last one found.
+        run: the run of the last stage.
         vectors: [text, dimension] of the texts, in the order of `names`; None without an embedder.
         notes: remarks of the pipeline.
     """

@@ -18,7 +18,7 @@ those of a product with a single query differ for nine scores in ten.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -40,6 +40,7 @@ from trueval.judgments import Judgments
 from trueval.numerics import find_format
 from trueval.policy.conventions import Policy
 from trueval.retrieval.tiles.numpy_tiles import ArrayProducts
+from trueval.retrieval.tiles.tile_columns import Layout, cut, lay_out, pad_size
 from trueval.retrieval.tiles.torch_tiles import TensorProducts
 from trueval.standings.counting import counter
 from trueval.standings.groups import starts_of
@@ -49,7 +50,10 @@ T = TypeVar("T")
 Ints = NDArray[np.int64]
 
 HEIGHT: Final = 512  # rows of a tile: queries, or tokens of queries
-LEAST: Final = 32  # rows and columns come in multiples of it; kernels for fewer rows sum in another order
+# Judged documents get the columns of their own tiles at once where that adds at most this share to all products.
+CHEAP: Final = 1 / 16
+# Up to this share they get them where scores are seen to depend on the column; of more, counting twice costs less.
+WORTH: Final = 1 / 2
 SCORINGS: Final = ("product", "maxsim")
 
 
@@ -60,16 +64,16 @@ class Embeddings:
     Args:
         queries: [query, dimension], NumPy or torch, in the model's dtype; for maxsim one [token, dimension] each.
         documents: [document, dimension], or one [token, dimension] each, of the same kind; memory maps stay on disk.
-        query_ids: [query] distinct ids.
-        doc_ids: [document] distinct ids, in the order of the documents.
+        query_ids: [query] different ids.
+        doc_ids: [document] different ids, in the order of the documents.
         scoring: product or maxsim.
         format: that scores are rounded to; float32 on a narrower model is high-precision scoring (P-A eq. 3).
         storage: format that documents are rounded to before they are multiplied; None for as they are.
-        name: name of the run that they represent.
-        in_order: whether the document order can break ties (tie order "input").
+        name: of the run that they stand for.
+        in_order: whether documents are in an order to break ties by (tie order "input").
         device: where torch multiplies, such as "cuda"; None for where the embeddings are.
-        height: number of rows in a tile.
-        width: number of columns in a tile.
+        height: rows of a tile.
+        width: columns of a tile.
 
     Raises:
         InputError: shapes do not fit, or an id appears twice.
@@ -136,7 +140,7 @@ class Embeddings:
             yield kind(self, queries[start : start + most], most, each)
 
     def _longest(self, queries: Ints) -> int:
-        """Maximum number of tokens in some queries; every query needs at least one."""
+        """The tokens of the longest of some queries; all need one."""
         lengths = np.array([len(self.queries[query]) for query in queries.tolist()])
         if not lengths.all():
             empty = self.query_ids[int(queries[lengths.argmin()])]
@@ -145,7 +149,7 @@ class Embeddings:
 
     @cached_property
     def tokens(self) -> Ints:
-        """[document] number of tokens; every document needs at least one.
+        """[document] how many tokens each has; all need one.
 
         Raises:
             InputError: one has none.
@@ -168,7 +172,7 @@ def evaluate_corpus(
     """Evaluate embeddings over the whole corpus, exactly under ties, without a run.
 
     Args:
-        source: scorer of the corpus.
+        source: of the scores.
         judgments: as in `evaluate`.
         measures: as in `evaluate`.
         policy: as in `evaluate`. Tie orders need ids: "docid-desc", "docid-asc" or "random"; "input" where the source
@@ -198,15 +202,22 @@ class _Block(ABC):
     Args:
         source: the embeddings.
         queries: indices of the queries.
-        most: number of queries in the largest block: all blocks have the same shape.
-        each: number of rows per query: one for its vector, or the token count of the longest query.
+        most: queries of the largest block: all have the same shape.
+        each: rows of a query: its vector, or as many tokens as the longest query has.
     """
+
+    product: tuple[Any, float]
 
     def __init__(self, source: Embeddings, queries: Ints, most: int, each: int = 1) -> None:
         self.source, self.queries, self.each = source, queries, each
         self.on: Any = source.on
-        self.matrix = self.on.matrix(self.rows(), _pad_size(most * each))
+        self.matrix = self.on.matrix(self.rows(), pad_size(most * each))
         self.length = self.on.length(self.matrix)
+        sizes = self.sizes(np.arange(len(source.documents)))
+        self.starts = starts_of(sizes)
+        self.cuts, self.columns = cut(sizes, self.width)
+        self.spare: list[Any] = []
+        self.kept, self.product = -1, (None, 0.0)  # a tile that was computed before, by its number, and its scores
 
     @abstractmethod
     def rows(self) -> Any:
@@ -220,40 +231,105 @@ class _Block(ABC):
     def scores(self, places: slice | Ints, columns: int, scratch: Any = None) -> tuple[Any, float]:
         """[query, document] scores from a product of so many columns, and what none of them exceeds in magnitude."""
 
-    def pairs(self, rows: Ints, places: Ints) -> Any:
-        """Scores of single documents, from tiles that hold judged documents only."""
+    @abstractmethod
+    def placed(self, places: Ints, columns: Ints, scratch: Any) -> tuple[Any, Ints]:
+        """Scores from a product like that of a tile, in which documents begin at given columns, ascending.
+
+        Args:
+            places: of the documents; what is between them is of no concern.
+            columns: [document] where each begins.
+            scratch: for the product.
+
+        Returns:
+            [query, column] scores, and the column of each document in them.
+        """
+
+    def pairs(self, rows: Ints, places: Ints, rounded: Callable[[Any], Any]) -> Any:
+        """Scores of single documents, from tiles that hold judged documents only.
+
+        The last bits of a product may depend on the column, in OpenBLAS for 3 % of scores. So where that takes few
+        products every document gets the columns that it has in its own tile. Elsewhere documents are side by side, and
+        one tile of all documents, which is kept for `map`, tells whether that gives the same scores.
+        """
+        layout = lay_out(self.starts, self.cuts, places)
+        with self.on.alone():
+            if layout.products <= CHEAP * (len(self.cuts) - 1):
+                return self._in_columns(rows, layout)
+            tile = self.cuts.searchsorted(places, side="right") - 1
+            self.kept = int(np.bincount(tile).argmax())
+            here, there = np.flatnonzero(tile == self.kept), np.flatnonzero(tile != self.kept)
+            first, last = self.cuts[self.kept : self.kept + 2].tolist()
+            self.product = self.scores(slice(first, last), self.columns, self._scratch())
+            exact = self.on.picked(self.product[0], rows[here], places[here] - first)
+            if not len(there):
+                return exact
+            found = self._side_by_side(rows, places)
+            same = np.array_equal(rounded(found[here]), rounded(exact), equal_nan=True)
+            if not same and layout.products <= WORTH * (len(self.cuts) - 1):
+                found[there] = self._in_columns(rows[there], lay_out(self.starts, self.cuts, places[there]))
+            found[here] = exact
+        return found
+
+    def _side_by_side(self, rows: Ints, places: Ints) -> Any:
+        """Scores of single documents, side by side in as few tiles as hold them."""
         found = np.zeros(len(rows), self.on.dtype)
         wanted, which = np.unique(places, return_inverse=True)
-        cuts, columns = _cuts(self.sizes(wanted), self.width)
-        with self.on.alone():
-            for first, last in pairwise(cuts.tolist()):
-                scores, _ = self.scores(wanted[first:last], columns)
-                here = (which >= first) & (which < last)
-                found[here] = self.on.picked(scores, rows[here], which[here] - first)
+        cuts, columns = cut(self.sizes(wanted), self.width)
+        for first, last in pairwise(cuts.tolist()):
+            scores, _ = self.scores(wanted[first:last], columns)
+            here = (which >= first) & (which < last)
+            found[here] = self.on.picked(scores, rows[here], which[here] - first)
+        return found
+
+    def _in_columns(self, rows: Ints, layout: Layout) -> Any:
+        """Scores of single documents, each in the columns that it has in its own tile."""
+        found = np.zeros(len(rows), self.on.dtype)
+
+        def fill(products: Iterable[int]) -> None:
+            scratch = self._scratch()
+            for number in products:
+                chosen = np.flatnonzero(layout.product == number)
+                chosen = chosen[np.argsort(layout.begin[chosen])]
+                scores, columns = self.placed(layout.wanted[chosen], layout.begin[chosen], scratch)
+                column = np.zeros(len(layout.wanted), dtype=np.int64)
+                column[chosen] = columns
+                here = np.flatnonzero(layout.product[layout.which] == number)
+                found[here] = self.on.picked(scores, rows[here], column[layout.which[here]])
+            self.spare.append(scratch)
+
+        self._share(fill, range(layout.products))
         return found
 
     def map(self, work: Callable[[Iterable[Any]], T]) -> list[T]:
-        """Apply work to the tiles of all documents, one call per thread."""
-        cuts, columns = _cuts(self.sizes(np.arange(len(self.source.documents))), self.width)
-        shares = min(self.on.workers(), len(cuts) - 1)
-
-        def share(number: int) -> T:
-            return work(self._tiles(list(pairwise(cuts.tolist()))[number::shares], columns))
-
+        """Give the tiles of all documents to some work, to each call those of one thread."""
         with self.on.alone():
-            return in_threads(share, range(shares))
+            return self._share(lambda tiles: work(self._tiles(tiles)), range(len(self.cuts) - 1))
+
+    def _share(self, work: Callable[[Iterable[int]], T], numbers: Sequence[int]) -> list[T]:
+        """Give each thread its share of some numbers."""
+        shares = min(self.on.workers(), len(numbers))
+        return in_threads(lambda share: work(numbers[share::shares]), range(shares))
 
     @property
     def width(self) -> int:
         """Columns that a tile has at least, where there are as many."""
         return self.source.width or self.on.width
 
-    def _tiles(self, parts: Iterable[tuple[int, int]], columns: int) -> Iterator[Any]:
-        """Tiles of some stretches of documents."""
-        scratch = self.on.scratch(len(self.matrix), columns)
-        for first, last in parts:
-            scores, bound = self.scores(slice(first, last), columns, scratch)
+    def _tiles(self, numbers: Iterable[int]) -> Iterator[Any]:
+        """Some of the tiles of all documents."""
+        scratch = self._scratch()
+        for number in numbers:
+            first, last = self.cuts[number : number + 2].tolist()
+            if number == self.kept:
+                scores, bound = self.product
+            else:
+                scores, bound = self.scores(slice(first, last), self.columns, scratch)
             yield from self.on.tiles(scores[: len(self.queries), : last - first], first, bound, scratch)
+        self.spare.append(scratch)
+
+    def _scratch(self) -> Any:
+        """What a thread writes its products to: new memory costs time when it is touched first, so it is used again."""
+        return self.spare.pop() if self.spare else self.on.scratch(len(self.matrix), self.columns)
 
 
 class _Products(_Block):
@@ -274,6 +350,12 @@ class _Products(_Block):
         bound = self.length * self.on.length(documents)
         return self.on.product(self.matrix, documents, scratch), bound
 
+    def placed(self, places: Ints, columns: Ints, scratch: Any) -> tuple[Any, Ints]:
+        """One document in all columns, and the others where they belong."""
+        filled = np.full(self.columns, places[0])
+        filled[columns] = places
+        return self.scores(filled, self.columns, scratch)[0], columns
+
 
 class _MaxSims(_Block):
     """One vector for each token. Queries are padded with zeros, which add 0 to the sum."""
@@ -290,33 +372,23 @@ class _MaxSims(_Block):
         """Sums of the best products."""
         documents = self.source.documents
         chosen = documents[places] if isinstance(places, slice) else [documents[place] for place in places.tolist()]
-        starts = starts_of(self.source.tokens[places])
+        return self._best(chosen, columns, scratch)
+
+    @np.errstate(invalid="ignore")  # tokens that are not finite are refused where they are compared, by their ids
+    def placed(self, places: Ints, columns: Ints, scratch: Any) -> tuple[Any, Ints]:
+        """Between the documents are tokens of zeros."""
+        texts = [self.source.documents[place] for place in places.tolist()]
+        ends = columns + self.source.tokens[places]
+        gaps = (columns - np.append(0, ends[:-1])).tolist()
+        chosen = [
+            part for gap, text in zip(gaps, texts, strict=True) for part in (text[[0] * gap] * 0, text) if len(part)
+        ]
+        return self._best(chosen, self.columns, scratch)[0], np.arange(len(texts)) + np.cumsum(np.array(gaps) > 0)
+
+    def _best(self, chosen: Sequence[Any], columns: int, scratch: Any = None) -> tuple[Any, float]:
+        """Scores of some documents, and what none of them exceeds in magnitude."""
+        starts = starts_of(np.array([len(document) for document in chosen]))
         tokens = self.on.matrix(self.on.stacked(chosen), columns, stored=True)
         bound = self.each * self.length * self.on.length(tokens)
         products = self.on.product(self.matrix, tokens, scratch)[: len(self.queries) * self.each, : starts[-1]]
         return self.on.best(products, starts, self.each, self.source.format), bound
-
-
-def _cuts(sizes: Ints, width: int) -> tuple[Ints, int]:
-    """Cut documents into tiles of similar size.
-
-    Args:
-        sizes: [document] number of columns it takes.
-        width: minimum number of columns in a tile, where there are as many.
-
-    Returns:
-        [tile + 1] where each starts, and the columns that all are padded to.
-
-    >>> _cuts(np.ones(100, dtype=np.int64), 30)
-    (array([  0,  64, 100]), 64)
-    """
-    ends = sizes.cumsum()
-    tiles = max(1, int(ends[-1]) // width)
-    wanted = _pad_size(-(-int(ends[-1]) // tiles)) * np.arange(1, tiles)
-    cuts = np.unique(np.concatenate(([0], ends.searchsorted(wanted, side="right"), [len(sizes)])))
-    return cuts, _pad_size(int(np.diff(np.append(0, ends)[cuts]).max()))
-
-
-def _pad_size(size: int) -> int:
-    """The next multiple of LEAST."""
-    return -(-size // LEAST) * LEAST

@@ -1,17 +1,16 @@
-"""Simultaneous intervals of many differences: all contain their true values together, at the level.
+"""Intervals of many differences at once: all of them hold their true values together, at the level.
 
 For a family of pairs, with mean difference D, resampled mean D*, and scale s:
 
     D -+ c s,   c = quantile(max over the family of |D* - D| / s, level) f
 
-s is the standard error of D, so that pairs that vary little do not get intervals as wide as those that vary most
-(Romano & Wolf 2005). f corrects the bootstrap of few units, as in bootstrap_intervals.py:
+s is the standard error of D, so that pairs that vary little are not as wide as those that vary most (Romano & Wolf
+2005). f makes good what a bootstrap of few units lacks, as in bootstrap_intervals.py:
 
     f = sqrt(n / (n-1)) t_{n-1}((1 + level) / 2) / z((1 + level) / 2)
 
-A pair's individual interval may reach farther on one side, because it follows the skew of its differences. The
-simultaneous one always contains it. A realized difference has tie noise: each run's own, the same in all pairs of the
-run.
+A pair's own interval may reach farther, on one side, because it follows the skew of its differences. The simultaneous
+one holds it in any case. A realized difference has its tie noise: each run's own, the same in all pairs of the run.
 """
 
 from __future__ import annotations
@@ -22,19 +21,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trueval.comparison.resampling.intervals import WIDTH, Extremes, Intervals, ResampledColumns, ResampleDraws, Sizes
+from trueval.comparison.resampling.bootstrap_intervals import (
+    WIDTH,
+    Extremes,
+    Intervals,
+    ResampledColumns,
+    ResampleDraws,
+    Sizes,
+)
 from trueval.comparison.resampling.resampled_sums import RUN_NOISE, blocks, family_blocks, in_threads, normal_noise
 from trueval.standings.standings import Floats, Ints
 
 
 class Family(NamedTuple):
-    """Pairs of columns whose intervals hold simultaneously.
+    """Pairs of columns whose intervals hold together.
 
     Attributes:
         first: [comparison] column of system A.
         second: [comparison] column of system B.
-        number: [comparison] index of its family.
-        run: [column] index of the run whose tie noise it has.
+        number: [comparison] of the family it belongs to.
+        run: [column] whose tie noise it has.
     """
 
     first: Ints
@@ -47,9 +53,8 @@ class Simultaneous(NamedTuple):
     """Ends of the simultaneous intervals.
 
     Attributes:
-        expected: [comparison, 2] interval of the expected difference; NaN below two units.
-        realized: [comparison, 2] interval of a realized difference; NaN also where neither tie variances nor extremes
-            are known.
+        expected: [comparison, 2] of the expected difference; NaN below two units.
+        realized: [comparison, 2] of a realized one; NaN also where neither tie variances nor extremes are known.
     """
 
     expected: Floats
@@ -57,12 +62,12 @@ class Simultaneous(NamedTuple):
 
 
 class Deviations(NamedTuple):
-    """Deviations of resampled differences from the measured ones, in units of their scales.
+    """How far resampled differences are from the measured ones, in units of their scales.
 
     Attributes:
-        expected: [family, resample] the largest deviation of expected differences.
-        realized: [family, resample] the largest deviation of realized differences, with tie noise.
-        scales: [comparison] scale of both; 0 where nothing but rounding varies.
+        expected: [family, resample] the largest of expected differences.
+        realized: [family, resample] the largest of realized ones, with noise of ties.
+        scales: [comparison] of both; 0 where nothing but rounding varies.
     """
 
     expected: Floats
@@ -70,9 +75,9 @@ class Deviations(NamedTuple):
     scales: tuple[Floats, Floats]
 
     def joined(self, others: Iterable[Deviations]) -> Deviations:
-        """Join the deviations of one family whose comparisons count different queries, each resampled separately.
+        """The largest of one family whose comparisons count different queries, each drawn for itself.
 
-        They are treated as independent, which is conservative (Sidak 1967).
+        As if they were independent, which is conservative (Sidak 1967).
         """
         several = list(others)
         expected, realized = (np.maximum.reduce([each[at] for each in several]) for at in (0, 1))
@@ -111,13 +116,13 @@ def simultaneous_intervals(
     draws: ResampleDraws,
     extremes: Extremes | None = None,
 ) -> Simultaneous:
-    """The simultaneous interval ends of each family; each interval contains that of the pair alone.
+    """Ends that hold together for each family, each of them holding the interval of the pair alone.
 
     Args:
         resampled: the columns.
         family: the pairs.
-        found: deviations of the pairs.
-        alone: individual intervals of the same pairs, each at the level.
+        found: their deviations.
+        alone: intervals of the same pairs, each at the level.
         draws: how the units were resampled.
         extremes: as `bootstrap_intervals` takes them.
     """
@@ -132,7 +137,8 @@ def simultaneous_intervals(
     known = resampled.known[first] & resampled.known[second]
     realized[~known] = np.nan
     if extremes is not None and not known.all():
-        # As in bootstrap_intervals.py: the lowest and the highest difference, as far away as the ends of the expected one are.
+        # As in bootstrap_intervals.py: the lowest and the highest difference, as far away as the ends of the expected
+        # one are.
         lowest, highest = (each.sum(axis=0) / total for each in extremes)
         away = expected - middle[:, None]
         low, high = lowest[first] - highest[second] + away[:, 0], highest[first] - lowest[second] + away[:, 1]
@@ -142,7 +148,7 @@ def simultaneous_intervals(
 
 
 def _around(low: Floats, high: Floats, single: Floats) -> Floats:
-    """[comparison, 2] ends that also contain the individual interval of each pair."""
+    """[comparison, 2] ends that hold the interval of each pair alone too."""
     return np.stack([np.minimum(low, single[:, 0]), np.maximum(high, single[:, 1])], axis=1)
 
 
@@ -186,7 +192,7 @@ def squared_standard_errors(apart: Floats, sizes: Sizes) -> Floats:
 
 
 def few_units(units: int, level: float) -> float:
-    """The factor by which a bootstrap of few units is too narrow.
+    """By how much a bootstrap of few units is too narrow.
 
     >>> round(few_units(12, 0.95), 3), round(few_units(10_000, 0.95), 3)
     (1.173, 1.0)

@@ -74,7 +74,7 @@ class GoldenPlan:
         judge: who grades.
         keep: passages of a query that go into the refinement.
         refining: how they are refined.
-        seed: of everything random.
+        seed: seed of all random numbers.
     """
 
     name: str

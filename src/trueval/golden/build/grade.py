@@ -40,8 +40,8 @@ class GradingSettings:
     Attributes:
         mode: "batch", "single" or "list".
         batch: passages in a call of mode "batch", at most.
-        rounds: how often each passage is shown.
-        aggregate: what makes one grade of several labels.
+        rounds: number of times each passage is shown.
+        aggregate: name of the aggregation of labels.
         seed: of the shuffles.
         first: number of the first round; another one asks anew.
     """
@@ -174,7 +174,7 @@ def grades_of(pools: Mapping[str, Sequence[str]], labels: pl.DataFrame, aggregat
     Args:
         pools: query id → ids of its documents.
         labels: of `GradedPools`, of one or of several gradings.
-        aggregate: what makes one grade of several labels.
+        aggregate: name of the aggregation of labels.
 
     Returns:
         As `GradedPools.grades`.

@@ -38,7 +38,7 @@ def batches_of(pool: int, size: int, rounds: int, rng: np.random.Generator) -> t
     Args:
         pool: passages.
         size: of a batch, at most.
-        rounds: how often each passage is shown.
+        rounds: number of times each passage is shown.
         rng: shuffles.
 
     >>> [len(batch.members) for batch in batches_of(41, 8, 1, np.random.default_rng(0))]

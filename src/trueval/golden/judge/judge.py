@@ -131,7 +131,7 @@ def key_of(judge: Judge, question: Question) -> AnswerKey:
 
     Args:
         judge: the judge to ask.
-        question: what.
+        question: the question.
     """
     return key_for(judge.identity(question.task), question)
 

@@ -34,7 +34,7 @@ class LabelErrors:
         length: what a passage gains when it is e times as long as 100 words.
         gross: share of grades that are drawn from all grades with the same chance.
         invalid: share of passages that get no grade.
-        seed: of all that is drawn.
+        seed: seed of all random draws.
     """
 
     noise: float = 0.0

@@ -184,7 +184,7 @@ class Ledger:
 
         Args:
             judge: the judge to ask.
-            question: what.
+            question: the question.
             now: seconds of the clock that all processes share.
             wait: lets seconds pass.
 

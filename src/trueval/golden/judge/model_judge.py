@@ -130,7 +130,7 @@ class ModelJudge:
     """A language model that grades and orders passages.
 
     Args:
-        use: how it is asked.
+        use: settings of the calls.
         prompts: of each task.
         account: what is spent, and what may be; its ledger gets a line for each call that was sent.
         retries: the retry policy.

@@ -72,7 +72,7 @@ def agree(
         judges: files of judgments; without `people`, the first is the folder of a golden set with an audit.
         people: file of what people said, or the folder of an audit of what is no golden set.
         between_judges: whether judges are compared with each other too.
-        choices: what to do with labels that cannot be taken as they are; refused by default.
+        choices: treatment of invalid labels; refused by default.
         resamples: of the intervals.
         seed: of the resamples.
         level: of the intervals.

@@ -56,7 +56,7 @@ class Resampler(NamedTuple):
     """Settings of the bootstrap over queries.
 
     Attributes:
-        resamples: how often.
+        resamples: number of resamples.
         seed: of the draws.
         level: of the intervals.
     """

@@ -95,8 +95,8 @@ def stress(
         runs: two or more, as `compare` takes them.
         measures: as in evaluate.
         families: file that says which runs and judges are of one model family.
-        top: how many of the best systems by people are looked at by themselves.
-        choices: what to do with labels that cannot be taken as they are; refused by default.
+        top: number of top systems by people that are also analyzed separately.
+        choices: treatment of invalid labels; refused by default.
         resamples: of the intervals of κ, α, τ and lifts.
         policy: as in evaluate.
         tell: called with the name of each set of labels.

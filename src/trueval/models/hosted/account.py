@@ -70,7 +70,7 @@ def in_words(cost: float | None, at_most: float | None) -> str:
     """An estimated cost, in words.
 
     Args:
-        cost: to expect; None where the price is not known.
+        cost: expected cost; None where the price is unknown.
         at_most: its maximum cost; None where unknown.
 
     >>> in_words(0.01399, 0.0371), in_words(None, None)

@@ -45,7 +45,7 @@ class CallEstimate(NamedTuple):
         calls: that they go out in.
         tokens: by our estimate.
         usage: that is billed.
-        cost: to expect; None where the price is not known.
+        cost: expected cost; None where the price is unknown.
         at_most: their maximum cost, without repeated calls; None where unknown.
     """
 
@@ -62,7 +62,7 @@ class HostedModel(ABC):
 
     Args:
         named: service and model.
-        use: how the service is used.
+        use: settings of the service.
         account: what is spent; shared by the models of one piece of work.
         retries: the retry policy.
     """

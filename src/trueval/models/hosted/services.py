@@ -113,7 +113,7 @@ class HostedName(NamedTuple):
     """The parsed name of a hosted model.
 
     Attributes:
-        service: where it is.
+        service: the service.
         model: its name there; of TEI, which serves one model, perhaps the URL.
     """
 
@@ -182,7 +182,7 @@ def check_url(url: str, shown: str) -> str:
 
     Args:
         url: as it was given.
-        shown: what an error calls its user.
+        shown: display name of its user in errors.
 
     Raises:
         InputError: it is no URL of HTTP, or holds a password.
@@ -211,7 +211,7 @@ def key_name(service: Service, url: str, api_key_env: str | None) -> str:
 
     Args:
         service: whose API is spoken.
-        url: where it is reached.
+        url: its base URL.
         api_key_env: the variable that settings name, "" for no key; None where they name none.
     """
     if api_key_env is not None:

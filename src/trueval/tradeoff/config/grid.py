@@ -111,7 +111,7 @@ def systems_of(choices: Sequence[TableChoice], source: str) -> tuple[System, ...
 
     Args:
         choices: of the file.
-        source: what errors call it.
+        source: display name in errors.
 
     Raises:
         InputError: a table, a key or a value is none that there is, or a method lacks a table.

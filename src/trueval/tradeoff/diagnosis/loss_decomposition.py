@@ -295,7 +295,7 @@ def rung_settings(settings: Settings, rung: SearchMethod, deeper: int = 0) -> Se
 
     Args:
         settings: of the pipeline.
-        rung: how it is searched.
+        rung: the search method.
         deeper: documents below the depth of the pipeline.
     """
     index = {"spec": rung.spec, "depth": settings["index"]["depth"] + deeper, "scoring": rung.scoring}
@@ -316,7 +316,7 @@ def search_rung(
     Args:
         work: over the collection, with some settings.
         settings: of the pipeline.
-        rung: how it is searched.
+        rung: the search method.
         deeper: documents below the depth of the pipeline.
     """
     made = work(rung_settings(settings, rung, deeper))

@@ -59,8 +59,8 @@ def frontier(
         slo_ms: limits of latency for each of which the frontier inside it is shown.
         level: of intervals, and the share of resamples from which one quality is separated from another.
         resamples: of queries and times.
-        seed: of all that is random.
-        threads: that share the work; one for each processor by default.
+        seed: seed of all random numbers.
+        threads: number of threads; one per processor by default.
         sure: share of resamples in which what a rule chooses must be inside its limits; .5 by default.
 
     Raises:

@@ -54,7 +54,7 @@ class FrontierChoices:
         slo: seconds of latency, for each of which the frontier inside it is shown.
         level: of intervals, and the share of resamples from which one quality is separated from another.
         resamples: of queries and times.
-        seed: of all that is random.
+        seed: seed of all random numbers.
         threads: number of threads.
         sure: share of resamples in which what a rule chooses must be inside its limits.
     """

@@ -43,7 +43,7 @@ class Bootstrap:
 
     Args:
         level: of the intervals.
-        resamples: how often the queries are drawn.
+        resamples: number of bootstrap resamples.
         seed: of the draws.
         threads: number of threads; one per processor if None.
 

@@ -221,7 +221,7 @@ def _ceilings(quality: Measure, pool: int) -> tuple[Measure, ...]:
 
 
 def _open(quality: Measure, k: int) -> tuple[Measure, ...]:
-    """The share of judged documents, and the bound of the quality due to unjudged ones, if it has one."""
+    """The measures of what is unjudged: the share of judged documents, and the upper bound of the quality, if any."""
     judged = parse(f"Judged@{k}")
     if "unjudged" not in quality.definition.parameters or quality.cutoff is None:
         return (judged,)

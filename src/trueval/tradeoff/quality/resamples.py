@@ -91,7 +91,7 @@ def resample_means(values: Floats, variances: Floats, *, resamples: int, seed: i
         values: [query, column] expected values; NaN where a query has none.
         variances: [query, column] over tie orders; NaN, not known, adds nothing.
         resamples: number of resamples.
-        seed: of all that is random.
+        seed: seed of all random numbers.
         threads: number of threads.
     """
     known = ~np.isnan(values)
@@ -132,7 +132,7 @@ def draw_qualities(
         variances: [query, configuration] over tie orders; NaN, not known, adds nothing.
         features: [configuration, feature] by which configurations are alike, as `features_of` gives them.
         resamples: number of resamples.
-        seed: of all that is random.
+        seed: seed of all random numbers.
         threads: number of threads.
 
     Example:
@@ -225,7 +225,7 @@ def draw_latencies(totals: Floats, shares: Sequence[float], *, resamples: int, s
         totals: [system, query, repeat] seconds; NaN where there is no sample.
         shares: of the percentiles: 0.5 is the median.
         resamples: number of resamples.
-        seed: of all that is random.
+        seed: seed of all random numbers.
         threads: number of threads.
 
     Returns:

@@ -189,7 +189,7 @@ class RoutingRule(ABC):
         Args:
             needs: [query, signal] the hard ones above.
             gains: [query] quality with more candidates - quality with fewer.
-            limit: what escalations are chosen under.
+            limit: the budget or price.
         """
 
 
@@ -270,7 +270,7 @@ def best_threshold(need: Floats, gains: Floats, limit: RoutingLimit) -> float:
     Args:
         need: [query] the hard ones above.
         gains: [query].
-        limit: what escalations are chosen under.
+        limit: the budget or price.
 
     >>> best_threshold(np.array([3.0, 2.0, 1.0]), np.array([0.5, 0.1, -0.2]), RoutingLimit.of(1.0, None, 50))
     1.5

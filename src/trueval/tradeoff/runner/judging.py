@@ -109,7 +109,7 @@ class OnDemandJudging:
             plan: of the sweep, with a judge.
             inputs: of the sweep.
             out: its directory.
-            within: what the whole sweep may cost; None for no limit but the judge's.
+            within: spending limit of the whole sweep; None for no limit but the judge's.
 
         Raises:
             InputError: there is no directory; the judge cannot be made, or its cost is unknown.
@@ -135,7 +135,7 @@ class OnDemandJudging:
         """Read a built system back.
 
         Args:
-            waiting: which one.
+            waiting: the waiting system.
             store: of the sweep.
 
         Raises:

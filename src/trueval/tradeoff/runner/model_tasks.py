@@ -83,7 +83,7 @@ class SweepEstimate:
         configurations: of these systems.
         done: systems that were done before.
         ready: systems that are done, or can begin.
-        tasks: what goes through models.
+        tasks: the items for each model.
         left_out: as in Sweep.
         failed: systems that cannot begin, with their reasons.
         notes: one-line remarks.

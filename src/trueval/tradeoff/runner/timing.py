@@ -94,10 +94,10 @@ class TimingTask(NamedTuple):
 
 
 class Timer:
-    """Times systems.
+    """Times the systems of a sweep.
 
     Args:
-        protocol: how.
+        protocol: the timing protocol.
         store: the directory of the sweep.
         measuring: level, resamples and seed of intervals.
         step: called with samples done and in all.

@@ -21,7 +21,7 @@ def number(file: ResultFile, text: str, value: float, at: str) -> Number:
 
     Args:
         file: that it is in.
-        text: as people read it.
+        text: formatted text.
         value: in full precision.
         at: its JSON pointer.
     """

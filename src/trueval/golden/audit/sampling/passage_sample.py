@@ -37,7 +37,7 @@ def draw_passages(
     Args:
         population: what is drawn from.
         size: passages of the sample, or queries of the design `queries`; all of them where there are fewer.
-        seed: of everything random.
+        seed: seed of all random numbers.
         before: what a smaller sample with this seed served; it comes first, as it was.
 
     >>> members = tuple(JudgedMember("q", document, "all") for document in "abcdef")

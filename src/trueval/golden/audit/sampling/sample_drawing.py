@@ -59,7 +59,7 @@ class SampleChoices:
     Attributes:
         design: documents or queries.
         size: passages, or queries of the design `queries`.
-        seed: of everything random.
+        seed: seed of all random numbers.
         raters: labels of each item.
         measure: whose weights count.
         runs: files of the runs whose measures are to be corrected.

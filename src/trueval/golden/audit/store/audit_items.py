@@ -49,7 +49,7 @@ class Progress(NamedTuple):
     """Progress of one task of an audit.
 
     Attributes:
-        task: which.
+        task: name of the task.
         items: in the sample.
         answered: of these, with at least one grade.
         complete: of these, with as many as are wanted.

@@ -115,7 +115,7 @@ class AuditStratum(NamedTuple):
     Attributes:
         name: what they have in common.
         population: how many there are; of the design `queries`, how many queries.
-        sampled: how many of them are in the sample.
+        sampled: number of them in the sample.
         share: of a sample, by its weight: what a larger one is drawn by.
     """
 
@@ -131,7 +131,7 @@ class AuditManifest:
 
     Attributes:
         design: queries or documents.
-        seed: of everything random.
+        seed: seed of all random numbers.
         raters: how many labels each item gets.
         scales: task → least and greatest value.
         strata: of the task grade.
