@@ -1,6 +1,7 @@
 """What others install: the sdist holds what is ours, and installs with a compiler, without one, and as a pure wheel."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ SMOKE = ROOT / "tests" / "smoke.py"
 HEADER = Path(sysconfig.get_paths()["include"], "Python.h")
 CAN_COMPILE = shutil.which((sysconfig.get_config_var("CC") or "cc").split()[0]) is not None and HEADER.exists()
 MADE = ("PKG-INFO", "setup.cfg", "src/trueval.egg-info/")  # by setuptools
+TALK = r"warning: (no previously-included files|\w+: byte-compiling is disabled)"  # there is nothing to do
 LEFT_OUT = (".gitignore", ".github/")  # of use in a checkout only
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="CC names no compiler on Windows")]
@@ -24,8 +26,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="CC n
 def call(*words: object, folder: Path, **variables: str) -> str:
     kept = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "TRUEVAL_PURE"}}
     command = [sys.executable, *map(str, words)]
-    done = subprocess.run(command, cwd=folder, env=kept | variables, capture_output=True, encoding="utf-8")
-    assert done.returncode == 0, done.stdout + done.stderr
+    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "encoding": "utf-8"}
+    done = subprocess.run(command, cwd=folder, env=kept | variables, **output)
+    assert done.returncode == 0, done.stdout
     return done.stdout
 
 
@@ -79,15 +82,19 @@ def test_the_sdist_installs_with_a_compiler_and_without(kind: str, sdist: Path, 
     assert not list((tmp_path / "site").rglob("*.[ch]"))
 
 
-def test_the_pure_wheel_serves_every_platform(sdist: Path, tmp_path: Path) -> None:
+def test_the_pure_wheel_serves_every_platform(checkout: tuple[Path, set[str]], sdist: Path, tmp_path: Path) -> None:
+    """Built without a warning, it holds every file of src/ but the sources of the kernels."""
     with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path, filter="data")
     (source,) = tmp_path.iterdir()
     options = ("--wheel", "--no-isolation", "--outdir", tmp_path / "wheel")
-    call("-m", "build", *options, folder=source, TRUEVAL_PURE="1")
+    printed = call("-m", "build", *options, folder=source, TRUEVAL_PURE="1").splitlines()
+    assert [line for line in printed if "warning" in line.lower() and not re.match(TALK, line)] == []
     (wheel,) = (tmp_path / "wheel").iterdir()
     assert wheel.name.endswith("-py3-none-any.whl")
     with ZipFile(wheel) as archive:
-        assert not [name for name in archive.namelist() if name.endswith((".so", ".pyd", ".c", ".h"))]
+        held = {name for name in archive.namelist() if name.startswith("trueval/")}
         archive.extractall(tmp_path / "site")
+    ours = {name.removeprefix("src/") for name in checkout[1] if name.startswith("src/")}
+    assert held == {name for name in ours if not name.endswith((".c", ".h"))}
     call(SMOKE, "pure", folder=tmp_path, PYTHONPATH=str(tmp_path / "site"))
