@@ -1,9 +1,9 @@
-"""Joint intervals of realized differences in many worlds that share their ties, for self-tests.
+"""Joint intervals of realized differences in many worlds with the same ties, for self-tests.
 
-The intervals are those of bootstrap_intervals.py and simultaneous.py, a difference being one column. A self-test needs
-a million of them, so what all worlds share (how often units are drawn, the noise of ties) is found once, and what no
-limit asks for is not found at all: the interval of the expected difference, and that of a check alone where the joint
-one holds every limit inside it already, which a wider one would too.
+The intervals are those of bootstrap_intervals.py and simultaneous.py, with one column per difference. A self-test needs a million
+of them, so what all worlds share (how often units are drawn, the tie noise) is computed once, and what no limit uses is
+not computed at all: the interval of the expected difference, and that of a single check where the joint one already
+contains every limit, as a wider one would too.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from trueval.standings.standings import Bools, Floats, Ints
 
 
 class WorldTies(NamedTuple):
-    """What ties do in all worlds of a group.
+    """Tie noise in all worlds of a group.
 
     Attributes:
         draws: how units are resampled.
-        sizes: of the units.
+        sizes: sizes of the units.
         grid: [unit, check] sums of variances over tie orders.
-        spread: [check, resample] the same of resamples.
-        noise: [check, resample] of the joint interval; checks of one run have theirs in common.
+        spread: [check, resample] sums of variances of resamples.
+        noise: [check, resample] noise of the joint interval; checks of one run share it.
     """
 
     draws: ResampleDraws
@@ -42,9 +42,9 @@ class WorldTies(NamedTuple):
 
         Args:
             variance: [unit, check] sums of variances over tie orders; known.
-            sizes: [unit] queries.
-            run: [check] number of the candidate.
-            draws: how.
+            sizes: [unit] number of queries.
+            run: [check] index of the candidate.
+            draws: how units are resampled.
         """
         grid, counted = to_grid(variance), Sizes.of(sizes, draws)
         spread = draws.sums(grid) if grid.values.any() else np.zeros((len(run), draws.resamples))
@@ -53,7 +53,7 @@ class WorldTies(NamedTuple):
 
 
 class _Resampled(NamedTuple):
-    """Worlds of a group: the mean, scale and resamples of each check of each, and the largest of a world."""
+    """Resampled worlds of a group: mean, scale and resamples per check, and the largest deviation per world."""
 
     grid: ValueGrid
     sums: Floats
@@ -89,9 +89,9 @@ def joint_ends(
 
     Args:
         apart: [group] of [unit, world, check] sums of candidate - baseline.
-        ties: [group].
-        is_open: [group] says of low and high ends, [world, check], where a wider interval may decide otherwise. Only
-            there the interval of the check alone is found, which the joint one must hold.
+        ties: [group] tie noise.
+        is_open: [group] tells for low and high ends, [world, check], where a wider interval may change a decision. Only
+            there the interval of the single check is computed, which the joint one must contain.
 
     Returns:
         [group] of [world, check, 2].

@@ -1,16 +1,17 @@
-"""Intervals of many differences at once: all of them hold their true values together, at the level.
+"""Simultaneous intervals of many differences: all contain their true values together, at the level.
 
 For a family of pairs, with mean difference D, resampled mean D*, and scale s:
 
     D -+ c s,   c = quantile(max over the family of |D* - D| / s, level) f
 
-s is the standard error of D, so that pairs that vary little are not as wide as those that vary most (Romano & Wolf
-2005). f makes good what a bootstrap of few units lacks, as in bootstrap_intervals.py:
+s is the standard error of D, so that pairs that vary little do not get intervals as wide as those that vary most
+(Romano & Wolf 2005). f corrects the bootstrap of few units, as in bootstrap_intervals.py:
 
     f = sqrt(n / (n-1)) t_{n-1}((1 + level) / 2) / z((1 + level) / 2)
 
-A pair's own interval may reach farther, on one side, because it follows the skew of its differences. The simultaneous
-one holds it in any case. A realized difference has its tie noise: each run's own, the same in all pairs of the run.
+A pair's individual interval may reach farther on one side, because it follows the skew of its differences. The
+simultaneous one always contains it. A realized difference has tie noise: each run's own, the same in all pairs of the
+run.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ from trueval.standings.standings import Floats, Ints
 
 
 class Family(NamedTuple):
-    """Pairs of columns whose intervals hold together.
+    """Pairs of columns whose intervals hold simultaneously.
 
     Attributes:
         first: [comparison] column of system A.
         second: [comparison] column of system B.
-        number: [comparison] of the family it belongs to.
-        run: [column] whose tie noise it has.
+        number: [comparison] index of its family.
+        run: [column] index of the run whose tie noise it has.
     """
 
     first: Ints
@@ -53,8 +54,9 @@ class Simultaneous(NamedTuple):
     """Ends of the simultaneous intervals.
 
     Attributes:
-        expected: [comparison, 2] of the expected difference; NaN below two units.
-        realized: [comparison, 2] of a realized one; NaN also where neither tie variances nor extremes are known.
+        expected: [comparison, 2] interval of the expected difference; NaN below two units.
+        realized: [comparison, 2] interval of a realized difference; NaN also where neither tie variances nor extremes
+            are known.
     """
 
     expected: Floats
@@ -62,12 +64,12 @@ class Simultaneous(NamedTuple):
 
 
 class Deviations(NamedTuple):
-    """How far resampled differences are from the measured ones, in units of their scales.
+    """Deviations of resampled differences from the measured ones, in units of their scales.
 
     Attributes:
-        expected: [family, resample] the largest of expected differences.
-        realized: [family, resample] the largest of realized ones, with noise of ties.
-        scales: [comparison] of both; 0 where nothing but rounding varies.
+        expected: [family, resample] the largest deviation of expected differences.
+        realized: [family, resample] the largest deviation of realized differences, with tie noise.
+        scales: [comparison] scale of both; 0 where nothing but rounding varies.
     """
 
     expected: Floats
@@ -75,9 +77,9 @@ class Deviations(NamedTuple):
     scales: tuple[Floats, Floats]
 
     def joined(self, others: Iterable[Deviations]) -> Deviations:
-        """The largest of one family whose comparisons count different queries, each drawn for itself.
+        """Join the deviations of one family whose comparisons count different queries, each resampled separately.
 
-        As if they were independent, which is conservative (Sidak 1967).
+        They are treated as independent, which is conservative (Sidak 1967).
         """
         several = list(others)
         expected, realized = (np.maximum.reduce([each[at] for each in several]) for at in (0, 1))
@@ -116,13 +118,13 @@ def simultaneous_intervals(
     draws: ResampleDraws,
     extremes: Extremes | None = None,
 ) -> Simultaneous:
-    """Ends that hold together for each family, each of them holding the interval of the pair alone.
+    """The simultaneous interval ends of each family; each interval contains that of the pair alone.
 
     Args:
         resampled: the columns.
         family: the pairs.
-        found: their deviations.
-        alone: intervals of the same pairs, each at the level.
+        found: deviations of the pairs.
+        alone: individual intervals of the same pairs, each at the level.
         draws: how the units were resampled.
         extremes: as `bootstrap_intervals` takes them.
     """
@@ -148,7 +150,7 @@ def simultaneous_intervals(
 
 
 def _around(low: Floats, high: Floats, single: Floats) -> Floats:
-    """[comparison, 2] ends that hold the interval of each pair alone too."""
+    """[comparison, 2] ends that also contain the individual interval of each pair."""
     return np.stack([np.minimum(low, single[:, 0]), np.maximum(high, single[:, 1])], axis=1)
 
 
@@ -192,7 +194,7 @@ def squared_standard_errors(apart: Floats, sizes: Sizes) -> Floats:
 
 
 def few_units(units: int, level: float) -> float:
-    """By how much a bootstrap of few units is too narrow.
+    """The factor by which a bootstrap of few units is too narrow.
 
     >>> round(few_units(12, 0.95), 3), round(few_units(10_000, 0.95), 3)
     (1.173, 1.0)

@@ -1,13 +1,13 @@
-"""Counting over a whole corpus: scores come in tiles, are compared with those of the judged documents, and are gone.
+"""Counts over a whole corpus: each tile of scores is compared with the scores of the judged documents, then dropped.
 
-There is no list of the best documents, so no group of equal scores is cut, and memory holds some tiles only.
+No list of the best documents is kept, so no tie group is cut, and memory holds only a few tiles.
 
-The last bits of a score depend on the shape of the product that it is computed in. So a judged document is compared by
-the score that it has in its own tile: it is computed once before, in a tile of like shape, and read again when its own
-tile comes. Where the two are not rounded to the same, the queries are counted once more, by the scores that were read.
+The last bits of a score depend on the shape of the product in which it is computed. So a judged document is compared by
+the score in its own tile: it is computed beforehand in a tile of like shape, and read again when its own tile comes.
+Where the two differ, the queries are counted again, by the scores that were read.
 
-A score is never rounded. Rounding keeps order, so all scores that would be rounded to that of a judged document are
-between two bounds, and two comparisons count what is above it and what is tied with it.
+Scores are never rounded. Rounding keeps order, so all scores that round to the same value as a judged document's lie
+between two bounds, and two comparisons count the documents above it and tied with it.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ Before = Callable[[Ints, Ints], Bools]
 
 
 class JudgedPairs(NamedTuple):
-    """Judged documents that the corpus holds.
+    """Judged documents in the corpus.
 
     Attributes:
         query: [pair] index of the query in the corpus scorer.
-        place: [pair] place of the document.
+        place: [pair] index of the document.
     """
 
     query: Ints
@@ -49,13 +49,13 @@ class JudgedPairs(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Where judged documents stand in the corpus.
+    """Counts of the judged documents in the corpus.
 
     Attributes:
-        score: [pair] as rounded.
-        above: [pair] documents with a higher score.
-        tied: [pair] documents with the same score, itself included.
-        ahead: [pair] those of them that a tie order puts before it; zeros without one.
+        score: [pair] rounded score.
+        above: [pair] number of documents with a higher score.
+        tied: [pair] number of documents with the same score, itself included.
+        ahead: [pair] number of tied documents that a tie order puts before it; zeros without one.
     """
 
     score: Floats
@@ -65,13 +65,14 @@ class Counts:
 
 
 def count_pairs(source: CorpusScorer, pairs: JudgedPairs, rounded: Rounding, before: Before | None) -> Counts:
-    """Count the documents above and tied with each judged one, over the whole corpus.
+    """Count the documents above and tied with each judged document, over the whole corpus.
 
     Args:
-        source: gives the scores.
+        source: scorer of the corpus.
         pairs: the judged documents.
-        rounded: what decides which scores are equal; it keeps order and makes infinite what overflows.
-        before: from pairs and places to whether the tie order puts the document of that place first; None for no order.
+        rounded: rounding that defines which scores are equal; it keeps order and turns overflow into infinity.
+        before: function from pairs and places to whether the tie order puts the document at that place first; None for
+            no order.
 
     Raises:
         InputError: a score is not a number or overflows, or the tiles give other scores each time.
@@ -89,10 +90,10 @@ class _Block:
     """The judged documents of one block of queries.
 
     Args:
-        source: of the scores, for messages.
+        source: name of the scorer, for messages.
         block: the queries.
         pairs: all judged documents.
-        chosen: indices of those of the block.
+        chosen: indices of those in the block.
         rounded: as in count_pairs.
         before: as in count_pairs.
     """
@@ -113,7 +114,7 @@ class _Block:
         self.places = self.place[self.by_place]
 
     def count(self, counts: Counts) -> None:
-        """Count by the scores of the tiles of the corpus themselves."""
+        """Count by the scores in the tiles of the corpus."""
         scores = self.block.pairs(self.row, self.place, self.rounded)
         self.limit = _limit(self.rounded, scores.dtype, self.source.infinite)
         for _ in range(ATTEMPTS):
@@ -136,7 +137,7 @@ class _Block:
             getattr(counts, name)[self.chosen] = sum(getattr(part, name) for part in parts)
 
     def _check(self, scores: Any) -> None:
-        """Refuse judged scores that have no place."""
+        """Refuse judged scores that cannot be ordered."""
         lost = np.flatnonzero(~(np.abs(scores) <= self.limit))
         if len(lost):
             raise self._error(float(scores[lost[0]]), int(self.row[lost[0]]), int(self.place[lost[0]]))
@@ -150,7 +151,7 @@ class _Block:
         )
 
     def _bounds(self, scores: Any) -> JudgedBounds:
-        """The bounds of the scores that are rounded to the same as each judged one."""
+        """The bounds of the scores that round to the same value as each judged one."""
         low, high = rounding_interval(scores, self.rounded)
         order = np.lexsort((low, self.row))
         row = self.row[order]
@@ -166,7 +167,7 @@ class _Block:
         return JudgedBounds(lows, highs, pairs, np.maximum.accumulate(np.where(new, columns, 0), axis=1))
 
     def _counted(self, bounds: JudgedBounds, tiles: Iterable[Tile]) -> TileCounts:
-        """What some tiles add."""
+        """The counts from some tiles."""
         part = TileCounts(len(self.place))
         for tile in tiles:
             self._refuse(tile)
@@ -178,7 +179,7 @@ class _Block:
         return part
 
     def _refuse(self, tile: Tile) -> None:
-        """Refuse scores that are no numbers, or overflow: in low precision they would tie."""
+        """Refuse scores that are NaN or overflow: in low precision they would tie."""
         if tile.bound < self.limit:
             return
         lowest, highest = tile.extent()
@@ -191,7 +192,7 @@ class _Block:
         raise self._error(float(scores[lost]), tile.queries.start + row, tile.first + column)
 
     def _read(self, tile: Tile, part: TileCounts) -> None:
-        """Keep the scores of the judged documents that the tile holds."""
+        """Record the scores of the judged documents in the tile."""
         first, last = np.searchsorted(self.places, [tile.first, tile.first + tile.columns])
         held = self.by_place[first:last]
         row = self.row[held]
@@ -200,7 +201,7 @@ class _Block:
             part.keep(held, tile.at(self.row[held] - tile.queries.start, self.place[held] - tile.first))
 
     def _order(self, part: TileCounts) -> None:
-        """Add what a tie order puts before judged documents, of what was found tied with them."""
+        """Add the tied documents that the tie order puts before judged ones."""
         pairs, places = part.taken()
         if self.before is not None and len(pairs):
             first = self.before(self.chosen[pairs], places)
@@ -208,7 +209,7 @@ class _Block:
 
 
 def _limit(rounded: Rounding, dtype: np.dtype[Any], infinite: bool) -> float:
-    """The largest score that does not overflow; with `infinite` also one that is infinite, where all others fit."""
+    """The largest score that does not overflow; with `infinite` also infinity, where all others fit."""
     largest = np.array([np.finfo(dtype).max], dtype)
     if np.isfinite(rounded(largest))[0]:
         return np.inf if infinite else float(largest[0])
