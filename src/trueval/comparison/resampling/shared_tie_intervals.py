@@ -1,9 +1,9 @@
 """Joint intervals of realized differences in many worlds with the same ties, for self-tests.
 
-The intervals are those of bootstrap_intervals.py and simultaneous.py, with one column per difference. A self-test needs a
-million of them, so what all worlds share (how often units are drawn, the tie noise) is computed once, and what no limit
-uses is not computed at all: the interval of the expected difference, and that of a single check where the joint one
-already contains every limit, as a wider one would too.
+The intervals are those of bootstrap_intervals.py and simultaneous.py, with one column per difference. A self-test needs
+a million of them, so what all worlds share (how often units are drawn, the tie noise) is computed once, and what no
+limit uses is not computed at all: the interval of the expected difference, and that of a single check where the joint
+one already contains every limit, as a wider one would too.
 """
 
 from __future__ import annotations
