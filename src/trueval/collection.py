@@ -135,7 +135,6 @@ class Candidates:
         query_ids: [list] ids.
         doc_ids: ids of all documents in any list, in the order of the corpus.
         lists: [list] arrays of indices into doc_ids, in the input order of ties.
-        notes: one-line warnings.
     """
 
     kind: str

@@ -94,7 +94,6 @@ class MissingExtraError(TruevalError, ImportError):
     Args:
         feature: the feature requested, as the subject of a sentence ("Plots").
         extra: the name of the extra in pyproject.toml; empty where one package by itself is enough.
-        package: that package.
 
     >>> print(MissingExtraError("Plots", "report"))
     Plots need the extra "report". Install it with: pip install "trueval[report]"

@@ -208,12 +208,7 @@ def _to_format(part: NDArray[np.float64], target: Format) -> NDArray[np.float64]
 
 
 class RoundingInterval(NamedTuple):
-    """Bounds of values that round to the same value.
-
-    Attributes:
-        low: the lowest value.
-        high: the highest value.
-    """
+    """Bounds of values that round to the same value."""
 
     low: NDArray[Any]
     high: NDArray[Any]

@@ -98,7 +98,6 @@ def first_ids(ids: Sequence[str], most: int = 3) -> str:
     """The first few ids, quoted, for a message.
 
     Args:
-        ids: all ids.
         most: number of ids to show.
 
     >>> first_ids(["a", "b", "c", "d"]), first_ids(["a", "b", "c"])

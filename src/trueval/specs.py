@@ -118,7 +118,6 @@ def check_value(owner: str, declared: Mapping[str, Parameter], name: str, value:
 
     Args:
         owner: name of the owner of the parameter, for errors.
-        declared: its declared parameters.
         name: name of the parameter.
         value: value as given.
         refusal: error class.

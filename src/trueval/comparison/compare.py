@@ -109,8 +109,6 @@ def compare_scores(
         baseline: name of the run to compare the others with; None for all pairs.
         orders: [run] tie orders, for exact and sampled win probabilities; without them, win probabilities are
             approximated by a normal distribution.
-        clusters: as in compare.
-        threads: as in compare.
         choices: attributes of ComparisonChoices.
 
     Raises:

@@ -88,7 +88,6 @@ def find(
         pairs: [pair, 2] numbers of runs.
         clusters: which queries belong together; None where each query is its own cluster.
         chosen: choices of the comparison.
-        threads: number of threads.
 
     Returns:
         [measure] findings.
@@ -210,7 +209,6 @@ class _Group:
 
         Args:
             chosen: choices of the comparison.
-            threads: number of threads.
             bets: how intervals are made by betting; None where by resampling.
             tests: number of comparisons in a family.
         """

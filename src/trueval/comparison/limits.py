@@ -198,7 +198,6 @@ def name_measures(limits: Iterable[Limit], measures: Sequence[Measure], policy: 
 
     Args:
         limits: limits as given.
-        measures: the evaluated measures.
         policy: policy of the evaluation.
 
     >>> from trueval.policy.policy import Policy
@@ -217,8 +216,6 @@ def check_limits(limits: Iterable[Limit], measures: Sequence[Measure], *, baseli
     """Refuse limits that cannot be checked, before any work is done.
 
     Args:
-        limits: as in `gate`.
-        measures: the evaluated measures.
         baseline: whether there is a baseline.
 
     Raises:

@@ -135,7 +135,6 @@ class Explanation(ReprByKind):
 
     Attributes:
         run: name of the run.
-        measure: the measure.
         ours: our mean, with expectation and range.
         rows: one per convention.
         moves: the queries with the largest differences, largest first.
@@ -270,7 +269,6 @@ class _Search:
 
     Args:
         name: name of the convention.
-        measure: the measure.
         base: our policy.
         choices: choices applied to every tool.
         outcome: gives the outcome under a policy; cached.

@@ -61,7 +61,6 @@ def notes_of(
     Args:
         run: the run, or a scorer of a corpus in its place.
         judgments: judgments of the evaluation.
-        counted: the run's standings.
         unjudged: queries of the run without judgments.
         measures: measures as requested.
         chosen: policy of the evaluation.
@@ -241,10 +240,8 @@ def _describe_low_threshold(
 
     Args:
         measures: measures with the threshold.
-        rel: the threshold.
         grades: grades of all judged documents.
         graded: measures whose gains start at the lowest grade.
-        cures: what to change.
     """
     held = np.unique(grades)
     higher = 4.0 if held[0] == 1 and held[-1] in TOP_OF_RUBRICS else float(held[1])  # 4 is gold on the rubric of P-B

@@ -32,8 +32,6 @@ class RunJudgmentsPair(NamedTuple):
     """A run and its judgments.
 
     Attributes:
-        run: the run.
-        judgments: the judgments.
         notes: one line if the two may be swapped.
     """
 

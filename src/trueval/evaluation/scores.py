@@ -346,8 +346,6 @@ def results(scores: Sequence[Scores], *, per_query: bool = False, content: bool 
 
     Args:
         scores: scores of the runs.
-        per_query: as in `Scores.to_dict`.
-        content: as in `Scores.to_dict`.
     """
     from trueval.version import __version__
 

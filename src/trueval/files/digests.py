@@ -77,7 +77,6 @@ def damage(folder: Path, of: str | None = None) -> str | None:
     """The damage in the files of a sealed folder; None where they match what was written.
 
     Args:
-        folder: that was sealed.
         of: the key of what it must hold; None for any.
 
     Raises:

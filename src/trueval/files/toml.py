@@ -36,7 +36,6 @@ class Toml:
     Attributes:
         source: what messages call it.
         text: as it was written.
-        tables: what it says.
     """
 
     source: str
@@ -118,16 +117,11 @@ class Toml:
 
         Args:
             message: what is wrong there, and the cure.
-            keys: as in `line`.
         """
         return Place(self.source, self.line(*keys) if keys else None).error(message)
 
     def place(self, *keys: str | int) -> Place:
-        """Where a table or a key is; the table around it where the file does not have it.
-
-        Args:
-            keys: as in `line`.
-        """
+        """Where a table or a key is; the table around it where the file does not have it."""
         ways = (keys[:end] for end in range(len(keys), 0, -1))
         return Place(self.source, next((self.line(*way) for way in ways if _has(self.tables, way)), None))
 

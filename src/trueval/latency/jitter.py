@@ -43,7 +43,6 @@ def jitter(times: Times, share: float = 0.5, *, level: float = LEVEL) -> float |
     Args:
         times: of a stage or a total, of some repeats.
         share: of the percentile, .5 for p50.
-        level: of the log ratios.
 
     Returns:
         A part: 0.1 is about 10 %. None of a single repeat.
@@ -67,7 +66,6 @@ def log_percentiles(totals: Floats, share: float) -> Floats:
 
     Args:
         totals: [system, query, repeat] seconds; NaN where there is no sample.
-        share: of the percentile.
     """
     found = np.full((totals.shape[0], totals.shape[2]), np.nan)
     timed = ~np.isnan(totals).all(axis=1)
@@ -127,7 +125,6 @@ def _bounds(errors: Floats, methods: Ints, degrees: Floats, level: float) -> Flo
         errors: [kind] squared standard error of a mean; NaN where not known.
         methods: [kind] number of its method.
         degrees: [kind] of freedom.
-        level: of the test.
     """
     from scipy.special import stdtrit
 

@@ -115,11 +115,9 @@ class TimedCall(NamedTuple):
     """One timed call.
 
     Attributes:
-        task: its name.
-        query_id: of the query.
+        task: name of the task.
         repeat: from 0.
         started: seconds since 1970, UTC.
-        seconds: that it took.
     """
 
     task: str
@@ -155,9 +153,7 @@ def measure(
     """Time every task with every query as often as the protocol says, each repeat in one random order.
 
     Args:
-        tasks: of different names.
         query_ids: [query] what samples call the queries; the protocol's number of them, the first ones, are timed.
-        protocol: the timing protocol.
         rng: draws the orders; one of the protocol's seed if None.
         done: samples of an earlier call that was stopped: they are not timed again.
         keep: gets each sample as soon as there is one.

@@ -75,7 +75,6 @@ def closed_loop(serve: Serve, queries: Sequence[int], workers: int, *, clock: Cl
     Args:
         serve: answers the query of a number; called on several threads.
         queries: numbers, in the order in which they are sent.
-        workers: number of workers.
         clock: the source of time.
 
     Raises:
@@ -136,7 +135,6 @@ def loads(
         protocol: with numbers of workers and rates.
         rng: draws orders and arrivals; one of the protocol's seed if None.
         clock: the source of time.
-        workers: of the open loops.
     """
     rng = rng or np.random.default_rng(protocol.seed)
     asked = min(queries, protocol.queries)
@@ -158,7 +156,7 @@ class _Loop:
 
     Args:
         serve: answers a query.
-        queries: their numbers.
+        queries: indices of the queries.
         due: [query] seconds from the begin at which each is to be sent; None for as soon as a worker takes it.
         clock: the source of time.
     """

@@ -82,7 +82,6 @@ class Latency:
         p50: the median.
         p95: that 95 % of the samples do not exceed.
         p99: that 99 % do not.
-        samples: that they are of.
     """
 
     p50: PercentileEstimate
@@ -136,7 +135,6 @@ def latency(times: Times, *, rng: np.random.Generator, level: float = 0.95, resa
     Args:
         times: of a stage or a total.
         rng: draws queries.
-        level: of the intervals.
         resamples: how often queries are drawn.
 
     >>> four = Times(np.arange(4), np.zeros(4, dtype=int), np.zeros(4), np.array([1.0, 2.0, 3.0, 5.0]))

@@ -73,8 +73,7 @@ class OutgoingCall(NamedTuple):
     """Calls that a stage sends to a service while it is timed.
 
     Attributes:
-        task: its name.
-        model: that is asked.
+        task: name of the task.
         host: who gets the texts.
         calls: about how many.
         cost: about what they cost; None where no price is known.
@@ -89,9 +88,6 @@ class OutgoingCall(NamedTuple):
 
 class ServedPipeline:
     """A pipeline over one collection that answers single queries; indexes are loaded from the cache if present.
-
-    Args:
-        work: of the pipeline.
 
     Attributes:
         query_ids: [query] those of the collection, in its order; queries are named by their numbers.
@@ -162,7 +158,7 @@ class ServedPipeline:
         """The documents for one query, best first, with every stage computed now.
 
         Args:
-            query: its number.
+            query: index of the query.
 
         Returns:
             A run of that query; of no query where nothing is found.
@@ -186,7 +182,7 @@ class ServedPipeline:
         """The input documents of a stage for one query, computed once from batched query embeddings.
 
         Args:
-            query: its number.
+            query: index of the query.
             until: the stage that gets them; None for those at the end, before a reranker.
         """
         names = [name for name in self.work.refiners() if name != "rerank"]
@@ -214,11 +210,7 @@ class ServedPipeline:
         return self._before[name, query]
 
     def outgoing(self, protocol: Protocol) -> list[OutgoingCall]:
-        """Calls that hosted stages would send while timed and under load.
-
-        Args:
-            protocol: the timing protocol.
-        """
+        """Calls that hosted stages would send while timed and under load."""
         asked = min(protocol.queries, len(self.query_ids))
         times = protocol.timed(asked) + protocol.served(asked)
         found = []
@@ -234,9 +226,6 @@ class ServedPipeline:
 
     def check_cost(self, protocol: Protocol) -> None:
         """Refuse work that would exceed the remaining budget, before anything is sent.
-
-        Args:
-            protocol: the timing protocol.
 
         Raises:
             InputError: hosted stages would cost too much, or their price is not known and there is a limit.
@@ -367,8 +356,7 @@ class _Pairs:
     """The reranker's input for one query.
 
     Attributes:
-        query: its number.
-        lists: the candidates.
+        query: index of the query.
         ids: [pair] of the documents.
         items: [pair] texts of the query and the document.
     """

@@ -50,7 +50,6 @@ class CeilingParts(NamedTuple):
 
     Attributes:
         worth: weights, norm and undefined queries of the inner measure.
-        actual: the inner measure.
         ceiling: its value for the best K of the candidates.
         cutoff: the last rank of the chosen documents that counts, K.
         pool: the last rank of the candidates that counts, P.

@@ -45,7 +45,6 @@ class LocalEmbedder(LocalModel):
         """Return the embeddings of queries, with the recipe's prompt.
 
         Args:
-            texts: the queries.
             names: name of each item for error messages; by default its position and start.
 
         Returns:
@@ -70,8 +69,8 @@ class LocalEmbedder(LocalModel):
         """Score documents for a query as a reranker does: by dot product, or by MaxSim.
 
         Args:
-            query: its text.
-            documents: their texts.
+            query: text of the query.
+            documents: texts of the documents.
             format: format of the scores, whatever the model's dtype.
 
         Returns:

@@ -26,7 +26,6 @@ class KnownOutputs(NamedTuple):
     Attributes:
         keys: [item].
         rows: [item, any], or one [token, dimension] array per item.
-        seconds: that they took.
     """
 
     keys: NDArray[np.bytes_]
@@ -40,9 +39,8 @@ def read_known_outputs(
     """Read cached outputs of the same model: complete runs first, then interrupted ones.
 
     Args:
-        folder: the store.
         settings: of the model, what `settings_of` gave.
-        part: its name.
+        part: name of the part.
         stopped: whether what stopped passes left is given too.
     """
     for place, about in _passes(folder, settings, part):

@@ -156,7 +156,6 @@ def pad_sequences(torch: Any, sequences: Sequence[Sequence[int]], pad: int, side
     """Return padded token ids with their attention mask.
 
     Args:
-        torch: the module.
         sequences: token ids of each text.
         pad: id of the padding token.
         side: "left" or "right".

@@ -97,7 +97,6 @@ class OutputCache:
     """The cache folder of one part.
 
     Args:
-        place: the folder.
         identity: of model, settings and texts.
         part: the input of the model.
     """
@@ -273,7 +272,6 @@ class Shard(NamedTuple):
         batch_size: that it was computed with.
         places: [item] of each in its part.
         keys: [item] of each text or pair.
-        seconds: that it took.
     """
 
     values: NDArray[Any]

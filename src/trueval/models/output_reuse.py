@@ -37,11 +37,9 @@ def part_by(model: Any, part: OutputPart, reuse: str, folder: Path | None, step:
     """The outputs of one part: by item where `reuse` or the model's dtype allow it, else for the whole part.
 
     Args:
-        model: as in part_outputs.
         part: the input of the model.
         reuse: "pass" or "text".
         folder: the store; None keeps nothing.
-        step: as in part_outputs.
 
     Raises:
         InputError: as in part_outputs.
@@ -90,11 +88,9 @@ def reuse_outputs(
     """Run a model over the items that are not cached; otherwise as `model_outputs`.
 
     Args:
-        model: as in model_outputs.
         collection: with the texts.
         candidates: the documents to score.
         folder: the store; None keeps nothing, so that nothing is known.
-        step: as in model_outputs.
 
     Raises:
         InputError: as in model_outputs.
@@ -112,11 +108,8 @@ def reuse_part(
     """Run a model over the items of one part that it has not seen yet; otherwise as `part_outputs`.
 
     Args:
-        model: as in part_outputs.
         part: the input of the model.
-        settings: what `settings_of` gave.
         folder: the store; None keeps nothing.
-        step: as in part_outputs.
 
     Raises:
         InputError: as in part_outputs.
@@ -164,7 +157,6 @@ def find_missing_items(settings: Mapping[str, Any], part: OutputPart, folder: Pa
     Args:
         settings: of the model, what `settings_of` gave.
         part: the input of the model.
-        folder: the store.
     """
     keys = item_keys(part.items)
     return _find_missing(keys, list(_match_known_outputs(keys, read_known_outputs(folder, settings, part.name))))
@@ -174,10 +166,7 @@ def find_items_to_compute(model: Any, part: OutputPart, reuse: str, folder: Path
     """Places of the items of a part that a model would have to process, where its run is not complete.
 
     Args:
-        model: as in part_by.
         part: the input of the model.
-        reuse: as in part_by.
-        folder: the store.
     """
     settings = settings_of(model)
     if is_by_text(model, reuse):

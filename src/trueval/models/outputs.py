@@ -152,9 +152,7 @@ def part_outputs(
     Args:
         model: of which the batch size is read.
         part: the input of the model.
-        settings: what `settings_of` gave.
         folder: the store; None keeps nothing.
-        step: as in model_outputs.
 
     Raises:
         InputError: as in model_outputs.
@@ -215,10 +213,8 @@ def place_of(settings: Mapping[str, Any], part: str, texts: Mapping[str, Any], f
     """Location of one part's outputs, existing or not.
 
     Args:
-        settings: what `settings_of` gave.
         part: name of the part.
         texts: count and SHA-256 of its texts.
-        folder: the store.
     """
     # The folder's name holds the identity, so that other texts, or other weights, are another folder.
     decided = json.dumps([FORMAT_VERSION, drop_model_path(settings), part, texts], sort_keys=True)

@@ -88,8 +88,8 @@ class LocalReranker(LocalModel):
         """Return φ of the logits, by default in high precision.
 
         Args:
-            query: its text.
-            documents: their texts.
+            query: text of the query.
+            documents: texts of the documents.
             format: format of the scores, whatever the model's dtype.
 
         Returns:
@@ -245,7 +245,6 @@ def count_pair_tokens(tokenizer: Any, pairs: list[tuple[str, str]], max_length: 
     """Return token counts per pair, [2, pair]: truncated and untruncated; a truncated pair has exactly the limit.
 
     Args:
-        tokenizer: of transformers.
         pairs: (query, document).
         max_length: tokens that are kept; 0 for the tokenizer's own limit.
     """
@@ -269,7 +268,6 @@ def raw_logits(model: Any, pairs: Sequence[Any], **options: Any) -> Any:
     The difference of two bfloat16 logits is rounded to bfloat16, which makes ties before any score is computed.
 
     Args:
-        model: a sentence-transformers CrossEncoder.
         pairs: as its `predict` takes them.
         options: as its `predict` takes them.
     """

@@ -42,11 +42,7 @@ def high_precision(model: Any, tokenizer: Any = None) -> HighPrecisionCrossEncod
 
 
 class HighPrecisionCrossEncoder:
-    """A CrossEncoder whose activation is computed in float32, otherwise unchanged.
-
-    Args:
-        model: the CrossEncoder.
-    """
+    """A CrossEncoder whose activation is computed in float32, otherwise unchanged."""
 
     def __init__(self, model: Any) -> None:
         self._model = model

@@ -31,7 +31,6 @@ class Tool(NamedTuple):
     """Another tool.
 
     Attributes:
-        policy: its choices.
         version: version that was read and tested.
         measures: our measures that it has, and whether with a cutoff: "required", "optional" or "none".
         order: why its order of equal scores is unknown, where it is.

@@ -60,7 +60,6 @@ def audit(
     Args:
         runs: runs by regime.
         judgments: grades.
-        measures: as in `evaluate`.
         cutoffs: cutoffs of the curves; those beyond the longest list are left out.
         policy: as in `evaluate`; P-A's is tie_order="input", empty="skip".
         choices: as in `evaluate`; `seed` is that of permutations too.
@@ -99,13 +98,10 @@ def audit_models(
     Args:
         collection: texts and judgments.
         models: recipes, folders or ids.
-        measures: as in `evaluate`.
         dtypes: formats that the models run in.
-        policy: as in `evaluate`.
         passes: further options of `trueval.precision.model_passes.run_models`: candidates, scoring, index_dtypes,
             folder,
             batch_size and so on.
-        choices: as in `evaluate`.
 
     Raises:
         InputError: a model, a text or an output is bad.
@@ -133,12 +129,9 @@ def audit_stored(
     Args:
         collection: texts and judgments.
         path: an .npz file, see `trueval.precision.logits.read_logits`.
-        measures: as in `evaluate`.
         dtypes: model dtypes to look at; None for all that the file holds.
         scoring: formats of the scores; the model's and float32 if there are none.
         grades: what the collection's judgments were mapped by; the grades of the file are, too.
-        policy: as in `evaluate`.
-        choices: as in `evaluate`.
 
     Raises:
         InputError: the file is bad, its documents are not of the collection, or its grades not those of the judgments.
@@ -159,9 +152,6 @@ def audit_passes(
 
     Args:
         passes: outputs of models, or stored ones.
-        measures: as in `evaluate`.
-        policy: as in `evaluate`.
-        choices: as in `evaluate`.
 
     Raises:
         InputError: a score overflows its format, or no query is judged.
@@ -192,10 +182,7 @@ def audit_blocks(
     Args:
         blocks: runs by regime: the same regimes in every block, and the same queries within one.
         judgments: grades; judged queries that are in no block are left out.
-        measures: as in `evaluate`.
         cutoffs: cutoffs of the curves.
-        policy: as in `evaluate`.
-        choices: as in `evaluate`.
 
     Raises:
         InputError: there is no run, or no query of it is judged.

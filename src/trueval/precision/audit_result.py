@@ -74,7 +74,6 @@ class Audit:
         measures: asked for.
         results: one for each regime.
         order: which orders follow the labels.
-        notes: one-line warnings.
         about: what results say of collection, candidates and passes.
     """
 

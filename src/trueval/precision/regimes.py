@@ -102,7 +102,6 @@ def score_regimes(
     Ties belong to one query, so a whole corpus is scored block by block and is never in memory as one ranking.
 
     Args:
-        candidates: what was scored.
         outputs: a regime and the arrays that the model returned (`Outputs.arrays`); arrays may be shared.
         rows: scores of one regime in a block, at most, unless one query alone has more.
 

@@ -42,7 +42,6 @@ class Ablation(NamedTuple):
         name: as the paper has it.
         family: "identity", "writing" or "layout".
         claim: what doing it again, or a way back, gives.
-        about: one-sentence description.
         apply: stimulus → changed stimulus.
         undo: the way back of a reversible one.
     """
@@ -72,7 +71,6 @@ def mask_of(language: str, number: int) -> str:
     """The mask that replaces an author.
 
     Args:
-        language: of the text.
         number: of the query, or of the author where there is no stimulus.
 
     >>> mask_of("fr", 7)

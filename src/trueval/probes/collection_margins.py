@@ -114,10 +114,8 @@ def _impostors(mentions: Mentions, author: int, named: Set[int], seed: int, quer
     """Two other authors of the table with other family names; fewer where the table has no more.
 
     Args:
-        mentions: of the table.
         author: whose place they take.
         named: authors whom the query or the document names: under their names it would be about them.
-        seed: of the draw.
         query: id of the query.
     """
     chunk = int.from_bytes(hashlib.blake2b(query.encode(errors="surrogatepass"), digest_size=8).digest(), "big")

@@ -37,7 +37,6 @@ def perturb_writing(text: str, number: int) -> str:
     """Change the case, straighten curly apostrophes, and replace hyphens by spaces.
 
     Args:
-        text: of a query.
         number: of the case: upper, lower or title in turn.
 
     >>> [perturb_writing("L’après-midi", number) for number in range(3)]
@@ -104,7 +103,6 @@ def conditions(language: str, *, seed: int = 0, mentions: Mentions | None = None
 
     Args:
         language: of the noise, "en" or "fr".
-        seed: of the noise.
         mentions: of a table of authors, whose names are changed too; None for no such conditions.
 
     >>> list(conditions("en"))[:4]
@@ -129,9 +127,6 @@ def find_conditions(
 
     Args:
         names: "noise 4", also as "noise-4" or "noise4".
-        language: of the noise.
-        seed: of the noise.
-        mentions: as in `conditions`.
 
     Raises:
         PolicyError: there is none of a name; the nearest is offered.

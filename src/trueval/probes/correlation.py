@@ -58,7 +58,6 @@ class Correlations(NamedTuple):
     """Spearman's and Kendall's correlation.
 
     Attributes:
-        spearman: of midranks.
         kendall: tau-b.
         queries: that have both values in some stratum.
         reason: why a value or an interval is not there; empty where all is.
@@ -121,9 +120,7 @@ def correlate(
     Args:
         strata: of the same queries, in the same order; those in which one of the two does not vary say nothing, and are
             left out.
-        level: of the intervals.
         resamples: times that queries are drawn.
-        seed: of the draws.
         threads: number of threads; does not affect the result.
         names: of the two, for reasons.
 
@@ -172,9 +169,6 @@ def across(
     Args:
         strata: of the same queries; a query is drawn with its values in all of them.
         level: as in `correlate`, and so are the others.
-        resamples: of the queries.
-        seed: of the draws.
-        threads: number of threads.
 
     >>> low, high = np.arange(6.0), np.arange(6.0) + 10
     >>> strata = [CorrelationStratum(low, -low), CorrelationStratum(high, 20 - low)]  # each alone has -1
@@ -225,7 +219,6 @@ def _both(strata: list[CorrelationStratum], counts: Floats) -> tuple[Floats, Flo
     """[resample] Spearman's and Kendall's correlation of weighted queries; NaN without variance.
 
     Args:
-        strata: of the queries.
         counts: [resample, query].
     """
     sums = np.zeros((2, 3, len(counts)))

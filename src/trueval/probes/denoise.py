@@ -159,9 +159,7 @@ class _Sentence(NamedTuple):
     """A sentence with its noise marked.
 
     Attributes:
-        span: of the view.
         cut: noise inside it.
-        rest: the remaining part.
         framed: whether it was announced as the question: by a colon after what was cut.
     """
 

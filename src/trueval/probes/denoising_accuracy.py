@@ -17,9 +17,7 @@ class StrippedText(NamedTuple):
 
     Attributes:
         chatter: characters of noise.
-        taken: of these, taken out.
         question: characters of questions.
-        lost: of these, taken out.
     """
 
     chatter: int
@@ -70,10 +68,7 @@ def measure_denoising_by_level(
 
     Args:
         queries: texts of questions.
-        language: of the noise.
         levels: of noise; 0 has nothing to strip.
-        banks: of templates.
-        seed: of the noise.
     """
     return [
         {

@@ -28,8 +28,6 @@ class GivenNames(NamedTuple):
     """A family name with adjacent given names.
 
     Attributes:
-        start: where they begin.
-        end: where they end.
         authors: whom they fit, of those of this family name.
         given: whether there are given names: "", "names" or "initials".
         inverted: whether these come after the family name.
@@ -82,7 +80,6 @@ def find_given_names(text: str, start: int, end: int, least: int, authors: Autho
     Args:
         text: with one kind of space, apostrophe and hyphen.
         start: where the family name begins.
-        end: where it ends.
         least: where a name may begin at the earliest, as another one ends there.
         authors: of this family name, each with the given names.
 

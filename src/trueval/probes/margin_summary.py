@@ -39,9 +39,6 @@ class ResamplingSettings(NamedTuple):
     """The settings of the bootstrap.
 
     Attributes:
-        level: of the intervals.
-        resamples: number of resamples.
-        seed: of the draws.
         threads: number of threads; affects only the time.
     """
 
@@ -163,10 +160,6 @@ def summarise(
     """Summarize probes for a report.
 
     Args:
-        probes: of scorers and languages.
-        level: of intervals.
-        resamples: of intervals.
-        seed: of intervals.
         threads: number of threads; one per processor if None.
     """
     return NamesResult(tuple(probes), ResamplingSettings(level, resamples, seed, thread_count(threads)))

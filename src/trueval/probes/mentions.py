@@ -79,9 +79,6 @@ class _Found(NamedTuple):
 class Mentions:
     """Finds the authors of a table in texts.
 
-    Args:
-        people: the table.
-
     >>> from trueval.probes.authors import sample_people
     >>> known = Mentions(sample_people("en"))
     >>> found = known.first("what did manon lefèvre write?")
@@ -204,9 +201,6 @@ class Mentions:
 def forms(author: Name) -> dict[str, str]:
     """The forms in which texts name an author: full, with initials, inverted, family name alone.
 
-    Args:
-        author: of a table.
-
     >>> list(forms(Name("Pieter", "van der Hoeven")).values())
     ['Pieter van der Hoeven', 'van der Hoeven, Pieter', 'P. van der Hoeven', 'van der Hoeven, P.', 'van der Hoeven']
     """
@@ -265,7 +259,6 @@ def _undo_elision(before: str, name: str) -> str:
 
     Args:
         before: up to the name.
-        name: that stands there now.
     """
     found = ELIDED.search(before)
     letter = unicodedata.normalize("NFD", name[:1]).lower()[:1]

@@ -109,9 +109,6 @@ class _Distinct:
 def different_pairs(pairs: ScorerPairs) -> list[tuple[str, str]]:
     """The distinct pairs for a reranker.
 
-    Args:
-        pairs: of texts.
-
     >>> different_pairs(ScorerPairs.of([("q", "a"), ("q", "b"), ("q", "a")]))
     [('q', 'a'), ('q', 'b')]
     """
@@ -126,7 +123,6 @@ class CosineScorer:
     s = q · d / (|q| |d|), summed in float64 and rounded once; for Matryoshka models, over the first dimensions only.
 
     Args:
-        passed: of the embedder.
         dimension: numbers to keep; None for all.
         scoring: format of the scores, "model" for the model's own.
         stored: format that vectors of candidates are kept in; "model" for the model's own.
@@ -189,7 +185,6 @@ class MaxSimScorer:
     """Late-interaction score: Σ over query tokens of the largest dot product with a candidate's tokens.
 
     Args:
-        passed: of a late-interaction embedder.
         name: what reports call the model; its own name if empty.
         scoring: format of the scores, "model" for the model's own.
     """
@@ -225,9 +220,6 @@ class LogitScorer:
     """The logit of a reranker; for two logits, (no, yes), their difference; for a service, its final score.
 
     Logits rather than probabilities: where a sigmoid saturates at 1, margins of any size look alike.
-
-    Args:
-        passed: of the reranker.
     """
 
     def __init__(self, passed: ModelOutputs) -> None:

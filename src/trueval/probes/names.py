@@ -30,12 +30,7 @@ class NamesDesign:
     """The design of a names probe: all distinct texts of all conditions and runs.
 
     Attributes:
-        language: of the templates.
-        source: of the people.
         conditions: "base" and the ablations.
-        queries: number of queries.
-        runs: number of runs.
-        seed: of all draws.
         pairs: [condition, run, query, candidate] in this order, one after another; a set is a run under a condition.
         authors: [query] number of its author: queries about one author belong together.
     """
@@ -77,13 +72,7 @@ class NamesProbe:
     """The margins of one scorer.
 
     Attributes:
-        scorer: its name.
-        unit: of its scores.
-        language: of the texts.
-        source: of the people.
-        queries: number of queries.
-        runs: number of runs.
-        seed: of all draws.
+        scorer: name of the scorer.
         texts: how many different texts were asked about.
         margins: condition → its margins.
         authors: [query] number of its author.
@@ -117,7 +106,6 @@ def design_names(
         language: of the templates, "en" or "fr".
         queries: how many rows of the table are asked for; all of them where there are no more.
         runs: how often, each time with other impostors, another work and other templates.
-        seed: of all draws.
         ablations: names of ABLATIONS; None for all.
 
     Raises:
@@ -152,7 +140,6 @@ def probe_scorer(scorer: PairScorer, design: NamesDesign) -> NamesProbe:
 
     Args:
         scorer: whose numbers are compared with each other, and not with those of another scorer.
-        design: what is asked.
     """
     found = scorer.score(design.pairs)
     scores, grain = found.values.reshape(design.shape), found.grain.reshape(design.shape)

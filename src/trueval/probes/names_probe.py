@@ -29,8 +29,6 @@ def designs_of(
         table: as in probe_names, and so are the others.
         languages: of the templates, and of the sample.
         queries: how many rows are asked for.
-        runs: number of runs.
-        seed: of all draws.
         ablations: names of ABLATIONS; None for all.
 
     Raises:
@@ -59,10 +57,8 @@ def estimate_all(
     """Estimate the items and cost of `probe_names` without running it.
 
     Args:
-        asked: who is tested.
         designs: of the languages, from `designs_of`.
         cache: that keeps what models gave; None for nothing.
-        max_cost: as in probe_names.
 
     Raises:
         PolicyError: as in probe_names.

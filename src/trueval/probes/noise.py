@@ -49,9 +49,7 @@ class NoiseProbe:
     """The effect of noise on one pipeline's results; rows are conditions, columns queries.
 
     Attributes:
-        name: of the pipeline.
-        design: what was asked.
-        collection: its name.
+        collection: name of the collection.
         measures: that queries were measured by.
         query_ids: [query] that were drawn.
         conditions: [condition], the clean one first.
@@ -107,17 +105,13 @@ def probe_pipelines(
     Args:
         pipelines: the pipelines to search with.
         collection: documents, queries and judgments.
-        design: what is asked.
         measures: of the results; nDCG@10, R@10, and N-Recall4+@10 where there are grades from 4, if None; of a golden
             set those of `evaluate`.
         rewriter: of the way "judge".
         cache: keeps embeddings, indexes and candidates.
-        begin: as in Pipeline.retrieve.
         max_cost: of the hosted models of all pipelines together.
         account: that hosted models are paid from, where several probes share a limit; then max_cost is that of the
             account.
-        policy: as in evaluate.
-        choices: as in evaluate.
 
     Returns:
         One probe for each pipeline.
@@ -203,7 +197,6 @@ def raw_texts(queries: Mapping[str, str], design: NoiseSettings) -> list[str]:
 
     Args:
         queries: id → text, of those that are drawn.
-        design: of the probe.
     """
     return list(
         dict.fromkeys(
@@ -267,7 +260,6 @@ def texts_to_embed(collection: Collection, design: NoiseSettings, rewriter: Rewr
 
     Args:
         collection: documents, queries and judgments.
-        design: of the probe.
         rewriter: of the way "judge", where the design has it.
 
     Raises:
@@ -297,8 +289,6 @@ class _Measuring(NamedTuple):
 
     Attributes:
         collection: with the queries and their judgments.
-        measures: of the results.
-        policy: of these.
     """
 
     collection: Collection

@@ -32,7 +32,6 @@ class NoiseResult:
     """Noise probes of several pipelines over one collection.
 
     Attributes:
-        probes: of the same design.
         denoiser: what the rules strip, and how many clean queries they change; None where they were not asked for.
     """
 
@@ -120,7 +119,6 @@ def means(columns: Mapping[tuple[int, str], Floats], seed: int) -> dict[tuple[in
 
     Args:
         columns: [query] values by name.
-        seed: of the resamples.
 
     Returns:
         mean, low and high of each; null where not available.

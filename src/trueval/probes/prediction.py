@@ -48,10 +48,7 @@ class SignalCorrelation(NamedTuple):
     """How well a signal of one model predicts losses under one condition.
 
     Attributes:
-        name: of the model.
         condition: how the queries were changed.
-        signal: of the probe.
-        measure: that loses.
         found: the correlations.
         lost: share of the queries whose value fell.
         gained: share of the queries whose value rose.
@@ -81,8 +78,6 @@ class PooledCorrelation(NamedTuple):
 
     Attributes:
         condition: "all", or one.
-        signal: of the probe.
-        measure: that loses.
         models: names.
         strata: pairs of a model and a condition in which both vary, of how many there are.
         found: the correlations within strata.
@@ -110,9 +105,6 @@ class ModelOrder(NamedTuple):
 
     Attributes:
         condition: "all" or one.
-        signal: of the probe.
-        measure: that loses.
-        models: that have both.
         tau: Kendall's tau-b of their means; NaN where one does not vary.
         p: share of all orders of the models that agree at least as well, or disagree as well; NaN of more than can be
             listed, or without tau.
@@ -140,12 +132,8 @@ class Prediction:
         models: a row for each model, condition, signal and measure.
         pooled: a row for each signal and measure, of all conditions and of each.
         orders: whether models come out in the order of their losses.
-        queries: that were asked.
-        level: of the intervals.
         resamples: times that queries were drawn.
-        seed: of the draws.
         about: what else a result says, of the collection and what was asked.
-        notes: one-line remarks.
     """
 
     models: tuple[SignalCorrelation, ...]
@@ -163,7 +151,6 @@ class Prediction:
 
         Args:
             about: keys of the result.
-            notes: one-line remarks.
         """
         return replace(self, about={**self.about, **about}, notes=(*self.notes, *notes))
 
@@ -189,9 +176,7 @@ class PredictionChoices(NamedTuple):
     """Options of the correlations.
 
     Attributes:
-        level: of the intervals.
         resamples: times that queries are drawn.
-        seed: of the draws.
         threads: number of threads; does not affect the result.
     """
 
@@ -207,7 +192,6 @@ def predict(rows: pl.DataFrame, choices: PredictionChoices | None = None) -> Pre
     Args:
         rows: model, condition, signal, measure, query_id, danger, loss: one for each query; danger and loss are null
             or NaN where not known.
-        choices: of the intervals.
 
     Raises:
         InputError: a column is missing, or a query comes twice.
@@ -231,7 +215,6 @@ class _Table(NamedTuple):
     """Signals and losses as vectors over the same queries.
 
     Attributes:
-        ids: of the queries.
         strata: (model, condition, signal, measure) → its vectors.
     """
 
@@ -309,8 +292,6 @@ def order_of(condition: str, signal: str, measure: str, means: Floats) -> ModelO
 
     Args:
         condition: "all" or one.
-        signal: of the probe.
-        measure: that loses.
         means: [model, 2] mean signal and mean loss.
 
     >>> order_of("all", "drop", "R@10", np.array([[0.1, 0.0], [0.2, 0.1], [0.3, 0.2]])).told

@@ -27,7 +27,6 @@ class ProbeEstimate:
         models: what goes through each.
         judge: estimate of the judge's calls; None without a judge.
         max_cost: what all may cost together; None for no limit.
-        notes: one-line remarks.
     """
 
     models: tuple[ModelTexts, ...]
@@ -94,7 +93,6 @@ def estimate_noise(
     Args:
         pipelines: as in probe_pipelines, and so are the others.
         collection: documents, queries and judgments.
-        design: what is asked.
         rewriter: of the way "judge"; it may give stand-ins for texts that do not exist yet.
         cache: the cache to search.
 

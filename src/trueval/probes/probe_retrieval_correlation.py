@@ -67,7 +67,6 @@ class QueryChange(NamedTuple):
     Attributes:
         name: name of the change.
         change: from the text of a query to the changed one.
-        about: one-sentence description.
     """
 
     name: str
@@ -120,7 +119,6 @@ def join_probes(
             signals; None for no table.
         queries: so many judged ones are drawn, by the seed of `choices`; all by default.
         k: first results of the overlap.
-        policy: as in evaluate.
         choices: of intervals, and the seed.
         cache: keeps embeddings, indexes and candidates; None keeps nothing.
         begin: called with the name of each piece of work; what it returns is called as the work goes on.
@@ -159,7 +157,6 @@ def estimate_join(
         conditions: ways to change a query.
         mentions: of a table of authors.
         queries: so many judged ones are drawn.
-        seed: of `choices`.
         cache: the cache to search.
 
     Raises:
@@ -384,7 +381,6 @@ def gaps(run: Run, query_ids: Sequence[str]) -> Floats:
     """[query] score of the first document - score of the next; NaN for a list of fewer than two.
 
     Args:
-        run: of a stage.
         query_ids: [query].
 
     >>> gaps(Run.from_dict({"q": {"a": 0.5, "b": 0.75}, "r": {"a": 1.0}}), ["q", "r", "s"])

@@ -20,7 +20,6 @@ def systems(
 
     Args:
         models: embedders, as NAME or NAME@DIMENSION.
-        index: that holds their vectors.
         language: of the words that BM25 counts.
         bm25: whether BM25 searches alone.
         hybrid: whether each embedder is fused with it.

@@ -147,7 +147,6 @@ def variety(level: int, language: str, bank: str = KNOWN) -> int:
     Args:
         level: 0 to 4.
         language: "en" or "fr".
-        bank: of templates.
 
     >>> variety(0, "en"), variety(1, "en") == sum(templates("known", "en").sizes("greeting"))
     (1, True)
@@ -177,7 +176,6 @@ def noisy(query: str, level: int, language: str, *, seed: int = 0, bank: str = K
         level: 0 to 4; 0 leaves it as it is.
         language: "en" or "fr", of the noise.
         seed: of all that is drawn; the same for a query, whatever other queries there are.
-        bank: of templates.
 
     Raises:
         InputError: the level, the language or the bank is unknown.

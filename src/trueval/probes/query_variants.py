@@ -57,7 +57,6 @@ class SearchedTexts(NamedTuple):
     Attributes:
         names: text → id of the query that it was.
         first: what the first stage found for these.
-        first_name: of that stage.
         run: the run of the last stage.
         vectors: [text, dimension] of the texts, in the order of `names`; None without an embedder.
         notes: remarks of the pipeline.
@@ -125,11 +124,7 @@ def search(
     """Search texts with a pipeline.
 
     Args:
-        settings: of the pipeline.
-        collection: its documents.
         names: text → id, from `name_texts`.
-        shared: what pipelines share.
-        begin: as in Pipeline.retrieve.
 
     Raises:
         InputError: as in Pipeline.retrieve; no text finds anything.

@@ -42,7 +42,6 @@ class JudgeRewriter:
         ledger: the ledger of its answers.
         account: the account that is charged.
         at_once: calls under way at once.
-        step: as in ask_all.
         cache: folder of the ledger, and of what models gave; None for none.
     """
 
@@ -73,7 +72,6 @@ class JudgeRewriter:
         Args:
             pipelines: the pipelines to search with.
             collection: with the queries.
-            design: of the probe.
 
         Raises:
             InputError: there is no judge where one is needed, or as in probe_pipelines.
@@ -125,7 +123,6 @@ def open_rewriter(
         collection: with the texts.
         cache: folder of the ledger; None for one that is gone at the end.
         max_cost: that wins over the file.
-        step: as in ask_all.
         make: whether the ledger is made where it is not there; a dry run makes nothing.
 
     Raises:

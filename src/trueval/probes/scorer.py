@@ -153,11 +153,7 @@ class Bm25Scorer:
 
 
 class CachedScorer:
-    """A scorer with a cache of the last pairs, for hybrids that share it.
-
-    Args:
-        scorer: that is asked.
-    """
+    """A scorer with a cache of the last pairs, for hybrids that share it."""
 
     def __init__(self, scorer: PairScorer) -> None:
         self.name, self.unit = scorer.name, scorer.unit
@@ -180,7 +176,6 @@ class Hybrid:
 
     Args:
         name: display name in reports.
-        parts: the scorers.
         weights: one for each; equal ones that sum to 1 if None.
 
     Raises:
@@ -211,7 +206,6 @@ def spacings(values: Floats, form: str) -> Floats:
     """Distance of each value to the next one in a format, like `Format.spacing` for arrays.
 
     Args:
-        values: any finite numbers.
         form: a name of FORMATS.
 
     >>> spacings(np.array([0.75, 0.0]), "bfloat16").tolist() == [2**-8, 2**-133]

@@ -14,7 +14,7 @@ class EmbedderRequest(NamedTuple):
     """A requested embedder.
 
     Attributes:
-        model: its name.
+        model: name of the model.
         dimension: numbers to keep; None for all.
     """
 

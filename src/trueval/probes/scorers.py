@@ -68,22 +68,12 @@ class ProbeScorers:
         return [*((EMBEDDER, name) for name in names), *tokens, *((RERANKER, name) for name in self.asked.rerankers)]
 
     def place(self, role: str, name: str) -> ModelLocation:
-        """Location of a model, without loading it.
-
-        Args:
-            role: as in `models`.
-            name: as in `models`.
-        """
+        """Location of a model, without loading it."""
         # By its path: a name of a recipe has the pooling of its own recipe.
         return find_model(find_model(name).path, LATE) if role == TOKENS else find_model(name)
 
     def model(self, role: str, name: str) -> Any:
-        """A model, loaded on first use.
-
-        Args:
-            role: as in `models`.
-            name: as in `models`.
-        """
+        """A model, loaded on first use."""
         return self._loaded(role, name).model
 
     def _cosine(self, named: EmbedderRequest) -> PairScorer:

@@ -76,7 +76,6 @@ class TextParts(NamedTuple):
     """The parts of a text; it is rendered last, so that changes need not search in texts.
 
     Attributes:
-        author: that it names.
         title: of the work; not in queries.
         topic: that it asks for; not in candidates, where the title stands for it.
         label: before the author; "" for none.
@@ -111,7 +110,7 @@ class StimulusTexts(NamedTuple):
     """The texts of a stimulus, as a scorer sees them.
 
     Attributes:
-        query: its text.
+        query: text of the query.
         candidates: of C1, C2a, C2b, C3 and C4.
     """
 
@@ -124,8 +123,6 @@ class Stimulus(NamedTuple):
 
     Attributes:
         number: of the query, from 0.
-        language: of the templates.
-        query: its parts.
         candidates: of C1, C2a, C2b, C3 and C4.
         names: of all authors of the table, in NFC: a name that is made must be none of these.
     """
@@ -153,9 +150,7 @@ def draw_works(people: Authors, queries: int, seed: int) -> list[int]:
     """Sample the rows for queries without replacement; all rows in order where there are no more.
 
     Args:
-        people: the table.
         queries: how many are wanted.
-        seed: of the draw.
 
     Raises:
         PolicyError: fewer than 2 are wanted.
@@ -172,11 +167,7 @@ def build_stimuli(people: Authors, language: str, queries: int, run: int, seed: 
     A stimulus depends only on the seed, the run and the row of the table, not on the number of stimuli.
 
     Args:
-        people: the table.
-        language: of the templates.
-        queries: number of queries.
         run: its number, from 0.
-        seed: of all draws.
 
     Raises:
         PolicyError: there are no templates of the language, or fewer than 2 queries.

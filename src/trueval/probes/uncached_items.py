@@ -88,11 +88,7 @@ def _parts(pairs: ScorerPairs, role: str) -> Texts:
 
 @dataclass(frozen=True)
 class NamesEstimate(ProbeEstimate):
-    """The estimated work of a names probe.
-
-    Attributes:
-        designs: of the languages.
-    """
+    """The estimated work of a names probe."""
 
     designs: tuple[NamesDesign, ...] = ()
 
@@ -127,7 +123,6 @@ def estimate_names(
 
     Args:
         entrants: the scorers whose models these are.
-        designs: of the languages.
         max_cost: spending limit for hosted models; None for no limit.
 
     Raises:

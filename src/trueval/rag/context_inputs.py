@@ -19,7 +19,6 @@ class RunWithJudgments(NamedTuple):
     """A run and what it is held against.
 
     Attributes:
-        run: the lists.
         judgments: grades, those for documents that nobody graded and sources among them where they are wanted.
         correct: correctness of the answer, by query, as far as it is known.
     """

@@ -80,14 +80,11 @@ def evaluate_files(
         qrels: path of the judgments, or of a log of contexts that names gold documents; "-" for standard input. Or
             judgments that are read already, grades mapped.
         runs: paths of runs or logs, or name=path.
-        measures: as in `evaluate`.
         inputs: what is done to what is read.
         with_sensitivity: whether to compute the sensitivity of each RA-nWG; then the runs stay in memory.
         content: hashes that are known of what is measured, such as that of the corpus; None makes none of the runs.
         observe: called with each run, its judgments and its scores.
         begin: called with each path before it is read.
-        policy: as in `evaluate`.
-        choices: as in `evaluate`.
 
     Raises:
         InputError: a file is bad.

@@ -174,8 +174,6 @@ def sensitivity(
         runs: to compare.
         judgments: grades on the rubric 1 to 5.
         measure: RA-nWG at a cutoff; other parameters than the default are where the flips happen.
-        policy: as in evaluate.
-        choices: as in evaluate.
 
     Raises:
         InputError: a grade is not on the rubric, or missing is "error" and a query is missing.

@@ -65,7 +65,6 @@ def as_judged(scores: Scores, run: Run, judgments: Judgments, grade: float) -> S
 
     Args:
         scores: scores of the run, every document of it judged.
-        run: the lists.
         judgments: before they were filled.
         grade: what the others were given.
     """

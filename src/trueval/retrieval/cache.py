@@ -141,9 +141,6 @@ def user_cache(environment: Mapping[str, str] = os.environ, platform: str = sys.
 def own_cache(environment: Mapping[str, str] = os.environ) -> Path:
     """The user's cache folder, created with access for its owner only where it does not exist.
 
-    Args:
-        environment: as in `user_cache`.
-
     Raises:
         OSError: it cannot be made or written; of a user without a home, too.
     """
@@ -173,7 +170,6 @@ class CacheFolder(NamedTuple):
 
     Attributes:
         place: folder of the cache; None where nothing can be stored.
-        notes: one-line warnings.
     """
 
     place: Path | None

@@ -185,7 +185,6 @@ def list_documents(
     A group that crosses the depth is kept whole: which of its documents the list holds depends on the tie order.
 
     Args:
-        run: the run.
         judgments: judgments of the evaluation.
         policy: policy of the evaluation.
         query_ids: queries with rows in the frame, while sizes cover all queries; None for all.

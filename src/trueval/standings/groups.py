@@ -118,7 +118,6 @@ def members_of(groups: TieGroups, wanted: Ints) -> Members:
     """List the documents of some groups in input order.
 
     Args:
-        groups: all groups.
         wanted: [wanted] indices of groups, ascending.
     """
     size = groups.size[wanted]

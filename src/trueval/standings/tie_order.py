@@ -52,7 +52,6 @@ def count_ahead(groups: TieGroups, of_row: Ints, position: Ints, order: TieOrder
         groups: the tie groups of all lists.
         of_row: [row] group of each requested document.
         position: [row] its position in the flat arrays.
-        order: the tie order.
 
     Returns:
         [row] documents of the group ahead of it; 0 in a group of one.

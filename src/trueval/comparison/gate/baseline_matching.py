@@ -132,7 +132,6 @@ def own_baseline(run: Scores, baseline: Scores) -> Check:
     """The failed check of a run that is its own baseline.
 
     Args:
-        run: the run.
         baseline: the run itself, or one that holds the same rows.
     """
     line = f"{run.name} is its own baseline: nothing was compared. Name the run that it must not be worse than."
@@ -193,8 +192,6 @@ def _unlike(run: Scores, baseline: Scores, lacking: set[str], least: MinQueries)
     """The failed check of a run that shares too few judged queries with its baseline; None where they suffice.
 
     Args:
-        run: the run.
-        baseline: its baseline.
         lacking: queries that some run of the call lacks, on which no run is compared.
         least: minimum number of shared queries.
     """

@@ -96,7 +96,6 @@ def minima(runs: Sequence[Scores], limits: Iterable[Minimum], judged: CorrectedC
 
     Args:
         runs: runs to check.
-        limits: of the gate.
         judged: corrected values and the level of the checks.
     """
     for limit in limits:
@@ -115,7 +114,6 @@ def drops(runs: Sequence[Scores], baseline: str, limits: Iterable[MaxDrop], judg
     Args:
         runs: runs to check, without the baseline.
         baseline: name of the baseline.
-        limits: of the gate.
         judged: corrected values and the level of the checks.
     """
     for limit in limits:
@@ -140,7 +138,6 @@ def count_checks(runs: Sequence[Scores], limits: Iterable[object], labels: str, 
 
     Args:
         runs: runs to check.
-        limits: of the gate.
         labels: "corrected" or "people"; drops by "people" are decided as those of the judge's values are.
         baseline: name of the baseline; None where there is none.
     """

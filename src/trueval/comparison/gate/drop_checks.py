@@ -30,7 +30,6 @@ def verdict_of(low: float, high: float, limit: float, within: float = ROUNDING) 
     Args:
         low: lower end of the interval.
         high: upper end.
-        limit: the allowed drop.
         within: how far rounding alone can move an end from the limit.
 
     >>> verdict_of(-0.02, 0.01, 0.05), verdict_of(-0.02, 0.01, 0.0), verdict_of(-0.02, -0.01, 0.0)
@@ -150,7 +149,6 @@ class DropRule(NamedTuple):
 
     Attributes:
         level: simultaneous level of all checks of the call.
-        checks: number of checks.
         when_unclear: whether a check that cannot tell is a "pass" or a "fail".
         bets: how intervals are made by betting, each at the level of one check; None where by resampling.
     """
@@ -172,7 +170,6 @@ def drop(row: Difference, pair: PairedDifference, limit: MaxDrop, rule: DropRule
     Args:
         row: the difference, run - baseline.
         pair: the paired differences per query.
-        limit: the allowed drop.
         rule: how it is decided.
     """
     low, high = row.simultaneous_realized_interval

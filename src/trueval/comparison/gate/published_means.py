@@ -151,7 +151,6 @@ def clopper_pearson(successes: int, queries: int, level: float) -> Interval:
 
     Args:
         successes: queries of value 1.
-        queries: all of them.
         level: minimum coverage of the interval.
 
     >>> clopper_pearson(0, 10, 0.95)

@@ -26,7 +26,6 @@ def check_sample_size(
 
     Args:
         run: scores of the run.
-        limits: of the gate.
         least: minimum number of queries; None for all judged ones.
         chosen: whether the treatment of judged queries that the run lacks was chosen. Then none of them is required
             unless `least` says so.

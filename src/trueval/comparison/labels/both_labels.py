@@ -134,7 +134,6 @@ class Sides:
     """One run, evaluated under both labels.
 
     Attributes:
-        run: the run.
         labels: labels of judge and people.
         judge: standings under the policy by the judge's labels.
         people: standings by people's labels.
@@ -150,7 +149,6 @@ class Sides:
         """Count the standings of a run under both labels.
 
         Args:
-            run: the run.
             labels: labels of judge and people.
         """
         return cls(run, labels, counter(run, labels.judge), counter(run, labels.people))

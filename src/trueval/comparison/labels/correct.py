@@ -127,10 +127,8 @@ def correction_defaults(
     """The measures and policy of a correction; defaults are those that the design of the audit can correct.
 
     Args:
-        judgments: the judge's.
         audited: the audit, with its design and scale.
         measures: as in evaluate; None for the defaults.
-        policy: as in evaluate.
         choices: attributes of Policy, as in evaluate.
 
     Raises:

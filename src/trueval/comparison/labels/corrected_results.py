@@ -56,7 +56,6 @@ def about(
     Args:
         found: corrected values.
         joined: the judgments and the audit.
-        audited: the audit.
         folder: folder of the audit, as recorded in the results.
         labels: whose labels the values of the results use.
     """
@@ -82,7 +81,6 @@ def add_label_plans(
     Args:
         found: corrected values.
         joined: the judgments and the audit.
-        audited: the audit.
         folder: folder of the audit, as recorded in the results.
         width: target width of the intervals, from end to end; None for half of the width that labels can remove from
             each.

@@ -197,7 +197,6 @@ def people_only(judgments: Judgments, audited: AuditSample) -> Judgments:
     These queries are a simple random sample of all queries, so intervals over them are valid.
 
     Args:
-        judgments: the judge's.
         audited: an audit of the design "queries".
 
     Raises:
@@ -242,7 +241,6 @@ def people_first(judgments: Judgments, audited: AuditSample) -> Judgments:
     """The judgments with people's grades where they exist, and the judge's elsewhere.
 
     Args:
-        judgments: the judge's.
         audited: people's labels of some of them.
     """
     said = judgments.frame.join(audited.labels, on=list(KEYS), how="semi").height

@@ -117,11 +117,6 @@ def power_of_scores(
 
     Args:
         scores: scores of two or more runs on the same measures.
-        baseline: as in power.
-        clusters: as in power.
-        level: as in power.
-        power: as in power.
-        difference: as in power.
 
     Raises:
         InputError: names are equal, the baseline is unknown, or the queries do not fit the policy.
@@ -191,7 +186,6 @@ class _Sizes:
     """Number of queries per cluster.
 
     Args:
-        queries: number of queries.
         codes: [query] index of its cluster; None where each query is its own cluster.
     """
 

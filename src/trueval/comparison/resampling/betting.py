@@ -60,7 +60,6 @@ class Bets(NamedTuple):
         repeated: whether the interval must hold at every look, in the order of arrival.
         largest: the largest possible number of queries in a unit.
         seed: seed of the random orders.
-        threads: number of threads.
     """
 
     alpha: float

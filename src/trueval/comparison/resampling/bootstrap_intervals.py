@@ -114,7 +114,6 @@ class Sizes(NamedTuple):
 
     Attributes:
         units: [unit] number of queries.
-        total: their sum.
         drawn: [resample] the sum over drawn units; [1] where all units have the same size.
     """
 
@@ -300,9 +299,7 @@ def bootstrap_intervals(
         first: [comparison] column of system A.
         second: [comparison] column of system B.
         level: level of the intervals, 0.95 for example.
-        resamples: number of resamples.
         seed: seed of the draws.
-        threads: number of threads.
         extremes: extremes that bound a realized difference where a variance is not known; None where they are not known
             either.
         sizes: [unit] number of queries; None where each unit is a query.

@@ -49,7 +49,6 @@ def bets_of(chosen: ComparisonChoices, clusters: Clusters | None, threads: int) 
     Args:
         chosen: choices of the comparison.
         clusters: which queries belong together; the size of the largest cluster is known before any difference.
-        threads: number of threads.
     """
     if chosen.intervals == BOOTSTRAP:
         return None

@@ -37,7 +37,6 @@ class Concentration(NamedTuple):
     Attributes:
         units: their names, the largest first; empty where nothing varies.
         share: their share of the variance; 0 where nothing varies.
-        of: number of units.
     """
 
     units: tuple[str, ...]

@@ -33,7 +33,6 @@ class RandomizationResult(NamedTuple):
         statistic: [comparison] statistic of MaxT: |sum of differences| / sqrt(sum of their squares).
         family: [comparison] index of its family.
         largest: [family, pattern] the largest statistic of the family under each pattern, ascending.
-        signs: the sign patterns.
     """
 
     p: Floats
@@ -106,7 +105,6 @@ def randomization_test(
         second: [comparison] column of system B.
         resamples: number of sign patterns to draw.
         seed: seed of the signs.
-        threads: number of threads.
         family: [comparison] index of its family; None for a single family.
     """
     signs = SignPatterns(len(expected), resamples, seed)

@@ -115,9 +115,7 @@ def bootstrap_sums(columns: ValueGrid, resamples: int, seed: int, threads: int) 
 
     Args:
         columns: [unit, column] on a grid; a unit is a query, or the sum over the queries of a cluster.
-        resamples: number of resamples.
         seed: seed of the draws.
-        threads: number of threads.
 
     Returns:
         [column, resample] sums.

@@ -148,8 +148,6 @@ def reshuffle_after_change(first: TiedLists, second: TiedLists, *, k: int = K, d
     Args:
         first: lists before the change.
         second: equally many lists after it.
-        k: as in `reshuffle`.
-        depth: as in `reshuffle`.
 
     Returns:
         As `reshuffle`; NaN only where both lists are empty.
@@ -198,7 +196,6 @@ def overlaps(cells: SharedDocuments, lists: int, depth: int) -> Floats:
     Args:
         cells: shared documents.
         lists: number of pairs of lists.
-        depth: the largest d.
 
     Returns:
         [list, d − 1] for d = 1 .. depth.

@@ -102,7 +102,6 @@ def lists_of(
     """The top documents of each run, with the tie groups of evaluate, under document numbers shared by all runs.
 
     Args:
-        runs: some runs.
         judgments: judgments of the evaluation.
         policy: policy of the evaluation.
         queries: ids, in the order of the lists.

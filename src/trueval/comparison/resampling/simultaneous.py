@@ -91,7 +91,6 @@ def deviations(resampled: ResampledColumns, family: Family, draws: ResampleDraws
 
     Args:
         resampled: the columns, of at least two units.
-        family: the pairs.
         draws: how the units were resampled.
     """
     first, second, sizes = family.first, family.second, resampled.sizes
@@ -121,8 +120,6 @@ def simultaneous_intervals(
     """The simultaneous interval ends of each family; each interval contains that of the pair alone.
 
     Args:
-        resampled: the columns.
-        family: the pairs.
         found: deviations of the pairs.
         alone: individual intervals of the same pairs, each at the level.
         draws: how the units were resampled.

@@ -66,7 +66,6 @@ class TieOrders:
     """The tie orders of one run.
 
     Attributes:
-        run: the run.
         judgments: judgments of the evaluation.
         policy: policy of the evaluation.
         stream: separates its random orders from those of other runs with the same seed.
@@ -95,7 +94,6 @@ class TieOrders:
         """The distribution of the sum of a measure over some queries, every order equally likely.
 
         Args:
-            measure: the evaluated measure.
             queries: indices of queries with tied documents.
 
         Returns:
@@ -113,7 +111,6 @@ class TieOrders:
         """Draw sums of a measure over some queries under random tie orders.
 
         Args:
-            measure: the evaluated measure.
             queries: indices of queries with tied documents.
             count: number of orders to draw.
             seed: seed of the orders.

@@ -148,7 +148,6 @@ def bounds_of_mean(score: float, count: int) -> tuple[float, float]:
 
     Args:
         score: sum of the values.
-        count: number of values.
 
     >>> [round(end, 3) for end in bounds_of_mean(95.0, 100)]
     [0.799, 0.997]

@@ -76,7 +76,6 @@ class Log:
         name: name of the file without its suffixes; empty where it was no file.
         has_lines: whether the source has lines; else it has items.
         sources: source of each document, where the log has it.
-        notes: one-line warnings.
     """
 
     lines: tuple[LogLine, ...]
@@ -187,7 +186,6 @@ def log_of(
         rows: in order.
         source: the path, or what they came from.
         name: name of the file; empty where there is none.
-        duplicates: as in `read_log`.
         has_lines: whether their numbers are lines.
 
     Raises:

@@ -16,7 +16,6 @@ class JsonMember(NamedTuple):
 
     Args:
         path: the keys and list positions that lead to it, from the outermost.
-        offset: where it begins.
         opens: which object or list holds it, counted from 0 in order of opening.
     """
 

@@ -78,7 +78,6 @@ class LogLine(NamedTuple):
     """What one object of a log says.
 
     Attributes:
-        place: where it is.
         number: the line, or the position from 1.
         query: id of the query.
         listed: all that was retrieved; None where it says nothing about that.

@@ -27,7 +27,6 @@ class LineParts(NamedTuple):
     """A text that is cut into parts of whole lines, each read when it is wanted.
 
     Attributes:
-        head: its beginning.
         cut: tells where each part starts and stops, given about how many bytes it should have, and begins a pass.
         look: gives the bytes of a part to whoever keeps nothing of them.
         read: gives the bytes of a part whose rows are kept; each is asked for once in a pass.

@@ -47,7 +47,6 @@ class ProgressList(Sequence[Item_co]):
     """A sequence that tells how far somebody is who goes through it.
 
     Args:
-        items: the sequence.
         tell: called with the number of items that are done.
 
     >>> told = []

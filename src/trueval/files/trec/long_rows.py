@@ -39,7 +39,6 @@ def refuse_shifted_rows(regular: RegularText, second: str, table: RowTable) -> N
     """Refuse a row whose fields are shifted by a space inside an id, and a line that holds two rows.
 
     Args:
-        regular: a run.
         second: what the second column holds in the first row, such as Q0.
         table: knows the line of each row.
 

@@ -138,7 +138,6 @@ def parse_rows(
         text: lines of fields.
         separator: what is between them.
         form: form of the rows.
-        columns: those to give.
         strings: whether numbers stay as they are written.
         more: a line may have more fields than the first.
     """

@@ -101,7 +101,7 @@ def in_other_words(queries: Sequence[str]) -> str:
     """The beginning of a sentence about questions that were reworded since they were judged.
 
     Args:
-        queries: their ids.
+        queries: ids of the queries.
 
     >>> in_other_words(["q1", "q2"])
     "2 queries are asked in other words than were judged ('q1', 'q2')"
@@ -118,7 +118,6 @@ def find_changes(golden: GoldenSet, collection: Collection) -> CollectionChanges
 
     Args:
         golden: that was built from it.
-        collection: of now.
     """
     judged, reworded = _select_graded_labels(golden), _find_reworded_queries(golden, collection)
     if texts_with_ids_hash(collection.documents) == golden.about["collection"]["sha256"]["documents"]:
@@ -166,7 +165,6 @@ def anchor(folder: Path, collection: str, out: Path, *, queries: str | None = No
     """Write the judgments of a golden set for another version of its corpus; the call behind `trueval golden anchor`.
 
     Args:
-        folder: of the golden set.
         collection: place of the new documents, and of the queries under the ids that they had.
         out: file of the judgments, not in the golden set.
         queries: file of the queries, where they are elsewhere.
@@ -186,7 +184,6 @@ def refuse_inside(out: Path, folder: Path) -> None:
 
     Args:
         out: the output path.
-        folder: of the golden set.
 
     Raises:
         InputError: it is in that folder.

@@ -66,7 +66,6 @@ def build(
     """Build a golden set, or resume an interrupted build.
 
     Args:
-        plan: of the golden set.
         out: its folder, made if absent.
         until: the last stage that is made; all by default.
         ledger: file of the ledger, where several golden sets share one; ledger.sqlite of the folder by default.
@@ -112,7 +111,6 @@ class BuildEstimate(NamedTuple):
     """The estimated cost of building a golden set; no judge is called.
 
     Attributes:
-        tasks: of the judge.
         spent: so far.
         max_cost: what may be spent in all.
         notes: what is not in the numbers, one line each.
@@ -163,12 +161,8 @@ def dry_run(
     """Estimate the build of a golden set; nothing is sent or written. A plan that cannot run is refused.
 
     Args:
-        plan: of the golden set.
         out: its folder, where pools may be known already.
         ledger: file of the ledger.
-        max_cost: as in `build`.
-        until: as in `build`.
-        cache: as in `build`.
 
     Raises:
         InputError: an input is bad, a model does not fit the plan, or labels lack a passage.
@@ -237,7 +231,6 @@ def stages_of(plan: GoldenPlan, until: str | None = None) -> tuple[str, ...]:
     """The stages that a plan requests, in order.
 
     Args:
-        plan: of the golden set.
         until: the last one; all if None.
 
     Raises:

@@ -43,12 +43,10 @@ class TaskEstimate(NamedTuple):
     """The estimated cost of one task of a judge.
 
     Attributes:
-        task: of the judge.
         calls: that are still to be asked.
         known: calls that the ledger has.
         passages: in the calls that are still to be asked.
         tokens_in: of these calls, by our estimate; None for a judge without tokens.
-        tokens_out: of their answers.
         cost: in the currency of the judge's prices; None where they are not known.
         most: whether it may be less: pools are not known yet, or the task stops by itself.
         answers: earlier ones whose tokens `tokens_out` is taken from; 0 where it is a guess.
@@ -105,7 +103,6 @@ def estimate_stage(
     Args:
         judge: the judge to ask.
         ledger: whose answers need not be asked for; None for none.
-        task: of the questions.
         questions: all of them, or examples.
         calls: how many there are at most, where the questions are examples.
         largest: number and largest question of all that there may be, where the questions are examples.
@@ -207,7 +204,6 @@ def longest(texts: Iterable[str], count: int) -> tuple[str, ...]:
     """The longest texts in bytes, longest first.
 
     Args:
-        texts: any.
         count: how many, at most.
     """
     return tuple(heapq.nlargest(count, texts, key=lambda text: len(text.encode("utf-8", "replace"))))
@@ -276,9 +272,7 @@ def estimate(
     """Estimate the cost of a golden set; nothing is sent.
 
     Args:
-        plan: of the golden set.
         known: the existing part of it.
-        collection: documents and queries.
         judge: who would be asked.
         ledger: whose answers need not be asked for.
     """

@@ -45,14 +45,10 @@ class BuildRunner:
     """The stages of one golden set.
 
     Args:
-        plan: of the golden set.
-        folder: of the golden set.
-        collection: documents and queries.
         judge: who grades and orders.
         ledger: the ledger of answers.
         account: the account that is charged.
         cache: keeps embeddings and indexes.
-        begin: as in `build`.
     """
 
     def __init__(
@@ -119,7 +115,6 @@ class BuildRunner:
         """Load a stage, or compute it.
 
         Args:
-            name: of the stage.
             inputs: hashes by name.
             parameters: values of JSON.
             make: from a step function to what writes its files, by name, and further entries of its manifest.
@@ -334,8 +329,6 @@ def select_rows_to_refine(
 
     Args:
         pools: query id → ids of its documents.
-        labels: of `Graded`.
-        grades: of `Graded`.
         keep: passages of a query, at most.
 
     Returns:

@@ -63,7 +63,6 @@ class GoldenPlan:
 
     Attributes:
         name: of the file, without suffix.
-        source: the file.
         settings: of the pipeline that finds the pools.
         collection: place of documents and queries.
         fields: of a document that make its text.
@@ -71,7 +70,6 @@ class GoldenPlan:
         sample: queries that are drawn; None for all.
         rewrite: a way of rewriting.py, "judge", or a file.
         depth: documents of each search.
-        judge: who grades.
         keep: passages of a query that go into the refinement.
         refining: how they are refined.
         seed: seed of all random numbers.
@@ -185,9 +183,6 @@ def judge_plan(values: Mapping[str, Any], path: Path, toml: Toml, seed: int) -> 
 
     Args:
         values: of the table, defaults filled in.
-        path: of the file.
-        toml: what it holds.
-        seed: of the golden set.
 
     Raises:
         InputError: there is no model, a key goes with another kind of judge, or a value is none.

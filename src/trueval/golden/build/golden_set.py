@@ -50,7 +50,6 @@ class GoldenSet:
     """A golden set.
 
     Attributes:
-        folder: where it is.
         about: what golden.json holds.
         labels: a row for each passage of a pool, as labels.jsonl has them.
     """
@@ -106,11 +105,7 @@ class GoldenSet:
 
 
 def read_rewritten_queries(folder: Path) -> dict[str, str]:
-    """Query id → its text as the judge saw it, from the stage `rewrite`; empty without that stage.
-
-    Args:
-        folder: of the golden set.
-    """
+    """Query id → its text as the judge saw it, from the stage `rewrite`; empty without that stage."""
     try:
         return {row["_id"]: row["asked"] for row in read_lines(folder / REWRITTEN)}
     except (OSError, ValueError, KeyError, TypeError):
@@ -121,9 +116,7 @@ def finish(name: str, folder: Path, collection: Collection, made: Mapping[str, A
     """Aggregate all labels into judgments, and write the golden set.
 
     Args:
-        name: of the golden set.
         folder: with what the stages gave.
-        collection: documents and queries.
         made: seed, judge, sha256 and stages.
         ledger: with the calls.
     """

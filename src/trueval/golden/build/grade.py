@@ -42,7 +42,6 @@ class GradingSettings:
         batch: passages in a call of mode "batch", at most.
         rounds: number of times each passage is shown.
         aggregate: name of the aggregation of labels.
-        seed: of the shuffles.
         first: number of the first round; another one asks anew.
     """
 
@@ -69,10 +68,8 @@ class GradingQuestion(NamedTuple):
     """A question with its query and document ids, which the judge does not see.
 
     Attributes:
-        query_id: of the query.
         doc_ids: by slot.
         round: from 0.
-        question: what goes out.
     """
 
     query_id: str
@@ -148,7 +145,6 @@ def grade(
         ledger: the ledger of answers.
         how: rounds and batches.
         at_once: calls under way at once.
-        step: as in ask_all.
 
     Raises:
         InputError: the judge cannot be asked, or the money is spent; what was answered is kept.

@@ -27,7 +27,6 @@ def make_judge(plan: JudgePlan, collection: Collection, account: Account, seed: 
     """Make the judge that a plan names.
 
     Args:
-        plan: of the judge.
         collection: with the texts, for labels.
         account: the account that is charged.
         seed: of the errors of labels.
@@ -100,7 +99,6 @@ def check_labels(judge: Judge, plan: GoldenPlan, collection: Collection) -> str 
     Args:
         judge: of the plan; nothing is known of one that is a model.
         plan: of the golden set, with the searches that find pools.
-        collection: documents and queries.
 
     Returns:
         A remark where a pool may hold passages without a label; None where none can.

@@ -32,7 +32,6 @@ class UnjudgedPool(NamedTuple):
     Attributes:
         pools: query id → ids of documents, best rank first.
         retrieved: documents that some run has in its first places, judged or not.
-        notes: one-line remarks.
     """
 
     pools: Mapping[str, Sequence[str]]
@@ -69,7 +68,6 @@ def demand(judgments: Judgments, runs: Sequence[Run], collection: Collection, de
 
     Args:
         judgments: grades; one below 0 is none.
-        runs: of the same queries.
         collection: with the texts.
         depth: places of each list.
 
@@ -131,7 +129,6 @@ def extend(
 
     Args:
         judgments: they stay as they are.
-        wanted: of `demand`.
         collection: with the texts.
         judge: the judge to ask.
         ledger: the ledger of answers.
@@ -139,7 +136,6 @@ def extend(
         account: the account that is charged.
         scale: grade of the rubric → grade of the judgments; None where both are the same.
         at_once: calls under way at once.
-        step: as in ask_all.
 
     Raises:
         InputError: the judge cannot be asked, or the money is spent; what was answered is kept.
@@ -192,7 +188,6 @@ def refuse_other_scale(judgments: Judgments, scale: Mapping[float, float] | None
     """Refuse to mix two grade scales.
 
     Args:
-        judgments: the existing judgments.
         scale: grade of the rubric → grade of the judgments; None where both are the same.
 
     Raises:

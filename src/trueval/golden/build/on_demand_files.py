@@ -71,11 +71,9 @@ class OnDemand:
     """The inputs of on-demand judging, read and checked; the judge is not called yet.
 
     Attributes:
-        judgments: the existing judgments.
         wanted: the retrieved documents without a judgment.
         depth: places of each list that are looked at.
         collection: with the texts.
-        plan: of the judge.
         judge: the judge to ask.
         account: the account that is charged.
         scale: grade of the rubric → grade of the judgments; None where both are the same.
@@ -113,7 +111,6 @@ class OnDemand:
             qrels: judgments that are there.
             runs: whose first documents are judged.
             collection: folder with corpus and queries.
-            plan: of the judge.
             depth: places of each list that are judged.
             out: file of the new judgments; its folder must exist.
             scale: grade of the rubric → grade of the judgments; None where both are the same.
@@ -155,9 +152,6 @@ class OnDemand:
 
     def grade(self, step: Step | None = None) -> GradedFiles:
         """Call the judge, and write judgments and labels.
-
-        Args:
-            step: as in ask_all.
 
         Raises:
             InputError: the judge cannot be asked, or the money is spent; what was answered is in the ledger.

@@ -36,7 +36,6 @@ class RewrittenQueries(NamedTuple):
         texts: query id → text.
         asked: what a judge was asked, if it rewrote them.
         answers: [asked] of the judge.
-        notes: one-line remarks.
     """
 
     texts: dict[str, str]
@@ -52,7 +51,6 @@ class QueryPools(NamedTuple):
         frame: query_id, doc_id, rank, score, then dense, dense_score, sparse and sparse_score, null where that search
             did not find it, and text, the hash of the passage; by query, best first.
         seconds: of each stage of retrieval, by name.
-        notes: one-line remarks.
     """
 
     frame: pl.DataFrame
@@ -82,7 +80,6 @@ def rewrite(
         judge: asked for other words where the way is "judge".
         ledger: the ledger of its answers.
         at_once: calls under way at once.
-        step: as in ask_all.
 
     Raises:
         InputError: a file is bad, or the judge cannot be asked.
@@ -115,7 +112,6 @@ def find_pools(
         queries: id → text that is searched with.
         settings: of the pipeline; it decides how many documents each search gives.
         cache: keeps embeddings and indexes.
-        begin: as in Pipeline.retrieve.
         account: pays for hosted models.
 
     Raises:
@@ -162,11 +158,7 @@ def pools_of(frame: pl.DataFrame) -> dict[str, list[str]]:
 
 
 def sources_of(frame: pl.DataFrame) -> dict[str, Run]:
-    """The searches behind the pools as runs, the fused one last.
-
-    Args:
-        frame: of `QueryPools`.
-    """
+    """The searches behind the pools as runs, the fused one last."""
     found: dict[str, Run] = {}
     for name in SOURCES:
         if name in frame.columns:

@@ -18,9 +18,7 @@ class Candidate(NamedTuple):
     """A passage of a pool with its grade.
 
     Attributes:
-        doc_id: of the passage.
         grade: that its labels make; None where there is no valid one.
-        mean: of its labels.
     """
 
     doc_id: str

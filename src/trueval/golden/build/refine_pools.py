@@ -40,7 +40,6 @@ class RefinementSettings:
         gross: share of grades that the posterior takes to be grossly wrong; None for what labels say of each.
         turns: at which the published method stops.
         regrade: whether what contradicts its grade is graded once more.
-        seed: of the golden set.
     """
 
     method: str = "posterior"
@@ -74,11 +73,7 @@ class RefinementPool(NamedTuple):
     """The input of the refinement for one query.
 
     Attributes:
-        query_id: of the query.
-        query: its text.
-        doc_ids: the passages.
-        texts: of the passages.
-        grades: of the passages.
+        query: text of the query.
         gross: chance of each grade that it is grossly wrong; empty for the share of the method.
     """
 
@@ -94,8 +89,6 @@ class RefinedPool(NamedTuple):
     """The refinement of one pool, with the questions behind it.
 
     Attributes:
-        query_id: of the query.
-        refinement: of its pool.
         asked: questions, in their order.
         answers: [question].
     """
@@ -208,9 +201,6 @@ def compare_by(
 
 def top_of(refined: Sequence[RefinedPool]) -> dict[str, dict[str, float]]:
     """The top passages of each query, with scores that reproduce their rank.
-
-    Args:
-        refined: of each query.
 
     Returns:
         Query id → document id → posterior mean; of the published method, whose locks rank, the rank from below.

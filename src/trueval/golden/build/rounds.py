@@ -85,7 +85,6 @@ def rng_of(seed: int, *about: str) -> np.random.Generator:
     """A generator that depends only on the seed and on the subject of the draw.
 
     Args:
-        seed: of the golden set.
         about: such as the stage and the id of the query.
     """
     digest = hashlib.sha256("\0".join((str(seed), *about)).encode("utf-8", "surrogatepass")).digest()

@@ -52,7 +52,6 @@ class Stages:
         """The manifest of a complete, current stage; None where it must be computed.
 
         Args:
-            name: of the stage.
             key: hash of everything that determines it.
         """
         self._began = self._now()
@@ -66,7 +65,6 @@ class Stages:
         """Write the files of a stage, and then its manifest.
 
         Args:
-            name: of the stage.
             key: hash of everything that determines it.
             files: name → what writes it.
             about: further entries of the manifest.
@@ -94,7 +92,6 @@ def key_for_stage(name: str, inputs: Mapping[str, Any], parameters: Mapping[str,
     """Hash of everything that determines a stage.
 
     Args:
-        name: of the stage.
         inputs: hashes by name.
         parameters: values of JSON.
     """

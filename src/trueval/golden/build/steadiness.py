@@ -26,9 +26,6 @@ AGAIN: Final = 1_000
 def between_rounds(labels: pl.DataFrame) -> list[dict[str, Any]]:
     """Label differences between two rounds, on the passages labelled in both.
 
-    Args:
-        labels: of `Graded`.
-
     Returns:
         For each pair of rounds: passages, share with the same label, share at most one grade apart, mean difference of
         the second less the first, Cohen's κ with quadratic weights, null where all labels are the same, and the table
@@ -66,11 +63,7 @@ def _kappa(one: Any, other: Any) -> float | None:
 
 
 def by_slot(labels: pl.DataFrame) -> list[dict[str, Any]]:
-    """Mean label by slot: as passages are shuffled, the means should be equal.
-
-    Args:
-        labels: of `Graded`.
-    """
+    """Mean label by slot: as passages are shuffled, the means should be equal."""
     valid = labels.filter(pl.col("grade").is_not_null() & (pl.col("slots") > 1))
     grouped = valid.group_by("slot").agg(passages=pl.len(), mean=pl.col("grade").mean(), sd=pl.col("grade").std(ddof=1))
     return [
@@ -147,10 +140,8 @@ def ask_again(
     Args:
         asked: all questions of a task.
         answers: [asked].
-        judge: who was asked.
         ledger: the ledger of answers.
         count: questions, drawn at random.
-        seed: of the draw.
         at_once: calls under way at once.
 
     Raises:
@@ -168,7 +159,6 @@ def again_of(asked: Sequence[Question], count: int, seed: int) -> list[Question]
     Args:
         asked: all questions of a task.
         count: how many of them, drawn at random.
-        seed: of the draw.
     """
     return [
         asked[place]._replace(sample=asked[place].sample + AGAIN) for place in _sample_questions(asked, count, seed)

@@ -55,7 +55,6 @@ def side_by_side(
 
     Args:
         work: on one item.
-        items: of the work.
         at_once: items under way at once.
         done: called with the number of items that are done.
         stop: called once when no further item is started: notifies the work in flight that its result is unused.

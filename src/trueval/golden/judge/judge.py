@@ -26,7 +26,7 @@ class Question(NamedTuple):
 
     Attributes:
         task: "grade", a grade for each passage; "order", the passages, best first; "rewrite", the query in other words.
-        query: its text.
+        query: text of the query.
         passages: in the order in which the judge sees them; their places are called slots, from 0.
         sample: the same question with another sample is asked again.
     """
@@ -54,7 +54,6 @@ class JudgeUsage(NamedTuple):
 
     Attributes:
         tokens_in: of the prompts, those of a repair too.
-        tokens_out: of the answers.
         cost: in the currency of the judge's prices.
     """
 
@@ -73,8 +72,6 @@ class JudgeAnswer(NamedTuple):
         raw: what came back, word for word, a repair after the first.
         problems: what was not valid, one line each.
         model: that answered, by its own account.
-        usage: that it took.
-        seconds: that it took.
     """
 
     labels: tuple[JudgeLabel | None, ...] = ()
@@ -131,7 +128,6 @@ def key_of(judge: Judge, question: Question) -> AnswerKey:
 
     Args:
         judge: the judge to ask.
-        question: the question.
     """
     return key_for(judge.identity(question.task), question)
 
@@ -141,7 +137,6 @@ def key_for(identity: Mapping[str, Any], question: Question) -> AnswerKey:
 
     Args:
         identity: of the judge, in the task of the question.
-        question: what is asked.
     """
     about = json.dumps([FORMAT, question.task, dict(identity)], sort_keys=True)
     asked = hashlib.sha256(about.encode()).hexdigest()

@@ -158,11 +158,7 @@ class Ledger:
             self._base.close()
 
     def find(self, key: AnswerKey) -> JudgeAnswer | None:
-        """The answer to a question; None where it was never asked.
-
-        Args:
-            key: of the question.
-        """
+        """The answer to a question; None where it was never asked."""
         with self._reading():
             row = self._base.execute(f"{EVERY} WHERE key = ?", (key.call,)).fetchone()
         if row is None:
@@ -184,7 +180,6 @@ class Ledger:
 
         Args:
             judge: the judge to ask.
-            question: the question.
             now: seconds of the clock that all processes share.
             wait: lets seconds pass.
 
@@ -223,8 +218,6 @@ class Ledger:
 
         Args:
             judge: the judge that answered.
-            question: what was asked.
-            answer: what came.
         """
         identity = judge.identity(question.task)
         key = key_for(identity, question)
@@ -293,7 +286,6 @@ class Ledger:
 
         Args:
             judge: the judge that answered.
-            task: of the questions.
         """
         query = (
             "SELECT COUNT(*), COALESCE(SUM(json_array_length(passages)), 0), COALESCE(SUM(tokens_out), 0) FROM calls "
@@ -332,9 +324,6 @@ class Ledger:
     def take(self, path: Path) -> int:
         """Import the calls of an exported file that this ledger lacks.
 
-        Args:
-            path: of what `export` wrote.
-
         Returns:
             How many were new.
 
@@ -368,9 +357,6 @@ class Ledger:
 @contextmanager
 def open_existing_ledger(path: Path) -> Iterator[Ledger | None]:
     """Open a ledger read-only and close it at the end; None where there is no file.
-
-    Args:
-        path: of the file.
 
     Raises:
         InputError: as in Ledger.

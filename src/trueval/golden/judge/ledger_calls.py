@@ -64,7 +64,6 @@ def read_call(line: str, place: Place) -> tuple[dict[str, Any], list[tuple[str, 
     """Parse and check a call of an exported ledger, with its texts.
 
     Args:
-        line: of the file.
         place: of the line, for errors.
 
     Raises:

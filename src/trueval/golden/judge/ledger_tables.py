@@ -89,9 +89,6 @@ def write_ahead(base: sqlite3.Connection) -> None:
 def is_ledger(path: Path) -> bool:
     """Whether a file is a ledger; False for a missing or new one. The file is not modified.
 
-    Args:
-        path: of the file.
-
     Raises:
         InputError: it is something else, or a ledger of a newer version.
     """
@@ -118,7 +115,6 @@ def unusable(path: Path, error: sqlite3.Error) -> InputError:
     """The error for a file that cannot be used.
 
     Args:
-        path: of the file.
         error: the error of SQLite.
     """
     if getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY):
@@ -162,9 +158,5 @@ def label_rows(call: Mapping[str, Any]) -> list[tuple[Any, ...]]:
 
 
 def unpack_row(row: tuple[Any, ...]) -> dict[str, Any]:
-    """A row of calls by its columns.
-
-    Args:
-        row: of `EVERY`.
-    """
+    """A row of calls by its columns."""
     return {name: json.loads(value) if name in _NESTED else value for name, value in zip(_COLUMNS, row, strict=True)}

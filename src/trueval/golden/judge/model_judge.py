@@ -75,7 +75,6 @@ class Reply(NamedTuple):
         problem: why there is no text; "" where there is.
         model: that answered, by its own account.
         tokens_in: of the prompt, as billed; None where the server does not say.
-        tokens_out: of the answer.
         cost: billed, or at most where the server does not say.
         refused: whether the server did not take the question, and gave it to no model.
     """
@@ -101,7 +100,6 @@ class JudgeSettings:
         parameters: of a call, such as temperature and seed.
         timeout: seconds that an answer may take.
         concurrency: calls under way at once, at most.
-        prices: of its tokens.
     """
 
     model: str
@@ -131,9 +129,7 @@ class ModelJudge:
 
     Args:
         use: settings of the calls.
-        prompts: of each task.
         account: what is spent, and what may be; its ledger gets a line for each call that was sent.
-        retries: the retry policy.
     """
 
     use: JudgeSettings
@@ -242,9 +238,6 @@ class ModelJudge:
         """Upper bound of the billed usage of a question, including one repair call.
 
         Calls that are cut off and sent again are not included.
-
-        Args:
-            question: that would be asked.
 
         Returns:
             None where unlimited: without max_tokens or max_completion_tokens the answer length is unknown.

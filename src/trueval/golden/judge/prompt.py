@@ -44,7 +44,6 @@ class Prompt:
     Attributes:
         name: with its version, or the name of a file.
         task: that it is for, or "repair".
-        text: the system message.
         scale: lowest and highest grade, of a prompt for grades.
         grades: grade → grade of the rubric; the same where the scale is the rubric.
     """

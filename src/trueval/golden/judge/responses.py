@@ -45,7 +45,6 @@ def schema(question: Question, prompt: Prompt) -> dict[str, Any]:
     """The JSON schema of a response; all keys required, no others allowed.
 
     Args:
-        question: that is asked.
         prompt: with the scale.
     """
     places = {"type": "integer", "enum": list(range(1, len(question.passages) + 1))}

@@ -34,7 +34,6 @@ def look_into(path: Path, wait: float = 5.0) -> Contents:
     The write-ahead log (path-wal) is read too, for which SQLite may create its index (path-shm).
 
     Args:
-        path: of the file.
         wait: seconds, at most, for another process that has the file for itself.
 
     Raises:
@@ -55,7 +54,6 @@ def connect_read_only(path: Path, wait: float) -> sqlite3.Connection:
 
     Args:
         path: of the file, which exists.
-        wait: as in look_into.
     """
     # Without a log nothing else is needed: "immutable" makes no file beside it either.
     return _connect(path, "mode=ro" if Path(f"{path}-wal").exists() else "mode=ro&immutable=1", wait)

@@ -24,7 +24,6 @@ def pair_gains(posterior: Posterior, members: Floats, inside: float = INSIDE) ->
     choice), and whether their order affects the top set. docs/golden.md.
 
     Args:
-        posterior: of the scores.
         members: [document] P_i, probability of belonging to the best.
         inside: weight of pairs that both belong to the best, .3 in the formula.
 

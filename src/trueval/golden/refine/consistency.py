@@ -98,7 +98,6 @@ def inversions(posterior: Posterior, grades: Floats, sure: float = SURE_INVERSIO
     """Pairs whose order contradicts their grades, for regrading: the widest first, then the most certain.
 
     Args:
-        posterior: of the scores.
         grades: [document].
         sure: least probability of the order.
 
@@ -119,7 +118,6 @@ def bands(posterior: Posterior, ranking: Ints, sure: float = SURE) -> Ints:
     """The tie band of each rank: adjacent documents whose order is less certain than requested share a band.
 
     Args:
-        posterior: of the scores.
         ranking: [rank] documents.
         sure: probability from which on an order counts as known; above 1/2.
 

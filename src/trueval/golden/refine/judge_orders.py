@@ -35,7 +35,6 @@ def ask_round(ask: Ask, batches: Sequence[Batch]) -> tuple[JudgeOrder | None, ..
     """Ask about several batches concurrently, and check the answers.
 
     Args:
-        ask: the judge.
         batches: as they are to be shown.
 
     Returns:

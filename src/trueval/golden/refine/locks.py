@@ -28,10 +28,6 @@ class Locks:
     def add(self, winner: int, loser: int) -> bool:
         """Lock a pair, unless existing locks imply the opposite: that would create a cycle.
 
-        Args:
-            winner: the one above.
-            loser: the one below.
-
         Returns:
             Whether the pair is locked now.
         """

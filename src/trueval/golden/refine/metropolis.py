@@ -46,8 +46,7 @@ class _Group(NamedTuple):
     """Documents no two of which share an order.
 
     Attributes:
-        documents: their places.
-        prior: of them.
+        documents: indices of the documents.
         orders: that one of them is in.
         within: [document, order] 1 where it is in the order, 0 where not.
     """
@@ -73,7 +72,6 @@ def sample(
 
     Args:
         orders: the orders given by the judge.
-        prior: of the scores.
         mode: under this prior, for the width of proposals.
         rng: the source of randomness.
         draws: how many are kept, `CHAINS` at a time.

@@ -43,7 +43,6 @@ class LearnedScale(NamedTuple):
     Attributes:
         mode: of the posterior of the scores.
         prior: under which it is one.
-        scale: of the prior.
         more: factors of `GROSS_STEP` by which the odds of gross errors are above those that were given.
     """
 

@@ -54,9 +54,7 @@ class PaperRefinement(NamedTuple):
     """The result of the published refinement.
 
     Attributes:
-        ranking: all documents.
         scores: [document].
-        orders: what was answered.
         calls: what was asked, answered or not.
         stable: whether it stopped because the best documents stayed the same, and not at the budget.
     """
@@ -78,11 +76,9 @@ def paper_s6(
 
     Args:
         grades: [document].
-        ask: the judge.
         rng: where the randomness of batches comes from.
         top: number of documents in the top set.
         budget: calls at most.
-        settings: all parameters.
     """
     state = _State(grades, settings)
     best: Batch = ()
@@ -111,7 +107,6 @@ def score_steps(scores: Floats, best_first: Batch, rate: float) -> tuple[Floats,
 
     Args:
         scores: [document].
-        best_first: the order.
         rate: η.
 
     Returns:

@@ -42,7 +42,6 @@ def terms(predictor: Floats, orders: OrderBatch, noise: float = NOISE) -> Terms:
 
     Args:
         predictor: [order, place] η of each document: score, and what else moves the judge.
-        orders: of batches.
         noise: ε, at least 0 and below 1.
 
     >>> from trueval.golden.refine.judge_orders import JudgeOrder

@@ -65,7 +65,7 @@ class Prior:
         """The prior of a subset of the documents.
 
         Args:
-            documents: their places.
+            documents: indices of the documents.
         """
         return replace(self, mean=self.mean[documents], gross=None if self.gross is None else self.gross[documents])
 
@@ -101,7 +101,6 @@ class Prior:
         """[document, draw] samples from the prior.
 
         Args:
-            count: of draws.
             rng: the source of randomness.
         """
         standard = rng.standard_normal((len(self.mean), count))

@@ -41,7 +41,6 @@ def fit(orders: OrderBatch, prior: Prior, covariates: Floats | None = None, star
 
     Args:
         orders: the orders given by the judge.
-        prior: of the scores.
         covariates: [order, place, covariate] what else moves the judge, one for each of `prior.biases`.
         start: [document and covariate] where Newton's method begins; the prior's mean by default.
 
@@ -73,9 +72,7 @@ class _Terms(NamedTuple):
     """Log posterior at some scores, its gradient, and the ingredients of its Hessian.
 
     Attributes:
-        value: the logarithm.
         gradient: [parameter].
-        orders: of the likelihood.
         prior: [parameter] second derivatives with the sign changed, of the prior alone.
         safe: [parameter] the same without what its mixture takes off.
     """

@@ -75,8 +75,6 @@ class PosteriorRefinement(NamedTuple):
     """The result of the refinement by a posterior.
 
     Attributes:
-        posterior: of the scores.
-        scale: of the prior.
         gross: mean chance that a grade is grossly wrong, as learned from the orders.
         members: [document] probability of belonging to the best.
         overlap: expected share of the returned documents that belong to the best.
@@ -115,11 +113,9 @@ def posterior_s6(
 
     Args:
         grades: [document].
-        ask: the judge.
         rng: where the randomness of draws and of slots comes from.
         top: number of documents in the top set.
         budget: calls at most.
-        settings: all parameters.
         lengths: [document] of their texts, in any unit; for `settings.length_bias`.
         gross: [document] chance that its grade is grossly wrong; `settings.gross` for all if None.
         known: orders of these documents from before.
@@ -195,7 +191,6 @@ class _Model:
 
         Args:
             seen: all orders so far.
-            draws: number of draws.
         """
         orders = OrderBatch.of(seen, len(self.grades))
         biases, covariates = _covariates(orders, self.lengths, self.settings)

@@ -26,7 +26,6 @@ def in_rounds(compare: Callable[[tuple[str, ...]], Sequence[str] | None], execut
 
     Args:
         compare: batch as it is shown → order, best first.
-        executor: who asks.
 
     >>> in_rounds(sorted)([("b", "a"), ("d", "c")])
     [['a', 'b'], ['c', 'd']]
@@ -65,7 +64,6 @@ def refine(
         lengths: [document] of their texts, for `PosteriorSettings.length_bias`.
         gross: [document] chance that its grade is grossly wrong; `PosteriorSettings.gross` for all if None.
         known: orders of these documents from before, as `Refinement.orders` has them; for the posterior.
-        seed: of batches and draws.
 
     Raises:
         InputError: an id appears twice, a grade is missing or not finite, or the judge gave no order of its batch.

@@ -14,8 +14,6 @@ class RefinedDocument(NamedTuple):
     Attributes:
         document: its id.
         rank: from 1.
-        grade: as it came.
-        score: of the method.
         sd: standard deviation of the score; None where the method has none.
         member: probability of belonging to the best; None where the method has none.
         band: number of its tie band, from 1: inside a band the order is not known; None where the method has none.
@@ -77,8 +75,6 @@ class Refinement:
         slot_bias: what being shown last, and not first, adds to a score, and its standard deviation; None where it was
             not asked for.
         length_bias: the same of one standard deviation of the lengths.
-        inconsistency: of all orders.
-        inversions: of grades and scores.
         orders: all answers, in the order in which they came.
     """
 

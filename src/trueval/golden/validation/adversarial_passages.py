@@ -81,7 +81,6 @@ class AdversarialPassage(NamedTuple):
 
     Attributes:
         query: id of the query.
-        kind: of `ABOUT`.
         document: id of the document that it was made of; empty where of none.
         text: text of the adversarial passage.
         slot: where it is shown among its companions, from 0.
@@ -105,9 +104,7 @@ def traps_of(collection: Collection, queries: int, seed: int, passages: int) -> 
     """Draw an adversarial passage of each kind for some queries.
 
     Args:
-        collection: documents and queries.
         queries: how many; all where there are no more.
-        seed: of the draws.
         passages: passages per call, companions included, as far as the collection has them; 1 shows each alone.
     """
     ids = list(collection.queries)
@@ -141,7 +138,7 @@ def draw_unrelated_documents(collection: Collection, query: str, rng: np.random.
 
     Args:
         collection: with the documents.
-        query: its text.
+        query: text of the query.
         rng: draws them.
         count: how many; all that were drawn where there are no more.
     """
@@ -159,8 +156,7 @@ def paste_query(text: str, query: str, rng: np.random.Generator) -> str:
     """A text with the query's words inserted at random places, three times each.
 
     Args:
-        text: of a passage.
-        query: its text.
+        query: text of the query.
         rng: draws the places.
     """
     words = text.split()
@@ -170,11 +166,7 @@ def paste_query(text: str, query: str, rng: np.random.Generator) -> str:
 
 
 def pad_text(text: str) -> str:
-    """A text surrounded by filler sentences, at least four times as long.
-
-    Args:
-        text: of a passage.
-    """
+    """A text surrounded by filler sentences, at least four times as long."""
     sentences: list[str] = []
     while len(" ".join(sentences)) < (LONGER - 1) * max(len(text), 200):
         sentences.append(_FILLER[len(sentences) % len(_FILLER)])

@@ -73,9 +73,6 @@ def agree(
         people: file of what people said, or the folder of an audit of what is no golden set.
         between_judges: whether judges are compared with each other too.
         choices: treatment of invalid labels; refused by default.
-        resamples: of the intervals.
-        seed: of the resamples.
-        level: of the intervals.
         tell: called with the name of each pair.
 
     Raises:
@@ -204,11 +201,7 @@ def _design(people: PeopleLabels, ratings: Ratings) -> dict[str, Any]:
 
 
 def describe_omitted_labels(labels: Sequence[FileLabels]) -> list[str]:
-    """One line per kind of label that was left out.
-
-    Args:
-        labels: of several files.
-    """
+    """One line per kind of label that was left out."""
     told = (
         ("duplicates", "left out, whose query and document are there twice"),
         ("outside", "left out, whose grade is not on the scale"),

@@ -46,20 +46,13 @@ def unknown(names: Iterable[str], reason: str) -> dict[str, ValueWithInterval]:
     """Values that cannot be computed, with the reason.
 
     Args:
-        names: of the values.
         reason: why.
     """
     return {name: ValueWithInterval(None, reason=reason) for name in names}
 
 
 class Resampler(NamedTuple):
-    """Settings of the bootstrap over queries.
-
-    Attributes:
-        resamples: number of resamples.
-        seed: of the draws.
-        level: of the intervals.
-    """
+    """Settings of the bootstrap over queries."""
 
     resamples: int = 2000
     seed: int = 0

@@ -30,7 +30,6 @@ class PeopleLabels:
     """People's labels in an audit of a golden set.
 
     Attributes:
-        folder: of the audit.
         audited: the grades that all raters of each passage make, and how the passages were drawn.
         rows: lines of people.jsonl, those of other tasks too.
     """

@@ -58,11 +58,9 @@ def correct_runs(
         place: a golden set, or its judgments.
         runs: paths, or name=path.
         measures: to correct; those that the design of the audit can, if None.
-        policy: as in evaluate.
         audit: its folder; that of the golden set by default.
         grades: grade in files → grade to use, for the judge's and people's alike; None keeps them.
         target: what intervals are of, "these" queries or "new" ones.
-        level: of the intervals.
         width: of the intervals, from end to end; None for halfway to the least that labels can give.
         baseline: one of the runs, from which the others differ; None for all pairs.
         begin: called with each file before it is read.

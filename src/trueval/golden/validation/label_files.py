@@ -53,7 +53,6 @@ class FileLabels(NamedTuple):
 
     Attributes:
         name: of the judge, or "people".
-        source: the file.
         frame: query_id, doc_id, grade: each pair once, every grade on the scale.
         duplicates: lines that were left out because their pair is there twice.
         outside: labels that were left out because their grade is not on the scale.
@@ -86,7 +85,6 @@ def read_labels(path: str | Path, name: str, how: LabelChoices, scale: tuple[flo
 
     Args:
         path: of judgments in any form that `Judgments.read` takes.
-        name: of who gave them.
         how: treatment of invalid labels.
         scale: least and greatest grade; None takes every grade from 0 up.
 

@@ -29,7 +29,7 @@ def ahead(found: Comparison, measure: str) -> dict[tuple[str, str], str]:
 
     Args:
         found: every pair compared.
-        measure: its text form.
+        measure: text form of the measure.
     """
     return {
         (each.first, each.second): NONE if not each.separated else FIRST if each.gain > 0 else SECOND

@@ -38,7 +38,6 @@ class Families:
         """Read a families file.
 
         Args:
-            path: of the TOML file.
             runs: names that there are.
             judges: names that there are.
 

@@ -86,7 +86,6 @@ def bias_of_calls(ratings: Ratings, golden: GoldenSet, people: PeopleLabels, dra
     Args:
         ratings: people first, then the judge.
         golden: with the calls of the judge.
-        people: of its audit.
         draw: resamples queries.
     """
     both = ratings.both(0, 1)

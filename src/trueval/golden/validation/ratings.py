@@ -58,7 +58,7 @@ class Ratings:
     """Labels of several raters.
 
     Attributes:
-        raters: their names.
+        raters: names of the raters.
         items: query_id, doc_id of each item.
         queries: [item] number of its query.
         labels: [item, rater] grades; NaN for none.
@@ -122,7 +122,6 @@ class Ratings:
         """[query, grade, grade] pairs of labels of one item, each weighted by 1 / (its labels − 1).
 
         Args:
-            raters: some of them.
             weights: [item] what each weighs; items with fewer than two labels count nothing.
         """
         labels, count = self.labels[:, raters], len(self.grades)
@@ -155,7 +154,6 @@ class Ratings:
         """Krippendorff's α of any number of raters, with intervals over queries.
 
         Args:
-            raters: some of them.
             weights: [item] what each weighs.
             draw: resamples queries.
         """

@@ -112,13 +112,6 @@ def dry_run(
 ) -> BuildEstimate:
     """Estimate the cost of the test; nothing is sent or written.
 
-    Args:
-        plan: as in `gullibility`.
-        out: as in `gullibility`.
-        queries: as in `gullibility`.
-        ledger: as in `gullibility`.
-        max_cost: as in `gullibility`.
-
     Raises:
         InputError: an input is bad.
     """

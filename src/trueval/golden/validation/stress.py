@@ -93,12 +93,10 @@ def stress(
         judges: files of judgments, one for each judge.
         people: file of what people said.
         runs: two or more, as `compare` takes them.
-        measures: as in evaluate.
         families: file that says which runs and judges are of one model family.
         top: number of top systems by people that are also analyzed separately.
         choices: treatment of invalid labels; refused by default.
         resamples: of the intervals of κ, α, τ and lifts.
-        policy: as in evaluate.
         tell: called with the name of each set of labels.
         comparing: attributes of comparison's Choices other than resamples (level, seed, test, family ...), and of
             Policy as in evaluate; grades mean what they mean in a golden set where one of the judges is one.

@@ -63,7 +63,6 @@ class LevelGroup(NamedTuple):
     """A tie group on which some level depends.
 
     Attributes:
-        group: the group.
         firsts: numbers of its relevant documents from which on some level counts them, ascending.
         of_level: [level] which of these is its; -1 where nothing here can raise the level above its lowest value.
         floor: values up to this one need not be told apart.
@@ -98,7 +97,6 @@ def curve_moments(groups: RelevantGroups, levels: Levels) -> CurveMoments:
 
     Args:
         groups: the tie groups of the query with a relevant document.
-        levels: where orders differ.
     """
     parts = _parts(groups, levels)
     if sum(part.places for part in parts) > MOST_VALUES:

@@ -49,8 +49,6 @@ def facet_pairs(rows: Bools, groups: Groups, chosen: Ints) -> FacetPairs:
 
     Args:
         rows: [row, facet] whether the document is about the facet.
-        groups: all groups.
-        chosen: those asked for.
     """
     found = [FacetPairs(chosen[:0], chosen[:0], chosen[:0], np.zeros((0, 3), dtype=np.int64))]
     counts = np.add.reduceat(rows, groups.start, axis=0, dtype=np.int64)[chosen]

@@ -48,7 +48,6 @@ def over_hits(standings: Standings, relevant: Bools, groups: RelevantGroups, las
     """Evaluate average precision divided by the hits.
 
     Args:
-        standings: of one run.
         relevant: [row] whether the document is relevant.
         groups: the tie groups with a relevant document.
         last: the last rank that counts.

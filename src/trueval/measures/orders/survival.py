@@ -164,7 +164,6 @@ def second_moments(tied: Ints, takers: GroupTakers, steps: Floats) -> Floats:
 
     Args:
         tied: [group] documents, m.
-        takers: what they take.
         steps: [group, t = 0 .. width] delta_t; 0 for t = 0.
 
     >>> takers = GroupTakers(np.array([[0.5]]), np.array([[0.5]]), np.array([1]))

@@ -111,7 +111,6 @@ class OpenCall(NamedTuple):
     """A call whose cost is not recorded yet.
 
     Attributes:
-        most: that it can cost.
         owner: the process that sent it.
         time: when, in ISO 8601.
     """
@@ -136,7 +135,6 @@ class SentCall:
 
     Attributes:
         most: that it can cost; None if the price is not known.
-        status: of the end.
         cost: None if it is not known.
         about: further entries of its last line.
     """

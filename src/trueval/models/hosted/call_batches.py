@@ -88,7 +88,6 @@ def calls(part: str, query: str, items: Iterable[tuple[int, str]], limits: CallL
         part: "queries", "documents" or "pairs".
         query: of a reranker; "" for an embedder.
         items: place and text of each.
-        limits: of a call.
 
     >>> found = calls("documents", "", enumerate(["ab", "cd", "ab", "x" * 99, "e"]), CallLimits(texts=3, tokens=10))
     >>> [(call.texts, call.groups) for call in found if len(call.texts[0]) < 9]

@@ -58,7 +58,6 @@ class CallLog:
         """Append a line.
 
         Args:
-            entry: of JSON.
             sync: whether the line is on the disk when this returns; else it outlives the process, not the machine.
 
         Raises:

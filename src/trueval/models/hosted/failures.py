@@ -113,7 +113,6 @@ def cure_of(failure: CallError, variable: str) -> str:
     """How the user can fix it, in one or two sentences.
 
     Args:
-        failure: of a call.
         variable: that holds the key; "" where none was sent.
 
     >>> print(cure_of(CallError(FailureKind.REFUSED, "HTTP 401", 401), "CO_API_KEY"))
@@ -148,7 +147,6 @@ def read_retry_after(headers: Mapping[str, str], now: datetime | None = None) ->
     """Seconds of Retry-After: a number, or an HTTP date (RFC 9110, 10.2.3); None where absent.
 
     Args:
-        headers: of the answer.
         now: the time; if None that of the answer, whatever the clock here says, else that of the clock.
 
     >>> now = datetime(2015, 10, 21, 7, 27, 30, tzinfo=UTC)

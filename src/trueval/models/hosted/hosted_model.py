@@ -44,7 +44,6 @@ class CallEstimate(NamedTuple):
     Attributes:
         calls: that they go out in.
         tokens: by our estimate.
-        usage: that is billed.
         cost: expected cost; None where the price is unknown.
         at_most: their maximum cost, without repeated calls; None where unknown.
     """
@@ -64,7 +63,6 @@ class HostedModel(ABC):
         named: service and model.
         use: settings of the service.
         account: what is spent; shared by the models of one piece of work.
-        retries: the retry policy.
     """
 
     named: HostedName
@@ -258,12 +256,7 @@ class HostedModel(ABC):
         warnings.warn(told, TruevalWarning, stacklevel=3)
 
     def expected(self, part: str, items: Sequence[Any]) -> CallEstimate:
-        """Estimate the calls and cost of items before anything is sent.
-
-        Args:
-            part: as in answers.
-            items: as in answers.
-        """
+        """Estimate the calls and cost of items before anything is sent."""
         return self._sum(self._planned(part, items))
 
     def _sum(self, planned: Iterable[Call]) -> CallEstimate:
@@ -282,9 +275,7 @@ class HostedModel(ABC):
         """Send the items of one query in sequence, without a notice: the caller has announced the total cost.
 
         Args:
-            part: as in answers.
             items: as in answers; one at least.
-            called: as in answers.
 
         Returns:
             [item, any], in the order of the items.

@@ -168,7 +168,6 @@ def collect_outputs(model: HostedModel, part: str, items: Sequence[Any], names: 
     """[item, any] outputs of all items in order, without caching.
 
     Args:
-        model: that is asked.
         part: "queries", "documents" or "pairs".
         items: texts, or pairs of query and document.
         names: name of each item for error messages; by default its position and start.
@@ -192,7 +191,6 @@ def load_hosted(
     Args:
         name: SERVICE:MODEL.
         account: what is spent; one of its own if None.
-        retries: the retry policy.
         settings: attributes of HostedSettings; None leaves one to it.
 
     Raises:

@@ -31,7 +31,6 @@ def most_of_vectors(texts: int, dimension: int | None, *, decimal: bool) -> int:
     """Maximum number of bytes of a response of /embeddings.
 
     Args:
-        texts: that are sent.
         dimension: that is asked for; None for any.
         decimal: whether numbers are transmitted as decimals rather than base64.
     """

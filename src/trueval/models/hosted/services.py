@@ -113,7 +113,6 @@ class HostedName(NamedTuple):
     """The parsed name of a hosted model.
 
     Attributes:
-        service: the service.
         model: its name there; of TEI, which serves one model, perhaps the URL.
     """
 
@@ -159,7 +158,6 @@ def base_url_of(named: HostedName, base_url: str | None) -> str:
     """The base URL of a model, without a trailing slash.
 
     Args:
-        named: the model.
         base_url: another one than that of the service.
 
     Raises:
@@ -211,7 +209,6 @@ def key_name(service: Service, url: str, api_key_env: str | None) -> str:
 
     Args:
         service: whose API is spoken.
-        url: its base URL.
         api_key_env: the variable that settings name, "" for no key; None where they name none.
     """
     if api_key_env is not None:

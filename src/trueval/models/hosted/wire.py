@@ -37,7 +37,6 @@ class ServiceResponse(NamedTuple):
 
     Attributes:
         rows: [text, dimension] vectors or [text, 1] scores, in the order of the texts of the call.
-        usage: that it bills.
     """
 
     rows: NDArray[Any]
@@ -111,7 +110,6 @@ class Client(ABC):
 
         Args:
             path: below the URL.
-            body: of JSON.
             most: bytes of the answer, where it can need more than `bounds.MOST`.
 
         Raises:
@@ -147,9 +145,6 @@ class Client(ABC):
 
     def answered(self, response: Any) -> Any:
         """The JSON of a response, with the key redacted.
-
-        Args:
-            response: of httpx2.
 
         Raises:
             CallError: its status is not 2xx, or it is not JSON.
@@ -252,7 +247,6 @@ def scores_of(found: Any, count: int, shape: RerankShape) -> NDArray[np.float64]
     Args:
         found: the JSON.
         count: documents that were sent.
-        shape: of the service.
 
     Raises:
         UnusableError: scores are missing, doubled or not finite.

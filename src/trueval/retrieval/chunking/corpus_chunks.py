@@ -41,13 +41,11 @@ class ChunkedCorpus:
     Attributes:
         documents: number of documents with a text.
         empty: number of documents without a token, which give no chunk.
-        chunks: number of chunks.
         tokens: tokens in all chunks, breadcrumbs included.
         most: tokens in the longest chunk.
         longer: number of chunks above the size, whose breadcrumb alone leaves no room.
         characters: characters in the bodies of all chunks.
         repeated: characters of these that the previous chunk also has.
-        notes: one-line warnings.
     """
 
     documents: int = 0

@@ -59,7 +59,6 @@ class Cuts:
         parts: scores by source of ties: "cut" with only the ties at the cutoff, "inside" with only the others.
         realized: scores of each call, with ties in the order listed.
         about: description of what was searched, for the JSON.
-        notes: one-line warnings.
         stages: stages of a pipeline (tie_propagation.py), for the JSON; None where there is none.
     """
 
@@ -223,7 +222,6 @@ def cut_index(
         policy: as in `evaluate`; its tie precision defines equal scores.
         name: name of the index in tables.
         about: description of what was searched, for the JSON.
-        choices: as in `evaluate`.
 
     Raises:
         InputError: the index gives what is no list of documents, or finds nothing.
@@ -263,12 +261,7 @@ def cut_runs(
     Args:
         runs: what `Run.of` takes, at least one; several are repeated calls for the same queries.
         k: number of documents in a context.
-        judgments: as in cut_index.
-        measures: as in cut_index.
-        texts: as in cut_index.
-        policy: as in cut_index.
         about: description of what was searched, for the JSON.
-        choices: as in `evaluate`.
 
     Raises:
         InputError: a run cannot be read, no list goes past k, or the runs share no query.

@@ -59,8 +59,6 @@ def choose_cut_measure(
     Args:
         k: number of documents in a context.
         judgments: as `Judgments.of` takes them; None for none.
-        measures: as in cut_index.
-        policy: as in cut_index.
         choices: attributes of Policy.
 
     Raises:
@@ -88,7 +86,6 @@ class CutValues(NamedTuple):
         scores: scores under ties; None without judgments.
         parts: scores by source of ties: "cut" with only the ties at the cutoff, "inside" with only the others.
         realized: scores of each call as listed.
-        notes: one-line warnings.
     """
 
     scores: Scores | None = None

@@ -40,7 +40,6 @@ class CutoffGroup(NamedTuple):
         above: number of documents scored higher.
         documents: documents of the group, in the best known order.
         slots: number of them that enter the context.
-        score: their common score.
         open: whether the list ends inside the group, which may then hold more documents.
     """
 

@@ -68,17 +68,12 @@ def cut_pipeline(
 
     Args:
         pipeline: stages and their settings; for a single index, the index is asked for k documents.
-        collection: documents and queries.
         k: number of documents in a context.
         repeats: number of calls of each index to compare.
         most: maximum number of documents to fetch per query.
         draws: maximum number of orders of equal scores to send through the pipeline.
-        judgments: as in cut_index.
-        measures: as in cut_index.
         cache: stores embeddings and indexes; None stores nothing.
-        begin: as in Pipeline.retrieve.
         policy: as in cut_index; its seed draws the orders.
-        choices: as in `evaluate`.
 
     Raises:
         InputError: as in Pipeline.retrieve and cut_index.

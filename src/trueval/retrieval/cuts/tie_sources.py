@@ -40,7 +40,6 @@ def separate_ties(run: Run, cuts: Sequence[CutoffGroup], precision: str | float 
 
     Args:
         run: lists that go past the cutoff.
-        cuts: of this run.
         precision: in which scores are compared; None for as they are.
 
     >>> from trueval.retrieval.cuts.cutoff import find_cuts

@@ -28,7 +28,6 @@ class TieSpan(NamedTuple):
 
     Attributes:
         begin: its first position in the list, from 0.
-        size: number of documents.
         taken: number of them before the depth.
     """
 

@@ -94,8 +94,6 @@ class Analyzer:
     Args:
         language: a key of LANGUAGES; None for words as they are, without stop words and stems.
         normalise: whether to bring ways of writing the same together before words are cut.
-        stemmers: the module Stemmer.
-        stopwords: the module bm25s.stopwords.
     """
 
     def __init__(self, language: str | None, *, normalise: bool, stemmers: Any, stopwords: Any) -> None:

@@ -80,7 +80,6 @@ class Description:
 
     Attributes:
         spec: spec with every parameter written out.
-        documents: number of documents.
         dimension: dimension of its vectors; None for words.
         bytes: size in memory, or on an engine's disk: vectors or postings and the search structure.
         build_seconds: duration of build, including work shared from an earlier index.
@@ -198,7 +197,6 @@ class LocalIndex(ABC):
 
         Args:
             dimension: dimension of the vectors.
-            documents: number of documents.
 
         Raises:
             InputError: it cannot be built of vectors of this dimension, or of so few documents.
@@ -259,10 +257,6 @@ class LocalIndex(ABC):
 
     def library_call(self, queries: Any, depth: int) -> Callable[[], object]:
         """A search as a function without arguments, for timing the library or engine alone.
-
-        Args:
-            queries: as in search.
-            depth: as in search.
 
         Returns:
             What searches. Checks of the queries are done before; what we bring into order afterwards is left out.
@@ -381,9 +375,6 @@ def read_spec(spec: str) -> tuple[type[LocalIndex], dict[str, Value]]:
 
 def build_spec(spec: str) -> str:
     """The spec of the built part: all parameters except those that affect search only.
-
-    Args:
-        spec: as in make_index.
 
     Raises:
         PolicyError: as in make_index.

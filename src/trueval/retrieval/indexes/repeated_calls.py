@@ -63,7 +63,6 @@ class PastCutLists:
     Attributes:
         run: run of the queries that find something.
         unfinished: [query of the run] whether the list ends inside the group, and there may be more.
-        notes: one-line warnings.
     """
 
     run: Run

@@ -43,7 +43,6 @@ class _Counted(NamedTuple):
         sha256: of all texts, as `text_hash` has it.
         counting: how often each document has each term.
         vocabulary: the terms, in the order of their numbers.
-        seconds: that counting took.
     """
 
     settings: tuple[str | None, bool]

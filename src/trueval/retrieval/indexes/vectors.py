@@ -48,7 +48,6 @@ def rescore_hits(hits: Hits, queries: NDArray[Any], documents: NDArray[Any], for
     """Hits with the product of the embeddings in a format, best first; ties by place. Equal vectors have equal scores.
 
     Args:
-        hits: of an index.
         queries: [query, dimension].
         documents: [document, dimension].
         form: format of the scores.

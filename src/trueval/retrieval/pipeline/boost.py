@@ -49,7 +49,6 @@ class BoostResult:
         run: by falling score; ties in the order of the run that went in.
         gained: documents whose score rose.
         before: ties of the run that went in.
-        ties: of this one.
         made: documents that tie now with one that they did not tie with before.
     """
 

@@ -152,7 +152,6 @@ class Pipeline:
         """Refuse what cannot run, as `retrieve` does before its work; nothing is computed.
 
         Args:
-            collection: documents and queries.
             cache: as in `retrieve`; no model is loaded for cached results.
 
         Raises:

@@ -198,7 +198,6 @@ def spread_candidates(collection: Collection, depth: int) -> Candidates:
     """As many candidates of each query as there can be, spread over the corpus: stand-ins for those of a search.
 
     Args:
-        collection: documents and queries.
         depth: candidates of each query, at most the documents.
     """
     places = np.linspace(0, len(collection.documents) - 1, depth).astype(np.int64)
@@ -209,7 +208,6 @@ def longest_candidates(collection: Collection, depth: int) -> Candidates:
     """The longest documents for every query: no candidates of a search have more tokens.
 
     Args:
-        collection: documents and queries.
         depth: candidates of each query, at most the documents.
     """
     texts = texts_in_order(collection.documents)

@@ -32,7 +32,6 @@ class Stage(NamedTuple):
         cached: whether its candidates come from the cache of an earlier run.
         ties: tie counts of its run.
         key: hash of everything that affects its candidates.
-        notes: one-line warnings.
         searched: description of the index that it searched; None where there is none.
     """
 

@@ -19,9 +19,6 @@ class StageCandidates(NamedTuple):
     """What a stage gave when it was made.
 
     Attributes:
-        run: the candidates.
-        notes: one-line warnings.
-        seconds: that it took.
         given: candidates that went in, those of several runs once; None where it searched the collection.
         searched: what an index that it searched says of itself; None where there is none.
     """

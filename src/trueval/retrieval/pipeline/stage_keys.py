@@ -32,7 +32,6 @@ class StageKeys:
     """The keys of one pipeline over one collection.
 
     Args:
-        collection: documents and queries.
         settings: settings of the pipeline.
         shared: with other runs of the pipeline.
 
@@ -82,7 +81,6 @@ class StageKeys:
 
         Args:
             name: name of the stage.
-            before: as in `stage`.
         """
         key = self.key(name, before)
         return key in self.shared.stages or (self.shared.cache is not None and is_kept(self.file_of(name, key)))
@@ -91,7 +89,6 @@ class StageKeys:
         """The candidates that a stage takes of the one before, as the cache has them; None where it has not.
 
         Args:
-            name: as in `key_before`.
             depth: documents of each list; all if None.
         """
         keys = self._keys()

@@ -64,10 +64,8 @@ class StageRunner(StageKeys):
     """One pipeline over one collection.
 
     Args:
-        collection: documents and queries.
         settings: settings of the pipeline.
         shared: with other runs of the pipeline.
-        begin: as in Pipeline.retrieve.
     """
 
     def __init__(self, collection: Collection, settings: Settings, shared: StageResources, begin: Begin) -> None:
@@ -365,10 +363,7 @@ def open_stage_runner(
     """The work of a pipeline whose retrievers have searched, so that each index is in `opened`.
 
     Args:
-        collection: documents and queries.
         settings: settings of the pipeline; of a run of each precision, the high one.
-        cache: as in Pipeline.retrieve.
-        begin: as in Pipeline.retrieve.
 
     Raises:
         InputError: as in Pipeline.retrieve.

@@ -31,7 +31,6 @@ def count_corpus(source: CorpusScorer, judgments: Judgments, policy: Policy) -> 
     Args:
         source: scorer of the corpus.
         judgments: their queries are the evaluated ones, in their order.
-        policy: as in `trueval.standings.counting.count`.
 
     Returns:
         Merged standings, which do not know how much ties in all.
@@ -90,7 +89,6 @@ def _find_judged_pairs(
     """Find the judged documents in a corpus, for the queries it scores, and their indices in the pool.
 
     Args:
-        source: the corpus.
         judgments: judgments of the pool.
         pool: every judged document.
         query: [query of the source] the evaluated query; -1 for none.

@@ -20,8 +20,6 @@ class CorpusOrder:
     """A tie order over a whole corpus.
 
     Args:
-        source: the corpus.
-        pairs: the judged documents.
         policy: policy with the tie order.
     """
 

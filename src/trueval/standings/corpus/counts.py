@@ -69,7 +69,6 @@ def count_pairs(source: CorpusScorer, pairs: JudgedPairs, rounded: Rounding, bef
 
     Args:
         source: scorer of the corpus.
-        pairs: the judged documents.
         rounded: rounding that defines which scores are equal; it keeps order and turns overflow into infinity.
         before: function from pairs and places to whether the tie order puts the document at that place first; None for
             no order.
@@ -91,11 +90,7 @@ class _Block:
 
     Args:
         source: name of the scorer, for messages.
-        block: the queries.
-        pairs: all judged documents.
         chosen: indices of those in the block.
-        rounded: as in count_pairs.
-        before: as in count_pairs.
     """
 
     def __init__(

@@ -126,7 +126,6 @@ class TileCounter:
         """Record the documents tied with one judged document of each row.
 
         Args:
-            rows: the rows.
             tied: [row] number of tied documents.
             column: the judged document of each row.
             masks: [row, document] which documents reach its score, and which exceed it; None if not compared yet.

@@ -49,11 +49,7 @@ def headrooms(measured: SweepArrays, place: int, *, level: float, resamples: int
     """The headrooms of one configuration; None where its ceiling is unknown.
 
     Args:
-        measured: the sweep.
-        place: of the configuration.
         level: of the interval behind the noise.
-        resamples: of queries.
-        seed: of the resamples.
     """
     both = np.stack([measured.ceilings[:, place], measured.values[:, place]], axis=1)
     both = both[~np.isnan(both).any(axis=1)]
@@ -83,7 +79,6 @@ def verdict(found: Headrooms, level: float) -> str:
     difference contains 0; else the larger one. Without per-query values the verdict is unknown.
 
     Args:
-        found: of a configuration.
         level: of the interval of the difference.
     """
     if found.draws is None or found.noise is None:
@@ -102,11 +97,7 @@ def advise(
     """The advice for one configuration as JSON; None without a configuration or ceiling.
 
     Args:
-        measured: the sweep.
         place: of the configuration that is to get better.
-        level: of intervals.
-        resamples: of queries.
-        seed: of the resamples.
     """
     found = None if place is None else headrooms(measured, place, level=level, resamples=resamples, seed=seed)
     if found is None or place is None:
@@ -133,8 +124,6 @@ def sentence(found: Headrooms, said: str, name: str, scale: ValueUnit = FRACTION
     Args:
         found: the headrooms.
         said: the verdict.
-        name: of the configuration.
-        scale: of the headrooms.
 
     Example:
         >>> print(sentence(Headrooms(0.3, 0.1, 0.86, 90, None, None), "widen the pool", "dense K=10"))

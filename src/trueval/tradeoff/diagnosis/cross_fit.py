@@ -60,7 +60,6 @@ def cross_fit(
         prompt: [configuration] its size.
         folds: parts; one for each query where there are fewer queries.
         repeats: how often queries are put into folds anew.
-        seed: of the folds.
 
     Returns:
         None where nothing is feasible, or there are fewer than two queries.

@@ -56,8 +56,6 @@ class SearchMethod(NamedTuple):
     """A search method of the decomposition.
 
     Attributes:
-        name: of the step.
-        spec: of the index.
         dimension: numbers of each vector that are kept; None for all.
         scoring: of [index].
     """
@@ -121,11 +119,7 @@ class LossDecomposition:
     """The losses of a pipeline by step.
 
     Attributes:
-        name: of the pipeline.
-        quality: the first measure.
-        level: of the intervals.
         steps: from exact search to the last stage.
-        notes: one-line remarks.
     """
 
     name: str
@@ -164,16 +158,11 @@ def decompose_loss(
     are kept for the duration of the call.
 
     Args:
-        collection: documents and queries.
         settings: of a pipeline with [embed].
         judgments: of the queries; queries without any are searched, and left out of measures.
         measures: the first is the quality.
-        policy: of the measures.
         unjudged: grade that a listed document without one has; None for none.
-        cache: as in Pipeline.retrieve.
-        begin: as in Pipeline.retrieve.
         bootstrap: how queries are resampled.
-        name: of the pipeline.
 
     Raises:
         InputError: there is no [embed], [index] takes words too, or as in Pipeline.retrieve.
@@ -199,10 +188,6 @@ def decompose_loss(
 
 def rungs(settings: Settings, documents: int) -> tuple[SearchMethod, ...]:
     """The search methods, from exact search to that of the pipeline.
-
-    Args:
-        settings: of a pipeline.
-        documents: of the collection.
 
     Raises:
         InputError: it has no [embed], or an index that takes words too.
@@ -249,7 +234,6 @@ def recall(run: Run, exact: Run, depth: int) -> Floats:
     Args:
         run: lists of this depth at most.
         exact: lists that go deeper, where there are more documents.
-        depth: of the exact list.
 
     Returns:
         [query] of the exact run.
@@ -276,10 +260,7 @@ class _Found(NamedTuple):
     """The results of a step.
 
     Attributes:
-        name: of the step.
         spec: of the index; None after the search.
-        run: its lists.
-        depth: of these at most.
         against: depth of the exact list that they are held against; None if they are not.
     """
 
@@ -294,8 +275,6 @@ def rung_settings(settings: Settings, rung: SearchMethod, deeper: int = 0) -> Se
     """Settings of the pipeline that consists of one search method alone.
 
     Args:
-        settings: of the pipeline.
-        rung: the search method.
         deeper: documents below the depth of the pipeline.
     """
     index = {"spec": rung.spec, "depth": settings["index"]["depth"] + deeper, "scoring": rung.scoring}
@@ -315,8 +294,6 @@ def search_rung(
 
     Args:
         work: over the collection, with some settings.
-        settings: of the pipeline.
-        rung: the search method.
         deeper: documents below the depth of the pipeline.
     """
     made = work(rung_settings(settings, rung, deeper))

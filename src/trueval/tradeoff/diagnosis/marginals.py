@@ -40,9 +40,6 @@ def steps(measured: SweepArrays) -> Iterator[MarginalStep]:
     """Neighbors along K within a system, and along each depth between otherwise equal systems.
 
     Where configurations with different K are not comparable, the gain of a K step is undefined.
-
-    Args:
-        measured: the sweep.
     """
     ladders: dict[tuple[Any, ...], list[tuple[float, int]]] = {}
     for place, each in enumerate(measured.configurations):
@@ -68,11 +65,8 @@ def marginals(
     elsewhere it is meaningless, and a reason is given. Intervals are over the resamples of queries and of times.
 
     Args:
-        measured: the sweep.
         qualities: resamples of its configurations.
         latencies: [configuration, resample] seconds.
-        level: of the intervals.
-        percentile: of the latency.
     """
     return [_marginal(measured, step, qualities, latencies, level, percentile) for step in steps(measured)]
 
@@ -131,7 +125,6 @@ def interval(value: float, draws: Floats, level: float) -> dict[str, float | Non
     Args:
         value: measured.
         draws: [resample].
-        level: of the interval.
 
     Example:
         >>> interval(0.5, np.array([0.0, 1.0]), 0.5)
@@ -151,10 +144,6 @@ def efficiencies(measured: SweepArrays, percentile: str) -> list[dict[str, Any]]
 
     Performance is the mean of those of N-Recall4+@10, RA-nWG@10, N-Recall4+@30 and RA-nWG@30 that the sweep measured;
     without any of them, of the quality at every K. P-B's Table 9: 0.817 / 0.3329 s = 2.454.
-
-    Args:
-        measured: the sweep.
-        percentile: of the latency.
     """
     found = []
     seconds = measured.latency(percentile)

@@ -21,8 +21,7 @@ class IndexedSystem(NamedTuple):
     """One system of a family.
 
     Attributes:
-        system: its place.
-        recall: of exact search.
+        system: index of the system.
         latency: seconds; NaN where not known.
         memory: bytes; NaN where not known.
     """
@@ -43,8 +42,6 @@ def compare_at_recall(
     taken; a family that stays below is reported as such.
 
     Args:
-        measured: the sweep.
-        percentile: of the latency.
         recalls: that are asked for, ascending.
     """
     families = _families(measured, percentile)
@@ -60,7 +57,6 @@ def at_recall(family: Sequence[IndexedSystem], recall: float) -> dict[str, Any]:
     """What a family of systems needs to reach a recall.
 
     Args:
-        family: its systems.
         recall: asked for.
 
     Returns:

@@ -49,7 +49,6 @@ def margin(run: Run, query_ids: Sequence[str], k: int = TOP) -> Signal:
     """Score of the first document - score of the k-th, or the last of a shorter list.
 
     Args:
-        run: of a search.
         query_ids: [query]; one without a list has a margin of 0.
         k: rank from 1.
 
@@ -84,7 +83,6 @@ class QueryNoise(NamedTuple):
     Attributes:
         level: 1 to 4.
         language: "en" or "fr".
-        seed: of the noise.
         cost: of the further embedding, in the unit of the costs of routing. The usual unit is a pair of the reranker; a
             query with noise is shorter than a pair with its document, so one pair is not too little.
     """
@@ -100,7 +98,6 @@ def make_noisy_queries(collection: Collection, noise: QueryNoise) -> dict[str, s
 
     Args:
         collection: with the queries.
-        noise: the query noise.
     """
     return {
         query: noisy(text, noise.level, noise.language, seed=noise.seed).text
@@ -121,12 +118,8 @@ def drop(
     """1 - cosine of each query and its noisy version: the sensitivity of the embedder.
 
     Args:
-        collection: documents and queries.
         settings: of a pipeline with [embed].
         query_ids: [query].
-        noise: the query noise.
-        cache: as in Pipeline.retrieve.
-        begin: as in Pipeline.retrieve.
         account: that a hosted embedder is paid from; None for no limit.
 
     Raises:
@@ -166,19 +159,12 @@ def route_pipeline(
     """Learn and price the routing of a pipeline's reranker; the longer list holds the logits of both depths.
 
     Args:
-        collection: documents and queries.
         settings: of a pipeline with [rerank]; where its own depth is greater, that many are scored, so that a pass that
             is kept serves.
-        judgments: of the queries.
         measure: the first is the quality, one of which higher values are better.
-        rng: of the folds.
         depths: fewer and more candidates of the reranker.
-        k: of the margin.
         noise: query noise whose drop of the cosine is a further signal; None for none.
-        policy: of the measure.
         unjudged: grade that a listed document without one has; None for none.
-        cache: as in Pipeline.retrieve.
-        begin: as in Pipeline.retrieve.
         account: that hosted models are paid from; None for no limit.
         choices: as in learn_routing: budget, price, costs, unit, folds, repeats, bootstrap.
 

@@ -105,9 +105,7 @@ class TuningResult:
     """The smallest sufficient efSearch, and all values tried.
 
     Attributes:
-        spec: of the graph.
         depth: documents of each list.
-        quality: the first measure.
         within: the greatest loss.
         by: whether the bound of the loss must be within, or its value.
         least: recall and measure → least efSearch that suffices for it; None where none does.
@@ -201,18 +199,13 @@ def tune(
     """Find the smallest efSearch of a graph index within a tolerated loss against exact search.
 
     Args:
-        collection: documents and queries.
         settings: of a pipeline whose [index] is hnsw; what comes after the search plays no part.
-        judgments: of the queries.
         measures: of the list of the graph; the first is the quality.
         values: of efSearch to try; by default from the depth, below which none differs, doubled until two in a row
             suffice, then the gap below them halved.
         within: greatest loss, a part of exact search: 0.02.
         by: "bound", the upper end of the interval of the loss must be within; or "value", the loss itself.
-        policy: of the measures.
         unjudged: grade that a listed document without one has; None for none.
-        cache: as in Pipeline.retrieve.
-        begin: as in Pipeline.retrieve.
         bootstrap: how queries are resampled.
         clock: seconds, for the time of a query.
 
@@ -256,7 +249,6 @@ def least_sufficient(tried: Sequence[TriedSetting], name: str, within: float, by
         tried: by rising efSearch.
         name: recall, or a measure.
         within: greatest loss.
-        by: as in tune.
     """
     least = None
     for each in reversed(tried):
@@ -271,13 +263,11 @@ class _Trial:
     """A graph index, searched with several values of efSearch.
 
     Attributes:
-        work: of the graph.
         graph: with its vectors and those of the queries.
         flat: the exact index, opened the same way.
         others: rungs below the exact one.
         exact: the run of the exact search, some documents below the depth.
         worth: per-query values of the exact search at the depth.
-        depth: of each list.
         judged: how runs are measured.
         bootstrap: how queries are resampled.
         clock: seconds.

@@ -96,12 +96,7 @@ def frontier(
 
 
 def compute(measured: SweepArrays, choices: FrontierChoices) -> Frontier:
-    """Resample a sweep.
-
-    Args:
-        measured: the sweep.
-        choices: what is asked.
-    """
+    """Resample a sweep."""
     shared = {"resamples": choices.resamples, "seed": choices.seed, "threads": choices.threads}
     latency = measured.latency(choices.percentile)
     features = features_of(measured.cost, latency, measured.contexts)

@@ -47,15 +47,12 @@ class FrontierChoices:
     """The options of a frontier.
 
     Attributes:
-        limits: that rules keep.
         rule: "pareto" or "paper".
         percentile: of the latency: "p50", "p95" or "p99".
         band: seconds, latencies that differ by no more tie; None for the measured jitter.
         slo: seconds of latency, for each of which the frontier inside it is shown.
         level: of intervals, and the share of resamples from which one quality is separated from another.
-        resamples: of queries and times.
         seed: seed of all random numbers.
-        threads: number of threads.
         sure: share of resamples in which what a rule chooses must be inside its limits.
     """
 
@@ -103,8 +100,6 @@ class Frontier(ReprByKind):
     """The frontier of one sweep.
 
     Attributes:
-        measured: the sweep.
-        choices: what was asked.
         qualities: resamples.
         latencies: [configuration, resample] seconds, at the percentile.
         target: what a limit of quality looks at; None for the quality itself.
@@ -182,11 +177,7 @@ class Frontier(ReprByKind):
         return next(iter([*several, *answers]), None)
 
     def ties_at(self, percentile: str) -> LatencyTies:
-        """Which latencies tie, by the given band or by the measured jitter.
-
-        Args:
-            percentile: of the latency.
-        """
+        """Which latencies tie, by the given band or by the measured jitter."""
         measured, band = self.measured, self.choices.band
         said = (measured.result.get("latency") or {}).get("band_ms")
         band = float(said) / 1000 if band is None and said is not None else band

@@ -40,7 +40,6 @@ def of_rule(
     """The choice of a rule, its reason, and the share of resamples that agree.
 
     Args:
-        choice: of the rule.
         names: [configuration].
         level: share of resamples from which one quality is separated from another.
         sure: share of resamples in which what a rule chooses must be inside its limits.

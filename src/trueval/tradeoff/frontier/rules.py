@@ -106,9 +106,8 @@ class RuleChoice(NamedTuple):
     """The choice of a rule.
 
     Attributes:
-        rule: its name.
+        rule: name of the rule.
         seeks: "quality", "latency" or "cost".
-        limits: those that bind.
         feasible: [configuration] inside the limits, as surely as asked for.
         answer: place of the configuration; None where none is inside.
         runner_up: the best of the others on the frontier of those inside, in what is sought; None where there is none.
@@ -142,7 +141,6 @@ def apply_rules(known: RuleInputs, limits: RuleLimits, panels: Sequence[Panel] |
     """Apply every rule whose limit is given, several limits also jointly, and the best quality without limits.
 
     Args:
-        known: of the configurations.
         limits: those of the user.
         panels: each of which has its own answer to a rule; None: all are compared.
     """
@@ -172,10 +170,8 @@ def choose(known: RuleInputs, rule: str, seeks: str, limits: RuleLimits, panel: 
     """Choose one configuration.
 
     Args:
-        known: of the configurations.
         rule: its name, for the record.
         seeks: "quality", "latency" or "cost": which is to be best inside the limits.
-        limits: that bind.
         panel: those that are compared; None for all.
 
     Example:

@@ -42,9 +42,7 @@ class Bootstrap:
     """The bootstrap over queries.
 
     Args:
-        level: of the intervals.
         resamples: number of bootstrap resamples.
-        seed: of the draws.
         threads: number of threads; one per processor if None.
 
     Raises:

@@ -22,7 +22,6 @@ class Panel(NamedTuple):
 
     Attributes:
         k: that they share; None where those of every K are compared.
-        places: of them.
     """
 
     k: int | None

@@ -113,8 +113,6 @@ def removers(points: Objectives, place: int, *, rule: str = PARETO, apart: Bools
     Args:
         points: [configuration].
         place: of the one that may go.
-        rule: as in `on_frontier`.
-        apart: as there.
 
     Returns:
         [configuration].

@@ -48,7 +48,6 @@ class Ceiling(NamedTuple):
         PROC: the quality if the best K of the pool came first.
         actual: the quality as it is.
         mean_share: mean of the ratios of the two; NaN where no query has one.
-        queries: that have a ceiling.
     """
 
     name: str
@@ -118,7 +117,6 @@ class RunQuality(NamedTuple):
         rows: query_id, measure, expected, lowest, highest, sd of every measure and ceiling; NaN where not available.
         names: [K] of the measures and ceilings of each K among these rows.
         ties: tied_fraction, largest_group and cut_queries of the run.
-        notes: one-line remarks.
     """
 
     at: tuple[ContextQuality, ...]
@@ -134,7 +132,6 @@ def qualities_of(
     """Measure a run at every K.
 
     Args:
-        run: of a system.
         judgments: as read, grades mapped.
         contexts: numbers of contexts K, none above the pool.
         measuring: measures and policy.
@@ -259,7 +256,6 @@ def intervals_of(scores: Scores, measuring: QualitySettings) -> dict[Measure, tu
     """Confidence limits of the mean of each measure; NaN for fewer than two queries, or a geometric mean.
 
     Args:
-        scores: of a run.
         measuring: level, resamples and seed.
     """
     columns = [place for place, measure in enumerate(scores.measures) if measure.definition.mean != "geometric"]

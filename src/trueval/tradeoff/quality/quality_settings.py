@@ -25,9 +25,7 @@ class QualitySettings:
         grades: grade in the file → grade to use; None keeps them.
         unjudged: grade of documents that a run lists and nobody graded; None leaves them so.
         policy: every choice that changes a number.
-        level: of intervals.
         resamples: times that queries are drawn.
-        seed: of everything random.
     """
 
     names: tuple[str, ...]

@@ -71,11 +71,7 @@ class QualityMeasures:
         return cls(kept, measures, policy, unjudged)
 
     def worth(self, run: Run) -> QueryScores:
-        """Evaluate a run; remarks are collected, not printed.
-
-        Args:
-            run: of a stage.
-        """
+        """Evaluate a run; remarks are collected, not printed."""
         filled = self.judgments if self.unjudged is None else grade_unjudged(self.judgments, run, self.unjudged)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TruevalWarning)

@@ -90,9 +90,7 @@ def resample_means(values: Floats, variances: Floats, *, resamples: int, seed: i
     Args:
         values: [query, column] expected values; NaN where a query has none.
         variances: [query, column] over tie orders; NaN, not known, adds nothing.
-        resamples: number of resamples.
         seed: seed of all random numbers.
-        threads: number of threads.
     """
     known = ~np.isnan(values)
     values, variances = np.where(known, values, 0.0), np.where(known & ~np.isnan(variances), variances, 0.0)
@@ -131,9 +129,7 @@ def draw_qualities(
         values: [query, configuration] expected values; NaN where a query has none.
         variances: [query, configuration] over tie orders; NaN, not known, adds nothing.
         features: [configuration, feature] by which configurations are alike, as `features_of` gives them.
-        resamples: number of resamples.
         seed: seed of all random numbers.
-        threads: number of threads.
 
     Example:
         >>> values = np.array([[0.2, 0.2], [0.4, 0.4]])
@@ -224,9 +220,7 @@ def draw_latencies(totals: Floats, shares: Sequence[float], *, resamples: int, s
     Args:
         totals: [system, query, repeat] seconds; NaN where there is no sample.
         shares: of the percentiles: 0.5 is the median.
-        resamples: number of resamples.
         seed: seed of all random numbers.
-        threads: number of threads.
 
     Returns:
         [share, system, resample] seconds; NaN for a system without samples.

@@ -115,7 +115,6 @@ def shrink(measured: Floats, errors: Floats, covariance: Floats, features: Float
         errors: [configuration, resample] of resamples: their means less the measured ones.
         covariance: [configuration, configuration] of the errors.
         features: [configuration, feature] each of mean 0 and sd 1; without any there is no surface.
-        rng: of the prior draws.
     """
     size = len(measured)
     noise = _noise(covariance)

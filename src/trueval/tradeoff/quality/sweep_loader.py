@@ -43,15 +43,11 @@ class SweepArrays:
     """Sweep results as arrays.
 
     Attributes:
-        result: its sweep.json.
-        sha256: of that file.
         query_ids: queries, in the order of the rows of arrays.
         values: [query, configuration] quality, expected under ties; NaN where there is none.
         variances: [query, configuration] of the quality over tie orders; NaN where not known.
         ceilings: [query, configuration] the same measure of the best order of the pool; NaN where not known.
         totals: [system, query, repeat] seconds of all stages of a query; NaN where there is no sample.
-        notes: one-line remarks.
-        folder: of the sweep.
     """
 
     result: Mapping[str, Any]
@@ -120,7 +116,7 @@ class SweepArrays:
         """[query, configuration] values and tie-order variances of another measure; NaN where missing.
 
         Args:
-            measure: its text form.
+            measure: text form of the measure.
         """
         names = [each["name"] for each in self.configurations]
         ids, values, variances, _ = _of_queries(self.folder / QUERIES, names, [measure] * len(names))
@@ -128,11 +124,7 @@ class SweepArrays:
         return values[rows], variances[rows]
 
     def points(self, percentile: str) -> Objectives:
-        """The measured values of all configurations.
-
-        Args:
-            percentile: of the latency.
-        """
+        """The measured values of all configurations."""
         return Objectives(self.cost, self.latency(percentile), self.quality)
 
 

@@ -81,7 +81,6 @@ class BudgetPoint(NamedTuple):
 
     Attributes:
         budget: share of queries that may be escalated.
-        share: that is.
         quality: mean of the measure.
         random: mean of a random router of that share.
     """
@@ -97,15 +96,10 @@ class RoutingResult:
     """The gain from choosing the number of candidates per query.
 
     Attributes:
-        measure: that is the quality.
         depths: fewer and more candidates.
-        unit: of the costs.
         limit: what the thresholds were chosen under.
-        queries: that have a value.
         left_out: queries that have none.
-        folds: of the cross-validation.
         repeats: of the cross-validation, each with other folds.
-        level: of the intervals.
         constants: always fewer, always more.
         rules: one for each rule, thresholds by cross-validation.
         oracles: who knows every gain, without and within the budget.
@@ -178,15 +172,12 @@ def learn_routing(
         fewer: [query] quality with fewer candidates; NaN where not available.
         more: [query] quality with more.
         signals: what is known of each query before it is escalated.
-        rng: of the folds.
         measure: what the quality is called.
         depths: numbers of candidates.
         costs: mean of a query with fewer and with more, both of what is charged in all; the depths if None.
-        unit: of the costs.
         budget: greatest share of the queries that are escalated while thresholds are chosen; None for a price.
         price: quality that justifies one more unit of cost; None for a budget.
         folds: of the cross-validation; as many as queries if these are fewer.
-        repeats: of the cross-validation.
         curve: other budgets that the default rule is tried under.
         bootstrap: how queries are resampled.
 
@@ -237,10 +228,8 @@ def partitions(queries: int, folds: int, repeats: int, rng: np.random.Generator)
     """Repeated random partitions of the queries.
 
     Args:
-        queries: number of queries.
         folds: parts of each division; as many as queries if these are fewer.
         repeats: divisions.
-        rng: of the divisions.
 
     Returns:
         [repeat] → [fold] → places of queries.
@@ -259,7 +248,6 @@ def escalation_shares(
     """[query] share of the repeats that escalate it, with thresholds learned on the other folds.
 
     Args:
-        rule: that chooses.
         needs: [query, signal].
         gains: [query].
         limit: what thresholds are chosen under.
@@ -282,7 +270,6 @@ class _Given(NamedTuple):
         fewer: [query] quality.
         gains: [query] that more candidates bring.
         needs: [query, signal].
-        signals: of all queries.
     """
 
     fewer: Floats
@@ -335,7 +322,6 @@ class _Priced(NamedTuple):
         Args:
             name: name of the router.
             shares: [query] of the repeats in which it is escalated.
-            thresholds: of the rule.
             signals: what a query costs by the signals that the rule looks at.
         """
         gains, nothing = self.given.gains, np.zeros(len(shares))

@@ -35,7 +35,6 @@ class Signal:
     """A per-query signal that is available before escalation.
 
     Args:
-        name: of the signal.
         values: [query].
         low_is_hard: whether small values say that a query is hard, as a margin's do.
         cost: of knowing it for one query, in the unit of the costs of routing; 0 of what is there anyway.
@@ -140,7 +139,6 @@ class PredictedGainRule(FittedRule):
 
     Attributes:
         weights: [signal] of needs.
-        constant: what is added.
         least: predicted gain from which a query is escalated.
     """
 
@@ -166,11 +164,7 @@ class PredictedGainRule(FittedRule):
 
 
 class RoutingRule(ABC):
-    """A rule that learns its thresholds from queries with known gain.
-
-    Attributes:
-        name: of the rule.
-    """
+    """A rule that learns its thresholds from queries with known gain."""
 
     name: str
 
@@ -195,12 +189,7 @@ class RoutingRule(ABC):
 
 @dataclass(frozen=True)
 class SingleSignalRule(RoutingRule):
-    """A rule of one signal.
-
-    Attributes:
-        name: of the signal.
-        place: of the signal.
-    """
+    """A rule of one signal."""
 
     name: str
     place: int

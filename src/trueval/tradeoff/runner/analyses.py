@@ -58,12 +58,7 @@ class AnalysisResults(NamedTuple):
 
 
 class FinishedSystem(NamedTuple):
-    """A finished system.
-
-    Attributes:
-        system: what it is.
-        key: of its run.
-    """
+    """A finished system."""
 
     system: System
     key: str
@@ -73,9 +68,6 @@ def find_routed_system(plan: SweepPlan) -> System | None:
     """The system whose candidates are reranked to more than one depth; None without [route].
 
     Its depth is the largest of [route], so that one reranker run serves all.
-
-    Args:
-        plan: of the sweep.
     """
     first = next((each for each in plan.systems if each.reranks), None)
     if "route" not in plan.tables or first is None:
@@ -86,11 +78,7 @@ def find_routed_system(plan: SweepPlan) -> System | None:
 
 
 def chatter_of(plan: SweepPlan) -> QueryNoise | None:
-    """The query noise whose drop is a signal of [route]; None where not requested.
-
-    Args:
-        plan: of the sweep.
-    """
+    """The query noise whose drop is a signal of [route]; None where not requested."""
     table = plan.tables.get("route", {"drop": False})
     return QueryNoise(table["level"], table["language"], plan.measuring.seed) if table["drop"] else None
 
@@ -99,12 +87,8 @@ class Analyses:
     """Runs the analyses that a plan requests.
 
     Args:
-        plan: of the sweep.
-        inputs: of the sweep.
         cache: where candidates and embeddings are.
         store: the directory of the sweep.
-        begin: as in sweep.
-        account: of the sweep.
     """
 
     def __init__(
@@ -124,11 +108,7 @@ class Analyses:
         self.bootstrap = Bootstrap(measuring.level, measuring.resamples, measuring.seed)
 
     def derive(self, systems: Sequence[FinishedSystem]) -> AnalysisResults:
-        """Run loss decomposition, tuning and routing.
-
-        Args:
-            systems: that are done.
-        """
+        """Run loss decomposition, tuning and routing."""
         searched = _by_search(systems)
         ladder = [self._kept("ladder", each, self._ladder) for each in searched]
         graphs = [each for each in searched if read_spec(each.system.settings["index"]["spec"])[0].name == "hnsw"]

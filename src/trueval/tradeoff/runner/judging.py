@@ -53,8 +53,6 @@ class WaitingSystem(NamedTuple):
     """A system that is built and waits for judgments.
 
     Attributes:
-        system: what it is.
-        key: of its run.
         cached: whether it was done before.
     """
 
@@ -69,7 +67,6 @@ class JudgedLabels(NamedTuple):
     Attributes:
         inputs: of the sweep, with the new judgments.
         about: for results.
-        notes: one-line remarks.
     """
 
     inputs: SweepInputs
@@ -82,11 +79,6 @@ class OnDemandJudging:
     """Collects the results of the systems, and has a judge label the unjudged ones.
 
     Attributes:
-        plan: of the sweep.
-        inputs: of the sweep.
-        out: its directory.
-        asked: who judges.
-        account: what that costs.
         waiting: systems that are made.
         firsts: the first documents of each.
     """
@@ -107,8 +99,6 @@ class OnDemandJudging:
 
         Args:
             plan: of the sweep, with a judge.
-            inputs: of the sweep.
-            out: its directory.
             within: spending limit of the whole sweep; None for no limit but the judge's.
 
         Raises:
@@ -133,10 +123,6 @@ class OnDemandJudging:
 
     def read(self, waiting: WaitingSystem, store: SystemStore) -> BuiltSystem:
         """Read a built system back.
-
-        Args:
-            waiting: the waiting system.
-            store: of the sweep.
 
         Raises:
             InputError: its files are damaged or gone.
@@ -240,7 +226,6 @@ def first_places(run: Run, depth: int) -> Run:
     """The documents of a run that are among the top k in at least one order of tied documents.
 
     Args:
-        run: of a system.
         depth: places of each list.
 
     >>> first_places(Run.from_dict({"q": {"a": 2.0, "b": 1.0, "c": 1.0, "d": 0.5}}), 2).documents["doc_id"].to_list()
@@ -262,8 +247,6 @@ def estimate_judging(
 
     Args:
         plan: of the sweep, with a judge.
-        inputs: of the sweep.
-        store: of the sweep.
         systems: of the sweep, by the keys of their runs.
         runs: of those that are in the cache alone, by their keys.
 

@@ -21,7 +21,7 @@ class ModelTask:
     """The items of one model.
 
     Attributes:
-        model: its name.
+        model: name of the model.
         what: texts or pairs; queries that are asked one at a time, to time their stages; passages to judge; or texts of
             probes.
         count: number of texts, pairs or queries.
@@ -43,11 +43,7 @@ class ModelTask:
 
 
 def by_model(tasks: Sequence[ModelTask]) -> list[ModelTask]:
-    """The tasks, with timings of the same model merged.
-
-    Args:
-        tasks: of several models.
-    """
+    """The tasks, with timings of the same model merged."""
     timed: dict[str, list[ModelTask]] = {}
     for task in tasks:
         if task.what == TIMED:
@@ -57,11 +53,7 @@ def by_model(tasks: Sequence[ModelTask]) -> list[ModelTask]:
 
 
 def sum_tasks(tasks: Sequence[ModelTask]) -> ModelTask:
-    """The tasks of one model merged into one.
-
-    Args:
-        tasks: of one model.
-    """
+    """The tasks of one model merged into one."""
     first = tasks[0]
     known: Mapping[str, Any] = {
         "count": sum(task.count for task in tasks),
@@ -78,15 +70,10 @@ class SweepEstimate:
     """The estimated work of a sweep.
 
     Attributes:
-        name: of the plan.
-        systems: of the plan.
-        configurations: of these systems.
         done: systems that were done before.
         ready: systems that are done, or can begin.
         tasks: the items for each model.
-        left_out: as in Sweep.
         failed: systems that cannot begin, with their reasons.
-        notes: one-line remarks.
         max_cost: that services and the judge may cost together; None for no limit.
     """
 

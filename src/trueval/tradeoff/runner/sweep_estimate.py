@@ -69,9 +69,7 @@ def estimate(
     """Estimate a sweep without running it.
 
     Args:
-        plan: as in sweep.
         out: as in sweep; systems that are done there are not done again.
-        cache: as in sweep.
         probe: from a model, a part and some places of it to the seconds that these take; None measures them.
         max_cost: as in sweep; the estimate says whether it is enough.
 
@@ -94,7 +92,6 @@ def seconds_of(model: Any, part: OutputPart, places: Sequence[int]) -> float:
     Args:
         model: of which nothing is kept.
         part: of which these are items.
-        places: of the items.
     """
     items, names = [part.items[place] for place in places], [part.called[place] for place in places]
     part.forward(items[:1], names[:1])

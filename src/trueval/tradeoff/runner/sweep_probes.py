@@ -58,11 +58,9 @@ class SweepProbes:
 
     Args:
         plan: of the sweep, with [probes].
-        inputs: of the sweep.
         maker: that has loaded the models.
         cache: where outputs and candidates are kept.
         store: the directory of the sweep.
-        begin: as in sweep.
     """
 
     def __init__(
@@ -75,11 +73,7 @@ class SweepProbes:
         self.notes: list[str] = []
 
     def probe(self, systems: Sequence[FinishedSystem]) -> dict[str, Probed]:
-        """System key → its probe results.
-
-        Args:
-            systems: that are done.
-        """
+        """System key → its probe results."""
         found: dict[str, Probed] = {}
         for each in systems:
             names = self._names(each.system) if self.table["names"] else None
@@ -88,11 +82,7 @@ class SweepProbes:
         return found
 
     def lacking(self, system: System) -> Iterator[UncachedItems]:
-        """Probe texts not in the embedder's cache.
-
-        Args:
-            system: of the plan.
-        """
+        """Probe texts not in the embedder's cache."""
         if "embed" not in system.settings:
             return
         model = self.maker.work(system).embedder()
@@ -238,12 +228,7 @@ def _drop_reranker(system: System) -> Settings:
 
 
 def noise_entry(found: NoiseProbe, level: int) -> Probed:
-    """The noise-probe entry of one level in sweep.json.
-
-    Args:
-        found: of a pipeline.
-        level: of the noise.
-    """
+    """The noise-probe entry of one level in sweep.json."""
     row = found.row(NoiseCondition(level, KNOWN, NONE, False))
     overlap = found.lists.overlap[row]
     clean, noisy = (found.worth["R@10"][found.row(each)] for each in (CLEAN, found.conditions[row]))

@@ -38,7 +38,6 @@ class MeasuredSystem:
     """A system with its measurements.
 
     Attributes:
-        system: what it is.
         key: hash of all that decides its run.
         file: of the system, from the directory of the sweep.
         about: what that file says.
@@ -116,8 +115,6 @@ class Sweep:
         systems: that were made, in the order of the plan.
         left_out: configurations that cannot be, and systems that are another one's, with their reasons.
         failed: systems that broke, with their reasons.
-        notes: one-line remarks.
-        machine: where it ran.
         prices: what costs are made of; None where no price was asked for.
         derived: ladders, tuned graphs and routing.
         judge: the judge of unjudged documents, and how many it labelled; None without one.
@@ -190,11 +187,7 @@ class Sweep:
         return {} if self.probed is None else {"probes": dict(self.probed.get(key, {"names": None, "noise": None}))}
 
     def write(self, folder: Path) -> None:
-        """Write sweep.json and queries.parquet; the files of the systems exist already.
-
-        Args:
-            folder: of the sweep.
-        """
+        """Write sweep.json and queries.parquet; the files of the systems exist already."""
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(folder / QUERIES, self.queries.write_parquet)
         text = to_json(self.to_dict())

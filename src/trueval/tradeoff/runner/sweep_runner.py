@@ -47,7 +47,6 @@ def gather(
     Args:
         plan: as in `sweep`, and so are the others.
         out: directory of the sweep.
-        cache: of what is computed.
         begin: hears of the work.
         max_cost: of hosted models and the judge together.
     """
@@ -114,7 +113,6 @@ class _Probed(NamedTuple):
 
     Attributes:
         entries: system key → its probe results; None without probes.
-        notes: one-line remarks.
     """
 
     entries: Mapping[str, Mapping[str, Any]] | None
@@ -154,10 +152,6 @@ class _Gathered:
     """The systems finished so far.
 
     Args:
-        plan: of the sweep.
-        inputs: of the sweep.
-        store: the system store.
-        charges: what they cost.
         step: called with how many are done.
     """
 

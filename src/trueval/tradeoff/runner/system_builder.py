@@ -53,10 +53,8 @@ class BuiltSystem(NamedTuple):
     """A finished system.
 
     Attributes:
-        system: what it is.
         key: hash of all that decides its run.
         about: what its file says.
-        run: what it gave.
         cached: whether it was done before.
     """
 
@@ -71,11 +69,6 @@ class _Waiting(NamedTuple):
     """A system whose candidates await reranking.
 
     Attributes:
-        system: what it is.
-        key: of its run.
-        work: its stages.
-        stages: that are done.
-        memory: of its indexes.
         silent: whether only its candidates are needed, and it is not reported.
     """
 
@@ -118,9 +111,7 @@ class SystemBuilder:
     """Builds the systems of a plan.
 
     Args:
-        inputs: of the sweep.
         cache: where embeddings, logits, indexes and candidates are kept.
-        store: the system store.
         account: what hosted models cost.
         begin: as in Pipeline.retrieve, with the name of the system before that of the stage.
         found: called with each system when it is done.
@@ -148,7 +139,6 @@ class SystemBuilder:
         """Build all systems; those that cannot be built are in `failed` and `left_out`.
 
         Args:
-            systems: of the plan.
             also: one whose candidates others want to find in the cache.
         """
         waiting: list[_Waiting] = []

@@ -71,9 +71,7 @@ class SystemStore:
         """Store a system: the run first, so that a reader of the record always finds the run.
 
         Args:
-            key: of the system.
             about: its record.
-            run: of the system.
 
         Returns:
             The record of the system.

@@ -46,7 +46,6 @@ class SystemTimes(NamedTuple):
         stages: percentiles of each.
         latency: percentiles of all stages together, and their jitter; None where nothing was timed.
         loads: closed and open loops.
-        notes: one-line remarks.
     """
 
     stages: list[dict[str, Any]]
@@ -81,9 +80,6 @@ class TimingTask(NamedTuple):
     """A system to be timed.
 
     Attributes:
-        system: what it is.
-        key: of its run.
-        bytes: that its indexes hold.
         work: makes its stages.
     """
 
@@ -97,7 +93,6 @@ class Timer:
     """Times the systems of a sweep.
 
     Args:
-        protocol: the timing protocol.
         store: the directory of the sweep.
         measuring: level, resamples and seed of intervals.
         step: called with samples done and in all.
@@ -109,11 +104,7 @@ class Timer:
         self.protocol, self.store, self.measuring, self.step = protocol, store, measuring, step
 
     def time(self, systems: Sequence[TimingTask]) -> dict[str, SystemTimes]:
-        """Latencies by system key; stored ones are read.
-
-        Args:
-            systems: that are done.
-        """
+        """Latencies by system key; stored ones are read."""
         if not self.protocol.queries:
             return {each.key: NOTHING for each in systems}
         found: dict[str, SystemTimes] = {}
@@ -129,11 +120,7 @@ class Timer:
         return found
 
     def has(self, key: str) -> bool:
-        """Whether a system has stored times under the same protocol.
-
-        Args:
-            key: of the system.
-        """
+        """Whether a system has stored times under the same protocol."""
         return self._kept(key) is not None
 
     def _time(self, group: Sequence[TimingTask]) -> dict[str, SystemTimes]:

@@ -37,7 +37,6 @@ def influence(judgments: Judgments, runs: Sequence[Run], measure: Measure) -> Fl
     """Influence of each judged passage on the measures.
 
     Args:
-        judgments: of the judge.
         runs: at least one.
         measure: whose weights count, with its cutoff.
 
@@ -59,12 +58,7 @@ def influence(judgments: Judgments, runs: Sequence[Run], measure: Measure) -> Fl
 
 
 def expected_weights(standings: Standings, measure: Measure) -> Floats:
-    """[row] mean weight of the ranks that each judged document of a list may take.
-
-    Args:
-        standings: of one run.
-        measure: whose weights count.
-    """
+    """[row] mean weight of the ranks that each judged document of a list may take."""
     inner = measure.innermost
     last = standings.limit(measure.cutoff if inner.cutoff is None else inner.cutoff)
     weights = _weights(standings, inner, last)

@@ -81,7 +81,6 @@ def strata_of(population: Population, members: Iterable[JudgedMember]) -> tuple[
 
     Args:
         population: what was drawn from.
-        members: of the sample.
     """
     members = list(members)
     if population.design == "queries":
@@ -99,7 +98,6 @@ def items_of(members: Iterable[JudgedMember], seed: int, scale: tuple[int, int],
 
     Args:
         members: in the order in which they are served.
-        seed: of the sample.
         scale: least and greatest grade.
         texts: of queries and documents, which notes what it was asked for.
 
@@ -118,8 +116,6 @@ def name_of(task: str, seed: int, *names: str) -> str:
     """The id of an item: opaque, and different where the texts differ.
 
     Args:
-        task: of the item.
-        seed: of the sample.
         names: of what it is about, and the hashes of its texts.
     """
     return task[0] + key(seed, f"name of {task}", *names).hex()[:15]

@@ -72,8 +72,6 @@ def read_population(folder: Path, design: str, share: Mapping[str, float]) -> Po
     """Read the population of an audit.
 
     Args:
-        folder: of the audit.
-        design: of the sample.
         share: stratum → its share.
 
     Raises:

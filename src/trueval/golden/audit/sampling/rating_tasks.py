@@ -36,7 +36,6 @@ class Neighbors(NamedTuple):
     """Two adjacent documents of a ranked list.
 
     Attributes:
-        query: of the list.
         upper: id of the one above.
         lower: id of the one below.
         rank: of the upper one, from 1.
@@ -54,8 +53,7 @@ class SystemAnswer(NamedTuple):
     Attributes:
         query: id.
         system: that answered; empty where the file does not say.
-        question: its text.
-        text: of the answer.
+        question: text of the question.
     """
 
     query: str
@@ -99,8 +97,6 @@ def order_items(
     Args:
         lists: query → its neighbors.
         wanted: how many lists, of those with neighbors.
-        seed: of the sample.
-        texts: of queries and documents.
         before: items of fewer lists with this seed; they come first, as they were.
     """
     known = {each.query for each in before}
@@ -176,8 +172,6 @@ def answer_items(answers: Sequence[SystemAnswer], seed: int, texts: TextTable) -
     """The items of the task `answer`: the answers of all systems in one random order.
 
     Args:
-        answers: of the systems.
-        seed: of the sample.
         texts: keeps questions and answers.
     """
     found = []

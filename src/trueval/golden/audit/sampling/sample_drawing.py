@@ -61,7 +61,6 @@ class SampleChoices:
         size: passages, or queries of the design `queries`.
         seed: seed of all random numbers.
         raters: labels of each item.
-        measure: whose weights count.
         runs: files of the runs whose measures are to be corrected.
         scale: least and greatest grade.
         order: lists whose order is checked.
@@ -85,7 +84,6 @@ class Source(NamedTuple):
     """What an audit is drawn from: a golden set, or judgments with a collection.
 
     Attributes:
-        judgments: of the judge.
         file: they are in.
         labels: lines of labels.jsonl; empty of plain judgments.
         ranked: the list whose order can be checked; None without one.

@@ -21,7 +21,6 @@ def key(seed: int, what: str, *names: str) -> bytes:
     Args:
         seed: of all orders of a sample.
         what: the order is for; other words give an order that is independent of this one.
-        names: of the thing.
 
     >>> key(0, "order", "a", "b") == key(0, "order", "a", "b"), key(0, "order", "ab") == key(0, "order", "a", "b")
     (True, False)
@@ -36,7 +35,6 @@ def shuffle(seed: int, what: str, things: Iterable[Named], names: Callable[[Name
         seed: of all orders of a sample.
         what: the order is for.
         things: that differ by their names.
-        names: of a thing.
 
     >>> shuffle(0, "letters", "abcd", tuple) == shuffle(0, "letters", "dbca", tuple)
     True

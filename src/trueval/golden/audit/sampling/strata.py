@@ -35,7 +35,6 @@ class JudgedPassage(NamedTuple):
     Attributes:
         query: id.
         document: id.
-        grade: of the judge.
         disputed: whether the judge's labels differ; None where it has not more than one label for any passage.
         influence: on the measure of the runs; None without runs.
     """
@@ -51,7 +50,6 @@ class StratumKey(NamedTuple):
     """The properties that the passages of a stratum share.
 
     Attributes:
-        grades: of the judge.
         disputed: whether labels differ; empty where unknown.
         weights: places in WEIGHTS; empty without runs.
     """
@@ -93,7 +91,6 @@ def assign_strata(passages: Sequence[JudgedPassage], size: int) -> list[str]:
 
     Args:
         passages: judged, at least one.
-        size: of the sample.
 
     >>> assign_strata([JudgedPassage("q", name, grade) for name, grade in zip("abcd", [1, 1, 5, 5])], 20)
     ['grade 1', 'grade 1', 'grade 5', 'grade 5']

@@ -52,8 +52,6 @@ class App:
     """The page of an audit, as an ASGI application.
 
     Args:
-        store: of the audit.
-        token: of its address.
         hosts: what the server may be called.
         patience: seconds for the body of a request.
     """

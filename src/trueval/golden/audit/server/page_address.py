@@ -43,9 +43,6 @@ class Address(NamedTuple):
 def read_address(folder: Path) -> Address:
     """The address that an audit had last, with a new token where it had none.
 
-    Args:
-        folder: of the audit.
-
     Raises:
         InputError: the file is not one that was written here.
     """
@@ -69,7 +66,6 @@ def write_address(folder: Path, address: Address) -> None:
     """Write the address atomically, readable by its owner alone.
 
     Args:
-        folder: of the audit.
         address: to keep.
 
     Raises:

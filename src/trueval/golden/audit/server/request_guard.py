@@ -43,7 +43,6 @@ class RequestHead(NamedTuple):
     """Method, path and headers of a request.
 
     Attributes:
-        method: as it came.
         path: as it came, nothing decoded.
         query: what came after the question mark.
         headers: names in small letters.
@@ -68,7 +67,6 @@ class Refusal(NamedTuple):
     """The response to a refused request; it reveals nothing of the request or of this machine.
 
     Attributes:
-        status: of HTTP.
         words: one line.
     """
 
@@ -81,7 +79,6 @@ def hosts_of(host: str, port: int) -> frozenset[bytes]:
 
     Args:
         host: address that it listens on.
-        port: that it listens on.
 
     >>> sorted(hosts_of("127.0.0.1", 8001))
     [b'127.0.0.1:8001', b'localhost:8001']
@@ -93,8 +90,6 @@ def refusal(head: RequestHead, token: str, hosts: Iterable[bytes]) -> Refusal | 
     """The reason to refuse a request; None to accept it.
 
     Args:
-        head: of the request.
-        token: of this audit.
         hosts: what this server may be called.
     """
     host = head.one(b"host")

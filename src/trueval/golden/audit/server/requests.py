@@ -21,11 +21,7 @@ _HIDDEN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u20
 
 
 class MalformedError(Exception):
-    """A request whose content is refused.
-
-    Args:
-        refusal: the response.
-    """
+    """A request whose content is refused."""
 
     def __init__(self, refusal: Refusal) -> None:
         super().__init__(refusal.words)

@@ -30,7 +30,6 @@ def serve(
     """Serve the page of an audit on this machine until Ctrl-C.
 
     Args:
-        store: of the audit.
         host: address of this machine that it listens on; only those that no other machine reaches.
         port: that it listens on; by default that of the last time, at first a free one.
         ready: is given the address that raters open, with its token.
@@ -59,9 +58,6 @@ def server_of(
     """The server of an audit, not yet started.
 
     Args:
-        store: of the audit.
-        address: of its page.
-        host: that it listens on.
         patience: seconds for the head of a request, and for its body.
         most: connections at once.
     """

@@ -27,7 +27,6 @@ class SessionTasks:
         take: file of answers, and the name of the rater who gave them.
         give: file of items to write.
         serve: whether the page is served until Ctrl-C.
-        port: of the page.
     """
 
     take: tuple[Path, str] | None = None
@@ -40,7 +39,6 @@ class Session(NamedTuple):
     """The outcome of a session.
 
     Attributes:
-        folder: of the audit.
         taken: from a file of answers; None without one.
         items: written to a file; None without one.
         progress: of each task, where the page was served.
@@ -79,11 +77,9 @@ def audit(
     Args:
         place: a golden set, or a file of judgments.
         folder: of the audit, made if absent.
-        choices: what is drawn.
         wanted: what is done then.
         drawn: called with the sample before anything else is done.
         ready: called with the address of the page.
-        tell: as in `open_audit`.
 
     Raises:
         InputError: as in `open_audit`, `import_answers` and `serve`; or answers come to an audit that is not there.

@@ -49,7 +49,7 @@ class AssignmentQueue:
 
         Args:
             rater: name of the rater.
-            item: its name.
+            item: name of the item.
             until: when it is held no longer.
         """
         self.shown.setdefault(item, {})[rater] = until
@@ -57,11 +57,7 @@ class AssignmentQueue:
             self._seen.setdefault(rater, {})[item] = until
 
     def take(self, row: Mapping[str, Any]) -> None:
-        """Apply one event.
-
-        Args:
-            row: of the file.
-        """
+        """Apply one event."""
         rater, item = row["rater"], row["item"]
         if row["kind"] == "undo":
             self.order[rater].remove(row["undone"])
@@ -135,11 +131,7 @@ class AssignmentQueue:
         }
 
     def progress(self, task: str) -> Progress:
-        """Progress of a task.
-
-        Args:
-            task: of the items.
-        """
+        """Progress of a task."""
         given = self.labels()
         items = [item for item, each in self.items.items() if each.task == task]
         grades = {item: self._grades(item) for item in items}

@@ -10,10 +10,10 @@ class AuditItem(NamedTuple):
     """An item as a rater sees it: texts and the values to choose from, without the judge's labels.
 
     Attributes:
-        item: its name.
+        item: name of the item.
         task: "grade": question and passage; "order": question and two passages, 1 where the first is better, 0 where
             they are equal, -1 where the second is; "answer": question and answer.
-        question: its text.
+        question: text of the question.
         texts: what is shown below it.
         low: least value.
         high: greatest.

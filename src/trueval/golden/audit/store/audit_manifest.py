@@ -90,7 +90,6 @@ class Item:
         """Read its line.
 
         Args:
-            row: of items.jsonl.
             scales: least and greatest value of each task.
         """
         documents = row.get("documents", [row["document"]] if "document" in row else [])
@@ -134,7 +133,6 @@ class AuditManifest:
         seed: seed of all random numbers.
         raters: how many labels each item gets.
         scales: task → least and greatest value.
-        strata: of the task grade.
         items: in the order in which they are served, task after task.
         about: further entries of sample.json: measure, runs, hash of the judgments, counts.
     """
@@ -189,7 +187,6 @@ def write_sample(
 
     Args:
         folder: of the audit, made if absent.
-        sample: that was drawn.
         texts: hash → text, of every item.
         write: writes what else belongs to it into the folder that it is given.
     """

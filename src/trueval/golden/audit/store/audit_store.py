@@ -40,8 +40,6 @@ class AuditStore:
     """The store of an audit. Open it with `AuditStore.open`, and close it.
 
     Args:
-        folder: of the audit.
-        sample: what it asks.
         texts: hash → text.
         base: the open file.
         now: seconds of a clock, since 1970.
@@ -65,7 +63,6 @@ class AuditStore:
         """Open the store of an audit whose sample was drawn; creates it if absent.
 
         Args:
-            folder: of the audit.
             now: seconds of a clock, since 1970.
 
         Raises:
@@ -172,7 +169,6 @@ class AuditStore:
         Args:
             rater: name of the rater who asks.
             most: items, those that the rater holds already included.
-            task: as in `next_item`.
 
         Returns:
             As in `next_item`, at most so many.
@@ -200,7 +196,7 @@ class AuditStore:
         """The fields of an item that raters see.
 
         Args:
-            item: its name.
+            item: name of the item.
         """
         found = self.items[item]
         question, *texts = (self._texts[each] for each in found.texts)

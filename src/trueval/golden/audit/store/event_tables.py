@@ -62,7 +62,6 @@ def insert(
     Args:
         base: the open file.
         event: checked.
-        item: that it is about.
         written: when, in UTC.
         undone: number of the answer that it takes back; None of other kinds than undo.
 
@@ -94,7 +93,6 @@ def unusable(path: Path, error: sqlite3.Error) -> InputError:
     """The error for a file that cannot be used, or that another process has open.
 
     Args:
-        path: of the file.
         error: the error of SQLite.
     """
     if "locked" in str(error):

@@ -148,11 +148,7 @@ def _quote_value(value: Any) -> str:
 
 
 def out_of_turn(event: Event) -> RefusedError:
-    """The error for answering an item twice, or for a note on an item that its rater has not answered.
-
-    Args:
-        event: that is refused.
-    """
+    """The error for answering an item twice, or for a note on an item that its rater has not answered."""
     if event.kind == "note":
         return RefusedError(f"{event.rater} has not answered item {event.item}. A note belongs to an answer.", "item")
     return RefusedError(

@@ -45,9 +45,6 @@ def people_rows(store: AuditStore) -> list[dict[str, Any]]:
     The grade is the median of the raters, the lower of two middle ones; null where all of them skipped the item. For
     neighbors, 1 means that the upper one is better, 0 that they are equal, -1 that the lower one is, regardless of the
     order shown.
-
-    Args:
-        store: of the audit.
     """
     return [_row(store.items[item], given) for item, given in store.labels().items()]
 
@@ -79,7 +76,6 @@ def middle(grades: Sequence[int], task: str = "grade") -> int:
 
     Args:
         grades: of the raters of an item, one at least.
-        task: of the item.
 
     >>> middle([5, 1, 4]), middle([2, 4]), middle([1, -1], "order"), middle([-1, 0], "order")
     (4, 2, 0, 0)
@@ -92,9 +88,6 @@ def middle(grades: Sequence[int], task: str = "grade") -> int:
 
 def write_people(store: AuditStore) -> int:
     """Write people.jsonl atomically.
-
-    Args:
-        store: of the audit.
 
     Returns:
         Lines.
@@ -137,10 +130,6 @@ def sync_people(store: AuditStore, seconds: float = EVERY) -> Iterator[None]:
 def export_items(store: AuditStore, path: Path) -> int:
     """Write the items for raters without the server, in serving order.
 
-    Args:
-        store: of the audit.
-        path: of the file.
-
     Returns:
         Lines.
     """
@@ -182,7 +171,6 @@ class ImportedAnswers(NamedTuple):
 
     Attributes:
         labels: grades that are new.
-        skips: that are new.
         repeated: answers that were there before, word for word.
         empty: lines without an answer.
         conflicts: one line each: answers that differ from what the same rater said before, which stays.
@@ -231,8 +219,6 @@ def import_answers(store: AuditStore, path: Path, rater: str) -> ImportedAnswers
     """Import a rater's file: all its new answers, or nothing if a line is invalid.
 
     Args:
-        store: of the audit.
-        path: of the file.
         rater: who filled it in.
 
     Raises:
