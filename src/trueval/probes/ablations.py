@@ -23,10 +23,10 @@ Claim = Literal["reversible", "idempotent", "neither"]
 BASE: Final = "base"
 DESTROYING, WRITING, LAYOUT = "identity", "writing", "layout"
 
-# Letters and digits of a token: without those that look like others.
+# Letters and digits of a token: without those easily confused, such as O and 0.
 SYMBOLS: Final = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 SYMBOLS_IN_ALL: Final = 6
-# What Unicode calls combining diacritical marks; vowel signs of other scripts are letters, not diacritics.
+# The Unicode block of combining diacritical marks; vowel signs of other scripts are letters, not diacritics.
 MARKS: Final = "\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
 DIACRITICS: Final = re.compile(f"[{MARKS}]")
 CURLY: Final = str.maketrans({"’": "'", "‘": "'", "ʼ": "'"})
@@ -39,11 +39,11 @@ class Ablation(NamedTuple):
     """A change of a stimulus.
 
     Attributes:
-        name: as the paper has it.
+        name: name in P-B.
         family: "identity", "writing" or "layout".
-        claim: what doing it again, or a way back, gives.
+        claim: "reversible", "idempotent" or "neither": the effect of a second application.
         apply: stimulus → changed stimulus.
-        undo: the way back of a reversible one.
+        undo: inverse of a reversible ablation.
     """
 
     name: str
@@ -71,7 +71,7 @@ def mask_of(language: str, number: int) -> str:
     """The mask that replaces an author.
 
     Args:
-        number: of the query, or of the author where there is no stimulus.
+        number: index of the query, or of the author where there is no stimulus.
 
     >>> mask_of("fr", 7)
     'AUTEUR_007'
@@ -84,7 +84,7 @@ def gibberish_name(bundle: Stimulus) -> Stimulus:
     tokens: dict[str, str] = {}
     for author in map(_author_text, (bundle.query, *bundle.candidates)):
         if author not in tokens:
-            # A hash may be that of another author of the stimulus; then the next one is taken.
+            # On a collision with another author of the stimulus, the next token is used.
             tokens[author] = next(token for token in tokens_of(author) if token not in tokens.values())
     return bundle.with_all(lambda parts: parts._replace(author=Name("", tokens[_author_text(parts)])))
 
@@ -199,7 +199,7 @@ def author_position_shift(bundle: Stimulus) -> Stimulus:
     """Move the author to the front of candidates."""
 
     def shifted(parts: TextParts) -> TextParts:
-        # The sort keeps the order of what is equal, so the other segments stay as they were.
+        # The sort is stable, so the other segments keep their order.
         return parts._replace(segments=tuple(sorted(parts.segments, key=lambda each: "{author}" not in each)))
 
     return bundle.with_candidates(shifted)

@@ -29,7 +29,7 @@ COLUMNS: Final = ("author", "title", "topic", "family")
 NEEDED: Final = ("author", "topic")
 FEWEST: Final = 4  # authors: the right one and three impostors
 SUFFIXES: Final = frozenset({"jr", "jr.", "sr", "sr.", "ii", "iii", "iv"})
-# Words that begin a family name, whatever their case, where they are not the first word of a name.
+# Particles that begin a family name, in any case, unless they are the first word of the full name.
 BEGINNINGS: Final = (
     "a' abu abū af al ap av bar ben bin bint d' da dal de degli dei del dela della den der des di do dos du el ha ibn "
     "la las le lo los mac mc ní ni nic o' of ould s' st. saint 't ’t te ten ter van vom von zu zum zur"
@@ -41,10 +41,10 @@ class Name(NamedTuple):
     """The name of a person.
 
     Attributes:
-        given: all before the family name, or after it where that comes first; "" where there is none.
-        family: particles included: "van der Hoeven".
+        given: all before the family name, or after it where that comes first; "" if none.
+        family: family name with its particles: "van der Hoeven".
         family_first: whether the family name is written first: "Nagy Ágoston".
-        inverted: whether it is written as in a list of references: "Hoeven, Pieter".
+        inverted: whether it is written as in a bibliography: "Hoeven, Pieter".
     """
 
     given: str
@@ -79,7 +79,7 @@ class Authors:
     """A table of authors and their works.
 
     Attributes:
-        works: one for each pair of author and topic.
+        works: one per pair of author and topic.
         source: display name of the table in reports.
     """
 
@@ -101,7 +101,7 @@ def sample_people(language: str) -> Authors:
     """Our sample: 125 fictitious authors, each with one title and topic.
 
     Args:
-        language: of titles and topics, a member of LANGUAGES.
+        language: language of titles and topics, one of LANGUAGES.
 
     Raises:
         InputError: the sample has no such language.
@@ -230,7 +230,7 @@ def _check_columns(names: Mapping[str, Any], place: Place) -> None:
 def _text(value: Any, column: str, place: Place) -> str:
     if value is None:
         return ""
-    if not isinstance(value, str) or isinstance(value, Literal):  # a number, as JSON has it written
+    if not isinstance(value, str) or isinstance(value, Literal):  # a number, as JSON writes it
         raise place.error(f"the {column} must be a text. Got {str(value)[:40]!r}. Correct it.")
     return plain(" ".join(value.split()))
 
@@ -253,9 +253,6 @@ def _name(author: str, family: str, place: Place) -> Name:
 
 def split_name(author: str) -> Name:
     """Split a name into parts: "Last, First"; else the family name begins at a particle, or is the last word.
-
-    Args:
-        author: as it is written.
 
     >>> split_name("Pieter van der Hoeven"), split_name("Dupont, Alice")
     (Name(given='Pieter', family='van der Hoeven', family_first=False, inverted=False),

@@ -24,16 +24,16 @@ from trueval.probes.authors import plain
 from trueval.probes.mentions import Mentions, forms
 from trueval.standings.standings import Floats
 
-# A stream of a seed, above those of stimuli.
+# Random stream of a seed, distinct from those of stimuli.
 IMPOSTORS: Final = (1 << 41) + 1
 
 
 class Trials(NamedTuple):
-    """Relevant documents with their original and with other names.
+    """Relevant documents with the original author and with impostors.
 
     Attributes:
-        documents: id → text; every different text once.
-        places: query → ids of C1, C2a and C2b, of those queries that have all three.
+        documents: id → text, each distinct text once.
+        places: query → ids of C1, C2a and C2b, for queries that have all three.
     """
 
     documents: Mapping[str, str]
@@ -43,9 +43,7 @@ class Trials(NamedTuple):
         """[query] Δname; NaN for a query without a trial.
 
         Args:
-            query_ids: [query].
-            queries: [query, dimension] vectors.
-            documents: [document, dimension] vectors of `documents`, in their order.
+            documents: [document, dimension] vectors of `documents`, in the same order.
 
         >>> trials = Trials({"a": "", "b": "", "c": ""}, {"q": ("a", "b", "c")})
         >>> trials.margins(["q", "r"], np.array([[1.0, 0], [0, 1]]), np.array([[2.0, 0], [1, 0], [0, 1]])).tolist()
@@ -70,9 +68,8 @@ def trials_of(collection: Collection, mentions: Mentions, seed: int) -> Trials:
     """The trials of queries that name an author whom one of their relevant documents also names.
 
     Args:
-        collection: documents, queries and judgments.
-        mentions: of a table of authors.
-        seed: of the impostors; a query has the same ones whatever other queries there are.
+        mentions: finder of the names in a table of authors.
+        seed: seed of the impostors; those of a query do not depend on the other queries.
     """
     documents: dict[str, str] = {}
     ids: dict[str, str] = {}
@@ -114,9 +111,9 @@ def _impostors(mentions: Mentions, author: int, named: Set[int], seed: int, quer
     """Two other authors of the table with other family names; fewer where the table has no more.
 
     Args:
-        author: whose place they take.
-        named: authors whom the query or the document names: under their names it would be about them.
-        query: id of the query.
+        author: author to replace.
+        named: authors named in the query or the document, who are excluded: with their names the document would be
+            about them.
     """
     chunk = int.from_bytes(hashlib.blake2b(query.encode(errors="surrogatepass"), digest_size=8).digest(), "big")
     family = _family(mentions, author)

@@ -19,7 +19,7 @@ from trueval.probes.probe_retrieval_correlation import QueryChange
 from trueval.probes.query_noise import LEVELS, noisy
 
 NOISE: Final = "noise "
-# Those that need a table of authors.
+# Conditions that need a table of authors.
 OF_NAMES: Final = (
     "hard_name_mask",
     "gibberish_name",
@@ -37,7 +37,7 @@ def perturb_writing(text: str, number: int) -> str:
     """Change the case, straighten curly apostrophes, and replace hyphens by spaces.
 
     Args:
-        number: of the case: upper, lower or title in turn.
+        number: selects the case: upper, lower or title in turn.
 
     >>> [perturb_writing("L’après-midi", number) for number in range(3)]
     ["L'APRÈS MIDI", "l'après midi", "L'Après Midi"]
@@ -102,8 +102,7 @@ def conditions(language: str, *, seed: int = 0, mentions: Mentions | None = None
     """All conditions by name, mildest first.
 
     Args:
-        language: of the noise, "en" or "fr".
-        mentions: of a table of authors, whose names are changed too; None for no such conditions.
+        mentions: finder of the names in a table of authors, for the name ablations; None to omit these.
 
     >>> list(conditions("en"))[:4]
     ['noise 1', 'noise 2', 'noise 3', 'noise 4']

@@ -10,8 +10,8 @@ denominator are summed before they are divided, so a difference between strata p
     Kendall  = sum (C - D)_s / n_s^2 / sqrt(sum X_s / n_s^2  sum Y_s / n_s^2)
 
 Intervals are percentiles of resamples that draw queries, each with its values in all strata: one query under nine
-conditions is one observation. A query that is drawn twice is there twice: of such copies no pair is compared in tau-b.
-The percentiles are made wider for few queries, as those of means are (comparison/resampling/bootstrap_intervals.py).
+conditions is one observation. A query drawn twice counts twice; pairs of its copies are not compared in tau-b. The
+percentiles are widened for few queries, as those of means are (comparison/resampling/bootstrap_intervals.py).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from trueval.comparison.resampling.resampled_sums import bootstrap_sums, thread_
 from trueval.numerics import or_null
 from trueval.standings.standings import Bools, Floats, Ints
 
-# Queries below which a correlation is meaningless: of five, one order in 60 agrees fully.
+# Minimum number of queries for a correlation: of five, one order in 60 agrees fully by chance.
 LEAST: Final = 6
-# Share of the resamples that must have a correlation for percentiles of them to be an interval.
+# Minimum share of resamples with a defined correlation for a percentile interval.
 ENOUGH: Final = 0.9
-# Numbers of pairs of queries that are in memory at once.
+# Number of query pairs held in memory at once.
 MOST_CELLS: Final = 1 << 22
 
 
@@ -59,8 +59,8 @@ class Correlations(NamedTuple):
 
     Attributes:
         kendall: tau-b.
-        queries: that have both values in some stratum.
-        reason: why a value or an interval is not there; empty where all is.
+        queries: number of queries with both values in some stratum.
+        reason: why a value or an interval is missing; empty if none is.
     """
 
     spearman: Correlation
@@ -84,8 +84,8 @@ class CorrelationStratum(NamedTuple):
     """Paired values of one model's queries under one condition.
 
     Attributes:
-        x: [query] the signal; NaN where not known.
-        y: [query] the change; NaN where not known.
+        x: [query] signal; NaN where unknown.
+        y: [query] change; NaN where unknown.
     """
 
     x: Floats
@@ -118,11 +118,9 @@ def correlate(
     """Compute rank correlations within strata.
 
     Args:
-        strata: of the same queries, in the same order; those in which one of the two does not vary say nothing, and are
-            left out.
-        resamples: times that queries are drawn.
+        strata: strata over the same queries, in the same order; those in which x or y is constant are left out.
         threads: number of threads; does not affect the result.
-        names: of the two, for reasons.
+        names: names of x and y, for reasons.
 
     >>> x = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
     >>> found = correlate([CorrelationStratum(x, x ** 2)], resamples=100)
@@ -146,7 +144,7 @@ def correlate(
         return Correlations(NOTHING, NOTHING, queries, f"{queries} queries are too few: {LEAST} are the least.")
     once = np.ones((1, queries))
     measured = [float(each[0]) for each in _both(told, once)]
-    # Whole numbers, so that every sum of them is exact, and the same on any number of threads.
+    # Integers, so that every sum is exact and does not depend on the number of threads.
     counts = bootstrap_sums(to_grid(np.eye(queries)), resamples, seed, thread_count(threads)).T
     drawn = _both(told, counts)
     share = tail(queries, level)
@@ -167,8 +165,7 @@ def across(
     """Spearman's correlation over all strata pooled, whatever differs between them.
 
     Args:
-        strata: of the same queries; a query is drawn with its values in all of them.
-        level: as in `correlate`, and so are the others.
+        strata: strata over the same queries; a query is drawn with its values in all of them.
 
     >>> low, high = np.arange(6.0), np.arange(6.0) + 10
     >>> strata = [CorrelationStratum(low, -low), CorrelationStratum(high, 20 - low)]  # each alone has -1
@@ -216,11 +213,7 @@ def _ends(drawn: Floats, share: float) -> tuple[float, float]:
 
 
 def _both(strata: list[CorrelationStratum], counts: Floats) -> tuple[Floats, Floats]:
-    """[resample] Spearman's and Kendall's correlation of weighted queries; NaN without variance.
-
-    Args:
-        counts: [resample, query].
-    """
+    """[resample] Spearman's and Kendall's correlation of weighted queries; NaN without variance."""
     sums = np.zeros((2, 3, len(counts)))
     for each in strata:
         known = each.known

@@ -23,7 +23,7 @@ WORD: Final = re.compile(r"[^\W_]+")
 LONG: Final = 4  # letters of a word that two sentences must share to be about the same
 ASIDE: Final = 14  # maximum words of a digression; longer sentences describe the need
 GAP: Final = r"[\s,;:.!?\-–—…()]*"
-# Pictures, and what only goes with them: variation selectors, joiners, skin tones, flags.
+# Emoji, with their variation selectors, joiners, skin tones and flags.
 PICTURES: Final = re.compile(
     "[\U0001f000-\U0001faff\u2600-\u27bf\u2b00-\u2bff\u2190-\u21ff]|[\ufe0e\ufe0f\u200d\U0001f3fb-\U0001f3ff]"
 )
@@ -78,7 +78,7 @@ def denoise(text: str) -> str:
     for span in (*cut, TextSpan(len(text), len(text))):
         part = text[place : span.start]
         place = span.end
-        # A comma stays at the word before it.
+        # A comma stays with the word before it.
         left += part if part[:1] in CLOSING else f" {part}"
     return re.sub(r"\s{2,}", " ", left).strip()
 
@@ -102,7 +102,7 @@ class _Seen(NamedTuple):
 
     Attributes:
         view: lower case, no accents, one kind of space and apostrophe; "." for three dots.
-        starts: [view + 1] where each of its characters begins in the text.
+        starts: [view + 1] start of each character in the text.
     """
 
     view: str
@@ -113,7 +113,7 @@ class _Seen(NamedTuple):
         chars: list[str] = []
         starts: list[int] = []
         for place, char in enumerate(text):
-            # An accent by itself belongs to the letter before it, so composed and decomposed texts look the same.
+            # A combining accent belongs to the letter before it, so composed and decomposed texts look the same.
             if chars and unicodedata.combining(char):
                 continue
             chars.append(_plain(char))
@@ -142,7 +142,7 @@ def _gone(view: str) -> list[bool]:
     for pattern in (PICTURES, EMOTICON, rules.always):
         for found in pattern.finditer(view):
             take(*found.span())
-    # A picture ends a sentence that has no full stop.
+    # An emoji ends a sentence that has no full stop.
     view = "".join("\n" if out else char for char, out in zip(view, gone, strict=True))
     sentences = [_Sentence.of(view, span) for span in _sentences(view)]
     for each in sentences:
@@ -159,8 +159,8 @@ class _Sentence(NamedTuple):
     """A sentence with its noise marked.
 
     Attributes:
-        cut: noise inside it.
-        framed: whether it was announced as the question: by a colon after what was cut.
+        cut: spans of noise inside it.
+        framed: whether it was announced as the question, by a colon after removed text.
     """
 
     span: TextSpan
@@ -211,7 +211,7 @@ def _sentences(view: str) -> Iterator[TextSpan]:
 
 
 def _digressions(sentences: Sequence[_Sentence]) -> Iterator[_Sentence]:
-    """First-person sentences beside a question that they share no word with."""
+    """First-person sentences next to a question with which they share no word."""
     full = [each for each in sentences if WORD.search(each.rest)]
     asked = [each for each in full if each.is_question]
     about = set().union(*(each.words for each in asked)) if asked else set()

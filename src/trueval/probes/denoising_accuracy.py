@@ -13,12 +13,7 @@ from trueval.probes.query_noise import Noisy, noisy
 
 
 class StrippedText(NamedTuple):
-    """Character counts of what the rules removed, spaces excluded.
-
-    Attributes:
-        chatter: characters of noise.
-        question: characters of questions.
-    """
+    """Character counts of what the rules removed, spaces excluded."""
 
     chatter: int
     taken: int
@@ -40,12 +35,12 @@ def measure_denoising(texts: Iterable[Noisy]) -> StrippedText:
     """Measure what the rules remove from texts whose noise is known.
 
     Args:
-        texts: with their pieces.
+        texts: noisy texts with their segments.
 
     >>> measure_denoising([noisy("Why?", 1, "en", seed=1)]).to_dict()["recall"]
     1.0
     """
-    counts = np.zeros((2, 2), dtype=np.int64)  # [is of the question][is taken out]
+    counts = np.zeros((2, 2), dtype=np.int64)  # [belongs to the question][is removed]
     for each in texts:
         text = each.text
         out = np.zeros(len(text), dtype=bool)
@@ -64,11 +59,10 @@ def measure_denoising(texts: Iterable[Noisy]) -> StrippedText:
 def measure_denoising_by_level(
     queries: Sequence[str], language: str, levels: Iterable[int], banks: Iterable[str], seed: int
 ) -> list[dict[str, Any]]:
-    """What the rules remove at each level, for the templates they were written for and for others.
+    """Removal rates at each level, for the templates that the rules were written for and for held-out ones.
 
     Args:
-        queries: texts of questions.
-        levels: of noise; 0 has nothing to strip.
+        levels: levels of noise; level 0 has nothing to remove.
     """
     return [
         {
@@ -87,7 +81,7 @@ def count_changed_queries(queries: Iterable[str]) -> dict[str, Any]:
     """Number of clean queries that the rules change.
 
     Args:
-        queries: as people asked them.
+        queries: queries as users wrote them.
 
     >>> count_changed_queries(["Why is the sky blue?", "Hi! Why is the sky blue?"])
     {'queries': 2, 'changed': 1}

@@ -23,8 +23,8 @@ def levenshtein(first: str, second: str) -> int:
     """Minimum number of insertions, deletions and substitutions of code points between two texts.
 
     Args:
-        first: text in any Unicode form; it is not normalized.
-        second: text in any Unicode form; it is not normalized.
+        first: text in any Unicode form; not normalized here.
+        second: text in any Unicode form; not normalized here.
 
     >>> levenshtein("Lefèvre", "Lefebvre"), levenshtein("", "ab")
     (2, 2)
@@ -45,9 +45,9 @@ def near_miss(name: str, distance: int, taken: frozenset[str]) -> str:
     are appended.
 
     Args:
-        name: in NFC.
-        distance: from it, at least 1.
-        taken: names in NFC that must not come out.
+        name: name in NFC.
+        distance: edit distance, at least 1.
+        taken: names in NFC to avoid.
 
     Raises:
         InputError: distance is below 1.
@@ -68,7 +68,7 @@ def _candidates(name: str, distance: int, rng: np.random.Generator) -> Iterator[
     letters = [at for at, letter in enumerate(name) if letter.isalpha()]
     for _ in range(ATTEMPTS if len(letters) >= distance else 0):
         yield _substitute_letters(name, rng.choice(letters, distance, replace=False).tolist(), rng)
-    while True:  # letters at the end are always at the distance, and only finitely many names are taken
+    while True:  # appended letters always have the right distance, and only finitely many names are taken
         yield name + "".join(ascii_lowercase[at] for at in rng.integers(0, 26, distance).tolist())
 
 

@@ -20,7 +20,7 @@ _PARTS: Final = re.compile(_WORD)
 _BEFORE: Final = re.compile(rf"(?P<word>{_WORD})(?P<dot>\.?)(?P<join>[ -]?)$")
 _AFTER: Final = re.compile(rf"[ -]?(?P<word>{_WORD})(?P<dot>\.?)")
 _NEXT: Final = re.compile(r" (?P<letter>\w)")
-NEAR: Final = 80  # characters in which a given name is looked for
+NEAR: Final = 80  # characters searched for a given name
 TOGETHER: Final = range(2, 5)  # initials without full stops
 
 
@@ -28,9 +28,9 @@ class GivenNames(NamedTuple):
     """A family name with adjacent given names.
 
     Attributes:
-        authors: whom they fit, of those of this family name.
+        authors: indices of the authors of this family name whom the given names fit.
         given: whether there are given names: "", "names" or "initials".
-        inverted: whether these come after the family name.
+        inverted: whether the given names come after the family name.
     """
 
     start: int
@@ -44,8 +44,8 @@ class _Given(NamedTuple):
     """A given name in a text.
 
     Attributes:
-        text: in one case, without its full stop.
-        short: whether it is an initial or another beginning of a name.
+        text: case-folded, without its full stop.
+        short: whether it is an initial or another abbreviation.
     """
 
     text: str
@@ -65,8 +65,8 @@ def find_by_initials(initials: str, authors: Authors) -> tuple[int, ...]:
     """The authors whose given names match initials.
 
     Args:
-        initials: as `ablations.initials` gives them.
-        authors: number → given names.
+        initials: initials as returned by `ablations.initials`.
+        authors: author index → given names.
 
     >>> find_by_initials("M.", {0: ("manon", "odile"), 1: ("marie",), 2: ("anna",)})
     (0, 1)
@@ -78,10 +78,10 @@ def find_given_names(text: str, start: int, end: int, least: int, authors: Autho
     """A family name with adjacent given names; alone where there are none.
 
     Args:
-        text: with one kind of space, apostrophe and hyphen.
-        start: where the family name begins.
-        least: where a name may begin at the earliest, as another one ends there.
-        authors: of this family name, each with the given names.
+        text: text with normalized spaces, apostrophes and hyphens.
+        start: start of the family name.
+        least: earliest position at which the name may begin, where the previous name ends.
+        authors: authors of this family name, each with the given names.
 
     Returns:
         None where the given names are those of another person.

@@ -27,7 +27,7 @@ from trueval.report.result import ReprByKind
 from trueval.standings.standings import Bools, Floats, Ints
 
 KIND: Final = "probe-names"
-# 1: the first.
+# 1: first version.
 FORMAT_VERSION: Final = 1
 LEAST_COSINE: Final = 0.02
 LEAST_PART: Final = 0.02 / ((0.486 + 0.464 + 0.407 + 0.447) / 4)
@@ -39,7 +39,7 @@ class ResamplingSettings(NamedTuple):
     """The settings of the bootstrap.
 
     Attributes:
-        threads: number of threads; affects only the time.
+        threads: number of threads; affects only the running time.
     """
 
     level: float
@@ -52,8 +52,8 @@ class Statistic(NamedTuple):
     """A mean over runs and queries.
 
     Attributes:
-        mean: NaN where there is nothing to take it of.
-        run_sd: standard deviation of the means of single runs; NaN of fewer than two.
+        mean: NaN without observations.
+        run_sd: standard deviation of the means of single runs; NaN for fewer than two runs.
         low: lower end of the interval over queries; NaN for fewer than two authors.
         high: upper end; NaN for fewer than two authors.
     """
@@ -72,10 +72,9 @@ def statistics(values: Floats, kept: Bools, authors: Ints, how: ResamplingSettin
     """Mean, spread between runs, and bootstrap interval over queries, for several values with the same resamples.
 
     Args:
-        values: [value, run, query].
-        kept: [run, query] which of them count.
-        authors: [query] number of the author, whose queries are drawn together.
-        how: intervals are made.
+        kept: [run, query] whether the value counts.
+        authors: [query] index of the author; the queries of an author are drawn together.
+        how: settings of the bootstrap.
     """
     if not kept.any():
         return [Statistic(*(np.nan,) * 4)] * len(values)
@@ -93,14 +92,13 @@ def _ends(sums: Floats, sizes: Floats, how: ResamplingSettings) -> Floats:
     """[value, 2] interval limits.
 
     Args:
-        sums: [unit, value].
-        sizes: [unit] how many were added up; units of none are left out.
-        how: intervals are made.
+        sizes: [unit] number of values in each sum; units without any are left out.
+        how: settings of the bootstrap.
     """
     sums, sizes, count = sums[sizes > 0], sizes[sizes > 0], sums.shape[1]
     if len(sums) < 2:
         return np.full((count, 2), np.nan)
-    # Each against a column of 0: a mean is wanted, not a difference.
+    # Each against a column of 0, since the interval is of a mean, not of a difference.
     columns = np.concatenate([sums, np.zeros((len(sums), 1))], axis=1)
     return bootstrap_intervals(
         columns,
@@ -128,8 +126,8 @@ class NamesResult(ReprByKind):
     """Results of the names probe, one per scorer and language.
 
     Attributes:
-        probes: in the order asked.
-        how: intervals are made.
+        probes: probes in the requested order.
+        how: settings of the bootstrap.
     """
 
     probes: tuple[NamesProbe, ...]
@@ -217,7 +215,7 @@ def rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """One flat row per scorer, language and condition: the mean of each statistic under its name.
 
     Args:
-        result: the JSON of `trueval probe names`.
+        result: JSON of `trueval probe names`.
     """
     for scorer in result["scorers"]:
         for condition in scorer["conditions"]:

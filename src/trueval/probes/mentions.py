@@ -26,13 +26,13 @@ APOSTROPHES: Final = re.compile("['’‘ʼ]")
 SPACES: Final = re.compile(r"\s+")
 WORD: Final = re.compile(r"\w+")
 OF_WORDS: Final = re.compile(rf"[\w{MARKS}]")  # a mark belongs to the letter before it
-# What may follow a name after an apostrophe, and what may be elided before one.
+# Suffixes that may follow a name after an apostrophe, and words that may be elided before one.
 ENDINGS: Final = re.compile(r"'(?:(?:s|ll|d|ve|re|m)(?!\w)|(?!\w))", re.IGNORECASE)
 ELIDED: Final = re.compile(r"(?<!\w)(?P<word>d|l|qu|jusqu|lorsqu|puisqu|quoiqu|dell|all|dall|nell|sull|un)['’‘ʼ]$")
-# A French elision without it, before a consonant.
+# The full forms of French elisions, before a consonant.
 WHOLE_WORDS: Final = {"d": "de", "l": "le"}
-VOWELS: Final = frozenset("aeiouyhœæ")  # before a name in h both are written
-# Letters below which a family name alone is not a mention: "Ba" is a name, and the start of many other things.
+VOWELS: Final = frozenset("aeiouyhœæ")  # before a name in h, both forms occur
+# Minimum letters of a family name for it to be a mention on its own: "Ba" is a name, but also begins many other words.
 SHORTEST: Final = 3
 WHOLE, FAMILY = "whole", "family"
 INITIALS, INVERTED, BOTH = "initials", "inverted", "inverted initials"
@@ -42,10 +42,10 @@ class Mention(NamedTuple):
     """An author's name in a text.
 
     Attributes:
-        start: place of its first character in the text in NFC.
-        end: place after its last one.
-        author: number of the author in `Mentions.authors`.
-        form: how the text names the author: one of `forms`.
+        start: position of its first character in the text in NFC.
+        end: position after its last character.
+        author: index of the author in `Mentions.authors`.
+        form: form of the name, a key of `forms`.
     """
 
     start: int
@@ -58,9 +58,9 @@ class _Form(NamedTuple):
     """A written form of one author's name, or of several who share it.
 
     Attributes:
-        authors: numbers.
-        form: as of a mention.
-        written: the ways that are meant, as `_letter` writes them; empty where any case is.
+        authors: indices of the authors.
+        form: as in Mention.
+        written: accepted spellings, as returned by `_letter`; empty where any case is accepted.
     """
 
     authors: tuple[int, ...]
@@ -98,13 +98,13 @@ class Mentions:
         for at, relatives in enumerate(self._relatives):
             relatives[at] = self._given[at]
         self._forms: dict[str, _Form] = {}
-        # Fuller names first: "M. Hof" who is in the table is he, and not Marijke Hof.
+        # Fuller names first: "M. Hof" in the table takes precedence over Marijke Hof.
         every = [list(forms(author).items()) for author in self.authors]
         for form in (WHOLE, INVERTED, INITIALS, BOTH, FAMILY):
             for at, texts in enumerate(every):
                 for text in (text for name, text in texts if name == form):
                     self._add(at, form, text)
-        # Folded first word of a form → where it begins in the form, and the length of this: the longest first.
+        # Case-folded first word of a form → its offset in the form, and the length of the form, longest first.
         sizes: dict[str, set[tuple[int, int]]] = {}
         for text in self._forms:
             first = WORD.search(text)
@@ -133,7 +133,7 @@ class Mentions:
         """All names in a text, without nested ones.
 
         Args:
-            text: in NFC; places are those of this text.
+            text: text in NFC, to which positions refer.
         """
         found = list(self._found(text))
         full = [(each.start, each.form.authors[0]) for each in found if len(each.form.authors) == 1]
@@ -173,7 +173,7 @@ class Mentions:
         """The first name in a text; None without any.
 
         Args:
-            text: in any form.
+            text: text in any Unicode form.
         """
         return next(self.all(plain(text)), None)
 
@@ -181,9 +181,9 @@ class Mentions:
         """A text with its names replaced; unchanged without any.
 
         Args:
-            text: in any form; where a name is found what comes is in NFC.
-            change: from a mention and its characters to what stands there instead.
-            author: whose mentions are changed; everybody's if None.
+            text: text in any Unicode form; the result is in NFC if it contains a name.
+            change: function from a mention and its characters to the replacement.
+            author: index of the author to replace; None for all.
 
         >>> from trueval.probes.authors import sample_people
         >>> Mentions(sample_people("en")).changed("What did Lefèvre write?", lambda found, name: name.upper())
@@ -258,7 +258,7 @@ def _undo_elision(before: str, name: str) -> str:
     """The text before a name with the elided vowel restored: "d’" of "d’Oudinet" becomes "de Dupont".
 
     Args:
-        before: up to the name.
+        before: text up to the name.
     """
     found = ELIDED.search(before)
     letter = unicodedata.normalize("NFD", name[:1]).lower()[:1]
@@ -266,7 +266,7 @@ def _undo_elision(before: str, name: str) -> str:
         return before
     word = found["word"]
     if word not in WHOLE_WORDS and not word.endswith("qu"):
-        return before  # Italian, whose whole words we do not know
+        return before  # Italian, whose full forms are not known here
     return f"{before[: found.start()]}{WHOLE_WORDS.get(word, f'{word}e')} "
 
 

@@ -25,17 +25,17 @@ from trueval.retrieval.indexes.vectors import truncate_vectors
 from trueval.scoring import maxsim
 from trueval.standings.standings import Floats, Ints
 
-AT_ONCE: Final = 1 << 12  # pairs whose products are computed at once
-GIVEN: Final = 1 << 10  # texts that an embedder without settings gets at once
+AT_ONCE: Final = 1 << 12  # pairs per block of products
+GIVEN: Final = 1 << 10  # batch size for an embedder without settings
 
 
 class ModelOutputs:
     """Outputs of one model, computed once per text or pair and shared by all scorers.
 
     Args:
-        model: an embedder or a reranker; of the user's own, an object with the role Embedder or Reranker.
-        folder: where outputs are kept; None for nowhere. Those of a model without settings are kept nowhere.
-        step: called with a part's name, items done and items in all.
+        model: an embedder or a reranker; or a user's object with the role Embedder or Reranker.
+        folder: folder of stored outputs; None for none. Outputs of a model without settings are not stored.
+        step: called with the part's name, items done and total items.
     """
 
     def __init__(self, model: Any, *, folder: Path | None = None, step: Step | None = None) -> None:
@@ -85,7 +85,7 @@ def part_of(model: Any, name: str, items: Sequence[Any]) -> OutputPart:
     """Items as a part of a model.
 
     Args:
-        model: as `load_model` gives it.
+        model: model from `load_model`.
         name: "queries", "documents" or "pairs".
         items: texts, or pairs of texts.
     """
@@ -123,9 +123,9 @@ class CosineScorer:
     s = q · d / (|q| |d|), summed in float64 and rounded once; for Matryoshka models, over the first dimensions only.
 
     Args:
-        dimension: numbers to keep; None for all.
+        dimension: number of leading components to keep; None for all.
         scoring: format of the scores, "model" for the model's own.
-        stored: format that vectors of candidates are kept in; "model" for the model's own.
+        stored: storage format of candidates' vectors; "model" for the model's own.
     """
 
     unit = "cosine"
@@ -185,7 +185,7 @@ class MaxSimScorer:
     """Late-interaction score: Σ over query tokens of the largest dot product with a candidate's tokens.
 
     Args:
-        name: what reports call the model; its own name if empty.
+        name: display name of the model; its own name if empty.
         scoring: format of the scores, "model" for the model's own.
     """
 
@@ -209,7 +209,7 @@ class MaxSimScorer:
                 documents = [np.asarray(candidates[at]) for at in distinct.candidate[chosen].tolist()]
                 values[chosen] = maxsim(query, documents, self.scoring)
         tokens = np.array([len(each) for each in queries], dtype=np.float64)[distinct.query]
-        # The largest of some numbers moves by no more than they do, and there is one for each query token.
+        # A maximum changes by no more than the numbers it is taken over, and there is one per query token.
         grain = spacings(values, self.scoring) / 2 + tokens * (
             2 * _unit_roundoff(self.passed.model.dtype) + _unit_roundoff(self.scoring)
         )

@@ -1,4 +1,4 @@
-"""Names: does a scorer keep a proper name apart from another one (P-B §4, docs/probes.md).
+"""Names: does a scorer tell a proper name from another one (P-B §4, docs/probes.md)?
 
 Δname  = s(Q, C1) − max(s(Q, C2a), s(Q, C2b))      right author against impostors, same work
 Δtopic = s(Q, C1) − s(Q, C3)                       right work against another one, same author
@@ -31,8 +31,8 @@ class NamesDesign:
 
     Attributes:
         conditions: "base" and the ablations.
-        pairs: [condition, run, query, candidate] in this order, one after another; a set is a run under a condition.
-        authors: [query] number of its author: queries about one author belong together.
+        pairs: pairs in the order [condition, run, query, candidate]; a set is one run under one condition.
+        authors: [query] index of the author; queries about one author share texts.
     """
 
     language: str
@@ -60,7 +60,7 @@ class Margins(NamedTuple):
 
     Attributes:
         values: [run, query, 3] Δname, Δtopic, Δboth.
-        grain: [run, query] how far rounding alone may have moved Δname.
+        grain: [run, query] largest change of Δname that rounding alone can cause.
     """
 
     values: Floats
@@ -72,10 +72,9 @@ class NamesProbe:
     """The margins of one scorer.
 
     Attributes:
-        scorer: name of the scorer.
-        texts: how many different texts were asked about.
-        margins: condition → its margins.
-        authors: [query] number of its author.
+        texts: number of distinct texts scored.
+        margins: condition → margins.
+        authors: [query] index of the author.
     """
 
     scorer: str
@@ -102,11 +101,10 @@ def design_names(
     """Generate all texts of a probe, the same for every scorer.
 
     Args:
-        people: authors with their works.
-        language: of the templates, "en" or "fr".
-        queries: how many rows of the table are asked for; all of them where there are no more.
-        runs: how often, each time with other impostors, another work and other templates.
-        ablations: names of ABLATIONS; None for all.
+        language: language of the templates, "en" or "fr".
+        queries: number of rows to sample; all rows if the table has no more.
+        runs: number of runs, each with its own impostors, other work and templates.
+        ablations: names in ABLATIONS; None for all.
 
     Raises:
         PolicyError: an unknown ablation or language, fewer than 2 queries or 1 run.
@@ -136,11 +134,7 @@ def design_names(
 
 
 def probe_scorer(scorer: PairScorer, design: NamesDesign) -> NamesProbe:
-    """Measure how well a scorer separates names.
-
-    Args:
-        scorer: whose numbers are compared with each other, and not with those of another scorer.
-    """
+    """Measure how well a scorer separates names."""
     found = scorer.score(design.pairs)
     scores, grain = found.values.reshape(design.shape), found.grain.reshape(design.shape)
     margins = {name: margins_of(scores[at], grain[at]) for at, name in enumerate(design.conditions)}
@@ -159,11 +153,11 @@ def probe_scorer(scorer: PairScorer, design: NamesDesign) -> NamesProbe:
 
 
 def margins_of(scores: Floats, grain: Floats) -> Margins:
-    """The margins of stimuli.
+    """The margins of scored stimuli.
 
     Args:
-        scores: [..., 5] of C1, C2a, C2b, C3, C4.
-        grain: [..., 5] of each score.
+        scores: [..., 5] scores of C1, C2a, C2b, C3 and C4.
+        grain: [..., 5] rounding bound of each score.
 
     >>> margins_of(np.array([[0.9, 0.5, 0.7, 0.25, 0.0]]), np.zeros((1, 5))).values.round(2).tolist()
     [[0.2, 0.65, 0.9]]

@@ -26,10 +26,9 @@ def designs_of(
     """Generate the texts of a probe, one design per language.
 
     Args:
-        table: as in probe_names, and so are the others.
-        languages: of the templates, and of the sample.
-        queries: how many rows are asked for.
-        ablations: names of ABLATIONS; None for all.
+        languages: languages of the templates and of the sample.
+        queries: number of rows to sample.
+        ablations: names in ABLATIONS; None for all.
 
     Raises:
         PolicyError: a choice is not known.
@@ -57,8 +56,8 @@ def estimate_all(
     """Estimate the items and cost of `probe_names` without running it.
 
     Args:
-        designs: of the languages, from `designs_of`.
-        cache: that keeps what models gave; None for nothing.
+        designs: one per language, from `designs_of`.
+        cache: folder of stored model outputs; None for none.
 
     Raises:
         PolicyError: as in probe_names.

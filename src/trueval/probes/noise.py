@@ -39,8 +39,8 @@ from trueval.run import Run
 from trueval.standings.standings import Floats
 
 DEFAULT_MEASURES: Final = "nDCG@10 R@10"
-GRADED_MEASURE: Final = "N-Recall4+@10"  # P-B's, where there are grades from 4
-# Texts → the same texts in other words, in their order.
+GRADED_MEASURE: Final = "N-Recall4+@10"  # the measure of P-B, where grades reach 4
+# Function from texts to their rewritten forms, in order.
 Rewriter = Callable[[Sequence[str]], Sequence[str]]
 
 
@@ -49,17 +49,15 @@ class NoiseProbe:
     """The effect of noise on one pipeline's results; rows are conditions, columns queries.
 
     Attributes:
-        collection: name of the collection.
-        measures: that queries were measured by.
-        query_ids: [query] that were drawn.
-        conditions: [condition], the clean one first.
-        added: [condition, query] share of noise in the characters of the query before denoising.
-        cosines: [condition, query] of the text and the clean text; None without an embedder.
-        lists: [condition, query] overlap, τ and RBO of what is found with what the clean query finds: least where one
-            of them finds nothing, NaN where neither finds anything.
+        query_ids: [query] ids of the sampled queries.
+        conditions: [condition] conditions, the clean one first.
+        added: [condition, query] share of noise characters in the query before denoising.
+        cosines: [condition, query] cosine of the text and the clean text; None without an embedder.
+        lists: [condition, query] overlap, τ and RBO of the results and those of the clean query; the minimum where one
+            of the lists is empty, NaN where both are.
         worth: measure → [condition, query] expected values over tie orders.
-        policy: that they were measured under.
-        notes: one-line remarks, of the pipeline and of the evaluation of the clean queries.
+        policy: policy of the evaluation.
+        notes: one-line remarks of the pipeline and of the evaluation of the clean queries.
     """
 
     name: str
@@ -103,15 +101,13 @@ def probe_pipelines(
     """Measure the effect of noise on pipelines; shared work is done once, with or without a cache.
 
     Args:
-        pipelines: the pipelines to search with.
         collection: documents, queries and judgments.
-        measures: of the results; nDCG@10, R@10, and N-Recall4+@10 where there are grades from 4, if None; of a golden
+        measures: measures of the results; if None, nDCG@10, R@10, and N-Recall4+@10 where grades reach 4; for a golden
             set those of `evaluate`.
-        rewriter: of the way "judge".
+        rewriter: rewrites queries where the design includes "judge".
         cache: keeps embeddings, indexes and candidates.
-        max_cost: of the hosted models of all pipelines together.
-        account: that hosted models are paid from, where several probes share a limit; then max_cost is that of the
-            account.
+        max_cost: spending limit for the hosted models of all pipelines together.
+        account: account of the hosted models, where several probes share a limit; replaces max_cost.
 
     Returns:
         One probe for each pipeline.
@@ -156,8 +152,7 @@ def draw_queries(collection: Collection, design: NoiseSettings) -> Collection:
     """The collection with a sample of its judged queries, determined by the seed.
 
     Args:
-        collection: documents, queries and judgments.
-        design: how many queries, and the seed.
+        design: its `queries` and `seed` determine the sample.
 
     Raises:
         InputError: there are no judgments, or no judged query has a text.
@@ -177,11 +172,7 @@ def draw_queries(collection: Collection, design: NoiseSettings) -> Collection:
 
 
 def judged_queries(collection: Collection) -> dict[str, str]:
-    """Id → text of the queries with a relevant document.
-
-    Args:
-        collection: documents, queries and judgments.
-    """
+    """Id → text of the queries with a relevant document."""
     relevant = collection.graded.frame.filter(pl.col("grade") > 0)["query_id"].unique(maintain_order=True)
     return {query: collection.queries[query] for query in relevant.to_list() if query in collection.queries}
 
@@ -196,7 +187,7 @@ def raw_texts(queries: Mapping[str, str], design: NoiseSettings) -> list[str]:
     """The distinct texts for a rewriter.
 
     Args:
-        queries: id → text, of those that are drawn.
+        queries: id → text of the sampled queries.
     """
     return list(
         dict.fromkeys(
@@ -222,8 +213,8 @@ class WrittenQueries(NamedTuple):
     """Queries as written under each condition.
 
     Attributes:
-        texts: [condition][query].
-        added: [condition, query] share of noise, before denoising.
+        texts: [condition][query] texts.
+        added: [condition, query] share of noise characters, before denoising.
     """
 
     texts: tuple[tuple[str, ...], ...]
@@ -236,10 +227,9 @@ def texts_of(
     """Query texts under each condition.
 
     Args:
-        conditions: some of the design.
+        conditions: conditions of the design.
         queries: id → text.
-        design: language and seed.
-        rewriter: of the way "judge"; each different text goes to it once.
+        rewriter: rewrites queries where the design includes "judge"; it gets each distinct text once.
     """
     chatter = _make_noisy_queries(conditions, queries, design)
     raw = {key: [each.text for each in rows] for key, rows in chatter.items()}
@@ -259,8 +249,7 @@ def texts_to_embed(collection: Collection, design: NoiseSettings, rewriter: Rewr
     """Id → text of the queries that an embedder needs for a design.
 
     Args:
-        collection: documents, queries and judgments.
-        rewriter: of the way "judge", where the design has it.
+        rewriter: rewrites queries where the design includes "judge".
 
     Raises:
         InputError: as in `draw_queries`.
@@ -278,18 +267,14 @@ def _name_texts(
 
 
 class _Worth(NamedTuple):
-    """Values under each condition, with remarks on the first."""
+    """Values under each condition, with the remarks of the first."""
 
     values: dict[str, Floats]
     notes: tuple[str, ...]
 
 
 class _Measuring(NamedTuple):
-    """How runs are evaluated.
-
-    Attributes:
-        collection: with the queries and their judgments.
-    """
+    """How runs are evaluated."""
 
     collection: Collection
     measures: tuple[Measure, ...]
@@ -302,7 +287,7 @@ class _Measuring(NamedTuple):
         return Reshuffle(*(np.array([each[part] for each in kept]) for part in range(3))), self.worth(runs)
 
     def worth(self, runs: Sequence[Run]) -> _Worth:
-        """Evaluate each run; remarks are those on the first."""
+        """Evaluate each run; remarks are those of the first."""
         found: list[Scores] = []
         rows: dict[str, list[Any]] = {str(measure): [] for measure in self.measures}
         for run in runs:

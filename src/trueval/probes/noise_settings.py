@@ -17,13 +17,13 @@ QUERIES: Final = 100
 
 
 class NoiseCondition(NamedTuple):
-    """A way to write queries.
+    """A way to write the queries.
 
     Attributes:
-        level: of noise, 0 to 4.
-        templates: bank of the noise; "" at level 0, which has none.
-        denoised: "none", "rules" or "judge".
-        normalised: whether what looks the same is written one way at the end.
+        level: level of noise, 0 to 4.
+        templates: bank of noise templates; "" at level 0, which has none.
+        denoised: method of denoising: "none", "rules" or "judge".
+        normalised: whether the text is normalized at the end (NFC, plain spaces and apostrophes).
     """
 
     level: int
@@ -52,12 +52,12 @@ class NoiseSettings:
     """Settings of a noise probe.
 
     Attributes:
-        language: of the noise, "en" or "fr".
-        levels: of noise.
-        templates: banks of the noise.
-        denoised: ways of denoising, "none" among them or not.
-        normalised: whether the guard is off, on, or both are tried.
-        queries: how many are drawn.
+        language: language of the noise, "en" or "fr".
+        levels: levels of noise, 0 to 4.
+        templates: banks of noise templates.
+        denoised: methods of denoising: "none", "rules" or "judge".
+        normalised: whether texts are normalized: off, on, or both.
+        queries: number of queries to sample.
         seed: seed of all random numbers.
     """
 

@@ -21,7 +21,7 @@ from trueval.standings.standings import Floats
 from trueval.version import __version__
 
 KIND: Final = "probe-noise"
-# 1: the first.
+# 1: first version.
 FORMAT_VERSION: Final = 1
 RESAMPLES: Final = 10_000
 LEVEL: Final = 0.95
@@ -32,7 +32,8 @@ class NoiseResult:
     """Noise probes of several pipelines over one collection.
 
     Attributes:
-        denoiser: what the rules strip, and how many clean queries they change; None where they were not asked for.
+        denoiser: accuracy of the denoising rules and the number of clean queries they change; None where the rules are
+            not used.
     """
 
     probes: tuple[NoiseProbe, ...]
@@ -61,8 +62,8 @@ def summarize_noise(probes: Sequence[NoiseProbe], collection: Collection) -> Noi
     """Summarize probes, and measure the denoising rules where used.
 
     Args:
-        probes: of one design, in the order of the tables.
-        collection: whose queries the rules should leave as they are.
+        probes: probes of one design, in the order of the tables.
+        collection: collection whose clean queries the rules should leave unchanged.
     """
     design = probes[0].design
     if RULES not in design.denoised:
@@ -95,7 +96,7 @@ def _level(probe: NoiseProbe, row: int, found: Mapping[tuple[int, str], Mapping[
     measures = {}
     for name, values in probe.worth.items():
         ends = found[row, name]
-        both = ~np.isnan(values[0] - values[row])  # so that the change is what lies between them
+        both = ~np.isnan(values[0] - values[row])  # so that the change is exactly their difference
         clean, noisy = (or_null(float(values[at, both].mean())) if both.any() else None for at in (0, row))
         measures[name] = {
             "clean": clean,
@@ -118,10 +119,10 @@ def means(columns: Mapping[tuple[int, str], Floats], seed: int) -> dict[tuple[in
     """Means over queries with intervals from the same resamples; queries without a value are skipped per column.
 
     Args:
-        columns: [query] values by name.
+        columns: name → [query] values.
 
     Returns:
-        mean, low and high of each; null where not available.
+        name → mean, low and high; null where not available.
     """
     by_mask: dict[bytes, list[tuple[int, str]]] = {}
     for name, values in columns.items():
@@ -152,7 +153,7 @@ def describe_condition(condition: Mapping[str, Any]) -> str:
     """A condition in words.
 
     Args:
-        condition: an entry of "levels".
+        condition: an entry of "levels" in the result.
 
     >>> describe_condition({"level": 3, "templates": "known", "denoised": "rules", "normalised": True})
     'level 3, known templates, denoised by rules, normalised'

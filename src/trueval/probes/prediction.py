@@ -32,15 +32,15 @@ from trueval.probes.correlation import Correlation, Correlations, CorrelationStr
 from trueval.standings.standings import Floats
 from trueval.version import __version__
 
-# 1: the first.
+# 1: first version.
 FORMAT_VERSION: Final = 1
 KIND: Final = "probe-prediction"
 COLUMNS: Final = ("model", "condition", "signal", "measure", "query_id", "danger", "loss")
 ALL: Final = "all"
 MARGIN: Final = "margin"
-# Models below which even a perfect order of them happens by chance more often than 1 time in 20, as 2 / n! does.
+# Minimum number of models: below it, a perfect order occurs by chance with probability 2 / n! > 1/20.
 MODELS: Final = 5
-# Models up to which all orders are listed: 8! = 40,320.
+# Maximum number of models whose orders are all enumerated: 8! = 40,320.
 LISTED: Final = 8
 
 
@@ -48,11 +48,11 @@ class SignalCorrelation(NamedTuple):
     """How well a signal of one model predicts losses under one condition.
 
     Attributes:
-        condition: how the queries were changed.
+        condition: change of the queries.
         found: the correlations.
         lost: share of the queries whose value fell.
         gained: share of the queries whose value rose.
-        danger: mean of the signal; NaN where nothing is known.
+        danger: mean of the signal; NaN where unknown.
         loss: mean of the loss.
     """
 
@@ -77,11 +77,12 @@ class PooledCorrelation(NamedTuple):
     """How well a signal predicts losses within models and conditions, pooled.
 
     Attributes:
-        condition: "all", or one.
-        models: names.
-        strata: pairs of a model and a condition in which both vary, of how many there are.
-        found: the correlations within strata.
-        across: Spearman's with all ranks in one list; differences between models and conditions are in it.
+        condition: "all", or one condition.
+        models: names of the models.
+        strata: number of pairs of a model and a condition in which both vary, and number of all pairs.
+        found: correlations within strata.
+        across: Spearman's correlation with all ranks in one list, which includes differences between models and
+            conditions.
     """
 
     condition: str
@@ -104,11 +105,11 @@ class ModelOrder(NamedTuple):
     """Whether a probe ranks models by their loss.
 
     Attributes:
-        condition: "all" or one.
-        tau: Kendall's tau-b of their means; NaN where one does not vary.
-        p: share of all orders of the models that agree at least as well, or disagree as well; NaN of more than can be
-            listed, or without tau.
-        told: one sentence.
+        condition: "all", or one condition.
+        tau: Kendall's tau-b of the models' means; NaN if one of the two is constant.
+        p: share of all orders of the models with at least this |tau|; NaN where there are too many to enumerate, or
+            without tau.
+        told: the conclusion in one sentence.
     """
 
     condition: str
@@ -129,11 +130,10 @@ class Prediction:
     """How well probes predict losses.
 
     Attributes:
-        models: a row for each model, condition, signal and measure.
-        pooled: a row for each signal and measure, of all conditions and of each.
-        orders: whether models come out in the order of their losses.
-        resamples: times that queries were drawn.
-        about: what else a result says, of the collection and what was asked.
+        models: one row per model, condition, signal and measure.
+        pooled: one row per signal and measure, over all conditions and for each.
+        orders: whether each signal orders the models by their losses.
+        about: metadata of the result: the collection and the settings.
     """
 
     models: tuple[SignalCorrelation, ...]
@@ -150,7 +150,7 @@ class Prediction:
         """The prediction with its provenance added.
 
         Args:
-            about: keys of the result.
+            about: metadata of the result.
         """
         return replace(self, about={**self.about, **about}, notes=(*self.notes, *notes))
 
@@ -176,7 +176,6 @@ class PredictionChoices(NamedTuple):
     """Options of the correlations.
 
     Attributes:
-        resamples: times that queries are drawn.
         threads: number of threads; does not affect the result.
     """
 
@@ -190,8 +189,8 @@ def predict(rows: pl.DataFrame, choices: PredictionChoices | None = None) -> Pre
     """Correlate probe signals with losses of queries.
 
     Args:
-        rows: model, condition, signal, measure, query_id, danger, loss: one for each query; danger and loss are null
-            or NaN where not known.
+        rows: columns model, condition, signal, measure, query_id, danger, loss, with one row per query; danger and loss
+            are null or NaN where unknown.
 
     Raises:
         InputError: a column is missing, or a query comes twice.
@@ -215,7 +214,7 @@ class _Table(NamedTuple):
     """Signals and losses as vectors over the same queries.
 
     Attributes:
-        strata: (model, condition, signal, measure) → its vectors.
+        strata: (model, condition, signal, measure) → vectors.
     """
 
     ids: tuple[str, ...]
@@ -275,7 +274,7 @@ class _Table(NamedTuple):
     def orders(self) -> Iterator[ModelOrder]:
         """Rank agreement of models with their losses, over the conditions common to all."""
         for signal, measure in dict.fromkeys(key[2:] for key in self.strata):
-            if signal == MARGIN:  # of a cosine and of BM25 they have no unit in common
+            if signal == MARGIN:  # margins of a cosine and of BM25 have no common unit
                 continue
             means: dict[str, list[Floats]] = {}
             for (model, *_), each in self._chosen(ALL, signal, measure).items():
@@ -291,7 +290,7 @@ def order_of(condition: str, signal: str, measure: str, means: Floats) -> ModelO
     """Whether a probe ranks models by their loss, with the probability by chance.
 
     Args:
-        condition: "all" or one.
+        condition: "all", or one condition.
         means: [model, 2] mean signal and mean loss.
 
     >>> order_of("all", "drop", "R@10", np.array([[0.1, 0.0], [0.2, 0.1], [0.3, 0.2]])).told

@@ -44,16 +44,16 @@ def probe_names(
     """Test whether scorers separate a proper name from an impostor's.
 
     Args:
-        scorers: names of embedders, or a ScorerRequest, which names BM25, hybrids and rerankers too.
-        table: authors, titles and topics, as `trueval probe names` takes them; None for our sample.
-        languages: of the texts around the names, "en" or "fr".
-        queries: how many rows are asked for.
-        runs: how often, each time with other impostors, another work and other templates.
+        scorers: names of embedders, or a ScorerRequest, which can also request BM25, hybrids and rerankers.
+        table: table of authors, titles and topics, as for `trueval probe names`; None for the built-in sample.
+        languages: languages of the texts around the names, "en" or "fr".
+        queries: number of rows to sample.
+        runs: number of runs, each with its own impostors, other work and templates.
         seed: seed of all random numbers.
-        ablations: names of changes; None for all.
-        cache: keeps what models gave; None keeps nothing.
-        level: of intervals.
-        resamples: of intervals.
+        ablations: names of ablations; None for all.
+        cache: folder that keeps model outputs; None keeps nothing.
+        level: confidence level of intervals.
+        resamples: number of bootstrap resamples.
         threads: number of threads for intervals; one per processor if None.
         max_cost: spending limit for hosted models, in the currency of their prices; None for no limit.
         begin: model name → progress callback.
@@ -100,19 +100,19 @@ def probe_noise(
     """Measure the effect of noise around a collection's queries on its retrieval results.
 
     Args:
-        collection: a Collection with judgments, or its place.
+        collection: a Collection with judgments, or its path.
         pipelines: pipelines, or paths of pipeline files.
-        models: embedders that search too, each by:
-        index: of their vectors.
-        bm25: whether BM25 searches too, in the language of the noise.
-        hybrid: whether each model fused with BM25 does.
-        design: language, levels, templates and denoising; in English, all of them but a judge's if None.
-        judge: a model that rewrites queries, or a TOML file with a table [judge], where the design has "judge".
-        measures: of the results; nDCG@10 and R@10, with more of a golden set, if None.
-        cache: keeps what was made and paid for; None keeps nothing.
-        max_cost: what the judge and hosted models may cost together; None for no limit.
-        begin: called with the name of each stage; what it returns is called as the stage goes on.
-        policy: as in `evaluate`, and so are the choices.
+        models: embedders to search with as well, each through `index`.
+        index: spec of the index of the models' vectors.
+        bm25: whether to search with BM25 as well, in the language of the noise.
+        hybrid: whether to fuse each model with BM25 as well.
+        design: language, levels, templates and denoising; if None, English with everything but a judge.
+        judge: a model that rewrites queries, or a TOML file with a table [judge]; needed where the design has "judge".
+        measures: measures of the results; nDCG@10 and R@10 if None, and more for a golden set.
+        cache: keeps computed and paid outputs; None keeps nothing.
+        max_cost: spending limit for the judge and hosted models together; None for no limit.
+        begin: called with the name of each stage; the returned function is called with the progress of the stage.
+        policy: as in `evaluate`, like the choices.
 
     Raises:
         InputError: there are no judgments, "judge" has no judge, or an input is bad.
@@ -170,25 +170,26 @@ def probe_join(
     max_cost: float | None = None,
     begin: Begin | None = None,
 ) -> Prediction:
-    """Test whether probes predict losses: do queries lose most whose vectors or results a change moves most?
+    """Test whether probes predict losses: do the queries whose vectors or results move most lose most quality?
 
     Args:
-        collection: a Collection with judgments, or its place.
+        collection: a Collection with judgments, or its path.
         pipelines: pipelines, or paths of pipeline files.
-        models: embedders that search too, exactly.
-        bm25: whether BM25 searches too.
-        hybrid: whether each model fused with BM25 does.
-        depth: documents of each list of models and BM25.
+        models: embedders to search with as well, exactly.
+        bm25: whether to search with BM25 as well.
+        hybrid: whether to fuse each model with BM25 as well.
+        depth: number of documents per list of the models and BM25.
         conditions: changes of queries, such as "noise-4"; None for all.
-        table: authors, as in probe_names: then queries that name one, and what becomes of the name.
-        language: of the noise and of BM25, "en" or "fr".
-        measures: that may lose; R@10, and of a golden set those of `evaluate`, but for Harm, if None.
-        queries: so many judged queries are drawn; all if None.
-        k: first documents of the overlap.
+        table: table of authors, as in probe_names; restricts the queries to those that name an author, and adds name
+            margins as signals.
+        language: language of the noise and of BM25, "en" or "fr".
+        measures: measures of the loss; if None, R@10, and for a golden set those of `evaluate` except Harm.
+        queries: number of judged queries to sample; all if None.
+        k: number of top documents in the overlap.
         seed: seed of all random numbers.
         cache: keeps embeddings, indexes and candidates; None keeps nothing.
         max_cost: spending limit for hosted models; None for no limit.
-        begin: called with the name of each piece of work; what it returns is called as the work goes on.
+        begin: called with the name of each stage; the returned function is called with the progress of the stage.
 
     Raises:
         InputError: there are no judgments, or an input is bad.

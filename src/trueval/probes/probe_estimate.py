@@ -24,9 +24,9 @@ class ProbeEstimate:
     """The estimated work of a probe.
 
     Attributes:
-        models: what goes through each.
+        models: items for each model.
         judge: estimate of the judge's calls; None without a judge.
-        max_cost: what all may cost together; None for no limit.
+        max_cost: spending limit for models and judge together; None for no limit.
     """
 
     models: tuple[ModelTexts, ...]
@@ -91,10 +91,9 @@ def estimate_noise(
     """Estimate the items of `probe_pipelines` without running it.
 
     Args:
-        pipelines: as in probe_pipelines, and so are the others.
-        collection: documents, queries and judgments.
-        rewriter: of the way "judge"; it may give stand-ins for texts that do not exist yet.
-        cache: the cache to search.
+        rewriter: rewrites queries where the design includes "judge"; may return placeholders for texts that do not
+            exist yet.
+        cache: cache to search.
 
     Raises:
         InputError: as in probe_pipelines.

@@ -1,8 +1,8 @@
 """Probe-retrieval correlation: the probes' query changes applied to a collection's queries, searched and evaluated.
 
 Each query is searched in its original and in every changed form. The probe's signals (how far its vector moves, how
-much its top results overlap, how close the scores of its top two results are) are compared with the loss of its
-measure; prediction.py computes the correlations. No synthetic stimuli are needed: the texts are real.
+much its top results overlap, how close its top two scores are) are compared with the loss of its measure; prediction.py
+computes the correlations. No synthetic stimuli are needed: the texts are real.
 
 What applies to what:
 
@@ -57,7 +57,7 @@ from trueval.standings.standings import Bools, Floats
 DROP, OVERLAP = "drop", "overlap"
 NAME_MARGIN, NAME_DROP = "name margin", "name drop"
 K: Final = 10
-PLAIN: Final = "R@10"  # the measures that may lose; those of evaluate, but for Harm, of a golden set
+PLAIN: Final = "R@10"  # measures of the loss; for a golden set those of evaluate except Harm
 OF_RUBRIC: Final = "RA-nWG@10 N-Recall4+@10 nDCG(gain='rubric')@10 P4+@10"
 
 
@@ -65,8 +65,7 @@ class QueryChange(NamedTuple):
     """A change of a query.
 
     Attributes:
-        name: name of the change.
-        change: from the text of a query to the changed one.
+        change: function from the text of a query to the changed text.
     """
 
     name: str
@@ -78,11 +77,11 @@ class Form(NamedTuple):
     """A pipeline's results for queries in one form.
 
     Attributes:
-        first: what the first stage found.
-        run: what the last one did.
-        vectors: [query, dimension] of the queries; None where nothing is embedded.
-        values: [query, measure] expected under ties; NaN where not available.
-        notes: remarks of the evaluation.
+        first: run of the first stage.
+        run: run of the last stage.
+        vectors: [query, dimension] vectors of the queries; None without an embedder.
+        values: [query, measure] expected values over tie orders; NaN where not available.
+        notes: remarks from the evaluation.
     """
 
     first: Run
@@ -110,18 +109,17 @@ def join_probes(
     """Correlate probe signals of a collection's queries with their losses.
 
     Args:
-        collection: documents, queries and judgments.
-        pipelines: name → settings of a pipeline, as config.py checks them.
-        conditions: ways to change a query, of different names.
-        measures: that may lose, of which higher values are better; R@10 if None, and of a golden set those of
-            `evaluate`, but for Harm.
-        mentions: of a table of authors: then queries that name none of them are left out, and margins of names are
-            signals; None for no table.
-        queries: so many judged ones are drawn, by the seed of `choices`; all by default.
-        k: first results of the overlap.
-        choices: of intervals, and the seed.
+        pipelines: name → settings of a pipeline, as validated by config.py.
+        conditions: query changes with distinct names.
+        measures: measures of the loss, for which higher values are better; if None, R@10, and for a golden set those of
+            `evaluate` except Harm.
+        mentions: finder of the names in a table of authors: queries that name none are left out, and name margins
+            become signals; None for no table.
+        queries: number of judged queries to sample with the seed of `choices`; None for all.
+        k: number of top results in the overlap.
+        choices: settings of intervals, and the seed.
         cache: keeps embeddings, indexes and candidates; None keeps nothing.
-        begin: called with the name of each piece of work; what it returns is called as the work goes on.
+        begin: called with the name of each stage; the returned function is called with the progress of the stage.
         max_cost: spending limit for hosted models, in the currency of their prices; None for no limit.
 
     Raises:
@@ -152,12 +150,9 @@ def estimate_join(
     """Estimate the items of `join_probes` without running it.
 
     Args:
-        collection: as in join_probes, and so are the others.
-        pipelines: name → settings.
-        conditions: ways to change a query.
-        mentions: of a table of authors.
-        queries: so many judged ones are drawn.
-        cache: the cache to search.
+        mentions: finder of the names in a table of authors.
+        queries: number of judged queries to sample.
+        cache: cache to search.
 
     Raises:
         InputError: as in join_probes.
@@ -178,7 +173,7 @@ def _prepare_queries(
     collection: Collection, conditions: Sequence[QueryChange], mentions: Mentions | None, queries: int | None, seed: int
 ) -> tuple[Collection, dict[str, dict[str, str]], Trials | None]:
     """The sampled queries, their forms, and the names to try."""
-    # As the probe of noise draws them: the same queries for the same seed.
+    # Drawn as in the noise probe: the same queries for the same seed.
     named = collection if mentions is None else _select_author_queries(collection, mentions)
     asked = draw_queries(named, NoiseSettings("en", queries=queries or max(2, len(collection.queries)), seed=seed))
     forms = {each.name: {query: each.change(text) for query, text in asked.queries.items()} for each in conditions}
@@ -194,7 +189,7 @@ def _name_texts(asked: Collection, forms: Mapping[str, Mapping[str, str]]) -> di
 def _other_names(
     asked: Collection, trials: Trials, settings: Settings, shared: StageResources, begin: Begin
 ) -> StageRunner:
-    """A pipeline's work over documents with other names."""
+    """The stage runner of a pipeline over documents with other names."""
     # Other documents: apart from models, shared work belongs to the collection's own documents.
     shared = replace(shared, vectors={}, stages={}, hashes={})
     return StageRunner(replace(asked, documents=trials.documents), settings, shared, begin)
@@ -287,8 +282,6 @@ class _Join:
         """[form][query] Δname of queries in several forms; NaN where undefined.
 
         Args:
-            name: name of the pipeline, which has an embedder.
-            settings: settings of the pipeline.
             asked: [form] vectors of the queries.
         """
         if self.trials is None or not self.trials.places:
@@ -299,7 +292,7 @@ class _Join:
 
     def _scores(self, run: Run) -> Scores:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TruevalWarning)  # of each form the same
+            warnings.simplefilter("ignore", TruevalWarning)  # the same for every form
             return evaluate(run, self.collection.graded, list(self.measures), policy=self.policy)
 
     def overlap(self, first: Run, second: Run) -> Floats:
@@ -318,7 +311,7 @@ class _Join:
         signals = self.signals(name, settings, clean, forms)
         parts = []
         for form, changed in forms.items():
-            # A query that a change leaves as it is carries no information about it: it loses nothing with any system.
+            # A query that the change leaves unchanged is uninformative: it loses nothing with any system.
             losses = np.where(self.same(form)[:, None], np.nan, clean.values - changed.values)
             told = dict(zip(map(str, self.measures), losses.T, strict=True))
             for (signal, danger), (measure, loss) in product(signals[form].items(), told.items()):
@@ -364,9 +357,9 @@ def drops(clean: NDArray[Any], changed: NDArray[Any], same: NDArray[np.bool_]) -
     """[query] 1 - cosine of two vectors per query; exactly 0 for an unchanged query, whatever a batch rounds.
 
     Args:
-        clean: [query, dimension] of the queries as they are.
-        changed: [query, dimension] of their changed forms.
-        same: [query] whether the two texts are the same.
+        clean: [query, dimension] vectors of the original queries.
+        changed: [query, dimension] vectors of the changed forms.
+        same: [query] whether the two texts are equal.
 
     >>> drops(np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([[0.0, 2.0], [0.6, 0.8]]), np.array([False, False])).round(3)
     array([1. , 0.4])
@@ -379,9 +372,6 @@ def drops(clean: NDArray[Any], changed: NDArray[Any], same: NDArray[np.bool_]) -
 
 def gaps(run: Run, query_ids: Sequence[str]) -> Floats:
     """[query] score of the first document - score of the next; NaN for a list of fewer than two.
-
-    Args:
-        query_ids: [query].
 
     >>> gaps(Run.from_dict({"q": {"a": 0.5, "b": 0.75}, "r": {"a": 1.0}}), ["q", "r", "s"])
     array([0.25,  nan,  nan])

@@ -1,4 +1,4 @@
-"""Systems of a probe, made from model names: each embedder, BM25, and both fused."""
+"""Systems of a probe, by model name: each embedder, BM25, and their fusion."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def systems(
 
     Args:
         models: embedders, as NAME or NAME@DIMENSION.
-        language: of the words that BM25 counts.
-        bm25: whether BM25 searches alone.
-        hybrid: whether each embedder is fused with it.
-        depth: documents of each search.
+        language: language of BM25.
+        bm25: whether to search with BM25 alone.
+        hybrid: whether to fuse each embedder with BM25.
+        depth: number of documents per search.
 
     Raises:
         InputError: a spec is bad.
@@ -57,12 +57,12 @@ def searched_settings(
     """Name → settings of each system without its corpus, models and BM25 first.
 
     Args:
-        pipelines: and files of such.
-        models: as in `systems`, searched exactly, and so are the others.
-        language: of the words that BM25 counts.
-        bm25: whether BM25 searches alone.
-        hybrid: whether each embedder is fused with it.
-        depth: documents of each search.
+        pipelines: pipelines, or paths of pipeline files.
+        models: embedders, as NAME or NAME@DIMENSION, searched exactly.
+        language: language of BM25.
+        bm25: whether to search with BM25 alone.
+        hybrid: whether to fuse each embedder with BM25.
+        depth: number of documents per search.
 
     Raises:
         InputError: a file or a spec is bad.

@@ -34,25 +34,25 @@ from trueval.errors import InputError, nearest
 
 Kind: TypeAlias = Literal["question", "greeting", "frame", "filler", "digression", "thanks", "emoji", "switch", "space"]
 KNOWN: Final = "known"  # templates that the rules of denoise.py were written for
-HELD_OUT: Final = "held-out"  # templates that they were not written for
+HELD_OUT: Final = "held-out"  # templates held out from them
 BANKS: Final = (KNOWN, HELD_OUT)
 LANGUAGES: Final = ("en", "fr")
 PARTS: Final = ("greeting", "frame", "filler", "digression", "thanks", "emoji", "switch")
-TYPOS: Final = 0.15  # share of long words that get one
-LONG: Final = 5  # letters of a long word
-IN_PARTS: Final = 1 / 3  # share of queries whose characters come in parts at level 4
+TYPOS: Final = 0.15  # share of long words that get a typo
+LONG: Final = 5  # minimum length of a long word
+IN_PARTS: Final = 1 / 3  # share of queries in NFD at level 4
 SLOT: Final = re.compile(r"\{(\w+)\}")
 WORD: Final = re.compile(r"[^\W\d_]+")
 NARROW: Final = "\u202f"
 
 
 class Level(NamedTuple):
-    """What a level of noise adds.
+    """The noise that a level adds.
 
     Attributes:
-        counts: part → number of its texts.
-        phone: whether the text is typed on a phone.
-        typos: whether words of the question get typos, and some queries their characters in parts.
+        counts: part → number of texts.
+        phone: whether the text is written as typed on a phone.
+        typos: whether words of the question get typos, and some queries are decomposed (NFD).
     """
 
     counts: Mapping[str, int]
@@ -81,7 +81,7 @@ class Noisy(NamedTuple):
     """A question with noise.
 
     Attributes:
-        pieces: in their order; those of kind "question" are the question, with its typos.
+        pieces: segments in order; those of kind "question" are the question, with its typos.
     """
 
     pieces: tuple[NoisePiece, ...]
@@ -104,7 +104,7 @@ class NoiseTemplates(NamedTuple):
 
     Attributes:
         parts: part → templates.
-        slots: name of a slot → what may be there.
+        slots: slot name → possible fillings.
     """
 
     parts: Mapping[str, tuple[str, ...]]
@@ -172,10 +172,10 @@ def noisy(query: str, level: int, language: str, *, seed: int = 0, bank: str = K
     """A question with the noise of a level.
 
     Args:
-        query: the question, or keywords.
-        level: 0 to 4; 0 leaves it as it is.
-        language: "en" or "fr", of the noise.
-        seed: of all that is drawn; the same for a query, whatever other queries there are.
+        query: question, or keywords.
+        level: 0 to 4; 0 leaves the query unchanged.
+        language: language of the noise, "en" or "fr".
+        seed: seed of all draws; those of a query do not depend on the other queries.
 
     Raises:
         InputError: the level, the language or the bank is unknown.
@@ -274,7 +274,7 @@ class _Draw:
 
 
 SLIPS: Final[tuple[Callable[[str, int], str], ...]] = (
-    lambda word, at: word[:at] + word[at + 1] + word[at] + word[at + 2 :],  # two letters change places
-    lambda word, at: word[:at] + word[at + 1 :],  # one is missing
-    lambda word, at: word[:at] + word[at] + word[at:],  # one is there twice
+    lambda word, at: word[:at] + word[at + 1] + word[at] + word[at + 2 :],  # swap two letters
+    lambda word, at: word[:at] + word[at + 1 :],  # drop a letter
+    lambda word, at: word[:at] + word[at] + word[at:],  # double a letter
 )

@@ -31,9 +31,8 @@ def name_texts(conditions: Sequence[str], query_ids: Sequence[str], texts: Seque
     A pipeline's remarks contain these ids, so they are readable; an id that exists already gets a suffix.
 
     Args:
-        conditions: [condition] in words; "" for queries as they are.
-        query_ids: [query].
-        texts: [condition][query].
+        conditions: [condition] descriptions; "" for the unchanged queries.
+        texts: [condition][query] texts.
 
     >>> name_texts(["", "noise 4"], ["q", "r"], [["ice", "snow"], ["hi, ice", "snow"]])
     {'ice': 'q', 'snow': 'r', 'hi, ice': 'q (noise 4)'}
@@ -55,11 +54,11 @@ class SearchedTexts(NamedTuple):
     """Results of the distinct texts.
 
     Attributes:
-        names: text → id of the query that it was.
-        first: what the first stage found for these.
+        names: text → id under which it was searched.
+        first: run of the first stage.
         run: the run of the last stage.
-        vectors: [text, dimension] of the texts, in the order of `names`; None without an embedder.
-        notes: remarks of the pipeline.
+        vectors: [text, dimension] vectors of the texts, in the order of `names`; None without an embedder.
+        notes: remarks from the pipeline.
     """
 
     names: Mapping[str, str]
@@ -73,8 +72,7 @@ class SearchedTexts(NamedTuple):
         """The run of queries under one condition.
 
         Args:
-            query_ids: [query].
-            texts: [query] as the condition writes them.
+            texts: [query] texts under the condition.
         """
         return self._of(self.run, query_ids, texts)
 
@@ -85,17 +83,13 @@ class SearchedTexts(NamedTuple):
     def _of(self, run: Run, query_ids: Iterable[str], texts: Sequence[str]) -> Run:
         asked = pl.DataFrame({"query": list(query_ids), "query_id": [self.names[text] for text in texts]})
         rows = asked.join(run.frame, on="query_id", how="inner", maintain_order="left_right")
-        # Not Run.from_frame, which refuses a run of nothing: that is what some texts find.
+        # Not Run.from_frame, which refuses an empty run, and some texts find nothing.
         sizes = rows.group_by("query", maintain_order=True).len()
         offsets = starts_of(sizes["len"].cast(pl.Int64).to_numpy())
         return Run(rows.select("doc_id", "score"), sizes["query"].rename("query_id"), offsets, run.name, run.source)
 
     def vectors_of(self, texts: Sequence[str]) -> Floats | None:
-        """[query, dimension] vectors of some texts; None without an embedder.
-
-        Args:
-            texts: [query].
-        """
+        """[query, dimension] vectors of some texts; None without an embedder."""
         if self.vectors is None:
             return None
         place = {text: at for at, text in enumerate(self.names)}
@@ -105,7 +99,7 @@ class SearchedTexts(NamedTuple):
         """[condition, query] cosine of each text with that of the first row.
 
         Args:
-            texts: [condition][query].
+            texts: [condition][query] texts.
         """
         if self.vectors is None:
             return None

@@ -38,11 +38,10 @@ class JudgeRewriter:
     """Rewrites queries; answers in the ledger are reused.
 
     Attributes:
-        judge: the judge to ask.
-        ledger: the ledger of its answers.
-        account: the account that is charged.
-        at_once: calls under way at once.
-        cache: folder of the ledger, and of what models gave; None for none.
+        ledger: ledger of the judge's answers.
+        account: account that is charged.
+        at_once: maximum number of concurrent calls.
+        cache: folder of the ledger and of model outputs; None for none.
     """
 
     judge: Judge | None
@@ -68,10 +67,6 @@ class JudgeRewriter:
 
     def estimate(self, pipelines: Sequence[Pipeline], collection: Collection, design: NoiseSettings) -> ProbeEstimate:
         """Estimate a probe with its rewrites; nothing is sent.
-
-        Args:
-            pipelines: the pipelines to search with.
-            collection: with the queries.
 
         Raises:
             InputError: there is no judge where one is needed, or as in probe_pipelines.
@@ -120,10 +115,9 @@ def open_rewriter(
 
     Args:
         named: a model, or a TOML file with a table [judge]; None for no judge.
-        collection: with the texts.
-        cache: folder of the ledger; None for one that is gone at the end.
-        max_cost: that wins over the file.
-        make: whether the ledger is made where it is not there; a dry run makes nothing.
+        cache: folder of the ledger; None for a temporary one.
+        max_cost: spending limit, which overrides that of the file.
+        make: whether to create a missing ledger; a dry run creates nothing.
 
     Raises:
         InputError: as in read_judge and make_judge.

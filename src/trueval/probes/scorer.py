@@ -1,4 +1,4 @@
-"""Scorers: the role that gives a number to a query and a candidate.
+"""Scorers: the protocol of an object that scores pairs of a query and a candidate.
 
 A probe passes all its pairs to a scorer in one call, so that a model sees every distinct text once, whatever the number
 of runs and changes. Scores of one scorer are comparable with each other, not with those of another.
@@ -17,7 +17,7 @@ from trueval.retrieval.indexes.index import make_index
 from trueval.specs import format_spec
 from trueval.standings.standings import Bools, Floats, Ints
 
-# Scores of queries by candidates that are held at once: 8 MiB.
+# Number of scores held in memory at once: 8 MiB.
 MOST_CELLS: Final = 1 << 20
 
 
@@ -25,14 +25,12 @@ class ScorerPairs(NamedTuple):
     """Pairs of queries and candidates, with each text stored once.
 
     Attributes:
-        queries: different texts.
-        candidates: different texts.
-        query: [pair] place of its query.
-        candidate: [pair] place of its candidate.
-        sets: [pair] number of the set that it belongs to: candidates of one set are the corpus of a scorer that counts
-            words.
-        usual: [pair] whether it is as the texts are usually, before anybody changed them: a scorer that normalises
-            takes its mean and spread from these.
+        queries: distinct texts of queries.
+        candidates: distinct texts of candidates.
+        query: [pair] index of the query.
+        candidate: [pair] index of the candidate.
+        sets: [pair] index of the set; the candidates of one set are the corpus of a scorer that counts terms.
+        usual: [pair] whether the texts are unmodified; a scorer that normalizes takes its mean and spread from these.
     """
 
     queries: Sequence[str]
@@ -50,8 +48,8 @@ class ScorerPairs(NamedTuple):
 
         Args:
             pairs: (query, candidate).
-            sets: of each pair; None for one set.
-            usual: of each pair; None where all are.
+            sets: set of each pair; None for one set.
+            usual: whether each pair is unmodified; None if all are.
 
         Raises:
             InputError: sets or usual are not as many as the pairs.
@@ -84,9 +82,9 @@ class PairScores(NamedTuple):
     """The scores of pairs.
 
     Attributes:
-        values: [pair] float64; equal pairs of texts have equal values to the last bit.
-        grain: [pair] how far rounding to the scorer's number formats may have moved each value. A margin of two values
-            that is no larger than both grains together can be rounding alone.
+        values: [pair] float64; equal pairs of texts have bitwise equal values.
+        grain: [pair] largest change of each value by rounding to the scorer's number formats. A margin between two
+            values no larger than the sum of their grains can be due to rounding alone.
     """
 
     values: Floats
@@ -95,11 +93,11 @@ class PairScores(NamedTuple):
 
 @runtime_checkable
 class PairScorer(Protocol):
-    """The role that scores pairs.
+    """The protocol of a scorer of pairs.
 
     Attributes:
         name: display name in reports.
-        unit: what its numbers are: "cosine", "BM25", "logit", "MaxSim" or "spread".
+        unit: unit of the scores: "cosine", "BM25", "logit", "MaxSim" or "spread".
     """
 
     name: str
@@ -116,7 +114,7 @@ class Bm25Scorer:
     A candidate that shares no term with the query has the score 0.
 
     Args:
-        language: whose stop words and stems.
+        language: language of stop words and stems.
     """
 
     unit = "BM25"
@@ -140,7 +138,7 @@ class Bm25Scorer:
         index.build([pairs.candidates[at] for at in candidates.tolist()])
         order = np.argsort(query, kind="stable")
         found = np.zeros(len(chosen))
-        # The list of a query is as long as the corpus: so many queries at once as fit into memory.
+        # The list of a query is as long as the corpus, so queries are scored in blocks that fit into memory.
         step = max(1, MOST_CELLS // len(candidates))
         for begin in range(0, len(queries), step):
             some = queries[begin : begin + step]
@@ -176,7 +174,7 @@ class Hybrid:
 
     Args:
         name: display name in reports.
-        weights: one for each; equal ones that sum to 1 if None.
+        weights: one weight per scorer; equal weights that sum to 1 if None.
 
     Raises:
         InputError: there are not as many weights as scorers.
@@ -206,7 +204,7 @@ def spacings(values: Floats, form: str) -> Floats:
     """Distance of each value to the next one in a format, like `Format.spacing` for arrays.
 
     Args:
-        form: a name of FORMATS.
+        form: name in FORMATS.
 
     >>> spacings(np.array([0.75, 0.0]), "bfloat16").tolist() == [2**-8, 2**-133]
     True

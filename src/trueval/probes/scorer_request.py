@@ -14,8 +14,7 @@ class EmbedderRequest(NamedTuple):
     """A requested embedder.
 
     Attributes:
-        model: name of the model.
-        dimension: numbers to keep; None for all.
+        dimension: number of leading components to keep; None for all.
     """
 
     model: str
@@ -40,14 +39,14 @@ class ScorerRequest:
     Attributes:
         models: embedders, as NAME or NAME@DIMENSION.
         rerankers: names of rerankers.
-        bm25: whether BM25 takes part.
-        hybrid: whether each embedder fused with BM25 does.
-        maxsim: whether MaxSim of each embedder's token vectors does.
-        dtype: that models run in.
+        bm25: whether to include BM25.
+        hybrid: whether to include each embedder fused with BM25.
+        maxsim: whether to include MaxSim over each embedder's token vectors.
+        dtype: number format in which models run.
         scoring: format of scores, "model" for the model's own.
-        stored: format that vectors of candidates are kept in, "model" for the model's own.
-        loading: further options of `load_model`, of models that run here.
-        hosted: settings of hosted models, as `load_hosted` takes them.
+        stored: storage format of candidates' vectors, "model" for the model's own.
+        loading: further options of `load_model`, for local models.
+        hosted: settings of hosted models, as in `load_hosted`.
     """
 
     models: tuple[str, ...] = ()

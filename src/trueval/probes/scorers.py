@@ -23,10 +23,10 @@ class ProbeScorers:
     """The scorers of a probe; models are loaded once for all languages.
 
     Args:
-        asked: for.
-        folder: where outputs of models are kept; None for nowhere.
+        asked: requested scorers.
+        folder: folder of stored model outputs; None for none.
         begin: model name → progress callback.
-        account: that hosted models are paid from; None for no limit.
+        account: account of hosted models; None for no limit.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class ProbeScorers:
         """The scorers for texts in a language, in report order.
 
         Args:
-            language: whose stop words and stems BM25 takes.
+            language: language of the stop words and stems of BM25.
         """
         asked = self.asked
         named = [EmbedderRequest.of(each) for each in asked.models]
@@ -69,7 +69,7 @@ class ProbeScorers:
 
     def place(self, role: str, name: str) -> ModelLocation:
         """Location of a model, without loading it."""
-        # By its path: a name of a recipe has the pooling of its own recipe.
+        # By its path, since a recipe name implies the pooling of that recipe.
         return find_model(find_model(name).path, LATE) if role == TOKENS else find_model(name)
 
     def model(self, role: str, name: str) -> Any:

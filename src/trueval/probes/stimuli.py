@@ -21,7 +21,7 @@ from trueval.errors import PolicyError
 from trueval.probes.authors import LANGUAGES, Authors, AuthorWork, Name
 
 CANDIDATES: Final = ("C1", "C2a", "C2b", "C3", "C4")
-# Streams of a seed. Those of runs are above all that comparisons draw from.
+# Random streams of a seed. Those of runs are above all that comparisons draw from.
 CHOICE: Final = 1 << 40
 RUNS: Final = (1 << 40) + 1
 Writing = Callable[[str], str]
@@ -31,11 +31,11 @@ class TextTemplates(NamedTuple):
     """The text templates of a language; the first of each kind is the paper's.
 
     Attributes:
-        queries: patterns of a query.
+        queries: patterns of queries.
         works: patterns of the part of a candidate that names the work.
         author: pattern of the part that names the author.
-        label: what stands before the author.
-        mask: what a masked author begins with.
+        label: text before the author.
+        mask: prefix of a masked author.
     """
 
     queries: tuple[str, ...]
@@ -73,14 +73,14 @@ TEMPLATES: Final = {
 
 
 class TextParts(NamedTuple):
-    """The parts of a text; it is rendered last, so that changes need not search in texts.
+    """The parts of a text, rendered last so that ablations need not search in texts.
 
     Attributes:
-        title: of the work; not in queries.
-        topic: that it asks for; not in candidates, where the title stands for it.
-        label: before the author; "" for none.
+        title: title of the work; empty in queries.
+        topic: requested topic; empty in candidates, which have the title instead.
+        label: text before the author; "" for none.
         segments: patterns, joined by spaces.
-        writings: functions that the whole text goes through, in order.
+        writings: functions applied in order to the whole text.
     """
 
     author: Name
@@ -110,8 +110,7 @@ class StimulusTexts(NamedTuple):
     """The texts of a stimulus, as a scorer sees them.
 
     Attributes:
-        query: text of the query.
-        candidates: of C1, C2a, C2b, C3 and C4.
+        candidates: texts of C1, C2a, C2b, C3 and C4.
     """
 
     query: str
@@ -122,9 +121,9 @@ class Stimulus(NamedTuple):
     """A query and its five candidates.
 
     Attributes:
-        number: of the query, from 0.
-        candidates: of C1, C2a, C2b, C3 and C4.
-        names: of all authors of the table, in NFC: a name that is made must be none of these.
+        number: index of the query, from 0.
+        candidates: C1, C2a, C2b, C3 and C4.
+        names: names of all authors of the table, in NFC; a generated name must differ from all of them.
     """
 
     number: int
@@ -150,7 +149,7 @@ def draw_works(people: Authors, queries: int, seed: int) -> list[int]:
     """Sample the rows for queries without replacement; all rows in order where there are no more.
 
     Args:
-        queries: how many are wanted.
+        queries: number of rows to sample.
 
     Raises:
         PolicyError: fewer than 2 are wanted.
@@ -167,7 +166,7 @@ def build_stimuli(people: Authors, language: str, queries: int, run: int, seed: 
     A stimulus depends only on the seed, the run and the row of the table, not on the number of stimuli.
 
     Args:
-        run: its number, from 0.
+        run: index of the run, from 0.
 
     Raises:
         PolicyError: there are no templates of the language, or fewer than 2 queries.
@@ -214,12 +213,12 @@ class _Drawing(NamedTuple):
 
     def impostors(self, author: Name, rng: np.random.Generator) -> list[Name]:
         """Three authors with other names that also differ by initials and without accents."""
-        # Four are drawn, of which one at most is the author himself; where another looks like him, all in any order.
+        # Four are drawn, of which at most one is the author; where another has a similar name, all in any order.
         drawn = [self.authors[at] for at in rng.choice(len(self.authors), 4, replace=False).tolist()]
         fit = [each for each in drawn if each.text != author.text]
         if any(_looks(each) == _looks(author) for each in fit[:3]):
             others = [self.authors[at] for at in rng.permutation(len(self.authors)).tolist()]
-            # Those who look like him come last: a small table may have no others.
+            # Similar names come last, since a small table may have no others.
             fit = sorted(
                 (each for each in others if each.text != author.text), key=lambda each: _looks(each) == _looks(author)
             )
@@ -227,7 +226,7 @@ class _Drawing(NamedTuple):
 
     def other_title(self, work: AuthorWork, rng: np.random.Generator) -> str:
         """The title of a work on another topic."""
-        while True:  # there are two topics at least
+        while True:  # there are at least two topics
             drawn = self.people.works[rng.integers(len(self.people.works))]
             if drawn.topic != work.topic:
                 return drawn.title

@@ -31,7 +31,7 @@ class UncachedItems(NamedTuple):
     Attributes:
         model: an embedder or a reranker.
         part: texts, or pairs of texts.
-        places: of those that it has not seen.
+        places: indices of the items that are not in the cache.
     """
 
     model: Any
@@ -48,13 +48,13 @@ def find_uncached_items(model: Any, texts: Texts, folder: Path | None) -> Iterat
     """Find the texts that a model would have to process.
 
     Args:
-        model: with settings, as `load_model` gives it.
+        model: model with settings, from `load_model`.
         texts: part → items.
-        folder: where outputs are kept; None for nowhere.
+        folder: folder of stored model outputs; None for none.
     """
     for name, items in texts.items():
         part, places = part_of(model, name, items), np.arange(len(items))
-        if folder is not None and model.scoring == "maxsim":  # vectors of tokens are kept as a whole or not at all
+        if folder is not None and model.scoring == "maxsim":  # token vectors are stored for all items or for none
             places = places[: 0 if place_of(settings_of(model), name, part.texts(), folder).complete else None]
         elif folder is not None:
             places = find_missing_items(settings_of(model), part, folder)
@@ -65,11 +65,11 @@ def texts_of_names(designs: Iterable[NamesDesign], role: str = EMBEDDER) -> Iter
     """Part → texts or pairs that a model of a role needs, for each names probe in turn.
 
     Args:
-        designs: of the languages, in the order in which they are asked.
+        designs: one per language, in the order of probing.
         role: "embedder", "tokens" or "reranker".
 
     Yields:
-        Of each probe those that none before it has.
+        For each probe, the texts or pairs that no earlier probe has.
     """
     seen: dict[str, set[Any]] = {}
     for pairs in (each.pairs for each in designs):
@@ -122,7 +122,7 @@ def estimate_names(
     Weights are loaded only where the cache has outputs of the same model, to compare their settings.
 
     Args:
-        entrants: the scorers whose models these are.
+        entrants: the requested scorers.
         max_cost: spending limit for hosted models; None for no limit.
 
     Raises:
