@@ -3,7 +3,7 @@
     retrieval headroom = 1 - PROC,    ordering headroom = PROC - actual
 
 PROC is the measure of the best order of the candidates (measures/ceilings.py). Documents that the retriever missed can
-be gained only by a wider or better pool, those that it ranked too low only by a better order.
+be gained only with a wider or better pool; documents ranked too low, only with a better order.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Headrooms(NamedTuple):
         retrieval: 1 - PROC.
         ordering: PROC - actual.
         share: actual / PROC, of the means; None where PROC is 0.
-        queries: that they are means of.
-        draws: [2, resample] of both; None where only means are known.
-        noise: half the width of the interval of the actual value: a gain below it would not be seen by these queries.
+        queries: number of queries in the means.
+        draws: [2, resample] resamples of both headrooms; None where only means are known.
+        noise: half the width of the interval of the actual value: a smaller gain is not detectable with these queries.
     """
 
     retrieval: float
@@ -46,11 +46,7 @@ class Headrooms(NamedTuple):
 
 
 def headrooms(measured: SweepArrays, place: int, *, level: float, resamples: int, seed: int) -> Headrooms | None:
-    """The headrooms of one configuration; None where its ceiling is unknown.
-
-    Args:
-        level: of the interval behind the noise.
-    """
+    """The headrooms of one configuration; None where its ceiling is unknown."""
     both = np.stack([measured.ceilings[:, place], measured.values[:, place]], axis=1)
     both = both[~np.isnan(both).any(axis=1)]
     if len(both) < 2:
@@ -79,7 +75,7 @@ def verdict(found: Headrooms, level: float) -> str:
     difference contains 0; else the larger one. Without per-query values the verdict is unknown.
 
     Args:
-        level: of the interval of the difference.
+        level: confidence level of the interval of the difference.
     """
     if found.draws is None or found.noise is None:
         return UNKNOWN
@@ -97,7 +93,7 @@ def advise(
     """The advice for one configuration as JSON; None without a configuration or ceiling.
 
     Args:
-        place: of the configuration that is to get better.
+        place: index of the configuration to improve.
     """
     found = None if place is None else headrooms(measured, place, level=level, resamples=resamples, seed=seed)
     if found is None or place is None:
@@ -123,7 +119,7 @@ def sentence(found: Headrooms, said: str, name: str, scale: ValueUnit = FRACTION
 
     Args:
         found: the headrooms.
-        said: the verdict.
+        said: verdict, as returned by `verdict`.
 
     Example:
         >>> print(sentence(Headrooms(0.3, 0.1, 0.86, 90, None, None), "widen the pool", "dense K=10"))

@@ -15,11 +15,11 @@ class CrossFit(NamedTuple):
     """The quality of the chosen configuration on held-out queries.
 
     Attributes:
-        value: mean over queries, each measured with the configuration that the other folds chose.
-        chosen_on_all: mean of the configuration that all queries choose, on the same queries.
-        folds: parts that queries were put into.
-        repeats: how often, each time by chance.
-        picks: configuration → share of the folds that chose it, most chosen first.
+        value: mean over queries, each evaluated with the configuration that the other folds chose.
+        chosen_on_all: mean of the configuration chosen on all queries, over the same queries.
+        folds: number of folds.
+        repeats: number of random partitions into folds.
+        picks: configuration → share of the folds that chose it, most frequent first.
     """
 
     value: float
@@ -51,15 +51,15 @@ def cross_fit(
     """Choose the best configuration on all folds but one, and evaluate it on the held-out fold.
 
     A choice from fewer queries is slightly worse, so the value is that of a choice made on (folds - 1) / folds of the
-    queries. Equal means are decided by the smaller prompt, then by the order of the sweep. Limits on latency and cost
-    are the same in all folds.
+    queries. Ties in the mean are broken by the smaller prompt, then by the order of the sweep. Limits on latency and
+    cost are the same in all folds.
 
     Args:
-        values: [query, configuration]; NaN where a query has none.
-        feasible: [configuration] that may be chosen.
-        prompt: [configuration] its size.
-        folds: parts; one for each query where there are fewer queries.
-        repeats: how often queries are put into folds anew.
+        values: [query, configuration] quality; NaN where not available.
+        feasible: [configuration] whether it may be chosen.
+        prompt: [configuration] prompt size.
+        folds: number of folds; one per query if there are fewer queries.
+        repeats: number of random partitions into folds.
 
     Returns:
         None where nothing is feasible, or there are fewer than two queries.
@@ -71,7 +71,7 @@ def cross_fit(
         (0.0, 0.5)
     """
     some = np.flatnonzero(feasible & ~np.isnan(values).all(axis=0))
-    some = some[np.argsort(prompt[some], kind="stable")]  # argmax takes the first of equal ones
+    some = some[np.argsort(prompt[some], kind="stable")]  # argmax takes the first of equal values
     queries, folds = len(values), min(folds, len(values))
     if not len(some) or queries < 2:
         return None

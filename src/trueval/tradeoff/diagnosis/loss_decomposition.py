@@ -1,9 +1,8 @@
 """Loss decomposition: the change of quality at each step from exact float32 search to the served pipeline.
 
-    exact float32      every vector as the model gave it, scored one by one: what the others are held against
-    int8, exact        every vector as it is stored: what quantisation takes
-    hnsw ...           the index of the pipeline: what the search of a graph or of cells takes
-    reranked           and every stage after it
+    exact float32 exhaustive search over unquantized vectors: the reference of all other steps int8, exact every vector
+    as it is stored: what quantisation takes hnsw ... the index of the pipeline: what the search of a graph or of cells
+    takes reranked and every stage after it
 
 Steps that a pipeline lacks are left out: `flat` has only the first, `hnsw` no quantized one, and pq and opq codes are
 searched exhaustively anyway. The steps follow from the spec of [index] and its other keys.
@@ -44,11 +43,11 @@ from trueval.tradeoff.quality.changes import Bootstrap, Floats, MeanEstimate
 from trueval.tradeoff.quality.query_scores import QualityMeasures, QueryScores
 
 EXACT: Final = "exact float32"
-# Documents that exact search returns below the depth, to detect a tied group cut by the depth.
+# Extra documents that exact search returns below the depth, to detect a tie group cut by the depth.
 BELOW: Final = 8
-# Kinds whose vectors flat can hold as they do.
+# Index kinds whose vectors flat can store in the same format.
 STORED: Final = ("flat", "hnsw", "ivf")
-# Stages that take candidates → their step.
+# Stages after retrieval → name of their step.
 AFTER: Final = {"fuse": "fused with words", "deduplicate": "deduplicated", "rerank": "reranked"}
 
 
@@ -56,8 +55,8 @@ class SearchMethod(NamedTuple):
     """A search method of the decomposition.
 
     Attributes:
-        dimension: numbers of each vector that are kept; None for all.
-        scoring: of [index].
+        dimension: number of leading components to keep; None for all.
+        scoring: value of `scoring` in [index].
     """
 
     name: str
@@ -71,12 +70,12 @@ class LossStep(NamedTuple):
 
     Attributes:
         name: such as "exact float32", "int8, exact", "hnsw" or "reranked".
-        spec: of the index that was searched, as recorded; None for a stage after the search.
-        depth: documents of each list at most.
-        recall: documents of the exact list that are found; None after another search was fused in.
-        measures: measure → its mean.
-        change: measure → change from the step before, paired over queries; empty in the first.
-        loss: measure → change from the first step; empty in it.
+        spec: spec of the searched index, as recorded; None for a stage after the search.
+        depth: maximum number of documents per list.
+        recall: share of the exact list that is found; None once another search is fused in.
+        measures: measure → mean.
+        change: measure → change from the previous step, paired over queries; empty in the first.
+        loss: measure → change from the first step; empty in the first.
     """
 
     name: str
@@ -88,10 +87,10 @@ class LossStep(NamedTuple):
     loss: Mapping[str, MeanEstimate]
 
     def to_dict(self, quality: str) -> dict[str, Any]:
-        """As results have it.
+        """The JSON form in result files.
 
         Args:
-            quality: the measure that stands for the step.
+            quality: the measure shown for the step.
         """
         main = self.measures[quality].to_dict()
         return {
@@ -119,7 +118,7 @@ class LossDecomposition:
     """The losses of a pipeline by step.
 
     Attributes:
-        steps: from exact search to the last stage.
+        steps: steps from exact search to the last stage.
     """
 
     name: str
@@ -158,11 +157,10 @@ def decompose_loss(
     are kept for the duration of the call.
 
     Args:
-        settings: of a pipeline with [embed].
-        judgments: of the queries; queries without any are searched, and left out of measures.
-        measures: the first is the quality.
-        unjudged: grade that a listed document without one has; None for none.
-        bootstrap: how queries are resampled.
+        settings: settings of a pipeline with [embed].
+        judgments: judgments of the queries; queries without any are searched, but left out of measures.
+        measures: measures to compute; the first is the quality.
+        unjudged: grade of unjudged documents; None for none.
 
     Raises:
         InputError: there is no [embed], [index] takes words too, or as in Pipeline.retrieve.
@@ -206,7 +204,7 @@ def rungs(settings: Settings, documents: int) -> tuple[SearchMethod, ...]:
     if kind.takes_of(chosen) != "vectors":
         raise InputError(f"A ladder of losses needs an index of vectors alone. Got {spec}; use flat or hnsw.")
     storage = chosen.get("storage", "float32") if kind.name in STORED else "float32"
-    # A service cuts its vectors itself: longer ones would be paid for.
+    # A service truncates its vectors itself; requesting longer ones would cost more.
     found = [SearchMethod(EXACT, "flat", dimension if hosted else None, "index")]
     if dimension is not None and not hosted:
         found.append(SearchMethod(f"{dimension} dimensions", "flat", dimension, "index"))
@@ -223,7 +221,7 @@ def rungs(settings: Settings, documents: int) -> tuple[SearchMethod, ...]:
 
 def _exhaustive(kind: str, chosen: Mapping[str, Value], documents: int) -> str:
     """Spec of an exhaustive search over vectors in the storage format of an index."""
-    if kind == "ivf":  # stores what a vector differs from its centroid by: only its own cells have the same codes
+    if kind == "ivf":  # stores residuals to the centroid, so only the same cells give the same codes
         return format_spec(kind, {**chosen, "nprobe": chosen.get("nlist") or documents})
     return format_spec("flat", {"storage": chosen["storage"]})
 
@@ -232,8 +230,8 @@ def recall(run: Run, exact: Run, depth: int) -> Floats:
     """Share of the exact result list that a run finds.
 
     Args:
-        run: lists of this depth at most.
-        exact: lists that go deeper, where there are more documents.
+        run: lists of at most this depth.
+        exact: deeper lists, where there are enough documents.
 
     Returns:
         [query] of the exact run.
@@ -261,7 +259,7 @@ class _Found(NamedTuple):
 
     Attributes:
         spec: of the index; None after the search.
-        against: depth of the exact list that they are held against; None if they are not.
+        against: depth of the exact list used as the reference; None without one.
     """
 
     name: str
@@ -272,10 +270,10 @@ class _Found(NamedTuple):
 
 
 def rung_settings(settings: Settings, rung: SearchMethod, deeper: int = 0) -> Settings:
-    """Settings of the pipeline that consists of one search method alone.
+    """Settings of a pipeline with only one search method.
 
     Args:
-        deeper: documents below the depth of the pipeline.
+        deeper: number of documents below the depth of the pipeline.
     """
     index = {"spec": rung.spec, "depth": settings["index"]["depth"] + deeper, "scoring": rung.scoring}
     return {"embed": {**settings["embed"], "dimension": rung.dimension}, "index": index}
@@ -293,8 +291,8 @@ def search_rung(
     """The candidates of one search method, cached like those of any pipeline.
 
     Args:
-        work: over the collection, with some settings.
-        deeper: documents below the depth of the pipeline.
+        work: runner over the collection, with any settings.
+        deeper: number of documents below the depth of the pipeline.
     """
     made = work(rung_settings(settings, rung, deeper))
     return made.stage("dense", made.dense)
@@ -310,7 +308,7 @@ def _on_rung(stage: Stage, rung: SearchMethod, settings: Settings) -> _Found:
 def _rest(
     work: Callable[[Settings], StageRunner], settings: Settings, tried: Sequence[SearchMethod], exact: Stage
 ) -> Iterator[_Found]:
-    """The search methods after the exact one; keeping the full dimension is no step."""
+    """The search methods after the exact one; keeping all dimensions is not a step."""
     whole = (exact.searched or {}).get("dimension")
     for rung in tried:
         stage = search_rung(work, settings, rung)

@@ -14,7 +14,7 @@ from trueval.tradeoff.quality.resamples import QualityResamples
 from trueval.tradeoff.quality.sweep_loader import SweepArrays
 
 K: Final = "K"
-# Axes whose growth asks for more work; what is not a number is no step.
+# Axes along which work grows; only numeric values form steps.
 DEPTHS: Final = ("rerank.depth", "index.depth", "sparse.depth", "fuse.depth", "embed.dimension")
 
 
@@ -22,11 +22,11 @@ class MarginalStep(NamedTuple):
     """Two configurations that differ in one parameter.
 
     Attributes:
-        axis: "K", or the key of the pipeline.
-        first: place of the one with the smaller number.
-        second: place of the other.
-        begin: the smaller number.
-        end: the larger number.
+        axis: "K", or a key of the pipeline.
+        first: index of the configuration with the smaller value.
+        second: index of the configuration with the larger value.
+        begin: smaller value.
+        end: larger value.
     """
 
     axis: str
@@ -43,7 +43,7 @@ def steps(measured: SweepArrays) -> Iterator[MarginalStep]:
     """
     ladders: dict[tuple[Any, ...], list[tuple[float, int]]] = {}
     for place, each in enumerate(measured.configurations):
-        if each["K"] is not None and len(measured.panels) == 1:  # at another K another measure has no gain
+        if each["K"] is not None and len(measured.panels) == 1:  # measures at different K are not comparable
             ladders.setdefault((K, each["system"]), []).append((each["K"], place))
         values = measured.systems[each["system"]].get("values", {})
         for axis in DEPTHS:
@@ -65,8 +65,8 @@ def marginals(
     elsewhere it is meaningless, and a reason is given. Intervals are over the resamples of queries and of times.
 
     Args:
-        qualities: resamples of its configurations.
-        latencies: [configuration, resample] seconds.
+        qualities: resampled qualities of the configurations.
+        latencies: [configuration, resample] latency in seconds.
     """
     return [_marginal(measured, step, qualities, latencies, level, percentile) for step in steps(measured)]
 
@@ -123,8 +123,8 @@ def interval(value: float, draws: Floats, level: float) -> dict[str, float | Non
     """A value with its bootstrap interval; None without a value.
 
     Args:
-        value: measured.
-        draws: [resample].
+        value: measured value; None without one.
+        draws: [resample] resampled values.
 
     Example:
         >>> interval(0.5, np.array([0.0, 1.0]), 0.5)

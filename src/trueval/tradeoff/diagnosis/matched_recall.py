@@ -13,7 +13,7 @@ from trueval.specs import format_spec, read_arguments
 from trueval.tradeoff.quality.sweep_loader import SweepArrays
 
 RECALLS: Final = (0.9, 0.95, 0.98, 0.99, 1.0)
-# Parameters of search effort, which do not affect how an index is built.
+# Parameters of search effort, which do not affect the built index.
 SEARCH: Final = ("efSearch", "nprobe", "reorder")
 
 
@@ -22,8 +22,8 @@ class IndexedSystem(NamedTuple):
 
     Attributes:
         system: index of the system.
-        latency: seconds; NaN where not known.
-        memory: bytes; NaN where not known.
+        latency: seconds; NaN if unknown.
+        memory: bytes; NaN if unknown.
     """
 
     system: int
@@ -42,7 +42,7 @@ def compare_at_recall(
     taken; a family that stays below is reported as such.
 
     Args:
-        recalls: that are asked for, ascending.
+        recalls: target recalls, ascending.
     """
     families = _families(measured, percentile)
     if not families:
@@ -54,10 +54,10 @@ def compare_at_recall(
 
 
 def at_recall(family: Sequence[IndexedSystem], recall: float) -> dict[str, Any]:
-    """What a family of systems needs to reach a recall.
+    """The latency and memory that a family of systems needs to reach a recall.
 
     Args:
-        recall: asked for.
+        recall: target recall.
 
     Returns:
         "system", "other", "reached", "latency", "memory", "how".

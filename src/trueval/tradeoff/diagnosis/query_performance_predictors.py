@@ -40,7 +40,7 @@ from trueval.tradeoff.quality.query_scores import QualityMeasures
 from trueval.tradeoff.route.route import RoutingResult, learn_routing
 from trueval.tradeoff.route.routing_policy import Signal
 
-# Documents of the dense list whose first and last score make the margin.
+# Depth k of the margin in the dense list.
 TOP: Final = 10
 NEAR_ONE: Final = 1 - 2.0**-25
 
@@ -49,7 +49,7 @@ def margin(run: Run, query_ids: Sequence[str], k: int = TOP) -> Signal:
     """Score of the first document - score of the k-th, or the last of a shorter list.
 
     Args:
-        query_ids: [query]; one without a list has a margin of 0.
+        query_ids: [query] ids; a query without a list has margin 0.
         k: rank from 1.
 
     >>> margin(Run.from_dict({"q": {"a": 0.5, "b": 0.75, "c": 0.25}}), ["q", "r"], k=2).values.tolist()
@@ -65,10 +65,10 @@ def entropy(run: Run, query_ids: Sequence[str], fewer: int, *, odds: bool) -> Si
     """Entropy of the reranker's softmax over the smaller pool, as a share of the maximum.
 
     Args:
-        run: of the reranker, over these candidates.
-        query_ids: [query]; one without a list has an entropy of 0.
-        fewer: candidates.
-        odds: whether scores are probabilities, of which the log odds are logits.
+        run: reranked candidates.
+        query_ids: [query] ids; a query without a list has entropy 0.
+        fewer: size of the smaller pool.
+        odds: whether scores are probabilities, whose log odds are the logits.
 
     >>> entropy(Run.from_dict({"q": {"a": 0.5, "b": 0.5}, "r": {"a": 0.9}}), ["q", "r"], 50, odds=True).values.tolist()
     [1.0, 0.0]
@@ -81,10 +81,10 @@ class QueryNoise(NamedTuple):
     """Noise added to a query, to measure how far its embedding moves.
 
     Attributes:
-        level: 1 to 4.
-        language: "en" or "fr".
-        cost: of the further embedding, in the unit of the costs of routing. The usual unit is a pair of the reranker; a
-            query with noise is shorter than a pair with its document, so one pair is not too little.
+        level: level of noise, 1 to 4.
+        language: language of the noise, "en" or "fr".
+        cost: cost of the additional embedding, in the unit of the routing costs. The usual unit is a pair of the
+            reranker; a noisy query is shorter than a pair with its document, so one pair is an upper bound.
     """
 
     level: int = 4
@@ -118,9 +118,8 @@ def drop(
     """1 - cosine of each query and its noisy version: the sensitivity of the embedder.
 
     Args:
-        settings: of a pipeline with [embed].
-        query_ids: [query].
-        account: that a hosted embedder is paid from; None for no limit.
+        settings: settings of a pipeline with [embed].
+        account: account of a hosted embedder; None for no limit.
 
     Raises:
         InputError: nothing is embedded.
@@ -159,13 +158,13 @@ def route_pipeline(
     """Learn and price the routing of a pipeline's reranker; the longer list holds the logits of both depths.
 
     Args:
-        settings: of a pipeline with [rerank]; where its own depth is greater, that many are scored, so that a pass that
-            is kept serves.
-        measure: the first is the quality, one of which higher values are better.
-        depths: fewer and more candidates of the reranker.
-        noise: query noise whose drop of the cosine is a further signal; None for none.
-        unjudged: grade that a listed document without one has; None for none.
-        account: that hosted models are paid from; None for no limit.
+        settings: settings of a pipeline with [rerank]; if its own depth is larger, that many are scored, so that cached
+            scores can be reused.
+        measure: the first one is the quality; higher values must be better.
+        depths: smaller and larger number of candidates of the reranker.
+        noise: noise whose cosine drop is an additional signal; None for none.
+        unjudged: grade of unjudged documents; None for none.
+        account: account of hosted models; None for no limit.
         choices: as in learn_routing: budget, price, costs, unit, folds, repeats, bootstrap.
 
     Raises:

@@ -4,7 +4,7 @@
 
 Both are measured against flat in float32, and the chosen efSearch must be within the limit for recall and for every
 measure. By default the upper end of the loss's interval must be within the limit, not only the loss itself: over few
-queries, many a graph loses nothing by luck. The mean of flat is treated as known: if it is off by 2 %, a loss of 2 %
+queries, a graph may lose nothing by chance. The mean of flat is treated as known: if it is off by 2 %, a loss of 2 %
 moves by 0.04 %.
 
 More effort does not always help: a search that visits more nodes may end elsewhere. So an efSearch suffices only if
@@ -52,11 +52,11 @@ By = Literal["bound", "value"]
 
 WITHIN: Final = 0.02
 RECALL: Final = "recall"
-# The greatest efSearch that doubling tries, in depths; a graph that needs more is hardly faster than flat.
+# The largest efSearch tried, as a multiple of the depth; a graph that needs more is hardly faster than flat.
 MOST: Final = 32
-# The gap below the least efSearch is halved until its ends are closer than this.
+# Relative width of the gap below the smallest sufficient efSearch at which bisection stops.
 CLOSE: Final = 1.1
-# Queries that are timed, one at a time.
+# Number of queries timed, one at a time.
 TIMED: Final = 100
 
 
@@ -64,9 +64,9 @@ class Loss(NamedTuple):
     """Relative loss of a search against exact search.
 
     Attributes:
-        value: the loss; below 0 where it gains.
-        low: end of its interval; NaN below two queries.
-        high: end of its interval.
+        value: loss; negative for a gain.
+        low: lower end of its interval; NaN below two queries.
+        high: upper end of its interval.
     """
 
     value: float
@@ -86,11 +86,11 @@ class TriedSetting(NamedTuple):
     """One value of efSearch with its results.
 
     Attributes:
-        ef_search: candidates that the search keeps.
-        recall: documents of the exact list that are found.
-        measures: measure → its mean.
-        losses: recall and measure → what is lost of exact search.
-        seconds: of a query, one at a time; the median.
+        ef_search: number of candidates that the search keeps.
+        recall: share of the exact list that is found.
+        measures: measure → mean.
+        losses: recall and measure → loss against exact search.
+        seconds: median seconds per query, one at a time.
     """
 
     ef_search: int
@@ -105,14 +105,14 @@ class TuningResult:
     """The smallest sufficient efSearch, and all values tried.
 
     Attributes:
-        depth: documents of each list.
-        within: the greatest loss.
-        by: whether the bound of the loss must be within, or its value.
-        least: recall and measure → least efSearch that suffices for it; None where none does.
-        tried: by rising efSearch.
-        exact: mean of the quality by exact search.
-        exact_seconds: of a query by exact search, one at a time; the median.
-        storage: recall and measure → what the storage alone loses, every vector scored; empty where it is float32.
+        depth: number of documents per list.
+        within: maximum loss.
+        by: "bound" or "value": whether the upper bound of the loss or the loss itself must be within the limit.
+        least: recall and measure → smallest sufficient efSearch; None where none is.
+        tried: results by increasing efSearch.
+        exact: mean quality of exact search.
+        exact_seconds: median seconds per query of exact search, one at a time.
+        storage: recall and measure → loss from the storage format alone, with every vector scored; empty for float32.
     """
 
     spec: str
@@ -199,15 +199,14 @@ def tune(
     """Find the smallest efSearch of a graph index within a tolerated loss against exact search.
 
     Args:
-        settings: of a pipeline whose [index] is hnsw; what comes after the search plays no part.
-        measures: of the list of the graph; the first is the quality.
-        values: of efSearch to try; by default from the depth, below which none differs, doubled until two in a row
-            suffice, then the gap below them halved.
-        within: greatest loss, a part of exact search: 0.02.
-        by: "bound", the upper end of the interval of the loss must be within; or "value", the loss itself.
-        unjudged: grade that a listed document without one has; None for none.
-        bootstrap: how queries are resampled.
-        clock: seconds, for the time of a query.
+        settings: settings of a pipeline whose [index] is hnsw; later stages are ignored.
+        measures: measures of the graph's lists; the first is the quality.
+        values: values of efSearch to try. By default they start at the depth, below which none differs, are doubled
+            until two in a row suffice, and the gap below is bisected.
+        within: maximum relative loss against exact search, such as 0.02.
+        by: "bound" if the upper end of the loss's interval must be within the limit; "value" for the loss itself.
+        unjudged: grade of unjudged documents; None for none.
+        clock: clock in seconds, for query times.
 
     Raises:
         InputError: as in Pipeline.retrieve, or exact search has 0 of a measure.
@@ -243,12 +242,12 @@ def tune(
 
 
 def least_sufficient(tried: Sequence[TriedSetting], name: str, within: float, by: By) -> int | None:
-    """The smallest efSearch from which on all tried values suffice; None if the largest does not.
+    """The smallest efSearch such that it and all larger tried values suffice; None if the largest does not.
 
     Args:
-        tried: by rising efSearch.
-        name: recall, or a measure.
-        within: greatest loss.
+        tried: results by increasing efSearch.
+        name: "recall", or a measure.
+        within: maximum loss.
     """
     least = None
     for each in reversed(tried):
@@ -263,14 +262,13 @@ class _Trial:
     """A graph index, searched with several values of efSearch.
 
     Attributes:
-        graph: with its vectors and those of the queries.
+        graph: the graph index with its vectors and those of the queries.
         flat: the exact index, opened the same way.
-        others: rungs below the exact one.
-        exact: the run of the exact search, some documents below the depth.
-        worth: per-query values of the exact search at the depth.
-        judged: how runs are measured.
-        bootstrap: how queries are resampled.
-        clock: seconds.
+        others: search methods after the exact one.
+        exact: run of exact search, some documents deeper than the depth.
+        worth: per-query values of exact search at the depth.
+        judged: evaluates runs.
+        clock: clock in seconds.
         known: what was tried.
     """
 
@@ -301,7 +299,7 @@ class _Trial:
             InputError: exact search has 0 of a measure.
         """
         _, *others = rungs(settings, len(work(settings).collection.documents))
-        # The graph's own vectors: no search effort recovers truncated dimensions.
+        # The graph's own vectors, since no search effort recovers truncated dimensions.
         first = SearchMethod(EXACT, "flat", settings["embed"]["dimension"], "index")
         depth, built = settings["index"]["depth"], work({name: settings[name] for name in ("embed", "index")})
         whole = work(rung_settings(settings, first, BELOW))

@@ -13,8 +13,8 @@ import numpy as np
 from trueval.standings.standings import Bools, Floats, Ints
 from trueval.tradeoff.quality.pareto import Objectives
 
-COST: Final = 0.01  # costs closer than this part of the larger are alike
-# Part of the tails of an interval of the level: each of many is compared with a leader.
+COST: Final = 0.01  # relative difference up to which costs are alike
+# Factor on the tail probability, since many configurations are compared with a leader.
 STRICTER: Final = 10.0
 
 
@@ -22,9 +22,9 @@ class ConfigurationGroup(NamedTuple):
     """Configurations that do not differ significantly from their leader.
 
     Attributes:
-        leader: the one most probably on the frontier.
-        members: places, ascending, the leader's among them.
-        probability: that at least one member is on the frontier.
+        leader: index of the configuration most probably on the frontier.
+        members: indices in ascending order, the leader included.
+        probability: probability that at least one member is on the frontier.
     """
 
     leader: int
@@ -39,14 +39,15 @@ def group(
 
     Two are alike if their costs are, if their latencies tie, and if 0 is inside the interval of the difference of their
     qualities, an interval with a tenth of the tails, 99.5 % for a level of .95: at 95 % one of twenty duplicates would
-    be separated from noise. An objective that both lack is alike; one that only one of them has is not.
+    be separated from noise. Two configurations are alike in an objective that both lack, and differ in one that only
+    one of them has.
 
     Args:
-        points: cost and latency [configuration], measured; quality [configuration, resample].
-        there: [configuration, resample] on the frontier.
-        apart: [configuration, configuration] whether two latencies do not tie.
-        level: of intervals elsewhere, 0.95.
-        cost: part of the larger cost by which costs may differ.
+        points: measured cost and latency [configuration], and quality [configuration, resample].
+        there: [configuration, resample] whether it is on the frontier.
+        apart: [configuration, configuration] whether two latencies differ.
+        level: confidence level of other intervals, such as 0.95.
+        cost: maximum relative difference of alike costs.
 
     Returns:
         Groups of all configurations, in the order of their leaders' places.

@@ -49,19 +49,21 @@ def frontier(
     """Find the Pareto-optimal configurations of a sweep, and the one to ship.
 
     Args:
-        directory: what --out of `trueval sweep` named.
-        max_latency_ms: of a query, at the percentile; by default as [limits] of the sweep says, as all that follow.
-        max_cost: of 1,000 queries.
-        min_quality: a number for the quality of the sweep, or "nDCG@10=0.5" for a measure of it.
-        rule: "pareto", or P-B's "paper": a configuration goes only if another is better in all three.
+        directory: directory of the sweep, from --out of `trueval sweep`.
+        max_latency_ms: latency limit per query in milliseconds, at the percentile; by default, like all limits below,
+            from [limits] of the sweep.
+        max_cost: cost limit per 1,000 queries.
+        min_quality: minimum of the sweep's quality as a number, or "nDCG@10=0.5" for another of its measures.
+        rule: "pareto", or P-B's "paper", which removes a configuration only if another is better in all three
+            objectives.
         percentile: "p50", "p95" or "p99".
-        band_ms: latencies that differ by no more tie; by default those that the measured jitter does not separate.
-        slo_ms: limits of latency for each of which the frontier inside it is shown.
-        level: of intervals, and the share of resamples from which one quality is separated from another.
-        resamples: of queries and times.
+        band_ms: latencies that differ by no more are tied; by default those that the measured jitter does not separate.
+        slo_ms: latency limits for each of which the frontier within it is shown.
+        level: confidence level of intervals, and the share of resamples at which one quality is separated from another.
+        resamples: number of resamples of queries and times.
         seed: seed of all random numbers.
         threads: number of threads; one per processor by default.
-        sure: share of resamples in which what a rule chooses must be inside its limits; .5 by default.
+        sure: minimum share of resamples in which the choice of a rule is within its limits; .5 by default.
 
     Raises:
         InputError: there is no sweep, or its files are damaged.
@@ -113,7 +115,7 @@ def compute(measured: SweepArrays, choices: FrontierChoices) -> Frontier:
 
 
 def _check_limits(measured: SweepArrays, limits: RuleLimits) -> None:
-    """Refuse a limit on cost or latency that no configuration has.
+    """Refuse a limit on a cost or latency that no configuration has.
 
     Raises:
         PolicyError: with what the sweep file lacks.

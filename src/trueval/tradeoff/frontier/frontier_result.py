@@ -38,7 +38,7 @@ from trueval.tradeoff.quality.sweep_loader import FILE, PERCENTILES, SweepArrays
 from trueval.version import __version__
 
 KIND: Final = "frontier"
-# 1: the first.
+# 1: first version.
 FORMAT_VERSION: Final = 1
 
 
@@ -49,11 +49,11 @@ class FrontierChoices:
     Attributes:
         rule: "pareto" or "paper".
         percentile: of the latency: "p50", "p95" or "p99".
-        band: seconds, latencies that differ by no more tie; None for the measured jitter.
-        slo: seconds of latency, for each of which the frontier inside it is shown.
-        level: of intervals, and the share of resamples from which one quality is separated from another.
+        band: latency band in seconds; latencies that differ by no more are tied; None for the measured jitter.
+        slo: latency limits in seconds, for each of which the frontier within it is shown.
+        level: confidence level of intervals, and the share of resamples at which one quality is separated from another.
         seed: seed of all random numbers.
-        sure: share of resamples in which what a rule chooses must be inside its limits.
+        sure: minimum share of resamples in which the choice of a rule is within its limits.
     """
 
     limits: RuleLimits
@@ -80,13 +80,13 @@ class FrontierChoices:
 
 
 class LatencyTies(NamedTuple):
-    """How latencies tie.
+    """Which latencies are tied.
 
     Attributes:
-        apart: [configuration, configuration] whether two do not.
-        of: "jitter", "band_ms", or "none" where no jitter is known, so that all tie.
-        seconds: of the band; None without one.
-        ratio: of two latencies, from which their jitter separates them: the median over systems; None without jitter.
+        apart: [configuration, configuration] whether two latencies differ.
+        of: "jitter", "band_ms", or "none" where no jitter is known, so that all are tied.
+        seconds: width of the band; None without one.
+        ratio: ratio of two latencies at which their jitter separates them, median over systems; None without jitter.
     """
 
     apart: Bools
@@ -100,9 +100,9 @@ class Frontier(ReprByKind):
     """The frontier of one sweep.
 
     Attributes:
-        qualities: resamples.
-        latencies: [configuration, resample] seconds, at the percentile.
-        target: what a limit of quality looks at; None for the quality itself.
+        qualities: resampled qualities.
+        latencies: [configuration, resample] latency in seconds, at the percentile.
+        target: the measure of a quality limit; None for the quality itself.
     """
 
     measured: SweepArrays
@@ -177,7 +177,7 @@ class Frontier(ReprByKind):
         return next(iter([*several, *answers]), None)
 
     def ties_at(self, percentile: str) -> LatencyTies:
-        """Which latencies tie, by the given band or by the measured jitter."""
+        """Which latencies are tied, by the given band or by the measured jitter."""
         measured, band = self.measured, self.choices.band
         said = (measured.result.get("latency") or {}).get("band_ms")
         band = float(said) / 1000 if band is None and said is not None else band

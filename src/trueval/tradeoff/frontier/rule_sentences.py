@@ -40,10 +40,9 @@ def of_rule(
     """The choice of a rule, its reason, and the share of resamples that agree.
 
     Args:
-        names: [configuration].
-        level: share of resamples from which one quality is separated from another.
-        sure: share of resamples in which what a rule chooses must be inside its limits.
-        removed_by: a configuration outside the limits that removes the answer from the frontier of all.
+        level: share of resamples at which one quality is separated from another.
+        sure: minimum share of resamples in which the choice is within its limits.
+        removed_by: a configuration outside the limits that dominates the answer.
         equal: whether the runner-up has the same value in every resample.
     """
     the = "The" if choice.k is None else f"At K = {choice.k} the"

@@ -35,7 +35,8 @@ COST: Final = "cost"
 SMALLER_PROMPT: Final = "smaller prompt"
 MOST_RESAMPLES: Final = "most resamples"
 ORDER: Final = "order"
-# Prompts up to so many times the smallest one are of its size: tokens of the same number of contexts differ a little.
+# Prompts up to this multiple of the smallest count as equal, since token counts of the same number of contexts differ a
+# little.
 SAME_PROMPT: Final = 1.05
 LOWER: Final = {LATENCY: "lower latency", COST: "lower cost", QUALITY: "higher quality"}
 
@@ -44,10 +45,10 @@ class RuleLimits(NamedTuple):
     """The limits of a rule; None where there is no limit.
 
     Attributes:
-        latency: seconds, at most.
-        cost: of 1,000 queries, at most.
-        quality: at least.
-        measure: of that quality; None for the quality of the sweep.
+        latency: maximum seconds.
+        cost: maximum cost of 1,000 queries.
+        quality: minimum quality.
+        measure: measure of the quality limit; None for the quality of the sweep.
     """
 
     latency: float | None = None
@@ -70,8 +71,8 @@ class Target(NamedTuple):
     """A measure other than the main quality, for a quality limit.
 
     Attributes:
-        values: [configuration] measured; NaN where there is none.
-        draws: [configuration, resample] plain resamples of the queries that the quality has.
+        values: [configuration] measured values; NaN where missing.
+        draws: [configuration, resample] plain resamples of the queries that have the quality.
     """
 
     values: Floats
@@ -84,12 +85,12 @@ class RuleInputs(NamedTuple):
     Attributes:
         points: [configuration] measured values.
         draws: plain resamples: cost [configuration], latency and quality [configuration, resample]; None without any.
-        prompt: [configuration] tokens, or contexts; NaN where not known.
-        apart: [configuration, configuration] whether two latencies do not tie; None: all differ.
-        target: what a limit of quality looks at, where that is another measure than the quality.
-        rule: "pareto" or "paper", of the frontier.
-        level: share of resamples from which one quality is separated from another.
-        sure: share of resamples in which the answer must be inside the limits.
+        prompt: [configuration] prompt size in tokens or contexts; NaN if unknown.
+        apart: [configuration, configuration] whether two latencies differ; None if all do.
+        target: the measure of a quality limit, where it is not the main quality.
+        rule: "pareto" or "paper", the definition of the frontier.
+        level: share of resamples at which one quality is separated from another.
+        sure: minimum share of resamples in which the answer is within the limits.
     """
 
     points: Objectives
@@ -106,20 +107,21 @@ class RuleChoice(NamedTuple):
     """The choice of a rule.
 
     Attributes:
-        rule: name of the rule.
-        seeks: "quality", "latency" or "cost".
-        feasible: [configuration] inside the limits, as surely as asked for.
-        answer: place of the configuration; None where none is inside.
-        runner_up: the best of the others on the frontier of those inside, in what is sought; None where there is none.
-        better: share of the resamples in which the answer is better than the runner-up, equal ones counted half; None
-            without resamples or runner-up, of costs, and where something else decided a tie.
-        feasible_chance: share of the resamples in which the answer is inside the limits, or without an answer the one
-            most often inside of those whose measured values are; None without resamples or limits.
-        surest: that one, where no configuration is inside as surely as asked for.
-        within_noise: places that tie with the best one.
-        best: the best one by the measured values.
-        decided_by: what put the answer first.
-        k: of the configurations that are compared; None where those of every K are.
+        seeks: objective: "quality", "latency" or "cost".
+        feasible: [configuration] whether it is within the limits with the required share of resamples.
+        answer: index of the chosen configuration; None if none is feasible.
+        runner_up: the best of the other configurations on the frontier of the feasible ones, by the objective; None if
+            there is none.
+        better: share of resamples in which the answer is better than the runner-up, ties counted half; None without
+            resamples or runner-up, for costs, and where another criterion decided a tie.
+        feasible_chance: share of resamples in which the answer is within the limits; without an answer, that of
+            `surest`; None without resamples or limits.
+        surest: the configuration within the limits by its measured values that is most often within them, where none is
+            feasible.
+        within_noise: indices of the configurations tied with the best one.
+        best: index of the best configuration by measured values.
+        decided_by: criterion that ranked the answer first.
+        k: K of the compared configurations; None if configurations of every K are compared.
     """
 
     rule: str
@@ -141,8 +143,7 @@ def apply_rules(known: RuleInputs, limits: RuleLimits, panels: Sequence[Panel] |
     """Apply every rule whose limit is given, several limits also jointly, and the best quality without limits.
 
     Args:
-        limits: those of the user.
-        panels: each of which has its own answer to a rule; None: all are compared.
+        panels: groups of configurations, each with its own answer to a rule; None to compare all.
     """
     equal = None if known.draws is None else known.draws.joined
     known = known._replace(points=known.points.joined, draws=equal)
@@ -170,9 +171,9 @@ def choose(known: RuleInputs, rule: str, seeks: str, limits: RuleLimits, panel: 
     """Choose one configuration.
 
     Args:
-        rule: its name, for the record.
-        seeks: "quality", "latency" or "cost": which is to be best inside the limits.
-        panel: those that are compared; None for all.
+        rule: name of the rule, for the record.
+        seeks: objective within the limits: "quality", "latency" or "cost".
+        panel: configurations to compare; None for all.
 
     Example:
         >>> points = Objectives(np.array([1.0, 2.0]), np.array([0.1, 0.4]), np.array([0.6, 0.7]))

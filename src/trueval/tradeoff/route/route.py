@@ -29,7 +29,7 @@ from trueval.tradeoff.route.routing_policy import AnySignalRule, RoutingLimit, R
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# 1: the first.
+# 1: first version.
 FORMAT: Final = 1
 # The rule of P-B: escalate on any signal.
 DEFAULT: Final = "either"
@@ -44,12 +44,13 @@ class Router(NamedTuple):
     """Cost and quality of one router.
 
     Attributes:
-        name: of the rule; "fewer", "more", "oracle" or "oracle within the budget".
-        share: of the queries that are escalated.
-        cost: mean of a query, in the unit of the costs.
+        name: name of the rule; "fewer", "more", "oracle" or "oracle within the budget".
+        share: share of the queries that are escalated.
+        cost: mean cost per query, in the unit of the costs.
         quality: mean of the measure.
-        thresholds: chosen on all queries, for use; None where the rule does not use a signal. Empty without a rule.
-        over: the change in quality from "fewer", "more" and a "random" router of the same share, paired over queries.
+        thresholds: thresholds learned on all queries, for deployment; None for a signal that the rule does not use.
+            Empty without a rule.
+        over: change in quality from "fewer", "more" and a "random" router with the same share, paired over queries.
     """
 
     name: str
@@ -80,9 +81,9 @@ class BudgetPoint(NamedTuple):
     """The default rule at one budget.
 
     Attributes:
-        budget: share of queries that may be escalated.
+        budget: maximum share of queries to escalate.
         quality: mean of the measure.
-        random: mean of a random router of that share.
+        random: mean of a random router with that share.
     """
 
     budget: float
@@ -96,14 +97,14 @@ class RoutingResult:
     """The gain from choosing the number of candidates per query.
 
     Attributes:
-        depths: fewer and more candidates.
-        limit: what the thresholds were chosen under.
-        left_out: queries that have none.
-        repeats: of the cross-validation, each with other folds.
-        constants: always fewer, always more.
-        rules: one for each rule, thresholds by cross-validation.
-        oracles: who knows every gain, without and within the budget.
-        curve: the default rule under other budgets.
+        depths: smaller and larger number of candidates.
+        limit: constraint under which thresholds were chosen.
+        left_out: number of queries without a value.
+        repeats: number of cross-validations, each with other folds.
+        constants: routers that always use fewer, or more, candidates.
+        rules: one router per rule, with thresholds from cross-validation.
+        oracles: routers that know every gain, without and within the budget.
+        curve: the default rule at other budgets.
     """
 
     measure: str
@@ -170,16 +171,15 @@ def learn_routing(
 
     Args:
         fewer: [query] quality with fewer candidates; NaN where not available.
-        more: [query] quality with more.
-        signals: what is known of each query before it is escalated.
-        measure: what the quality is called.
-        depths: numbers of candidates.
-        costs: mean of a query with fewer and with more, both of what is charged in all; the depths if None.
-        budget: greatest share of the queries that are escalated while thresholds are chosen; None for a price.
-        price: quality that justifies one more unit of cost; None for a budget.
-        folds: of the cross-validation; as many as queries if these are fewer.
-        curve: other budgets that the default rule is tried under.
-        bootstrap: how queries are resampled.
+        more: [query] quality with more candidates.
+        signals: signals of each query that are known before escalation.
+        measure: name of the quality.
+        depths: smaller and larger number of candidates.
+        costs: mean total cost per query with fewer and with more candidates; the depths if None.
+        budget: maximum share of queries to escalate, for learning thresholds; None for a price.
+        price: quality worth one more unit of cost; None for a budget.
+        folds: number of folds, at most one per query.
+        curve: further budgets at which to evaluate the default rule.
 
     Raises:
         InputError: fewer than 4 queries have a value, a signal is not finite, or lengths differ.
@@ -228,7 +228,7 @@ def partitions(queries: int, folds: int, repeats: int, rng: np.random.Generator)
     """Repeated random partitions of the queries.
 
     Args:
-        folds: parts of each division; as many as queries if these are fewer.
+        folds: number of folds, at most one per query.
         repeats: divisions.
 
     Returns:
@@ -248,10 +248,10 @@ def escalation_shares(
     """[query] share of the repeats that escalate it, with thresholds learned on the other folds.
 
     Args:
-        needs: [query, signal].
-        gains: [query].
-        limit: what thresholds are chosen under.
-        parts: as partitions gives them.
+        needs: [query, signal] signals, larger for harder queries.
+        gains: [query] quality gain of escalation.
+        limit: constraint under which thresholds are chosen.
+        parts: partitions from `partitions`.
     """
     times = np.zeros(len(gains))
     for folds in parts:
@@ -267,9 +267,9 @@ class _Given(NamedTuple):
     """The data of the queries that have a value.
 
     Attributes:
-        fewer: [query] quality.
-        gains: [query] that more candidates bring.
-        needs: [query, signal].
+        fewer: [query] quality with fewer candidates.
+        gains: [query] quality gain of more candidates.
+        needs: [query, signal] signals, larger for harder queries.
     """
 
     fewer: Floats
@@ -306,8 +306,7 @@ class _Priced(NamedTuple):
 
     Attributes:
         given: the queries.
-        costs: of a query with fewer and with more candidates.
-        bootstrap: how queries are resampled.
+        costs: mean cost per query with fewer and with more candidates.
     """
 
     given: _Given
@@ -320,16 +319,15 @@ class _Priced(NamedTuple):
         """Cost and quality of one router.
 
         Args:
-            name: name of the router.
-            shares: [query] of the repeats in which it is escalated.
-            signals: what a query costs by the signals that the rule looks at.
+            shares: [query] share of repeats in which it is escalated.
+            signals: cost per query of the signals that the rule uses.
         """
         gains, nothing = self.given.gains, np.zeros(len(shares))
         share = float(shares.mean())
         over = {
             "fewer": self.bootstrap.mean(shares * gains),
             "more": self.bootstrap.change(shares * gains, gains),
-            # Its mean is the covariance; what else a resampled covariance has is of the order of 1 / queries.
+            # The mean is the covariance; the other terms of a resampled covariance are of order 1 / queries.
             "random": self.bootstrap.change((shares - share) * (gains - gains.mean()), nothing),
         }
         quality = self.bootstrap.mean(self.given.fewer + shares * gains)

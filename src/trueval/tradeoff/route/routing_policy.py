@@ -24,9 +24,9 @@ from trueval.errors import PolicyError
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-# Thresholds of each signal that "either" tries together, beside none.
+# Number of thresholds per signal that "either" tries jointly, in addition to none.
 TRIED: Final = 12
-# Ridge penalty in queries: as if so many further queries had signals of one standard deviation and no gain.
+# Ridge penalty in queries: equivalent to this many further queries with signals of one standard deviation and no gain.
 RIDGE: Final = 10.0
 
 
@@ -35,9 +35,9 @@ class Signal:
     """A per-query signal that is available before escalation.
 
     Args:
-        values: [query].
-        low_is_hard: whether small values say that a query is hard, as a margin's do.
-        cost: of knowing it for one query, in the unit of the costs of routing; 0 of what is there anyway.
+        values: [query] values.
+        low_is_hard: whether small values indicate a hard query, as for a margin.
+        cost: cost of computing it for one query, in the unit of the routing costs; 0 if it is available anyway.
     """
 
     name: str
@@ -60,9 +60,9 @@ class RoutingLimit(NamedTuple):
     """The constraint under which thresholds are chosen.
 
     Attributes:
-        budget: greatest share of queries that are escalated; None for a price.
-        price: quality that justifies one more unit of cost; None for a budget.
-        charge: quality that an escalation costs: price x the additional cost of more candidates.
+        budget: maximum share of queries to escalate; None for a price.
+        price: quality worth one more unit of cost; None for a budget.
+        charge: quality equivalent of an escalation: price x the additional cost of more candidates.
     """
 
     budget: float | None
@@ -74,8 +74,8 @@ class RoutingLimit(NamedTuple):
         """Validate the constraint.
 
         Args:
-            budget: greatest share of queries that are escalated; None for a price.
-            price: quality that justifies one more unit of cost; None for a budget.
+            budget: maximum share of queries to escalate; None for a price.
+            price: quality worth one more unit of cost; None for a budget.
             dearer: cost of more candidates - cost of fewer.
 
         Raises:
@@ -93,7 +93,7 @@ class RoutingLimit(NamedTuple):
 
     def most(self, queries: int) -> int:
         """Maximum number of queries that may be escalated."""
-        # 0.3 x 10 is 3, whatever the last bit says.
+        # Guards against rounding: 0.3 x 10 must be 3.
         return queries if self.budget is None else int(self.budget * queries + 1e-9)
 
 
@@ -105,7 +105,7 @@ class FittedRule(ABC):
         """[query] whether it is escalated.
 
         Args:
-            needs: [query, signal].
+            needs: [query, signal] signals, larger for harder queries.
         """
 
     @abstractmethod
@@ -118,7 +118,7 @@ class AnyOf(FittedRule):
     """Escalates a query if any signal reaches its threshold.
 
     Attributes:
-        least: [signal] threshold; infinite where it is not used.
+        least: [signal] threshold; infinite for an unused signal.
     """
 
     least: Floats
@@ -138,8 +138,8 @@ class PredictedGainRule(FittedRule):
     """Escalates a query if its predicted gain reaches a threshold.
 
     Attributes:
-        weights: [signal] of needs.
-        least: predicted gain from which a query is escalated.
+        weights: [signal] weights of needs.
+        least: smallest predicted gain at which a query is escalated.
     """
 
     weights: Floats
@@ -172,7 +172,7 @@ class RoutingRule(ABC):
         """Cost per query of computing the rule's signals, in the unit of the routing costs.
 
         Args:
-            signals: all of them, in the order of needs.
+            signals: all signals, in the order of needs.
         """
         return sum(each.cost for each in signals)
 
@@ -181,7 +181,7 @@ class RoutingRule(ABC):
         """Learn thresholds.
 
         Args:
-            needs: [query, signal] the hard ones above.
+            needs: [query, signal] signals, larger for harder queries.
             gains: [query] quality with more candidates - quality with fewer.
             limit: the budget or price.
         """
@@ -222,7 +222,7 @@ class AnySignalRule(RoutingRule):
         masks = np.any([reached[place][choices[:, place]] for place in range(signals)], axis=0)
         sizes = masks.sum(axis=1)
         worth = np.where(sizes <= most, masks @ (gains - limit.charge), -np.inf)
-        # Sums of the same queries can differ in the last bit only where their order does: here it does not.
+        # Sums over the same queries differ in the last bit only if their order does, which it does not here.
         best = np.lexsort((sizes, -worth))[0]
         return AnyOf(np.array([tried[place][choices[best, place]] for place in range(signals)]))
 
@@ -254,11 +254,11 @@ def rules_for(signals: Sequence[Signal]) -> tuple[RoutingRule, ...]:
 def best_threshold(need: Floats, gains: Floats, limit: RoutingLimit) -> float:
     """The need at or above which queries are escalated.
 
-    It is midway between two queries, -inf to escalate all of them and inf for none.
+    The threshold is midway between two queries; -inf escalates all, inf none.
 
     Args:
-        need: [query] the hard ones above.
-        gains: [query].
+        need: [query] signal, larger for harder queries.
+        gains: [query] quality gain of escalation.
         limit: the budget or price.
 
     >>> best_threshold(np.array([3.0, 2.0, 1.0]), np.array([0.5, 0.1, -0.2]), RoutingLimit.of(1.0, None, 50))
@@ -276,7 +276,7 @@ def best_threshold(need: Floats, gains: Floats, limit: RoutingLimit) -> float:
 
 
 def _threshold_for_count(need: Floats, count: int) -> float:
-    """The threshold that this many queries reach, or fewer, so as not to split equal ones."""
+    """The threshold that at most this many queries reach, without splitting equal ones."""
     ordered = -np.sort(-need)
     while 0 < count < len(need) and ordered[count - 1] == ordered[count]:
         count -= 1
@@ -289,4 +289,4 @@ def _between(ordered: Floats, count: int) -> float:
         return float(np.inf if count == 0 else -np.inf)
     last, first = float(ordered[count - 1]), float(ordered[count])
     middle = (last + first) / 2
-    return middle if middle > first else last  # neighbors among float64 have nothing between them
+    return middle if middle > first else last  # adjacent float64 values have no midpoint

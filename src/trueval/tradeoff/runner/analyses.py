@@ -34,10 +34,9 @@ from trueval.version import __version__
 _log = logging.getLogger(__name__)
 
 DERIVED: Final = "derived"
-# Raised whenever loss decomposition, tuning or routing change: stored results are then recomputed.
-# 1: the first.
+# Raised whenever loss decomposition, tuning or routing change, so that stored results are recomputed. 1: first version.
 FORMAT: Final = 1
-# Which system of those with the same dense search gets the loss decomposition.
+# Preference among systems with the same dense search for the loss decomposition.
 LADDERS: Final = ("dense+rerank", "dense", "hybrid+rerank", "hybrid")
 
 
@@ -46,9 +45,9 @@ class AnalysisResults(NamedTuple):
 
     Attributes:
         ladder: loss decomposition of each dense search setting.
-        tuned: of each graph, where the plan asks.
-        route: where the plan asks; None otherwise.
-        notes: what could not be derived, and why.
+        tuned: one result per graph, where the plan requests tuning.
+        route: routing result, where the plan requests it; None otherwise.
+        notes: analyses that failed, and why.
     """
 
     ladder: list[dict[str, Any]]
@@ -87,8 +86,7 @@ class Analyses:
     """Runs the analyses that a plan requests.
 
     Args:
-        cache: where candidates and embeddings are.
-        store: the directory of the sweep.
+        cache: cache of candidates and embeddings.
     """
 
     def __init__(
@@ -170,7 +168,7 @@ class Analyses:
             if file is not None:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 write_json(file, found)
-        except Exception as error:  # noqa: BLE001  what is derived stops nothing that is measured
+        except Exception as error:  # noqa: BLE001 a failed analysis must not stop measured results
             _log.error("%s of %s", what, known.system.name, exc_info=True)
             self.notes.append(f"{what} of {known.system.name}: {one_line(error)}")
             return None

@@ -53,7 +53,7 @@ class WaitingSystem(NamedTuple):
     """A system that is built and waits for judgments.
 
     Attributes:
-        cached: whether it was done before.
+        cached: whether it was built in an earlier run.
     """
 
     system: System
@@ -65,7 +65,7 @@ class JudgedLabels(NamedTuple):
     """Labels added by the judge.
 
     Attributes:
-        inputs: of the sweep, with the new judgments.
+        inputs: inputs of the sweep, with the new judgments.
         about: for results.
     """
 
@@ -79,8 +79,8 @@ class OnDemandJudging:
     """Collects the results of the systems, and has a judge label the unjudged ones.
 
     Attributes:
-        waiting: systems that are made.
-        firsts: the first documents of each.
+        waiting: built systems.
+        firsts: top documents of each system.
     """
 
     plan: SweepPlan
@@ -98,8 +98,8 @@ class OnDemandJudging:
         """Set up the judging, with all checks that are possible before any work.
 
         Args:
-            plan: of the sweep, with a judge.
-            within: spending limit of the whole sweep; None for no limit but the judge's.
+            plan: plan of the sweep, with a judge.
+            within: spending limit of the whole sweep; None for only the judge's own.
 
         Raises:
             InputError: there is no directory; the judge cannot be made, or its cost is unknown.
@@ -113,11 +113,7 @@ class OnDemandJudging:
         return cls(plan, inputs, out, make_judge(judge_of(plan), inputs.as_asked, account), account)
 
     def add(self, made: BuiltSystem) -> None:
-        """Add the top documents of a system; its run is not kept in memory.
-
-        Args:
-            made: with its run.
-        """
+        """Add the top documents of a system; its run is not kept in memory."""
         self.waiting.append(WaitingSystem(made.system, made.key, made.cached))
         self.firsts.append(first_places(made.run, depth_of(self.plan)))
 
@@ -136,7 +132,7 @@ class OnDemandJudging:
         """Have the judge label the unjudged documents.
 
         Args:
-            step: called as answers come.
+            step: called with the progress as answers arrive.
 
         Raises:
             InputError: the judge cannot be asked, or the money is spent; systems and answers are kept.
@@ -226,7 +222,7 @@ def first_places(run: Run, depth: int) -> Run:
     """The documents of a run that are among the top k in at least one order of tied documents.
 
     Args:
-        depth: places of each list.
+        depth: number of documents per list.
 
     >>> first_places(Run.from_dict({"q": {"a": 2.0, "b": 1.0, "c": 1.0, "d": 0.5}}), 2).documents["doc_id"].to_list()
     ['a', 'b', 'c']
@@ -246,9 +242,9 @@ def estimate_judging(
     so its other documents may be asked about again.
 
     Args:
-        plan: of the sweep, with a judge.
-        systems: of the sweep, by the keys of their runs.
-        runs: of those that are in the cache alone, by their keys.
+        plan: plan of the sweep, with a judge.
+        systems: systems of the sweep by run key.
+        runs: runs that are only in the cache, by run key.
 
     Raises:
         InputError: the judge cannot be made, or a file of a system is damaged.
@@ -297,7 +293,7 @@ def _with_unknown(
 
 
 def _calls(new: int, known: Mapping[str, Sequence[str]], asked: Collection, how: GradingSettings) -> int:
-    """Calls for a number of new documents per query, including the known ones."""
+    """Calls for a number of new documents per query, in addition to the known ones."""
     pools = (min(len(known.get(query, ())) + new, len(asked.documents)) for query in asked.queries)
     return sum(how.rounds * -(-pool // how.size(pool)) for pool in pools)
 

@@ -13,7 +13,7 @@ from trueval.tradeoff.config.grid import Reason
 TIMED: Final = "timed queries"
 JUDGED: Final = "passages to judge"
 OF_PROBES: Final = "texts of probes"
-PROBED: Final = 16  # texts or pairs that a model is timed with
+PROBED: Final = 16  # number of texts or pairs for timing a model
 
 
 @dataclass(frozen=True)
@@ -21,15 +21,13 @@ class ModelTask:
     """The items of one model.
 
     Attributes:
-        model: name of the model.
-        what: texts or pairs; queries that are asked one at a time, to time their stages; passages to judge; or texts of
-            probes.
-        count: number of texts, pairs or queries.
-        at_most: whether there may be fewer.
-        calls: to a service; 0 of a model that runs here.
-        cost: of these calls; None where the price is not known.
-        seconds: that it takes, by the probe; None of a service.
-        cost_at_most: maximum cost, without repeated calls; None where unknown.
+        what: kind of item: texts, pairs, queries asked one at a time for timing, passages to judge, or texts of probes.
+        count: number of items.
+        at_most: whether the count is an upper bound.
+        calls: number of calls to a service; 0 for a local model.
+        cost: expected cost of the calls; None if the price is unknown.
+        seconds: estimated duration, from a trial; None for a service.
+        cost_at_most: maximum cost, without repeated calls; None if unknown.
     """
 
     model: str
@@ -70,11 +68,11 @@ class SweepEstimate:
     """The estimated work of a sweep.
 
     Attributes:
-        done: systems that were done before.
-        ready: systems that are done, or can begin.
-        tasks: the items for each model.
-        failed: systems that cannot begin, with their reasons.
-        max_cost: that services and the judge may cost together; None for no limit.
+        done: number of systems finished earlier.
+        ready: number of systems that are finished or can start.
+        tasks: items for each model.
+        failed: systems that cannot start, with reasons.
+        max_cost: spending limit for services and judge together; None for no limit.
     """
 
     name: str
@@ -112,7 +110,7 @@ class SweepEstimate:
         """Number of texts or pairs that go through models.
 
         Args:
-            what: texts or pairs.
+            what: kind of item, as in ModelTask.
         """
         return sum(task.count for task in self.tasks if task.what == what)
 

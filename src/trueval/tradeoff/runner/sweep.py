@@ -28,23 +28,23 @@ def sweep(
     """Build and evaluate every system of a plan; a failing system does not stop the others.
 
     Args:
-        plan: a Plan, or the path of its TOML.
-        out: directory that gets each system as soon as it is done, and the result; None keeps nothing there.
-        cache: keeps embeddings, logits, indexes and candidates; if None the user's, as on the command line, or
-            `out`/cache where that cannot be written.
-        begin: called with the name of each piece of work; what it returns is called as the work goes on.
-        max_cost: what hosted models and the judge may cost together, in the currency of prices; None for no limit.
+        plan: a Plan, or the path of its TOML file.
+        out: directory for each system as soon as it is finished, and for the result; None stores nothing.
+        cache: folder of embeddings, logits, indexes and candidates; if None, the user's cache as on the command line,
+            or `out`/cache where that is not writable.
+        begin: called with the name of each stage; the returned function is called with the progress of the stage.
+        max_cost: spending limit for hosted models and judge together, in the currency of prices; None for no limit.
 
     Raises:
         InputError: the file or the collection is bad, nothing is judged, or a grade is not on the rubric of a measure.
 
     Returns:
-        What was found; systems that failed are in it with their reasons.
+        The result, which includes failed systems with their reasons.
 
     >>> sweep("sweep.toml", out=Path("results")).to_dict()["configurations"]  # doctest: +SKIP
     """
     from trueval.tradeoff.runner.sweep_runner import (
-        gather,  # late: models and indexes take as long as the start of a command
+        gather,  # late: importing models and indexes takes as long as starting a command
     )
 
     return gather(plan, out=out, cache=cache, begin=begin, max_cost=max_cost)

@@ -70,7 +70,7 @@ def estimate(
 
     Args:
         out: as in sweep; systems that are done there are not done again.
-        probe: from a model, a part and some places of it to the seconds that these take; None measures them.
+        probe: function from a model, a part and some of its indices to the seconds that these take; None measures them.
         max_cost: as in sweep; the estimate says whether it is enough.
 
     Raises:
@@ -90,8 +90,8 @@ def seconds_of(model: Any, part: OutputPart, places: Sequence[int]) -> float:
     """Measured seconds of a model for some items, after a warm-up with one of them.
 
     Args:
-        model: of which nothing is kept.
-        part: of which these are items.
+        model: model without cached outputs.
+        part: part that contains the items.
     """
     items, names = [part.items[place] for place in places], [part.called[place] for place in places]
     part.forward(items[:1], names[:1])
@@ -102,11 +102,11 @@ def seconds_of(model: Any, part: OutputPart, places: Sequence[int]) -> float:
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Pools whose pairs go through one reranker.
+    """Pools whose pairs are scored by one reranker.
 
     Attributes:
-        work: of a system that asks for them.
-        pools: the key of the stage before and the depth → the candidates; None where they are not in the cache.
+        work: runner of a system with this reranker.
+        pools: (key of the previous stage, depth) → candidates; None where they are not in the cache.
     """
 
     work: StageRunner
@@ -253,7 +253,7 @@ class _Estimating:
             forward = model.embed_documents if name == "documents" else model.embed_queries
             part = OutputPart(name, texts_in_order(texts), list(ids_in_order(texts)), forward, len)
             place = place_of(settings, name, part.texts(), self.outputs)
-            # Ways to write the queries share the documents, and dimensions that are cut here share both.
+            # Variants of the queries share the documents, and dimensions truncated here share both.
             if place.identity not in self.counted and not place.complete:
                 self.counted.add(place.identity)
                 places = self._left(
@@ -336,7 +336,7 @@ class _Estimating:
             expected = model.expected(part.name, [part.items[place] for place in places.tolist()])
             told = expected.calls, expected.cost, None, expected.at_most
             return ModelTask(model.name, what, len(places), at_most, *told)
-        # Items of all lengths, as many are.
+        # A sample of items of all lengths.
         lengths = np.array([part.length(part.items[place]) for place in places.tolist()])
         order = places[np.argsort(lengths, kind="stable")]
         probed = order[np.linspace(0, len(order) - 1, min(PROBED, len(order))).astype(int)].tolist()

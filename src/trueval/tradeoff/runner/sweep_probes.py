@@ -47,8 +47,7 @@ from trueval.version import __version__
 _log = logging.getLogger(__name__)
 
 FOLDER: Final = "probes"
-# Raised whenever the computation of a probe changes: stored results are then recomputed.
-# 1: the first.
+# Raised whenever the computation of a probe changes, so that stored results are recomputed. 1: first version.
 FORMAT: Final = 1
 Probed = dict[str, Any]
 
@@ -57,10 +56,9 @@ class SweepProbes:
     """Runs the probes, once per distinct setting.
 
     Args:
-        plan: of the sweep, with [probes].
-        maker: that has loaded the models.
-        cache: where outputs and candidates are kept.
-        store: the directory of the sweep.
+        plan: plan of the sweep, with [probes].
+        maker: builder that has loaded the models.
+        cache: folder of outputs and candidates.
     """
 
     def __init__(
@@ -153,7 +151,7 @@ class SweepProbes:
     def _noise_decides(self, system: System) -> list[Any]:
         """Everything that determines a system's noise probe, its kind first."""
         asked = [self.table[name] for name in ("language", "queries", "level")]
-        # The key of what is found without a reranker: the models, the indexes and all texts.
+        # The key of the results without a reranker: the models, the indexes and all texts.
         found = self.maker.work(replace(system, settings=_drop_reranker(system))).last_key
         measured = self.inputs.about["sha256"]["judgments"], self.plan.measuring.policy.to_dict()
         return ["noise", found, system.rewrite, *measured, *asked]
@@ -194,7 +192,7 @@ class SweepProbes:
                 if file is not None:
                     file.parent.mkdir(parents=True, exist_ok=True)
                     write_json(file, found)
-        except Exception as error:  # noqa: BLE001  a probe that fails stops nothing that is measured
+        except Exception as error:  # noqa: BLE001 a failed probe must not stop measured results
             _log.error("%s", what, exc_info=True)
             self.notes.append(f"{what}: {one_line(error)}")
         self.known[key] = found

@@ -15,7 +15,7 @@ from trueval.report.provenance import strip_folders
 from trueval.tradeoff.quality.quality import STATISTICS
 from trueval.version import __version__
 
-if TYPE_CHECKING:  # late: results are read without the libraries that make them
+if TYPE_CHECKING:  # late: results are read without the libraries that computed them
     from trueval.cost.cost_model import SystemCost
     from trueval.tradeoff.config.grid import Reason, System
     from trueval.tradeoff.config.plan import SweepPlan
@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # late: results are read without the libraries that make them
     from trueval.tradeoff.runner.analyses import AnalysisResults
     from trueval.tradeoff.runner.timing import SystemTimes
 
-# 1: the first.
+# 1: first version.
 FORMAT_VERSION: Final = 1
 KIND: Final = "sweep"
 RESULT, QUERIES = "sweep.json", "queries.parquet"
@@ -38,15 +38,14 @@ class MeasuredSystem:
     """A system with its measurements.
 
     Attributes:
-        key: hash of all that decides its run.
-        file: of the system, from the directory of the sweep.
-        about: what that file says.
-        cached: whether it was done before.
-        pool: the most candidates that a query can have.
-        qualities: the quality of its run.
-        recall: of exact float32 search, with its interval; None where it searches no vectors.
-        spent: tokens and costs.
-        timed: how long its stages take.
+        key: hash of everything that determines its run.
+        file: path of the system's file, relative to the directory of the sweep.
+        about: content of that file.
+        cached: whether it was built in an earlier run.
+        pool: maximum number of candidates of a query.
+        qualities: quality of its run.
+        recall: recall against exact float32 search, with its interval; None if it searches no vectors.
+        timed: latencies of its stages.
     """
 
     system: System
@@ -87,7 +86,7 @@ class MeasuredSystem:
         """Its configurations in sweep.json.
 
         Args:
-            place: of the system in the list of all.
+            place: index of the system in the list of all systems.
         """
         return [
             {
@@ -110,14 +109,13 @@ class Sweep:
     """The result of a sweep.
 
     Attributes:
-        plan: what it was to do.
-        about: name, source and numbers of the collection.
-        systems: that were made, in the order of the plan.
-        left_out: configurations that cannot be, and systems that are another one's, with their reasons.
-        failed: systems that broke, with their reasons.
-        prices: what costs are made of; None where no price was asked for.
-        derived: ladders, tuned graphs and routing.
-        judge: the judge of unjudged documents, and how many it labelled; None without one.
+        about: name, source and size of the collection.
+        systems: systems that were built, in the order of the plan.
+        left_out: impossible configurations and duplicate systems, with reasons.
+        failed: systems that failed, with reasons.
+        prices: prices behind the costs; None where no costs were requested.
+        derived: loss decompositions, tuned graphs and routing.
+        judge: judge of unjudged documents, and the number of its labels; None without one.
         probed: system key → its probe results; None without probes.
     """
 
@@ -135,7 +133,7 @@ class Sweep:
 
     @property
     def queries(self) -> pl.DataFrame:
-        """Per-query table: configuration, query_id, measure, expected, lowest, highest, sd; NaN: no value."""
+        """Per-query table: configuration, query_id, measure, expected, lowest, highest, sd; NaN without a value."""
         parts = [
             each.qualities.rows.filter(pl.col("measure").is_in(list(names))).select(
                 pl.lit(each.name_at(quality)).alias("configuration"), pl.all()

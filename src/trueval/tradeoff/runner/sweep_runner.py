@@ -47,8 +47,8 @@ def gather(
     Args:
         plan: as in `sweep`, and so are the others.
         out: directory of the sweep.
-        begin: hears of the work.
-        max_cost: of hosted models and the judge together.
+        begin: called with the name of each stage; the returned function is called with its progress.
+        max_cost: spending limit for hosted models and judge together.
     """
     chosen = plan if isinstance(plan, SweepPlan) else SweepPlan.read(Path(plan))
     begin = begin or nobody
@@ -152,7 +152,7 @@ class _Gathered:
     """The systems finished so far.
 
     Args:
-        step: called with how many are done.
+        step: called with the number of finished systems.
     """
 
     def __init__(
@@ -203,7 +203,7 @@ def check_measures(plan: SweepPlan, inputs: SweepInputs) -> None:
     """
     judgments = inputs.judgments
     listed = judgments.frame.group_by("query_id", maintain_order=True).first().select("query_id", "doc_id")
-    if plan.measuring.unjudged is not None:  # a list that holds no such document does not show its grade
+    if plan.measuring.unjudged is not None:  # an invalid grade shows only in lists that contain such a document
         longest = int(judgments.frame["doc_id"].str.len_bytes().max() or 0)  # type: ignore[arg-type]
         listed = pl.concat([listed, listed.with_columns(doc_id=pl.lit("u" * (longest + 1)))])
     run = Run.from_frame(listed.with_columns(score=pl.lit(0.0)), name="the sweep")
@@ -221,7 +221,7 @@ def _place(out: Path | None, cache: Path | None) -> Iterator[Path]:
         found.place.mkdir(parents=True, exist_ok=True)
         yield found.place
         return
-    # Memory maps of files that are removed stay readable; where they cannot be removed, the system does it later.
+    # Memory maps of removed files stay readable; where they cannot be removed, the system does it later.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         yield Path(folder)
 

@@ -45,7 +45,7 @@ _log = logging.getLogger(__name__)
 EXACT: Final = "flat"
 # Keys of [rerank] that do not affect the model's output for a pair.
 OF_THE_STAGE: Final = ("depth", "scoring")
-# Rows of candidates that are kept in memory; more are read from the cache again.
+# Maximum number of candidate rows in memory; others are read again from the cache.
 MOST_ROWS: Final = 5_000_000
 
 
@@ -53,9 +53,9 @@ class BuiltSystem(NamedTuple):
     """A finished system.
 
     Attributes:
-        key: hash of all that decides its run.
-        about: what its file says.
-        cached: whether it was done before.
+        key: hash of everything that determines its run.
+        about: content of its file.
+        cached: whether it was built in an earlier run.
     """
 
     system: System
@@ -69,7 +69,7 @@ class _Waiting(NamedTuple):
     """A system whose candidates await reranking.
 
     Attributes:
-        silent: whether only its candidates are needed, and it is not reported.
+        silent: whether only its candidates are needed, so that it is not reported.
     """
 
     system: System
@@ -100,7 +100,7 @@ class _Waiting(NamedTuple):
         """All its stages, with the last from the cache or computed.
 
         Args:
-            make: gives the candidates with the scores of the reranker.
+            make: computes the candidates with the reranker's scores.
         """
         before = self.stages[-1]
         last = self.work.stage("rerank", make, (before.key,), before.run.documents.height)
@@ -111,10 +111,10 @@ class SystemBuilder:
     """Builds the systems of a plan.
 
     Args:
-        cache: where embeddings, logits, indexes and candidates are kept.
-        account: what hosted models cost.
+        cache: folder of embeddings, logits, indexes and candidates.
+        account: account of hosted models.
         begin: as in Pipeline.retrieve, with the name of the system before that of the stage.
-        found: called with each system when it is done.
+        found: called with each finished system.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class SystemBuilder:
         """Build all systems; those that cannot be built are in `failed` and `left_out`.
 
         Args:
-            also: one whose candidates others want to find in the cache.
+            also: a system whose candidates other work expects in the cache.
         """
         waiting: list[_Waiting] = []
         for key, system in self.distinct(systems).items():
@@ -149,7 +149,7 @@ class SystemBuilder:
             try:
                 work = self.work(also)
                 waiting.append(_Waiting(also, "", work, self._stages(work), {}, silent=True))
-            except Exception:  # noqa: BLE001  whoever wants its candidates says in the results what is wrong with it
+            except Exception:  # noqa: BLE001 the work that needs its candidates reports the error
                 _log.warning("%s: its candidates could not be made", also.name, exc_info=True)
         for group in _by_model(waiting):
             self._rerank(group)
@@ -166,10 +166,10 @@ class SystemBuilder:
         """Systems by key, each built once: a duplicate is dropped, and its values of K are merged.
 
         Args:
-            systems: of the plan; those whose model or file is not there are in `failed`.
+            systems: systems of the plan; those whose model or file is missing are added to `failed`.
         """
         found: dict[str, System] = {}
-        keys: dict[str, str] = {}  # of what a system finds → of the first that finds it
+        keys: dict[str, str] = {}  # key of the results → key of the first system with these results
         for system in systems:
             with self.guarded(system):
                 key = self.work(system).last_key[:KEY_LENGTH]
@@ -219,7 +219,7 @@ class SystemBuilder:
         stages = self._stages(work)
         work.open()
         memory = memory_entry([each.index for each in work.opened.values() if isinstance(each.index, LocalIndex)])
-        work.opened.clear()  # those of all systems would not fit together
+        work.opened.clear()  # those of all systems together may not fit into memory
         waiting = _Waiting(system, key, work, stages, memory)
         if system.reranks:
             return [waiting]
@@ -245,7 +245,7 @@ class SystemBuilder:
             return
         try:
             scored = self._scored(rest)
-        except Exception:  # noqa: BLE001  one pair or format that fails must not take the others with it
+        except Exception:  # noqa: BLE001 one failing pair or format must not stop the others
             _log.warning("%s: one call for all failed; each is scored alone", names_of(rest), exc_info=True)
             scored = None
         for each in rest:
@@ -305,10 +305,10 @@ class SystemBuilder:
         if dense.name != "dense":
             return None
         kind, chosen = read_spec(settings["index"]["spec"])
-        if kind.takes_of(chosen) != "vectors":  # words play a part: there is no exact search by vectors to compare
+        if kind.takes_of(chosen) != "vectors":  # with term scores, there is no exact vector search to compare with
             return None
         depth = settings["index"]["depth"]
-        # A few documents deeper, to detect a tied group cut by the depth.
+        # A few documents deeper, to detect a tie group cut by the depth.
         index = {"spec": EXACT, "depth": depth + BELOW, "scoring": "index"}
         work = self._work(
             waiting.system, {"embed": settings["embed"], "index": index}, f"{waiting.system.name}: exact "
@@ -321,8 +321,7 @@ class SystemBuilder:
         """Continue with the other systems when one fails, and record the reason.
 
         Args:
-            system: the system that may fail.
-            key: key of the system, where known.
+            key: key of the system, if known.
         """
         try:
             yield
@@ -359,7 +358,7 @@ def _strip_setting_folders(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def one_line(error: Exception) -> str:
     """An error's message in one line; with the exception type where the message is not ours."""
-    # Reasons are in results, which do not reveal folders of a machine.
+    # Reasons are stored in results, which must not reveal local folders.
     said = " ".join(map(strip_folders, str(error).split()))
     return said if isinstance(error, TruevalError) and said else f"{type(error).__name__}: {said}".rstrip(": ")
 

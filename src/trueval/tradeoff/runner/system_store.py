@@ -18,12 +18,12 @@ from trueval.files.atomic_files import write_whole
 from trueval.run import Run
 from trueval.version import __version__
 
-# 1: the first.
+# 1: first version.
 FORMAT: Final = 1
 KIND: Final = "sweep-system"
 SYSTEMS, RUNS, SAMPLES = "systems", "runs", "samples"
 KEY_LENGTH: Final = 16
-# What the file of a system says beside its kind, format and key.
+# Fields of a system's file in addition to its kind, format and key.
 KEYS: Final = ("settings", "collection", "seconds", "run", "recall", "memory", "tokens")
 
 
@@ -31,7 +31,7 @@ class SystemStore:
     """The directory of a sweep; without a directory, in memory.
 
     Args:
-        folder: made when something is kept; None keeps nothing.
+        folder: created on the first write; None keeps everything in memory.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -69,9 +69,6 @@ class SystemStore:
 
     def write(self, key: str, about: Mapping[str, Any], run: Run) -> dict[str, Any]:
         """Store a system: the run first, so that a reader of the record always finds the run.
-
-        Args:
-            about: its record.
 
         Returns:
             The record of the system.

@@ -34,7 +34,7 @@ from trueval.tradeoff.runner.system_store import SAMPLES, SystemStore, write_jso
 
 _log = logging.getLogger(__name__)
 
-TOGETHER: Final = 2 << 30  # bytes of indexes that are open at once
+TOGETHER: Final = 2 << 30  # maximum bytes of indexes open at once
 CALLS: Final = "calls.jsonl"
 COLUMNS: Final = ("stage", "query_id", "repeat", "started", "seconds")
 
@@ -43,9 +43,9 @@ class SystemTimes(NamedTuple):
     """The latencies of a system.
 
     Attributes:
-        stages: percentiles of each.
-        latency: percentiles of all stages together, and their jitter; None where nothing was timed.
-        loads: closed and open loops.
+        stages: latency percentiles per stage.
+        latency: percentiles over all stages together, and their jitter; None where nothing was timed.
+        loads: results of closed and open loops.
     """
 
     stages: list[dict[str, Any]]
@@ -61,8 +61,8 @@ def protocol_of(table: Mapping[str, Any], seed: int) -> Protocol:
     """The timing protocol of the table [latency].
 
     Args:
-        table: [latency].
-        seed: of [measure].
+        table: the table [latency].
+        seed: seed from [measure].
     """
     band = table["band_ms"]
     return Protocol(
@@ -80,7 +80,7 @@ class TimingTask(NamedTuple):
     """A system to be timed.
 
     Attributes:
-        work: makes its stages.
+        work: creates the runner of its stages.
     """
 
     system: System
@@ -95,7 +95,7 @@ class Timer:
     Args:
         store: the directory of the sweep.
         measuring: level, resamples and seed of intervals.
-        step: called with samples done and in all.
+        step: called with the number of samples done and the total.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class Timer:
 
     def _finish(self, key: str, served: ServedPipeline, samples: pl.DataFrame) -> SystemTimes:
         """Store the latencies of a system, and return them."""
-        # The ledger may have more, of an earlier run that timed more.
+        # The ledger may contain more calls, from an earlier run that timed more.
         asked_ids = served.query_ids[: self.protocol.queries]
         samples = samples.filter(pl.col("query_id").is_in(asked_ids), pl.col("repeat") < self.protocol.repeats)
         parts = [
