@@ -20,10 +20,10 @@ class MeanEstimate(NamedTuple):
     """A mean over queries, with the confidence interval of the population mean.
 
     Attributes:
-        value: the mean; NaN without a query that has a value.
-        low: end of the interval; NaN below two queries.
-        high: end of the interval.
-        queries: averaged over.
+        value: mean; NaN if no query has a value.
+        low: lower end of the interval; NaN below two queries.
+        high: upper end of the interval.
+        queries: number of queries in the mean.
     """
 
     value: float
@@ -42,7 +42,6 @@ class Bootstrap:
     """The bootstrap over queries.
 
     Args:
-        resamples: number of bootstrap resamples.
         threads: number of threads; one per processor if None.
 
     Raises:
@@ -68,7 +67,7 @@ class Bootstrap:
         """The mean of a measure, with its interval.
 
         Args:
-            values: [query]; NaN where not available, and left out.
+            values: [query] values; NaN where missing, and left out.
         """
         return self.change(values, np.zeros(len(values)))
 
@@ -76,7 +75,7 @@ class Bootstrap:
         """The mean of values - before, paired by query, with its interval.
 
         Args:
-            values: [query]; NaN where not available.
+            values: [query] values; NaN where missing.
             before: [query] baseline values; a query that lacks one of the two is left out.
         """
         known = ~(np.isnan(values) | np.isnan(before))

@@ -21,7 +21,7 @@ class Panel(NamedTuple):
     """Configurations that are compared with each other.
 
     Attributes:
-        k: that they share; None where those of every K are compared.
+        k: common K; None if configurations of every K are compared.
     """
 
     k: int | None
@@ -33,7 +33,7 @@ def panels(contexts: Sequence[int | None], qualities: Sequence[str]) -> tuple[Pa
 
     Args:
         contexts: [configuration] K.
-        qualities: [configuration] text form of the measure that is its quality.
+        qualities: [configuration] text form of its quality measure.
 
     Example:
         >>> [each.k for each in panels([5, 20, 5], ["P@5", "P@20", "P@5"])]

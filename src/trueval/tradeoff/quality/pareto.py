@@ -13,7 +13,7 @@ from trueval.standings.standings import Bools, Floats, Ints
 PARETO: Final = "pareto"
 PAPER: Final = "paper"
 RULES: Final = (PARETO, PAPER)
-# Configurations times resamples that are looked at together.
+# Maximum configurations times resamples per block.
 CELLS: Final = 1 << 20
 
 
@@ -21,9 +21,9 @@ class Objectives(NamedTuple):
     """Cost, latency and quality of configurations; NaN where unknown.
 
     Attributes:
-        cost: [configuration] or [configuration, resample], less is better.
-        latency: the same, in seconds, less is better.
-        quality: the same, more is better.
+        cost: [configuration] or [configuration, resample]; lower is better.
+        latency: the same shape, in seconds; lower is better.
+        quality: the same shape; higher is better.
     """
 
     cost: Floats
@@ -46,7 +46,7 @@ class Objectives(NamedTuple):
 
 
 def merge_rounding_differences(values: Floats) -> Floats:
-    """[configuration] or [configuration, resample] each value replaced by the least within a chain of rounding steps.
+    """Replace each value by the smallest one in its chain of values that differ only by rounding.
 
     >>> merge_rounding_differences(np.array([0.1 + 0.2, 0.5, 0.3])).tolist()
     [0.3, 0.5, 0.3]
@@ -77,9 +77,9 @@ def on_frontier(points: Objectives, *, rule: str = PARETO, apart: Bools | None =
     and quality could not change, and each latency would have to be less than the one before.
 
     Args:
-        points: of the configurations, [configuration], or [configuration, resample] in some or all objectives.
+        points: objectives, [configuration], or [configuration, resample] in some or all of them.
         rule: "pareto" or "paper".
-        apart: [configuration, configuration] whether two latencies do not tie, of measured values; None: all differ.
+        apart: [configuration, configuration] whether two measured latencies differ; None if all do.
 
     Returns:
         [configuration], or [configuration, resample] where an objective has resamples.
@@ -111,8 +111,8 @@ def removers(points: Objectives, place: int, *, rule: str = PARETO, apart: Bools
     """Configurations that dominate a given one.
 
     Args:
-        points: [configuration].
-        place: of the one that may go.
+        points: objectives, [configuration].
+        place: index of the configuration that may be dominated.
 
     Returns:
         [configuration].
@@ -141,10 +141,10 @@ class _Compared(NamedTuple):
     """Objectives of one shape, [configuration, resample], with the rule of comparison.
 
     Attributes:
-        points: constants in place of an objective that is unknown everywhere.
+        points: objectives; constant where an objective is unknown for all.
         known: whether each objective is known for any configuration.
         rule: "pareto" or "paper".
-        apart: [configuration, configuration] whether two latencies do not tie; None: all differ.
+        apart: [configuration, configuration] whether two latencies differ; None if all do.
     """
 
     points: Objectives
@@ -174,7 +174,7 @@ class _Compared(NamedTuple):
             differ = self.apart[others, place][:, None]
             faster, no_slower = faster & differ, no_slower | (~differ & ~np.isnan(s) & ~np.isnan(latency))
         better = (c < cost, faster, q > quality)
-        if not any(self.known):  # nothing is better or worse than anything
+        if not any(self.known):  # no configuration dominates another
             return np.zeros((len(others), self.draws), dtype=bool)
         if self.rule == PAPER:
             asked = np.broadcast_arrays(*(each for each, here in zip(better, self.known, strict=True) if here))
@@ -190,11 +190,11 @@ class _Compared(NamedTuple):
         Configurations are processed by latency, and equal ones so that no later one removes an earlier one. The best
         quality so far at every cost up to the current one is kept in a tree of prefixes (Fenwick 1994, "A new data
         structure for cumulative frequency tables", Software: Practice and Experience 24: 327-336), without removed
-        ones: what they remove, their removers remove too.
+        ones, since whatever they remove, their removers remove too.
 
         Args:
-            begin: the first of these resamples.
-            end: behind the last.
+            begin: first resample.
+            end: index after the last resample.
         """
         shape, strict = (len(self.points.cost), end - begin), self.rule == PAPER
         used = [each if each.shape[1] == 1 else each[:, begin:end] for each in self._signed()]

@@ -35,7 +35,7 @@ from trueval.standings.counting import counter
 from trueval.standings.standings import Floats
 from trueval.tradeoff.quality.quality_settings import QualitySettings
 
-# Number of values from which threads pay off.
+# Minimum number of values for which threads pay off.
 WORTH_THREADS: Final = 50_000
 STATISTICS: Final = ("expected", "lowest", "highest", "sd")
 
@@ -44,10 +44,10 @@ class Ceiling(NamedTuple):
     """The best possible quality of a run's pool, as means over the same queries.
 
     Attributes:
-        name: of the ceiling, `PROC(RA-nWG, pool=100)@10`.
-        PROC: the quality if the best K of the pool came first.
-        actual: the quality as it is.
-        mean_share: mean of the ratios of the two; NaN where no query has one.
+        name: name of the ceiling, `PROC(RA-nWG, pool=100)@10`.
+        PROC: quality with the best K of the pool first.
+        actual: actual quality.
+        mean_share: mean of the per-query ratios of the two; NaN if no query has one.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Ceiling(NamedTuple):
         return self.actual / self.PROC if self.PROC else float("nan")
 
     def to_dict(self) -> dict[str, Any]:
-        """As sweep.json has it.
+        """The JSON form in sweep.json.
 
         >>> Ceiling("PROC(nWG, pool=50)@10", 0.8, 0.6, 0.7, 90).to_dict()["ordering_headroom"]
         0.2
@@ -82,12 +82,12 @@ class ContextQuality(NamedTuple):
     """The quality of a run with K contexts.
 
     Attributes:
-        k: documents of each query that are looked at.
-        measures: name → expected, lowest, highest, range, sd, queries, low and high; null where not available.
-        quality: name of the first of them.
-        ceiling: of the quality; None where it has none.
+        k: number of top documents used as contexts.
+        measures: measure → expected, lowest, highest, range, sd, queries, low and high; null where not available.
+        quality: name of the quality measure, the first of these.
+        ceiling: ceiling of the quality; None if it has none.
         judged: share of the first K documents that are judged.
-        unjudged_highest: the quality if every unjudged document had the best grade; None without such a bound.
+        unjudged_highest: quality if every unjudged document had the best grade; None without such a bound.
     """
 
     k: int
@@ -113,9 +113,10 @@ class RunQuality(NamedTuple):
     """The quality of a run.
 
     Attributes:
-        at: for each K.
-        rows: query_id, measure, expected, lowest, highest, sd of every measure and ceiling; NaN where not available.
-        names: [K] of the measures and ceilings of each K among these rows.
+        at: quality at each K.
+        rows: columns query_id, measure, expected, lowest, highest and sd, for every measure and ceiling; NaN where not
+            available.
+        names: [K] names of the measures and ceilings in these rows.
         ties: tied_fraction, largest_group and cut_queries of the run.
     """
 
@@ -132,10 +133,10 @@ def qualities_of(
     """Measure a run at every K.
 
     Args:
-        judgments: as read, grades mapped.
-        contexts: numbers of contexts K, none above the pool.
+        judgments: judgments with mapped grades.
+        contexts: values of K, none above the pool.
         measuring: measures and policy.
-        pool: the most candidates that a query can have.
+        pool: maximum number of candidates per query.
 
     Raises:
         InputError: no query is judged, or a grade is not on the rubric of the measure.
@@ -175,8 +176,8 @@ def within_range(name: str, ends: tuple[float, float]) -> tuple[float, float]:
     """An interval clipped to the range of the measure: studentized intervals over few queries may exceed it.
 
     Args:
-        name: text form of the measure whose mean it is of; of one that is not ours nothing is known.
-        ends: of the interval; NaN stays.
+        name: text form of the measure; the range of an unknown measure is unbounded.
+        ends: ends of the interval; NaN stays.
 
     >>> within_range("RR@10", (0.75, 1.25)), within_range("DCG@10", (0.75, 1.25))
     ((0.75, 1.0), (0.75, 1.25))
@@ -193,7 +194,7 @@ def _scores(
 ) -> tuple[Scores, Scores]:
     """Scores with unjudged documents graded, and statistics on the judgments as they are."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TruevalWarning)  # they are notes of the scores
+        warnings.simplefilter("ignore", TruevalWarning)  # these are notes of the scores
         if measuring.unjudged is None:
             both = evaluate(run, judgments, _once([*every, *open_ones]), policy=measuring.policy)
             return both.of(every), both.of(open_ones)
@@ -256,7 +257,7 @@ def intervals_of(scores: Scores, measuring: QualitySettings) -> dict[Measure, tu
     """Confidence limits of the mean of each measure; NaN for fewer than two queries, or a geometric mean.
 
     Args:
-        measuring: level, resamples and seed.
+        measuring: level, resamples and seed of the intervals.
     """
     columns = [place for place, measure in enumerate(scores.measures) if measure.definition.mean != "geometric"]
     ends = mean_intervals(scores.expected[:, columns], measuring)
@@ -270,8 +271,8 @@ def mean_intervals(values: Floats, measuring: QualitySettings) -> Floats:
     """[column, 2] bootstrap confidence limits of the mean of each column over its queries.
 
     Args:
-        values: [query, column]; NaN where a query has no value.
-        measuring: level, resamples and seed.
+        values: [query, column] values; NaN where a query has none.
+        measuring: level, resamples and seed of the intervals.
 
     >>> from trueval.policy.policy import Policy
     >>> settings = QualitySettings(("AP",), None, None, None, Policy(), 0.95, 100, 0)

@@ -1,4 +1,4 @@
-"""How the quality of the configurations of a sweep is measured: measures, labels, policy and intervals."""
+"""Settings of the quality of configurations in a sweep: measures, labels, policy and intervals."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ from trueval.errors import TruevalWarning
 from trueval.measures import Measure, parse_list
 from trueval.policy.policy import Policy
 
-AT_K: Final = re.compile(r"@K\b")  # where a number of contexts stands in the name of a measure
+AT_K: Final = re.compile(r"@K\b")  # placeholder for the number of contexts in the name of a measure
 
 
 @dataclass(frozen=True, eq=False)
 class QualitySettings:
-    """How the quality of runs is measured.
+    """Settings that determine how the quality of runs is measured.
 
     Attributes:
-        names: of the measures, the first of them the quality; @K stands for each number of contexts.
+        names: names of the measures, the first being the quality; @K stands for each number of contexts.
         judgments: file of the judgments; None for those of the collection.
         grades: grade in the file → grade to use; None keeps them.
-        unjudged: grade of documents that a run lists and nobody graded; None leaves them so.
+        unjudged: grade of listed documents without a judgment; None leaves them unjudged.
         policy: every choice that changes a number.
-        resamples: times that queries are drawn.
     """
 
     names: tuple[str, ...]
@@ -44,5 +43,5 @@ class QualitySettings:
         ['nDCG@5', 'AP']
         """
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TruevalWarning)  # said when the plan was read
+            warnings.simplefilter("ignore", TruevalWarning)  # already reported when the plan was read
             return tuple(measure for name in self.names for measure in parse_list(AT_K.sub(f"@{k}", name)))

@@ -20,10 +20,10 @@ class QueryScores(NamedTuple):
     """The per-query values of a run.
 
     Attributes:
-        query_ids: [query] judged ones.
-        values: measure → [query] expected under ties; NaN where not available.
+        query_ids: [query] ids of the judged queries.
+        values: measure → [query] expected value over tie orders; NaN where not available.
         notes: one-line remarks of the evaluation.
-        lower: measures of which lower values are better.
+        lower: measures for which lower values are better.
     """
 
     query_ids: tuple[str, ...]
@@ -42,10 +42,10 @@ class QualityMeasures:
     """How runs over a collection are evaluated.
 
     Attributes:
-        judgments: of the queries that were asked.
-        measures: the first is the quality.
+        judgments: judgments of the searched queries.
+        measures: measures to compute; the first is the quality.
         policy: of the measures; ours if None.
-        unjudged: grade that a listed document without one has; None for none.
+        unjudged: grade of unjudged documents; None for none.
     """
 
     judgments: Judgments

@@ -1,16 +1,17 @@
 """Resamples of a sweep's measurements: queries for quality; queries and repeats for latency.
 
-Quality: every resample draws as many queries as there are, with replacement, the same for all configurations, so what
-queries do to all of them alike cancels. Its mean leaves out queries without a value, as the measured one does. The
-accident of one order of ties is added with the variance of the drawn queries, v_i summed over them: independent between
-configurations, and the same for those whose values and variances are the same query by query, but for rounding. So the
-orders of one system at several K count as independent. They are where each cutoff falls into a group of its own; where
-one group holds both cutoffs, the noise of their difference is said too large. Errors are made larger by sqrt(n /
-(n-1)), as those of a bootstrap are too small by that (Hesterberg 2015, section 5.3).
+Quality: every resample draws as many queries as there are, with replacement, the same for all configurations, so that
+effects common to all of them cancel. The mean leaves out queries without a value, as the measured one does. Noise from
+tie orders is added with the variance of the drawn queries, the sum of their v_i: independent between configurations,
+and the same for those whose values and variances agree query by query up to rounding. So the orders of one system at
+several K are treated as independent. They are if each cutoff falls into a tie group of its own; if one group contains
+both cutoffs, the noise of their difference is overestimated. Errors are scaled by sqrt(n / (n-1)), since those of a
+bootstrap are too small by that factor (Hesterberg 2015, section 5.3).
 
-Latency: every resample draws queries, and repeats, the same ones of all queries, since a busy machine makes a whole
-repeat slow, and takes the percentile of their totals. Systems that share stages have the same times in them, by query
-and repeat, and every resample takes the same places of all systems; so what they share cancels in their difference.
+Latency: every resample draws queries, and repeats, the same ones for all queries, since a busy machine slows a whole
+repeat, and takes the percentile of their totals. Systems that share stages have the same times in them, by query and
+repeat, and every resample draws the same queries and repeats for all systems, so what they share cancels in their
+difference.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from trueval.standings.standings import Floats, Ints
 from trueval.tradeoff.quality.pareto import merge_rounding_differences
 from trueval.tradeoff.quality.shrinkage import Shrunk, shrink, shrink_covariance
 
-# Streams of the seed, beside those of comparison/resampling/resampled_sums.py.
+# Random streams of the seed, distinct from those of comparison/resampling/resampled_sums.py.
 TIMES: Final = 4 << 32
 PRIOR: Final = 5 << 32
 FOLDS: Final = 6 << 32
@@ -43,11 +44,11 @@ class QualityResamples(NamedTuple):
     """Resamples of the quality of each configuration.
 
     Attributes:
-        measured: [configuration] means over the queries that have a value; NaN without any.
+        measured: [configuration] means over the queries with a value; NaN without any.
         plain: [configuration, resample] means of the resampled queries.
-        values: [configuration, resample] draws of the true means (shrinkage.py).
-        same: [configuration] the first configuration with the same values query by query.
-        shrunk: how the draws were made, with one row for each different configuration.
+        values: [configuration, resample] samples of the true means (shrinkage.py).
+        same: [configuration] first configuration with the same values for every query.
+        shrunk: result of the shrinkage, with one row per distinct configuration.
     """
 
     measured: Floats
@@ -58,16 +59,16 @@ class QualityResamples(NamedTuple):
 
 
 class MeanResamples(NamedTuple):
-    """Bootstrap resamples of means, without shrinkage, of the distinct columns.
+    """Bootstrap resamples of the means of the distinct columns, without shrinkage.
 
     Attributes:
-        values: [configuration] measured; NaN without any.
-        errors: [configuration, resample] means of resampled queries less the measured ones.
-        first: [configuration] place of the column among all.
-        same: [column] place of its own among those that differ.
-        residuals: [query, configuration] what each query adds to the error.
+        values: [configuration] measured means; NaN without values.
+        errors: [configuration, resample] means of the resampled queries minus the measured means.
+        first: [configuration] index among all columns.
+        same: [column] index among the distinct columns.
+        residuals: [query, configuration] contribution of the query to the error.
         ties: [configuration] variance of the mean over tie orders.
-        counts: [configuration] queries that have a value.
+        counts: [configuration] number of queries with a value.
     """
 
     values: Floats
@@ -89,7 +90,7 @@ def resample_means(values: Floats, variances: Floats, *, resamples: int, seed: i
 
     Args:
         values: [query, column] expected values; NaN where a query has none.
-        variances: [query, column] over tie orders; NaN, not known, adds nothing.
+        variances: [query, column] variances over tie orders; NaN counts as 0.
         seed: seed of all random numbers.
     """
     known = ~np.isnan(values)
@@ -99,7 +100,7 @@ def resample_means(values: Floats, variances: Floats, *, resamples: int, seed: i
     counts = known.sum(axis=0).astype(float)
     with np.errstate(invalid="ignore", divide="ignore"):
         measured = to_grid(values).values.sum(axis=0) / counts
-        # Not drawn where the sum is the same in all resamples: no variance, and a value for every query.
+        # Not drawn where the sum is the same in all resamples, without variance and with a value for every query.
         varied, partly = np.flatnonzero(variances.any(axis=0)), np.flatnonzero(~known.all(axis=0))
         asked = np.hstack([values, variances[:, varied], known[:, partly].astype(float)])
         sums = bootstrap_sums(to_grid(asked), resamples, seed, threads)
@@ -127,8 +128,8 @@ def draw_qualities(
 
     Args:
         values: [query, configuration] expected values; NaN where a query has none.
-        variances: [query, configuration] over tie orders; NaN, not known, adds nothing.
-        features: [configuration, feature] by which configurations are alike, as `features_of` gives them.
+        variances: [query, configuration] variances over tie orders; NaN counts as 0.
+        features: [configuration, feature] similarity features, from `features_of`.
         seed: seed of all random numbers.
 
     Example:
@@ -160,7 +161,7 @@ def _of_all(rows: Floats, same: Ints) -> Floats:
 
 
 def _same_columns(*columns: Floats) -> tuple[Ints, Ints]:
-    """Indices of the distinct columns, and for each column the index of its own among them.
+    """Indices of the distinct columns, and for each column its index among them.
 
     Columns that differ only by rounding count as the same: equal lists from other batches, or sums in another order.
     """
@@ -188,10 +189,10 @@ def features_of(*columns: Floats) -> Floats:
     """Similarity features of configurations: standardized logs; unknown values count as the mean.
 
     Args:
-        columns: [configuration] cost, latency, K: numbers from 0, NaN where not known.
+        columns: [configuration] cost, latency and K, at least 0; NaN if unknown.
 
     Returns:
-        [configuration, feature], without those that are the same everywhere.
+        [configuration, feature], without constant ones.
 
     Example:
         >>> features_of(np.array([1.0, 10.0, 100.0]), np.array([5.0, 5.0, 5.0])).round(4).ravel().tolist()
@@ -218,8 +219,8 @@ def draw_latencies(totals: Floats, shares: Sequence[float], *, resamples: int, s
     """Resample queries and repeats.
 
     Args:
-        totals: [system, query, repeat] seconds; NaN where there is no sample.
-        shares: of the percentiles: 0.5 is the median.
+        totals: [system, query, repeat] seconds; NaN without a sample.
+        shares: percentiles as fractions: 0.5 is the median.
         seed: seed of all random numbers.
 
     Returns:

@@ -22,15 +22,16 @@ from draws p of the prior and the errors of resamples, which need not be normal 
 
 No value is drawn by more than its own standard error (`LIMIT`; Efron & Morris 1972, "Limiting the risk of Bayes and
 empirical Bayes estimators", JASA 67: 130-139): a configuration that is unlike all others is what it was measured to be,
-and not what they are. Where the mean of draws would move by more, they are mixed with m - e in the share that keeps it.
+and not what they are. Where the mean of draws would move by more, they are mixed with m - e in the proportion that
+keeps the limit.
 
-Of few queries S is too sure of some contrasts, and of more configurations than queries it has none at all for some. So
-each of its covariances is drawn toward one correlation for all as far as it is noise (`shrink_covariance`; Ledoit &
-Wolf 2004, "Honey, I shrunk the sample covariance matrix", do so by one share for all, which would tell near duplicates
-apart).
+With few queries S underestimates the variance of some contrasts, and with more configurations than queries it is 0 for
+some. So each covariance is shrunk toward one common correlation as far as it is noise (`shrink_covariance`; Ledoit &
+Wolf 2004, "Honey, I shrunk the sample covariance matrix", use one weight for all, which would separate near
+duplicates).
 
-Configurations with the same values query by query are one here, so that what is equal stays equal.
-docs/tradeoff.md has the reliability of what is said with and without this.
+Configurations with the same values for every query are merged, so that they stay equal. docs/tradeoff.md reports the
+reliability of the conclusions with and without shrinkage.
 """
 
 from __future__ import annotations
@@ -44,25 +45,25 @@ from trueval.standings.standings import Floats
 
 # Fewer configurations than this are not informative of each other: no shrinkage.
 FEWEST: Final = 5
-FREE: Final = 10.0  # sd of the mean, in those of the measured values
-# Of the grids: sds from a part of the noise to a multiple of the spread of the measured values.
+FREE: Final = 10.0  # sd of the mean, in units of that of the measured values
+# Limits of the grids: sds from a fraction of the noise to a multiple of the spread of the measured values.
 OWN: Final = (0.03, 3.0, 14)
 SURFACE: Final = (0.3, 4.0, 8)
-APART: Final = 1e-3  # of configuration-specific deviations: the part shared with no other
+APART: Final = 1e-3  # independent share of configuration-specific deviations
 LIMIT: Final = 1.0  # maximum shrinkage of a value, in standard errors
-ROUNDED: Final = 10.0  # eigenvalues below so many roundings of the greatest are 0
-LEAST: Final = 1e-9  # of the measured spread, added to variances so that they can be inverted
-TOGETHER: Final = 256  # rows or columns of a matrix that are worked on at once
+ROUNDED: Final = 10.0  # eigenvalues below this many roundings of the largest count as 0
+LEAST: Final = 1e-9  # fraction of the measured spread, added to variances so that they can be inverted
+TOGETHER: Final = 256  # rows or columns of a matrix per block
 
 
 class Shrunk(NamedTuple):
     """Samples of true values.
 
     Attributes:
-        values: [configuration, resample].
-        noise: standard error of a measured value, what all of them share left out.
-        own: posterior mean of u, the sd of configurations around the rest; NaN where nothing was drawn together.
-        surface: posterior mean of f; NaN where nothing was drawn together.
+        values: [configuration, resample] samples of true values.
+        noise: standard error of a measured value, without the part common to all.
+        own: posterior mean of u, the sd of configuration-specific deviations; NaN without shrinkage.
+        surface: posterior mean of f; NaN without shrinkage.
     """
 
     values: Floats
@@ -75,9 +76,9 @@ class _Prior(NamedTuple):
     """The Gaussian prior of true values about the center.
 
     Attributes:
-        thin: [configuration, column] whose product with its transpose is the covariance of the surface, but for
-            rounding: of a smooth surface few columns.
-        free: [configuration, 2] whose product with its transpose is the covariance of a and b.
+        thin: [configuration, column] factor whose product with its transpose is the covariance of the surface, up to
+            rounding; a smooth surface needs few columns.
+        free: [configuration, 2] factor whose product with its transpose is the covariance of a and b.
     """
 
     thin: Floats
@@ -90,7 +91,7 @@ class _Prior(NamedTuple):
         if not features.shape[1]:
             return cls(np.empty((len(features), 0)), free)
         found, vectors = np.linalg.eigh(_surface(features))
-        # More columns would be those of rounding.
+        # Further columns would be rounding noise.
         some = found > ROUNDED * np.finfo(np.float64).eps * max(float(found[-1]), 0.0)
         return cls(vectors[:, some] * np.sqrt(found[some]), free)
 
@@ -100,7 +101,7 @@ class _Prior(NamedTuple):
         drawn: Floats = root @ rng.standard_normal((size, count))
         drawn *= own
         drawn += self.free @ free
-        # Those of the columns of rounding, which come first, are drawn and left out.
+        # The columns of rounding noise, which come first, are drawn and discarded.
         for rows in _blocks(size - columns):
             rng.standard_normal((rows.stop - rows.start, count))
         drawn += surface * (self.thin @ rng.standard_normal((columns, count)))
@@ -111,10 +112,10 @@ def shrink(measured: Floats, errors: Floats, covariance: Floats, features: Float
     """Sample true values given the measured ones.
 
     Args:
-        measured: [configuration] means.
-        errors: [configuration, resample] of resamples: their means less the measured ones.
-        covariance: [configuration, configuration] of the errors.
-        features: [configuration, feature] each of mean 0 and sd 1; without any there is no surface.
+        measured: [configuration] measured means.
+        errors: [configuration, resample] resampled means minus the measured ones.
+        covariance: [configuration, configuration] covariance of the errors.
+        features: [configuration, feature] features of mean 0 and sd 1; without any there is no surface.
     """
     size = len(measured)
     noise = _noise(covariance)
@@ -170,9 +171,9 @@ class _Spectrum(NamedTuple):
         """Decompose a covariance.
 
         Args:
-            covariance: [configuration, configuration] of measured values, without the surface and without what they are
-                by themselves; it is written over.
-            root: lower triangle whose product with its transpose is the covariance of what they are by themselves.
+            covariance: [configuration, configuration] covariance of measured values, without the surface and the
+                configuration-specific deviations; overwritten.
+            root: lower Cholesky factor of the covariance of configuration-specific deviations.
         """
         from scipy.linalg.blas import dtrsm
         from scipy.linalg.lapack import dsygst
@@ -210,7 +211,7 @@ class _Inverse(NamedTuple):
         """The inverses for one sd.
 
         Args:
-            spectrum: of the covariance without the surface.
+            spectrum: spectrum of the covariance without the surface.
             turned: W' V.
             own: u.
         """
@@ -236,8 +237,8 @@ class _Inverse(NamedTuple):
         """[surface] log densities of measured values, up to a constant.
 
         Args:
-            surfaces: f of each.
-            measured: [configuration].
+            surfaces: values of f.
+            measured: [configuration] measured values.
         """
         first = self.vectors.T @ measured
         grown = 1 + surfaces[:, None] ** 2 * self.values
@@ -254,18 +255,19 @@ def shrink_covariance(residuals: Floats, spread: Floats) -> Floats:
     as in Wiener's filter: those of near duplicates stay, sampling noise is removed.
 
     Args:
-        residuals: [query, configuration] what each query adds to the error of a mean: their squares sum to a variance.
-        spread: [configuration] variance that is independent of all others, that of tie orders.
+        residuals: [query, configuration] contribution of each query to the error of a mean; their squares sum to the
+            variance.
+        spread: [configuration] independent variance, from tie orders.
 
     Returns:
-        [configuration, configuration] without negative eigenvalues.
+        [configuration, configuration] positive semidefinite.
     """
     queries, size = residuals.shape
     covariance = residuals.T @ residuals
     deviations = np.sqrt(np.diag(covariance))
     if size < 2 or queries < 2 or not deviations.min() ** 2 > 0:
         return covariance + np.diag(spread)
-    # The mean correlation, without that of each with itself: all sum to the square of one vector.
+    # The mean off-diagonal correlation: the sum of all entries is the square of one vector.
     shared = (residuals / deviations).sum(axis=1)
     alike = (float(shared @ shared) - size) / (size * (size - 1))
     squares = residuals**2
@@ -273,7 +275,7 @@ def shrink_covariance(residuals: Floats, spread: Floats) -> Floats:
     for rows in _blocks(size):
         common = alike * np.outer(deviations[rows], deviations)
         off = covariance[rows] - common
-        # Of a sum over queries: the sum of squares of what each adds, less that of the mean.
+        # Variance of a sum over queries: the sum of squares of the terms, minus that of their mean.
         unsure = np.maximum(drawn[rows] - covariance[rows] ** 2 / queries, np.finfo(np.float64).tiny)
         drawn[rows] = common + off * off**2 / (off**2 + unsure)
     np.fill_diagonal(drawn, np.diag(covariance))
@@ -352,7 +354,7 @@ def _grid(noise: float, spread: float, *, surface: bool) -> tuple[Floats, Floats
 
 def _weights(inverses: list[_Inverse], surfaces: Floats, owns: Floats, measured: Floats) -> Floats:
     """[surface, own] posterior of the sds; the prior is uniform, which on a geometric grid is the sd itself."""
-    least = surfaces[1] if len(surfaces) > 1 else 1.0  # of the sd 0, which a grid of ratios does not have
+    least = surfaces[1] if len(surfaces) > 1 else 1.0  # for sd 0, which a geometric grid lacks
     steps = np.log(owns * np.where(surfaces > 0, surfaces, least)[:, None])
     logs = steps + np.stack([each.log_density(surfaces, measured) for each in inverses], axis=1)
     weights = np.exp(logs - logs.max())

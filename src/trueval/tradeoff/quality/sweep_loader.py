@@ -22,11 +22,11 @@ FILE: Final = "sweep.json"
 QUERIES: Final = "queries.parquet"
 SAMPLES: Final = "samples"
 KIND: Final = "sweep"
-FORMAT: Final = 1  # the newest sweep.json that is understood
+FORMAT: Final = 1  # newest readable format of sweep.json
 PERCENTILES: Final = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
-CEILING: Final = "PROC("  # what the names of ceilings begin with
-AGREES: Final = 1e-9  # means of the same values, added in another order
-# Keys of sweep.json that resamples are drawn by → what each must be, in words and as a check.
+CEILING: Final = "PROC("  # prefix of the names of ceilings
+AGREES: Final = 1e-9  # tolerance for means of the same values summed in another order
+# Keys of sweep.json that resampling needs → requirement in words, and a check.
 DRAWN: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = {
     "level": ("a number between 0 and 1", lambda value: isinstance(value, int | float) and 0 < value < 1),
     "resamples": ("an integer of at least 1", lambda value: isinstance(value, int) and value >= 1),
@@ -43,11 +43,11 @@ class SweepArrays:
     """Sweep results as arrays.
 
     Attributes:
-        query_ids: queries, in the order of the rows of arrays.
-        values: [query, configuration] quality, expected under ties; NaN where there is none.
-        variances: [query, configuration] of the quality over tie orders; NaN where not known.
-        ceilings: [query, configuration] the same measure of the best order of the pool; NaN where not known.
-        totals: [system, query, repeat] seconds of all stages of a query; NaN where there is no sample.
+        query_ids: query ids, in the order of the rows of arrays.
+        values: [query, configuration] expected quality over tie orders; NaN where missing.
+        variances: [query, configuration] variance of the quality over tie orders; NaN if unknown.
+        ceilings: [query, configuration] the same measure for the best order of the pool; NaN if unknown.
+        totals: [system, query, repeat] seconds of all stages of a query; NaN without a sample.
     """
 
     result: Mapping[str, Any]
@@ -113,11 +113,7 @@ class SweepArrays:
         return found[self.system]
 
     def of_measure(self, measure: str) -> tuple[Floats, Floats]:
-        """[query, configuration] values and tie-order variances of another measure; NaN where missing.
-
-        Args:
-            measure: text form of the measure.
-        """
+        """[query, configuration] values and tie-order variances of another measure; NaN where missing."""
         names = [each["name"] for each in self.configurations]
         ids, values, variances, _ = _of_queries(self.folder / QUERIES, names, [measure] * len(names))
         rows = [ids.index(each) for each in self.query_ids]
@@ -137,7 +133,7 @@ def read_sweep(directory: str | Path) -> SweepArrays:
     """Read the output of `trueval sweep`.
 
     Args:
-        directory: what its --out named.
+        directory: directory of the sweep, from its --out.
 
     Raises:
         InputError: there is no sweep, a file of it is missing, was changed, or belongs to another sweep.

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from trueval.run import Run
     from trueval.standings.standings import Standings
 
-# Measures in which the first k ranks weigh the same. RBP has weights of its own; any other is taken to fall with the
-# rank as DCG does, which is exact for DCG and nDCG, and an approximation for AP and RR.
+# Measures in which the first k ranks have equal weight. RBP has its own weights; any other measure is assumed to
+# discount ranks as DCG does, which is exact for DCG and nDCG, and an approximation for AP and RR.
 FLAT: Final = (
     *("P", "Hits", "R", "F1", "Success", "AllGold", "Judged", "novelty"),
     *("RA-nWG", "nWG", "N-Recall4+", "N-Recall5", "P4+", "Harm"),
@@ -38,10 +38,10 @@ def influence(judgments: Judgments, runs: Sequence[Run], measure: Measure) -> Fl
 
     Args:
         runs: at least one.
-        measure: whose weights count, with its cutoff.
+        measure: measure whose rank weights count, with its cutoff.
 
     Returns:
-        [row of the judgments] 0 where no run lists the passage as far as the measure looks.
+        [row of the judgments] 0 where no run lists the passage within the cutoff.
 
     >>> from trueval.judgments import Judgments
     >>> from trueval.measures import P

@@ -35,10 +35,10 @@ def draw_passages(
     """Draw the passages of a sample, in the order in which they are served.
 
     Args:
-        population: what is drawn from.
-        size: passages of the sample, or queries of the design `queries`; all of them where there are fewer.
+        population: population to sample from.
+        size: number of passages, or of queries for the design `queries`; at most the whole population.
         seed: seed of all random numbers.
-        before: what a smaller sample with this seed served; it comes first, as it was.
+        before: members of a smaller sample with this seed; they come first, in the same order.
 
     >>> members = tuple(JudgedMember("q", document, "all") for document in "abcdef")
     >>> population = Population("documents", members, {"all": 1.0})
@@ -80,7 +80,7 @@ def strata_of(population: Population, members: Iterable[JudgedMember]) -> tuple[
     """Population and sample size of each stratum.
 
     Args:
-        population: what was drawn from.
+        population: population of the sample.
     """
     members = list(members)
     if population.design == "queries":
@@ -97,9 +97,9 @@ def items_of(members: Iterable[JudgedMember], seed: int, scale: tuple[int, int],
     """The audit items of passages.
 
     Args:
-        members: in the order in which they are served.
-        scale: least and greatest grade.
-        texts: of queries and documents, which notes what it was asked for.
+        members: members in serving order.
+        scale: lowest and highest grade.
+        texts: table that records the texts in use.
 
     Raises:
         InputError: a query or document has no text.
@@ -116,6 +116,6 @@ def name_of(task: str, seed: int, *names: str) -> str:
     """The id of an item: opaque, and different where the texts differ.
 
     Args:
-        names: of what it is about, and the hashes of its texts.
+        names: ids of its subject, and the hashes of its texts.
     """
     return task[0] + key(seed, f"name of {task}", *names).hex()[:15]

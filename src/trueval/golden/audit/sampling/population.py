@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 POPULATION: Final = "population.jsonl"
 DESIGNS: Final = ("documents", "queries")
-ALL_QUERIES: Final = "queries"  # the one stratum of the design of that name
+ALL_QUERIES: Final = "queries"  # the only stratum of the design `queries`
 
 
 class JudgedMember(NamedTuple):
     """A judged passage of the population.
 
     Attributes:
-        query: id.
-        document: id.
-        stratum: that it is drawn from.
+        query: query id.
+        document: document id.
+        stratum: name of its stratum.
     """
 
     query: str
@@ -44,12 +44,12 @@ class JudgedMember(NamedTuple):
 
 
 class Population(NamedTuple):
-    """All passages that a sample may be drawn from.
+    """All passages that can be sampled.
 
     Attributes:
-        design: documents or queries.
-        members: in the order of the judgments.
-        share: stratum → its share of a sample; of the design `queries` all of it.
+        design: "documents" or "queries".
+        members: members in the order of the judgments.
+        share: stratum → its share of a sample; 1 for the design `queries`.
     """
 
     design: str
@@ -72,7 +72,7 @@ def read_population(folder: Path, design: str, share: Mapping[str, float]) -> Po
     """Read the population of an audit.
 
     Args:
-        share: stratum → its share.
+        share: stratum → its share of a sample.
 
     Raises:
         InputError: the file is missing or damaged.
@@ -92,15 +92,15 @@ def population_of(
     runs: Sequence[Run] = (),
     measure: Measure | None = None,
 ) -> Population:
-    """The population: every judged passage with its stratum.
+    """Build the population: every judged passage with its stratum.
 
     Args:
-        judgments: of the judge; a grade below 0 means unjudged.
-        design: documents or queries.
-        size: of the first sample: a smaller one has fewer strata.
-        labels: lines of labels.jsonl, whose labels may disagree.
-        runs: whose measures are to be corrected.
-        measure: which; needed with runs.
+        judgments: grades of the judge; a grade below 0 means unjudged.
+        design: "documents" or "queries".
+        size: size of the first sample; a smaller one has fewer strata.
+        labels: rows of labels.jsonl, whose labels of a passage may disagree.
+        runs: runs whose measures are to be corrected.
+        measure: measure to be corrected; required with runs.
 
     Raises:
         InputError: nothing is judged, or a document is judged more than once for a query.
@@ -130,7 +130,7 @@ def population_of(
 
 
 def _disputes(labels: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], bool] | None:
-    """Whether the judge's labels of each passage disagree; None where no passage has two labels."""
+    """Whether the judge's labels of each passage disagree; None if no passage has two labels."""
     given = {
         (each["query"], each["document"]): [label["grade"] for label in each["labels"] if label["grade"] is not None]
         for each in labels

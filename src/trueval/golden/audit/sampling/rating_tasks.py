@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from trueval.golden.audit.store.text_table import TextTable
     from trueval.run import Run
 
-TOP: Final = 20  # places of a list whose order is checked
+TOP: Final = 20  # number of top ranks whose order is checked
 ANSWER_SCALE: Final = (1, 5)
-# An id of the query, its text, and the answer, as logs of RAG systems call them.
+# Keys of the query id, its text, and the answer in logs of RAG systems.
 ID_KEYS: Final = ("query_id", "qid", "question_id", "id", "_id")
 QUESTION_KEYS: Final = ("question", "user_input", "query", "input", "prompt")
 ANSWER_KEYS: Final = ("answer", "response", "prediction", "output", "actual_output", "generated")
@@ -36,9 +36,9 @@ class Neighbors(NamedTuple):
     """Two adjacent documents of a ranked list.
 
     Attributes:
-        upper: id of the one above.
-        lower: id of the one below.
-        rank: of the upper one, from 1.
+        upper: id of the higher-ranked document.
+        lower: id of the lower-ranked document.
+        rank: rank of the upper one, from 1.
     """
 
     query: str
@@ -51,9 +51,8 @@ class SystemAnswer(NamedTuple):
     """The answer of a system to a query.
 
     Attributes:
-        query: id.
-        system: that answered; empty where the file does not say.
-        question: text of the question.
+        query: query id.
+        system: name of the system; empty where the file does not give it.
     """
 
     query: str
@@ -66,8 +65,8 @@ def neighbors_of(run: Run, top: int = TOP) -> dict[str, list[Neighbors]]:
     """The adjacent pairs of each ranked list whose scores differ; tied documents have no order.
 
     Args:
-        run: whose order is checked.
-        top: places of each list.
+        run: run whose order is checked.
+        top: number of top ranks.
 
     >>> from trueval.run import Run
     >>> found = neighbors_of(Run.from_dict({"q": {"a": 1.0, "b": 3.0, "c": 1.0}}))
@@ -95,9 +94,9 @@ def order_items(
     """The items of the task `order`: lists in random order, and within each its neighbors in random order.
 
     Args:
-        lists: query → its neighbors.
-        wanted: how many lists, of those with neighbors.
-        before: items of fewer lists with this seed; they come first, as they were.
+        lists: query → neighbors.
+        wanted: number of lists to sample.
+        before: items of a smaller sample with this seed; they come first, in the same order.
     """
     known = {each.query for each in before}
     chosen = shuffle(seed, "lists", lists, lambda query: (query,))[:wanted]
@@ -131,9 +130,9 @@ def read_answers(path: Path, queries: Mapping[str, str]) -> list[SystemAnswer]:
     """Read the answers of one or more systems.
 
     Args:
-        path: JSON lines with the id of a query or its text, `answer`, and `system` where there are several; keys of
-            other tools are known too.
-        queries: text of each query, by id.
+        path: JSON lines with the query id or text, `answer`, and `system` if there are several; keys of other tools are
+            known too.
+        queries: query id → text.
 
     Raises:
         InputError: a line is bad, has no answer or no question, or a system answers a query twice; with file and line.
@@ -172,7 +171,7 @@ def answer_items(answers: Sequence[SystemAnswer], seed: int, texts: TextTable) -
     """The items of the task `answer`: the answers of all systems in one random order.
 
     Args:
-        texts: keeps questions and answers.
+        texts: table that stores questions and answers.
     """
     found = []
     for each in shuffle(seed, "answers", answers, lambda each: (each.query, each.system)):

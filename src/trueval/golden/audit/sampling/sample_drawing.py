@@ -45,11 +45,11 @@ from trueval.version import __version__
 if TYPE_CHECKING:
     from trueval.collection import Tell
 
-FOLDER: Final = "audit"  # in a golden set
+FOLDER: Final = "audit"  # file names in a golden set
 SIZES: Final = {"documents": 200, "queries": 30}
 MEASURE: Final = "nDCG@10"
 GOLDEN_SCALE: Final = (1, 5)
-MOST_GRADES: Final = 10  # that a scale has: each is one key
+MOST_GRADES: Final = 10  # maximum number of values of a scale, since each is one key
 
 
 @dataclass(frozen=True)
@@ -57,15 +57,15 @@ class SampleChoices:
     """The options of an audit sample; None keeps the value of the existing sample, or takes the default.
 
     Attributes:
-        design: documents or queries.
-        size: passages, or queries of the design `queries`.
+        design: "documents" or "queries".
+        size: number of passages, or of queries for the design `queries`.
         seed: seed of all random numbers.
-        raters: labels of each item.
+        raters: number of labels per item.
         runs: files of the runs whose measures are to be corrected.
-        scale: least and greatest grade.
-        order: lists whose order is checked.
+        scale: lowest and highest grade.
+        order: number of lists whose order is checked.
         answers: file of answers to rate.
-        collection: place of the texts.
+        collection: path or name of the collection.
     """
 
     design: str | None = None
@@ -81,14 +81,14 @@ class SampleChoices:
 
 
 class Source(NamedTuple):
-    """What an audit is drawn from: a golden set, or judgments with a collection.
+    """The source of an audit: a golden set, or judgments with a collection.
 
     Attributes:
-        file: they are in.
-        labels: lines of labels.jsonl; empty of plain judgments.
-        ranked: the list whose order can be checked; None without one.
-        collection: path of the texts; None where not given.
-        questions: hash of the questions of a golden set; None of plain judgments.
+        file: file of the judgments.
+        labels: rows of labels.jsonl; empty for plain judgments.
+        ranked: the run whose order can be checked; None without one.
+        collection: path of the texts; None if not given.
+        questions: hash of the questions of a golden set; None for plain judgments.
     """
 
     judgments: Judgments
@@ -109,9 +109,9 @@ def open_audit(place: Path, folder: Path, choices: SampleChoices, *, tell: Tell 
 
     Args:
         place: a golden set, or a file of judgments.
-        folder: of the audit, made if absent.
-        choices: what is asked for.
-        tell: called now and then with the number of documents that were read.
+        folder: folder of the audit, created if absent.
+        choices: requested options.
+        tell: called repeatedly with the number of documents read so far.
 
     Raises:
         InputError: something cannot be read, a text is missing, or another process serves the audit.
@@ -123,7 +123,7 @@ def open_audit(place: Path, folder: Path, choices: SampleChoices, *, tell: Tell 
     _refuse_others(sample, choices)
     if not _grows(sample, choices):
         return sample
-    # Its labels are held meanwhile, so that no other process serves it while it changes.
+    # The labels stay locked meanwhile, so that no other process serves the audit while it changes.
     with AuditStore.open(folder):
         return _enlarge(sample, place, folder, choices, tell)
 
@@ -137,7 +137,7 @@ def is_there(collection: str) -> bool:
     """Whether a collection can be read by this name: a dataset of a known library, or an existing path.
 
     Args:
-        collection: a folder, or a name that a library knows.
+        collection: a path, or a dataset name of a known library.
     """
     return collection.partition(":")[0] in LOADERS or Path(collection).exists()
 
@@ -317,7 +317,7 @@ def _make_answer_items(
 def _refuse_others(sample: AuditManifest, choices: SampleChoices) -> None:
     """Refuse options that differ from those of the existing sample, all in one error."""
     about = sample.about
-    hashes = sorted(each["sha256"] for each in about["runs"])  # a list is the same in any order
+    hashes = sorted(each["sha256"] for each in about["runs"])  # runs are compared regardless of order
     asked: dict[str, tuple[Any, Any]] = {
         "design": (choices.design, sample.design),
         "seed": (choices.seed, sample.seed),

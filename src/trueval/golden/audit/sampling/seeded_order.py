@@ -19,8 +19,8 @@ def key(seed: int, what: str, *names: str) -> bytes:
     """Sort key of an element in a seeded random order.
 
     Args:
-        seed: of all orders of a sample.
-        what: the order is for; other words give an order that is independent of this one.
+        seed: seed of all orders of a sample.
+        what: purpose of the order; different purposes give independent orders.
 
     >>> key(0, "order", "a", "b") == key(0, "order", "a", "b"), key(0, "order", "ab") == key(0, "order", "a", "b")
     (True, False)
@@ -32,9 +32,9 @@ def shuffle(seed: int, what: str, things: Iterable[Named], names: Callable[[Name
     """Elements in a seeded random order.
 
     Args:
-        seed: of all orders of a sample.
-        what: the order is for.
-        things: that differ by their names.
+        seed: seed of all orders of a sample.
+        what: purpose of the order.
+        things: elements with distinct names.
 
     >>> shuffle(0, "letters", "abcd", tuple) == shuffle(0, "letters", "dbca", tuple)
     True

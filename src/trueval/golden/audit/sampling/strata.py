@@ -21,22 +21,22 @@ import numpy as np
 
 from trueval.standings.standings import Floats
 
-FLOOR: Final = 2  # of each stratum: a variance needs two
-PLAIN: Final = 0.5  # of the sample is drawn without regard to influence and disagreement
-# How much more people's grades spread, given the judge's, where two of its labels differ: the median over 135 pairs of
-# judges of LLMJudge is 1.2 (1.05 to 1.55). A wrong guess can only cost width.
+FLOOR: Final = 2  # minimum size of a stratum: a variance needs two
+PLAIN: Final = 0.5  # share of the sample drawn without regard to influence and disagreement
+# Ratio of the spread of people's grades, given the judge's, where two of its labels differ: the median over 135 pairs
+# of judges of LLMJudge is 1.2 (1.05 to 1.55). A wrong value only widens intervals.
 DISPUTED: Final = 1.25
 WEIGHTS: Final = ("no weight", "light", "heavy")
 
 
 class JudgedPassage(NamedTuple):
-    """A judged passage with what stratification needs to know.
+    """A judged passage with the properties used for stratification.
 
     Attributes:
-        query: id.
-        document: id.
-        disputed: whether the judge's labels differ; None where it has not more than one label for any passage.
-        influence: on the measure of the runs; None without runs.
+        query: query id.
+        document: document id.
+        disputed: whether the judge's labels differ; None if no passage has more than one label.
+        influence: influence on the measures of the runs; None without runs.
     """
 
     query: str
@@ -50,8 +50,8 @@ class StratumKey(NamedTuple):
     """The properties that the passages of a stratum share.
 
     Attributes:
-        disputed: whether labels differ; empty where unknown.
-        weights: places in WEIGHTS; empty without runs.
+        disputed: whether labels differ; empty if unknown.
+        weights: indices into WEIGHTS; empty without runs.
     """
 
     grades: frozenset[float]
@@ -90,7 +90,7 @@ def assign_strata(passages: Sequence[JudgedPassage], size: int) -> list[str]:
     each has at least two passages.
 
     Args:
-        passages: judged, at least one.
+        passages: judged passages, at least one.
 
     >>> assign_strata([JudgedPassage("q", name, grade) for name, grade in zip("abcd", [1, 1, 5, 5])], 20)
     ['grade 1', 'grade 1', 'grade 5', 'grade 5']
@@ -129,8 +129,7 @@ def shares(passages: Sequence[JudgedPassage], strata: Sequence[str]) -> dict[str
     """Share of the sample that goes to each stratum; the shares sum to 1.
 
     Args:
-        passages: judged.
-        strata: [passage] name.
+        strata: [passage] stratum name.
 
     >>> passages = [JudgedPassage("q", "a", 1), JudgedPassage("q", "b", 1), JudgedPassage("q", "c", 5)]
     >>> shares(passages, ["x", "x", "y"])["y"] == 1 / 3
@@ -155,9 +154,9 @@ def allocate_sample(share: Mapping[str, float], population: Mapping[str, int], s
     Each stratum gets its floor; then each next seat goes to the stratum with the largest share / (2 n_h + 1).
 
     Args:
-        share: of each stratum in the sample.
-        population: passages of each.
-        size: of the sample; at most all of them.
+        share: stratum → share of the sample.
+        population: stratum → number of passages.
+        size: size of the sample; at most the population.
 
     >>> allocate_sample({"x": 0.75, "y": 0.25}, {"x": 100, "y": 3}, 20)
     {'x': 17, 'y': 3}

@@ -1,8 +1,7 @@
 """The audit page as an ASGI application: static files, and three API calls that require a token.
 
-    POST /api/start    a rater comes: scales, what grades mean, progress
-    POST /api/items    what the rater is shown next, several at once so that the next one is there at once
-    POST /api/events   a grade, a skip, or that the last one is taken back
+    POST /api/start a rater starts: scales, descriptions of grades, progress POST /api/items the next items of the
+    rater, several at once so that the next one is shown without delay POST /api/events a grade, a skip, or an undo
 
 Responses contain only what raters see: texts, scales and counts. Grades of the judge, strata, ranks, scores and
 document names never leave the server. Imported when a server starts: it needs the extra "web".
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     from trueval.golden.audit.store.audit_items import AuditItem
     from trueval.golden.audit.store.audit_store import AuditStore
 
-# What the store says of an event → what HTTP calls it. Types and forms are checked before: "event" is an id used twice.
+# Reason of the store to refuse an event → HTTP status. Types and forms are checked before: "event" is a reused id.
 STATUSES: Final = {"item": 404, "shown": 403, "answered": 409, "event": 409, "undo": 409}
 log = logging.getLogger(__name__)
 
@@ -52,18 +51,18 @@ class App:
     """The page of an audit, as an ASGI application.
 
     Args:
-        hosts: what the server may be called.
-        patience: seconds for the body of a request.
+        hosts: accepted values of the Host header.
+        patience: timeout in seconds for the body of a request.
     """
 
     def __init__(self, store: AuditStore, token: str, hosts: frozenset[bytes], patience: float) -> None:
         self.store, self.token, self.hosts, self.patience = store, token, hosts, patience
-        # For which audit a browser keeps labels: the same with another token and with a sample that grew, so that none
-        # is stranded.
+        # Key under which a browser stores labels: it does not change with the token or when the sample grows, so that
+        # no label is lost.
         about = json.dumps([store.sample.design, store.sample.seed, store.sample.about.get("qrels")])
         self.audit = hashlib.sha256(about.encode()).hexdigest()[:32]
-        # Answers may overtake each other: a page believes the latest. Microseconds at first, so that the count of the
-        # next server goes on above this one's.
+        # Responses may arrive out of order; a page believes the one with the highest number. Numbers start at the clock
+        # in microseconds, so that those of the next server are higher.
         self.moments = itertools.count(time.time_ns() // 1000)
         folder = files(__package__) / "pages"
         self.pages = {path: (folder / name).read_bytes() for path, (name, _) in PAGES.items()}
@@ -102,7 +101,7 @@ class App:
             return _refusal_response(Refusal(408, "The request took too long."), head)
         except ClientDisconnect:
             return None
-        except Exception:  # any exception: the rater sees no details, the terminal sees all
+        except Exception:  # any exception: details go to the terminal, not to the rater
             log.exception("A request of the audit's page failed.")
             return _refusal_response(Refusal(503, "The server could not write this down. Its terminal says why."), head)
 

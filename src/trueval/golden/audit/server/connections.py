@@ -19,7 +19,7 @@ class TimeoutProtocol(H11Protocol):
 
     patience: ClassVar[float]
     most: ClassVar[int]
-    every: ClassVar[dict[TimeoutProtocol, None]]  # connections that are open, the oldest first
+    every: ClassVar[dict[TimeoutProtocol, None]]  # open connections, oldest first
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -65,7 +65,7 @@ def patient(patience: float, most: int) -> type[TimeoutProtocol]:
     """A subclass of the protocol with the limits of one server.
 
     Args:
-        patience: seconds for the head of a request.
-        most: connections at once.
+        patience: timeout in seconds for the header of a request.
+        most: maximum number of connections.
     """
     return type("Patient", (TimeoutProtocol,), {"patience": patience, "most": most, "every": {}})

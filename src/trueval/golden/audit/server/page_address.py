@@ -16,16 +16,16 @@ from typing import Final, NamedTuple
 from trueval.errors import Place
 
 FILE: Final = "address.json"
-BYTES: Final = 32  # of the token: 256 bits
-_TOKEN: Final = re.compile(r"[0-9A-Za-z_-]{43}")  # 32 bytes in base64 without its end
+BYTES: Final = 32  # bytes of the token: 256 bits
+_TOKEN: Final = re.compile(r"[0-9A-Za-z_-]{43}")  # 32 bytes in base64 without padding
 
 
 class Address(NamedTuple):
     """The address of an audit's page.
 
     Attributes:
-        token: secret; whoever has it can read what is graded, and grade.
-        port: of the last server; 0 before there was one.
+        token: secret that allows reading and grading the items.
+        port: port of the last server; 0 before the first.
     """
 
     token: str

@@ -10,7 +10,7 @@ import hmac
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-LONGEST_BODY: Final = 32_768  # bytes: a note of 2,000 escaped characters, with room for the rest
+LONGEST_BODY: Final = 32_768  # bytes: a note of 2,000 escaped characters, and some room for the rest
 PAGES: Final = {
     b"/": ("index.html", "text/html; charset=utf-8"),
     b"/page.css": ("page.css", "text/css; charset=utf-8"),
@@ -21,7 +21,7 @@ PAGES: Final = {
     },
 }
 CALLS: Final = {b"/api/start": "start", b"/api/items": "items", b"/api/events": "events"}
-# Only our own files, from this origin; no text can become code, not even one that a script inserts into the page.
+# Only our own files, from this origin; no text can run as code, not even one inserted into the page by a script.
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
@@ -43,9 +43,9 @@ class RequestHead(NamedTuple):
     """Method, path and headers of a request.
 
     Attributes:
-        path: as it came, nothing decoded.
-        query: what came after the question mark.
-        headers: names in small letters.
+        path: raw path, not decoded.
+        query: part after the question mark.
+        headers: headers with lower-case names.
     """
 
     method: str
@@ -67,7 +67,7 @@ class Refusal(NamedTuple):
     """The response to a refused request; it reveals nothing of the request or of this machine.
 
     Attributes:
-        words: one line.
+        words: one-line message.
     """
 
     status: int
@@ -78,7 +78,7 @@ def hosts_of(host: str, port: int) -> frozenset[bytes]:
     """The Host values that are accepted: names that no other site can claim.
 
     Args:
-        host: address that it listens on.
+        host: address that the server listens on.
 
     >>> sorted(hosts_of("127.0.0.1", 8001))
     [b'127.0.0.1:8001', b'localhost:8001']
@@ -90,11 +90,11 @@ def refusal(head: RequestHead, token: str, hosts: Iterable[bytes]) -> Refusal | 
     """The reason to refuse a request; None to accept it.
 
     Args:
-        hosts: what this server may be called.
+        hosts: accepted Host values.
     """
     host = head.one(b"host")
     if host is None or host.lower() not in hosts:
-        # DNS rebinding: another site's name that resolves to this machine would make its scripts same-origin.
+        # DNS rebinding: if another site's name resolves to this machine, its scripts become same-origin.
         return Refusal(421, "This server does not go by that name. Open the address that trueval golden audit prints.")
     known = head.path in PAGES or head.path in CALLS
     if not known or head.query:

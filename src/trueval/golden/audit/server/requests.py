@@ -13,9 +13,9 @@ from trueval.golden.audit.server.request_guard import Refusal
 
 LONGEST_NAME: Final = 64  # characters
 LONGEST_NOTE: Final = 2000  # characters; the page's own limit
-LONGEST_SECONDS: Final = 86_400.0  # a day
-MOST_ITEMS: Final = 16  # that are asked for at once
-_EVENT: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # crypto.randomUUID of a browser
+LONGEST_SECONDS: Final = 86_400.0  # seconds: one day
+MOST_ITEMS: Final = 16  # maximum items per request
+_EVENT: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # form of crypto.randomUUID in browsers
 _ITEM: Final = re.compile(r"[0-9A-Za-z._-]{1,64}")
 _HIDDEN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -32,9 +32,9 @@ class Field(NamedTuple):
     """A key of a request, with its type.
 
     Attributes:
-        accepts: whether a value may be there.
-        words: what it must be.
-        needed: whether it must be there.
+        accepts: function that tells whether a value is valid.
+        words: description of a valid value, for errors.
+        needed: whether the key is required.
     """
 
     accepts: Callable[[Any], bool]
@@ -79,7 +79,7 @@ CALLS: Final[Mapping[str, Mapping[str, Field]]] = {
             lambda value: type(value) is int and 1 <= value <= MOST_ITEMS, f"an integer from 1 to {MOST_ITEMS}"
         ),
     },
-    # A bool is an int to Python, and 4.0 equals 4: neither is a grade. The scale is checked by the store.
+    # In Python a bool is an int, and 4.0 equals 4: neither is a grade. The store checks the scale.
     "grade": {**_ANSWER, "value": Field(lambda value: type(value) is int, "an integer on the scale of the item")},
     "skip": _ANSWER,
     "undo": {**_SAID, "of": _ID},
@@ -90,8 +90,8 @@ def request_of(call: str, body: bytes) -> dict[str, Any]:
     """Parse the body of a request.
 
     Args:
-        call: start, items or events.
-        body: of at most `LONGEST_BODY` bytes.
+        call: "start", "items" or "events".
+        body: body of at most `LONGEST_BODY` bytes.
 
     Raises:
         MalformedError: it is not JSON, or not what the call takes.

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from trueval.golden.audit.store.audit_store import AuditStore
 
 HOST: Final = "127.0.0.1"
-PATIENCE: Final = 10.0  # seconds for the head of a request, and for its body
-MOST: Final = 100  # connections at once; more end the oldest
-LEAVING: Final = 2  # seconds that requests under way get when the server is stopped
+PATIENCE: Final = 10.0  # timeout in seconds for the header of a request, and for its body
+MOST: Final = 100  # maximum connections; above it the oldest is closed
+LEAVING: Final = 2  # grace period in seconds for open requests when the server stops
 
 
 def serve(
@@ -30,9 +30,9 @@ def serve(
     """Serve the page of an audit on this machine until Ctrl-C.
 
     Args:
-        host: address of this machine that it listens on; only those that no other machine reaches.
-        port: that it listens on; by default that of the last time, at first a free one.
-        ready: is given the address that raters open, with its token.
+        host: address to listen on; must be a loopback address.
+        port: port to listen on; by default the last one used, or a free one the first time.
+        ready: called with the address for raters, which includes the token.
 
     Raises:
         MissingExtraError: starlette or uvicorn is not installed.
@@ -58,8 +58,8 @@ def server_of(
     """The server of an audit, not yet started.
 
     Args:
-        patience: seconds for the head of a request, and for its body.
-        most: connections at once.
+        patience: timeout in seconds for the header of a request, and for its body.
+        most: maximum number of connections.
     """
     import uvicorn
 
@@ -101,8 +101,8 @@ def open_socket(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
     place = socket.socket(family, socket.SOCK_STREAM)
     try:
-        # A server that was killed leaves connections that end by themselves: its port is free all the same. On Windows
-        # it is so by itself, and the option would let two servers share a port.
+        # A killed server leaves closing connections, which must not block its port. Windows needs no option for this;
+        # there it would let two servers share a port.
         if os.name == "posix":
             place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         place.bind((str(address), port))

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SessionTasks:
-    """What a session does once the sample exists; by default nothing more.
+    """Tasks of a session once the sample exists; none by default.
 
     Attributes:
-        take: file of answers, and the name of the rater who gave them.
+        take: file of answers to import, and the name of their rater.
         give: file of items to write.
-        serve: whether the page is served until Ctrl-C.
+        serve: whether to serve the page until Ctrl-C.
     """
 
     take: tuple[Path, str] | None = None
@@ -39,9 +39,9 @@ class Session(NamedTuple):
     """The outcome of a session.
 
     Attributes:
-        taken: from a file of answers; None without one.
-        items: written to a file; None without one.
-        progress: of each task, where the page was served.
+        taken: result of the import; None without one.
+        items: number of items written to a file; None without one.
+        progress: progress of each task, if the page was served.
     """
 
     folder: Path
@@ -53,7 +53,7 @@ class Session(NamedTuple):
         """One line per action.
 
         Args:
-            give: file of the items.
+            give: file of exported items.
         """
         told = [] if self.taken is None else [self.taken.sentence()]
         if self.items is not None:
@@ -76,9 +76,9 @@ def audit(
 
     Args:
         place: a golden set, or a file of judgments.
-        folder: of the audit, made if absent.
-        wanted: what is done then.
-        drawn: called with the sample before anything else is done.
+        folder: folder of the audit, created if absent.
+        wanted: tasks to run once the sample exists.
+        drawn: called with the sample before the tasks.
         ready: called with the address of the page.
 
     Raises:

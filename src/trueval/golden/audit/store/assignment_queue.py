@@ -16,17 +16,17 @@ from trueval.golden.audit.store.audit_manifest import Item
 
 
 class AssignmentQueue:
-    """The state of an audit's items as its events give it; does not access the disk.
+    """The state of an audit's items as derived from its events; does not access the disk.
 
     Args:
-        items: by their names, in the order of the sample.
-        raters: labels that are wanted of each item.
+        items: items by name, in sample order.
+        raters: number of labels wanted per item.
 
     Attributes:
         answers: item → rater → answer.
         order: rater → numbers of the answers that are not undone.
         about: number of an answer → item.
-        shown: item → rater → until when it is held.
+        shown: item → rater → end of the hold.
     """
 
     def __init__(self, items: Mapping[str, Item], raters: int) -> None:
@@ -36,21 +36,20 @@ class AssignmentQueue:
         self.order: dict[str, list[int]] = {}
         self.about: dict[int, str] = {}
         self.shown: dict[str, dict[str, float]] = {}
-        # rater → item → until when: shown, without what the rater has answered, so that no walk goes through that.
+        # rater → item → end of the hold, without answered items, so that scans stay short.
         self._seen: dict[str, dict[str, float]] = {}
         self._places = {item: place for place, item in enumerate(items)}
-        # Items with fewer grades than wanted, in their order; the first of a dict whose first ones went takes long.
+        # Items with fewer grades than wanted, in sample order; finding the first key of a dict is slow once many
+        # leading keys were deleted.
         self._short = OrderedDict.fromkeys(items)
-        # (rater, task) → those of them that are of the task and not answered by the rater; made when first asked for.
+        # (rater, task) → those of the task that the rater has not answered; computed on first use.
         self._open: dict[tuple[str, str | None], OrderedDict[str, None]] = {}
 
     def show(self, rater: str, item: str, until: float) -> None:
         """Record that a rater was shown an item.
 
         Args:
-            rater: name of the rater.
-            item: name of the item.
-            until: when it is held no longer.
+            until: end of the hold, in seconds of the clock.
         """
         self.shown.setdefault(item, {})[rater] = until
         if not self.has_answered(rater, item):
@@ -86,10 +85,9 @@ class AssignmentQueue:
         """The next items for a rater: those the rater already holds, then the first that need a label.
 
         Args:
-            rater: name of the rater who asks.
-            most: items.
-            task: of the items; None for any.
-            now: seconds of the clock.
+            most: maximum number of items.
+            task: task of the items; None for any.
+            now: current time in seconds of the clock.
         """
         seen = self._seen.get(rater, {})
         held = [item for item, until in seen.items() if until > now and self._is_open(item, rater, task)]

@@ -10,13 +10,11 @@ class AuditItem(NamedTuple):
     """An item as a rater sees it: texts and the values to choose from, without the judge's labels.
 
     Attributes:
-        item: name of the item.
-        task: "grade": question and passage; "order": question and two passages, 1 where the first is better, 0 where
-            they are equal, -1 where the second is; "answer": question and answer.
-        question: text of the question.
-        texts: what is shown below it.
-        low: least value.
-        high: greatest.
+        task: "grade": question and passage; "order": question and two passages, 1 if the first is better, 0 if they are
+            equal, -1 if the second is; "answer": question and answer.
+        texts: texts shown below the question.
+        low: lowest value.
+        high: highest value.
     """
 
     item: str
@@ -31,11 +29,10 @@ class AuditLabel(NamedTuple):
     """A rater's answer, as given.
 
     Attributes:
-        rater: name of the rater.
-        grade: the value; None where it was skipped.
-        note: what the rater wrote.
-        seconds: how long it took; None where not measured.
-        date: when, in UTC.
+        grade: value; None if skipped.
+        note: the rater's note.
+        seconds: time taken; None if not measured.
+        date: date in UTC.
     """
 
     rater: str
@@ -49,15 +46,14 @@ class Progress(NamedTuple):
     """Progress of one task of an audit.
 
     Attributes:
-        task: name of the task.
-        items: in the sample.
-        answered: of these, with at least one grade.
-        complete: of these, with as many as are wanted.
-        skipped: without a grade, and skipped by at least one rater.
-        labels: grades of all raters.
-        raters: rater → items that the rater graded or skipped.
-        wanted: grades that are asked for: of each item as many as there are to be raters.
-        given: of these, grades that there are; what an item has beyond its own does not count.
+        items: number of items in the sample.
+        answered: items with at least one grade.
+        complete: items with as many grades as wanted.
+        skipped: items without a grade that at least one rater skipped.
+        labels: number of grades by all raters.
+        raters: rater → number of items graded or skipped.
+        wanted: number of grades wanted: items times raters per item.
+        given: number of grades so far, without those beyond what an item needs.
     """
 
     task: str

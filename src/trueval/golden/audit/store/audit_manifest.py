@@ -1,8 +1,7 @@
 """The manifest of an audit: its sample and items, stored as three files in its folder.
 
-    sample.json   what was drawn, from what, and how (kind "audit")
-    items.jsonl   every item in the order in which it is served, with the hashes of its texts
-    texts.jsonl   those texts: the folder needs no corpus to be served
+    sample.json what was drawn, from what, and how (kind "audit") items.jsonl every item in the order in which it is
+    served, with the hashes of its texts texts.jsonl those texts, so that serving needs no corpus
 
 Strata, ranks and ids of documents are in items.jsonl and never in what a rater is given: `Shown` has texts alone.
 """
@@ -21,12 +20,12 @@ from trueval.golden.build.stage_files import lines_of, read_lines
 from trueval.report.atomic_folders import alone, replace_together
 from trueval.report.formats import to_json
 
-# 1: the first.
+# 1: first version.
 FORMAT_VERSION: Final = 1
 KIND: Final = "audit"
 ABOUT, ITEMS, TEXTS = "sample.json", "items.jsonl", "texts.jsonl"
 TASKS: Final = ("grade", "order", "answer")
-ORDER_SCALE: Final = (-1, 1)  # 1: the text that is shown first is better, 0: they are equal, -1: the second is better
+ORDER_SCALE: Final = (-1, 1)  # 1: the text shown first is better, 0: they are equal, -1: the second is better
 
 
 @dataclass(frozen=True)
@@ -34,16 +33,16 @@ class Item:
     """One item of the sample.
 
     Attributes:
-        item: its name, which tells nothing.
-        task: grade, order or answer.
-        query: id of the query.
-        documents: ids: of one passage, of two neighbors in the order in which they are shown, or of none.
-        stratum: what it was drawn from.
-        texts: hashes of the question and of what is shown below it.
-        low: least value that a rater may give.
-        high: greatest.
-        system: whose answer it is; None of other tasks.
-        ranks: of the documents in the ranked list; empty of other tasks than order.
+        item: opaque name.
+        task: "grade", "order" or "answer".
+        query: query id.
+        documents: document ids: of one passage, of two neighbors in the order shown, or none.
+        stratum: name of its stratum.
+        texts: hashes of the question and of the texts shown below it.
+        low: lowest value that a rater may give.
+        high: highest value.
+        system: system of the answer; None for other tasks.
+        ranks: ranks of the documents in the ranked list; empty for other tasks than order.
     """
 
     item: str
@@ -59,23 +58,23 @@ class Item:
 
     @property
     def sign(self) -> int:
-        """1 where a value is as given; -1 where the lower of two neighbors was shown first."""
+        """1 if values are as given; -1 if the lower of two neighbors was shown first."""
         return -1 if self.ranks and self.ranks[0] > self.ranks[1] else 1
 
     @property
     def shown(self) -> str:
-        """The hash of question, texts and scale: two audits of the same ids may show others, and mean others by a 3."""
+        """The hash of question, texts and scale: audits of the same ids may differ in their texts or scales."""
         return text_hash((self.task, f"{self.low} to {self.high}", *self.texts)).upper()
 
     @property
     def subject(self) -> dict[str, Any]:
-        """What it is about, as people.jsonl has it: of two neighbors the upper one first."""
+        """The subject of the item as people.jsonl stores it: of two neighbors, the upper one first."""
         if self.task == "order":
             return {"documents": list(self.documents[:: self.sign])}
         return {"document": self.documents[0]} if self.task == "grade" else {"system": self.system}
 
     def to_dict(self) -> dict[str, Any]:
-        """Its line of items.jsonl."""
+        """The row of items.jsonl."""
         about: dict[str, Any] = {"item": self.item, "task": self.task, "query": self.query}
         if self.task == "grade":
             about["document"] = self.documents[0]
@@ -87,10 +86,10 @@ class Item:
 
     @classmethod
     def of(cls, row: Mapping[str, Any], scales: Mapping[str, tuple[int, int]]) -> Item:
-        """Read its line.
+        """Read a row of items.jsonl.
 
         Args:
-            scales: least and greatest value of each task.
+            scales: task → lowest and highest value.
         """
         documents = row.get("documents", [row["document"]] if "document" in row else [])
         low, high = scales[row["task"]]
@@ -112,10 +111,10 @@ class AuditStratum(NamedTuple):
     """Passages that are sampled together.
 
     Attributes:
-        name: what they have in common.
-        population: how many there are; of the design `queries`, how many queries.
-        sampled: number of them in the sample.
-        share: of a sample, by its weight: what a larger one is drawn by.
+        name: the properties that its passages share.
+        population: number of passages, or of queries for the design `queries`.
+        sampled: number of passages in the sample.
+        share: share of a sample, for enlarging it.
     """
 
     name: str
@@ -126,14 +125,14 @@ class AuditStratum(NamedTuple):
 
 @dataclass(frozen=True)
 class AuditManifest:
-    """What an audit asks people.
+    """The sample of an audit, and how it was drawn.
 
     Attributes:
-        design: queries or documents.
+        design: "queries" or "documents".
         seed: seed of all random numbers.
-        raters: how many labels each item gets.
-        scales: task → least and greatest value.
-        items: in the order in which they are served, task after task.
+        raters: number of labels per item.
+        scales: task → lowest and highest value.
+        items: items in serving order, task by task.
         about: further entries of sample.json: measure, runs, hash of the judgments, counts.
     """
 
@@ -146,7 +145,7 @@ class AuditManifest:
     about: Mapping[str, Any]
 
     def sentences(self) -> list[str]:
-        """What was drawn, a line for each task."""
+        """The sample in sentences, one line per task."""
         units = sum(each.sampled for each in self.strata)
         people = f", {self.raters} raters each" if self.raters > 1 else ""
         lines = []
@@ -165,7 +164,7 @@ class AuditManifest:
         return lines
 
     def to_dict(self) -> dict[str, Any]:
-        """What sample.json holds."""
+        """The JSON of sample.json."""
         counts = {task: sum(each.task == task for each in self.items) for task in self.scales}
         return {
             "kind": KIND,
@@ -186,9 +185,9 @@ def write_sample(
     """Write a sample, all files together or none.
 
     Args:
-        folder: of the audit, made if absent.
-        texts: hash → text, of every item.
-        write: writes what else belongs to it into the folder that it is given.
+        folder: folder of the audit, created if absent.
+        texts: hash → text of every item.
+        write: writes further files into the folder that it is given.
     """
 
     def make(stage: Path) -> Mapping[str, str]:

@@ -33,7 +33,7 @@ from trueval.golden.audit.store.events import (
 from trueval.golden.judge.sqlite_files import ABOUT, Contents, look_into
 
 EVENTS: Final = "audit.sqlite"
-HOLD: Final = 900.0  # seconds that an item waits for the rater to whom it was shown
+HOLD: Final = 900.0  # seconds for which an item is held for the rater to whom it was shown
 
 
 class AuditStore:
@@ -42,7 +42,7 @@ class AuditStore:
     Args:
         texts: hash → text.
         base: the open file.
-        now: seconds of a clock, since 1970.
+        now: clock, in seconds since 1970.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class AuditStore:
         """Open the store of an audit whose sample was drawn; creates it if absent.
 
         Args:
-            now: seconds of a clock, since 1970.
+            now: clock, in seconds since 1970.
 
         Raises:
             InputError: the folder holds no audit or a damaged one, or another process has it open.
@@ -76,7 +76,7 @@ class AuditStore:
             _refuse_other(path, look_into(path, wait=0))  # before anything is written to it
             base = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
             base.row_factory = sqlite3.Row
-            # Locked until it is closed or its process ends: two servers would serve one item twice.
+            # Locked until it is closed or its process ends, since two servers would serve an item twice.
             base.execute("PRAGMA locking_mode = EXCLUSIVE")
             base.execute("PRAGMA journal_mode = WAL")
             base.execute("PRAGMA foreign_keys = ON")
@@ -152,11 +152,10 @@ class AuditStore:
         """The item to show a rater now: one the rater already holds, else the first that needs a label.
 
         Args:
-            rater: name of the rater who asks.
-            task: of the item; None for any, in the order of the sample.
+            task: task of the item; None for any, in sample order.
 
         Returns:
-            The item, held for the rater from now on; None where nothing is left for this rater now.
+            The item, now held for the rater; None if nothing is left for this rater at present.
 
         Raises:
             RefusedError: the name of the rater, or the task, cannot be used.
@@ -167,11 +166,10 @@ class AuditStore:
         """The items to show a rater now and next, so that a page can prefetch the next one.
 
         Args:
-            rater: name of the rater who asks.
-            most: items, those that the rater holds already included.
+            most: maximum number of items, including those that the rater already holds.
 
         Returns:
-            As in `next_item`, at most so many.
+            As in `next_item`, at most this many.
 
         Raises:
             RefusedError: as in `next_item`.
@@ -193,11 +191,7 @@ class AuditStore:
             self._turns.show(rater, item, until)
 
     def shown(self, item: str) -> AuditItem:
-        """The fields of an item that raters see.
-
-        Args:
-            item: name of the item.
-        """
+        """The fields of an item that raters see."""
         found = self.items[item]
         question, *texts = (self._texts[each] for each in found.texts)
         return AuditItem(found.item, found.task, question, tuple(texts), found.low, found.high)
@@ -206,10 +200,10 @@ class AuditStore:
         """Record a rater's answer to an item the rater was shown; it is on disk when this returns.
 
         Args:
-            event: as the browser sent it.
+            event: event as sent by the browser.
 
         Returns:
-            Whether it is new; false where the same event came before.
+            Whether it is new; False if the same event was recorded before.
 
         Raises:
             RefusedError: something in it is wrong, the rater was never shown the item or has answered it already, or
@@ -230,7 +224,7 @@ class AuditStore:
         """Record answers that raters gave elsewhere: all of them, or none.
 
         Args:
-            events: of raters who had the items as a file.
+            events: events of raters who had the items as a file.
 
         Returns:
             [event] whether it is new.
@@ -254,7 +248,7 @@ class AuditStore:
 
     def _append(self, events: list[Event]) -> None:
         rows: list[dict[str, Any]] = []
-        answered: set[tuple[str, str]] = set()  # by the events before, of this call
+        answered: set[tuple[str, str]] = set()  # by earlier events of this call
         with self._writing() as base:
             for event in events:
                 pair = (event.rater, event.item)
@@ -271,13 +265,12 @@ class AuditStore:
         """Undo a rater's answer; the rater holds the item again.
 
         Args:
-            rater: name of the rater.
-            event: what the browser calls this; one that is sent twice counts once.
-            of: what the browser called the answer; by default the last one that is not taken back. A page names it, so
-                that a second page of the same rater, or one that sends late, takes back what its rater saw.
+            event: id of the undo from the browser; an id sent twice counts once.
+            of: id of the answer to undo; by default the last one that is not undone. A page names it, so that a second
+                page of the same rater, or a late request, undoes the answer that its rater saw.
 
         Returns:
-            The item; None where the rater has nothing to take back.
+            The item; None if the rater has nothing to undo.
 
         Raises:
             RefusedError: the name or the id cannot be used, another event has that id, or `of` is not an answer of this

@@ -10,9 +10,10 @@ from trueval.errors import InputError
 from trueval.golden.audit.store.audit_manifest import Item
 from trueval.golden.audit.store.events import Event
 
-# 1: the first.
+# 1: first version.
 FORMAT_VERSION: Final = 1
-# A grade carries the scale of its item: the foreign key says that it is that item's, the check that the grade is on it.
+# A grade carries the scale of its item: the foreign key ensures that it is the item's scale, the check that the grade
+# is on it.
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS items (
@@ -39,11 +40,7 @@ CREATE TRIGGER IF NOT EXISTS events_last BEFORE DELETE ON events BEGIN SELECT RA
 
 
 def make_tables(base: sqlite3.Connection) -> None:
-    """Create the tables that do not exist.
-
-    Args:
-        base: the open file.
-    """
+    """Create the tables that do not exist."""
     statement = ""
     for part in _TABLES.split(";"):
         statement += part
@@ -60,13 +57,12 @@ def insert(
     """Append one event.
 
     Args:
-        base: the open file.
-        event: checked.
-        written: when, in UTC.
-        undone: number of the answer that it takes back; None of other kinds than undo.
+        event: validated event.
+        written: time of writing, in UTC.
+        undone: number of the answer that is undone; None for other kinds.
 
     Returns:
-        The row as it is in the file.
+        The stored row.
     """
     row = {
         "event": event.event,
@@ -93,7 +89,7 @@ def unusable(path: Path, error: sqlite3.Error) -> InputError:
     """The error for a file that cannot be used, or that another process has open.
 
     Args:
-        error: the error of SQLite.
+        error: error of SQLite.
     """
     if "locked" in str(error):
         return InputError(

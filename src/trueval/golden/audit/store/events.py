@@ -15,7 +15,7 @@ KINDS: Final = (*ANSWERS, "note")
 LONGEST_NAME: Final = 64  # characters of a rater's name
 LONGEST_ID: Final = 100  # characters of an event id
 LONGEST_NOTE: Final = 10_000
-LONGEST_SECONDS: Final = 1e6  # eleven days
+LONGEST_SECONDS: Final = 1e6  # seconds: eleven days
 
 
 class RefusedError(InputError):
@@ -23,8 +23,8 @@ class RefusedError(InputError):
 
     Args:
         message: why, and what to do.
-        reason: "event", "rater", "item", "task", "scale" or "note": what is wrong with it; "answered": the rater has
-            answered the item before; "shown": the rater was never shown it.
+        reason: "event", "rater", "item", "task", "scale" or "note": the invalid part; "answered": the rater has already
+            answered the item; "shown": the item was never shown to the rater.
     """
 
     def __init__(self, message: str, reason: str) -> None:
@@ -36,13 +36,12 @@ class Event(NamedTuple):
     """One action of a rater.
 
     Attributes:
-        event: what the browser calls it; one that is sent twice counts once.
-        rater: name of the rater.
-        item: about what.
-        kind: "grade", "skip", or "note", which says something more of an item that the rater has answered.
-        grade: the value, as the item was shown; None of other kinds.
-        note: what the rater wrote.
-        seconds: how long the rater looked at the item; None where not measured.
+        event: id from the browser; an id sent twice counts once.
+        item: name of the item.
+        kind: "grade", "skip", or "note", a remark on an item that the rater has answered.
+        grade: value for the item as shown; None for other kinds.
+        note: the rater's note.
+        seconds: time that the rater looked at the item; None if not measured.
     """
 
     event: str
@@ -59,7 +58,7 @@ def check_event(event: Event, items: Mapping[str, Item]) -> Event:
 
     Args:
         event: as received; its fields may have any type.
-        items: of the audit, by name.
+        items: items of the audit by name.
 
     Raises:
         RefusedError: something in it is wrong.
@@ -133,7 +132,7 @@ def _check_seconds(seconds: Any) -> float | None:
     return min(float(seconds), LONGEST_SECONDS)
 
 
-# Received values may have any type, whatever the annotations of Event say.
+# Received values may have any type, despite the annotations of Event.
 def _item(name: Any, items: Mapping[str, Item]) -> Item | None:
     return items.get(name) if isinstance(name, str) else None
 

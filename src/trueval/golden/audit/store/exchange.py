@@ -75,7 +75,7 @@ def middle(grades: Sequence[int], task: str = "grade") -> int:
     For neighbors the lower value would favor one direction: there the one nearer to equal is taken.
 
     Args:
-        grades: of the raters of an item, one at least.
+        grades: values of the raters of an item, at least one.
 
     >>> middle([5, 1, 4]), middle([2, 4]), middle([1, -1], "order"), middle([-1, 0], "order")
     (4, 2, 0, 0)
@@ -90,7 +90,7 @@ def write_people(store: AuditStore) -> int:
     """Write people.jsonl atomically.
 
     Returns:
-        Lines.
+        Number of lines.
     """
     rows = people_rows(store)
     write_whole(store.folder / PEOPLE, lines_of(rows))
@@ -104,8 +104,8 @@ def sync_people(store: AuditStore, seconds: float = EVERY) -> Iterator[None]:
     A killed session leaves the labels in the store and a file that is some seconds old; the next session rewrites it.
 
     Args:
-        store: of the audit, open until the end.
-        seconds: between two looks.
+        store: store that stays open until the end.
+        seconds: seconds between checks.
     """
     left = threading.Event()
 
@@ -131,7 +131,7 @@ def export_items(store: AuditStore, path: Path) -> int:
     """Write the items for raters without the server, in serving order.
 
     Returns:
-        Lines.
+        Number of lines.
     """
     rows = [_blind(store, item) for item in store.items]
     text = "".join(json.dumps(row, ensure_ascii=False).translate(_SEPARATORS) + "\n" for row in rows)
@@ -167,14 +167,14 @@ def _texts(shown: AuditItem) -> dict[str, str]:
 
 
 class ImportedAnswers(NamedTuple):
-    """What the import of a rater's file added.
+    """The result of importing a rater's file.
 
     Attributes:
-        labels: grades that are new.
-        repeated: answers that were there before, word for word.
-        empty: lines without an answer.
-        conflicts: one line each: answers that differ from what the same rater said before, which stays.
-        gaps: items that nobody answered, served before one that the file answers: who picks items breaks the sample.
+        labels: number of new grades.
+        repeated: number of answers identical to earlier ones.
+        empty: number of lines without an answer.
+        conflicts: one line per answer that differs from an earlier one of the same rater, which is kept.
+        gaps: number of unanswered items before an answered one: picking items breaks the random sample.
     """
 
     labels: int
@@ -219,7 +219,7 @@ def import_answers(store: AuditStore, path: Path, rater: str) -> ImportedAnswers
     """Import a rater's file: all its new answers, or nothing if a line is invalid.
 
     Args:
-        rater: who filled it in.
+        rater: name of the rater who filled it in.
 
     Raises:
         InputError: a line is not an answer to an item of this audit, or to other texts than its own, is outside the
@@ -240,7 +240,7 @@ def import_answers(store: AuditStore, path: Path, rater: str) -> ImportedAnswers
         else:
             was = "skipped it" if before.grade is None else f"graded it {before.grade}"
             conflicts.append(f"{place}: {rater} has {was} before, which stays.")
-    # A name of its own each: after an undo, the same answer may come again.
+    # Each gets its own id, since the same answer may come again after an undo.
     store.record_all(each._replace(event=secrets.token_hex(16)) for each in new)
     skips = sum(each.kind == "skip" for each in new)
     return ImportedAnswers(len(new) - skips, skips, repeated, empty, tuple(conflicts), _gaps(store, found))

@@ -9,7 +9,7 @@ from trueval.golden.judge.prompt import read_prompt
 
 _PROMPTS: Final = {(1, 5): "grade-1-5", (0, 3): "grade-0-3"}
 _ANCHOR: Final = re.compile(r"^(\d)  (\S.*)$", re.MULTILINE)
-# P-B has no rubric of answers: these follow the steps of its rubric of passages (2.4).
+# P-B has no rubric for answers: these follow its rubric for passages (2.4).
 _ANSWERS: Final = {
     (1, 5): {
         5: "Correct and complete: nothing is missing and nothing in it is wrong.",
@@ -31,8 +31,8 @@ def anchors_of(task: str, scale: tuple[int, int]) -> dict[int, str]:
     """Grade → its description; empty where the scale has none.
 
     Args:
-        task: grade, order or answer.
-        scale: least and greatest grade.
+        task: "grade", "order" or "answer".
+        scale: lowest and highest grade.
 
     >>> anchors_of("grade", (0, 3))[0]
     'The passage has nothing to do with the query.'

@@ -17,10 +17,10 @@ class TextTable:
     """The texts of a collection that a sample uses.
 
     Args:
-        read: reads the collection, once it is needed.
-        judged: query and document → hash of the text that the judge saw; empty where it was not stored.
-        asked: query → hash of its text when the judge saw it; empty where it was not stored.
-        questions: query → text, which is taken before that of the collection where it is the one that the judge saw.
+        read: reads the collection on first use.
+        judged: (query, document) → hash of the text that the judge saw; empty if not stored.
+        asked: query → hash of its text when it was judged; empty if not stored.
+        questions: query → text, used instead of the collection's text where it is the one that the judge saw.
 
     >>> texts = TextTable(lambda: Collection("sample", "corpus", {"d": "this"}, {"q": "what"}), {})
     >>> texts.found[texts.document("q", "d")]
