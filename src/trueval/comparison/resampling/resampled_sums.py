@@ -82,7 +82,8 @@ def to_grid(values: Floats) -> ValueGrid:
     # The largest sum is mantissa x 2^exponent, mantissa from 1/2: 2^(exponent - 1) itself is already a power of two.
     bits = exponent - (mantissa == 0.5) - EXACT_BITS
     step = np.ldexp(1.0, np.where(mantissa > 0, np.maximum(bits, LEAST_EXPONENT), LEAST_EXPONENT))
-    return ValueGrid(np.rint(values / step) * step, step)
+    with np.errstate(over="ignore"):  # none is above 2^51; NumPy 1.26 divides also the ones that fill up its registers
+        return ValueGrid(np.rint(values / step) * step, step)
 
 
 def generator(seed: int, stream: int, chunk: int) -> np.random.Generator:

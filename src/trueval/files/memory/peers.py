@@ -52,7 +52,9 @@ def read_dict(
     name, listed = value_column(kind), list(chain.from_iterable(values))
     frame = pl.DataFrame(
         {
-            "query_id": pl.Series(queries, dtype=pl.String).repeat_by(pl.Series([len(d) for d in documents])).explode(),
+            "query_id": pl.Series(queries, dtype=pl.String).gather(
+                pl.Series(np.repeat(np.arange(len(queries)), [len(d) for d in documents]), dtype=pl.UInt32)
+            ),
             "doc_id": pl.Series(
                 as_strings(list(chain.from_iterable(documents)), "document id", label), dtype=pl.String
             ),
