@@ -18,20 +18,21 @@ from trueval.golden.build.golden_set import GoldenSet
 from trueval.judgments import Judgments
 from trueval.report.number_texts import count_phrase
 
-SHOWN: Final = 3  # ids of questions that are named
+SHOWN: Final = 3  # maximum number of question ids in a message
 
 
 class AnchoredJudgments(NamedTuple):
     """Judgments transferred to another version of the corpus.
 
     Attributes:
-        judgments: of the documents whose text was judged, for the questions that are asked as they were.
-        kept: judged passages whose text is still there.
-        moved: of these, those that have another id, or several.
-        lost: judged passages whose text is not there any more.
-        reworded: ids of the judged questions that are asked in other words now.
-        left: judged passages of these; they are in none of the counts above.
-        unread: judged questions that have no text in the collection, so that nobody can tell; their labels are kept.
+        judgments: judgments of the documents whose text was judged, for unchanged questions.
+        kept: number of judged passages whose text still exists.
+        moved: number of these with another id, or several.
+        lost: number of judged passages whose text no longer exists.
+        reworded: ids of the judged questions whose text has changed.
+        left: number of judged passages of these questions; they are in none of the counts above.
+        unread: number of judged questions without a text in the collection, whose labels are kept since they cannot be
+            checked.
         notes: one-line remarks on the collection.
     """
 
@@ -69,10 +70,10 @@ class CollectionChanges(NamedTuple):
     """Changes of a collection since a golden set was built from it.
 
     Attributes:
-        same: whether documents, ids and order are the same.
-        passages: judged, each text and query.
-        lost: of these, those whose text no document has any more.
-        reworded: ids of the judged questions that are asked in other words now.
+        same: whether documents, ids and order are unchanged.
+        passages: number of judged passages, by text and query.
+        lost: number of these whose text no document has any more.
+        reworded: ids of the judged questions whose text has changed.
     """
 
     same: bool
@@ -100,9 +101,6 @@ class CollectionChanges(NamedTuple):
 def in_other_words(queries: Sequence[str]) -> str:
     """The beginning of a sentence about questions that were reworded since they were judged.
 
-    Args:
-        queries: ids of the queries.
-
     >>> in_other_words(["q1", "q2"])
     "2 queries are asked in other words than were judged ('q1', 'q2')"
     """
@@ -114,11 +112,7 @@ def in_other_words(queries: Sequence[str]) -> str:
 
 
 def find_changes(golden: GoldenSet, collection: Collection) -> CollectionChanges:
-    """The changes of a collection since a golden set was built from it.
-
-    Args:
-        golden: that was built from it.
-    """
+    """The changes of a collection since a golden set was built from it."""
     judged, reworded = _select_graded_labels(golden), _find_reworded_queries(golden, collection)
     if texts_with_ids_hash(collection.documents) == golden.about["collection"]["sha256"]["documents"]:
         return CollectionChanges(True, len(judged), 0, reworded)
@@ -130,8 +124,8 @@ def anchor_judgments(golden: GoldenSet, collection: Collection) -> AnchoredJudgm
     """Transfer judgments to another version of the corpus: a label stays with its question and its text.
 
     Args:
-        golden: whose labels are carried over.
-        collection: with the new documents, and the queries under the ids that they had.
+        golden: golden set whose labels are transferred.
+        collection: the new documents, and the queries under their old ids.
 
     Raises:
         InputError: nothing is judged, every question is asked in other words, or no judged text is in it.
@@ -165,9 +159,9 @@ def anchor(folder: Path, collection: str, out: Path, *, queries: str | None = No
     """Write the judgments of a golden set for another version of its corpus; the call behind `trueval golden anchor`.
 
     Args:
-        collection: place of the new documents, and of the queries under the ids that they had.
-        out: file of the judgments, not in the golden set.
-        queries: file of the queries, where they are elsewhere.
+        collection: path of the new documents, and of the queries under their old ids.
+        out: output file of the judgments, outside the golden set.
+        queries: file of the queries, if not in the collection.
 
     Raises:
         InputError: as in `GoldenSet.read`, `Collection.read` and `anchor_judgments`, or `out` is in the golden set.
@@ -181,9 +175,6 @@ def anchor(folder: Path, collection: str, out: Path, *, queries: str | None = No
 
 def refuse_inside(out: Path, folder: Path) -> None:
     """Refuse to write into a golden set.
-
-    Args:
-        out: the output path.
 
     Raises:
         InputError: it is in that folder.
@@ -208,7 +199,8 @@ def _carry_grades(judged: Sequence[Mapping[str, Any]], collection: Collection) -
         lost += not ids
         moved += bool(ids) and ids != [each["document"]]
         for document in ids:
-            # The same text twice in a pool may have two grades: the higher one, as the judge saw it in both.
+            # A text that is twice in a pool may have two grades; the higher one is used, as the judge saw the text both
+            # times.
             pair = (each["query"], document)
             rows[pair] = max(rows.get(pair, 0.0), float(each["grade"]))
     return _Carried(rows, moved, lost)

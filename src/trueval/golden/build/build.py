@@ -1,11 +1,11 @@
 """Building a golden set: its stages in order, each resumable.
 
-    rewrite   S1  queries as they are searched with       rewritten.jsonl
+    rewrite   S1  queries, rewritten for the search        rewritten.jsonl
     pool      S2, S3  both searches, fused                pool.parquet
     grade     S4  every passage of the pools graded       graded.parquet
     prune     S5  the passages that are worth refining    kept.jsonl
     refine    S6  the best of them in order               refined.jsonl, top.trec
-    regrade       what contradicts its grade, once more   regraded.parquet     only where it is asked for
+    regrade       contradictions of grade and order     regraded.parquet     only where it is asked for
 
 The key of a stage is a hash of its inputs; a stage whose manifest has the current key is reused. After the stages, all
 labels are aggregated into judgments: qrels.trec, labels.jsonl and golden.json (golden_set.py).
@@ -49,7 +49,7 @@ INVALID: Final = (
     "An answer that is not valid is asked for once more: these second calls are in what it costs at most, and in no "
     "other number; calls that are cut and sent again are in none."
 )
-SENT: Final = "calls.jsonl"  # every attempt that was sent, those that failed too
+SENT: Final = "calls.jsonl"  # every attempt that was sent, including failed ones
 
 
 def build(
@@ -66,13 +66,13 @@ def build(
     """Build a golden set, or resume an interrupted build.
 
     Args:
-        out: its folder, made if absent.
-        until: the last stage that is made; all by default.
-        ledger: file of the ledger, where several golden sets share one; ledger.sqlite of the folder by default.
+        out: folder of the golden set, created if absent.
+        until: last stage to run; all by default.
+        ledger: file of the ledger, if several golden sets share one; ledger.sqlite in the folder by default.
         cache: keeps embeddings and indexes.
         max_cost: spending limit, including earlier runs of the same folder; that of the plan by default.
-        judge: instead of the one of the plan.
-        begin: called with the name of each stage; what it returns is called as the stage goes on.
+        judge: judge to use instead of the plan's.
+        begin: called with the name of each stage; the returned function is called with the progress of the stage.
 
     Raises:
         InputError: an input is bad, a service refuses, or the money is spent; what is done is kept.
@@ -91,7 +91,7 @@ def build(
         if "pool" not in work.done(names):
             if "grade" in names:
                 check_labels(chosen, plan, collection)
-            if plan.rewrite == JUDGE_REWRITES:  # before anything is paid for; else it is the first step of retrieval
+            if plan.rewrite == JUDGE_REWRITES:  # before anything is paid for
                 Pipeline(plan.settings).check(collection, cache=cache)
         for name in names:
             getattr(work, name)()
@@ -111,10 +111,10 @@ class BuildEstimate(NamedTuple):
     """The estimated cost of building a golden set; no judge is called.
 
     Attributes:
-        spent: so far.
-        max_cost: what may be spent in all.
-        notes: what is not in the numbers, one line each.
-        models: what goes through models, so that pools are found.
+        spent: amount spent so far.
+        max_cost: spending limit in total.
+        notes: what the numbers do not include, one line each.
+        models: items for the retrieval models that find the pools.
     """
 
     tasks: tuple[TaskEstimate, ...]
@@ -161,7 +161,7 @@ def dry_run(
     """Estimate the build of a golden set; nothing is sent or written. A plan that cannot run is refused.
 
     Args:
-        out: its folder, where pools may be known already.
+        out: folder of the golden set, where pools may exist already.
         ledger: file of the ledger.
 
     Raises:
@@ -205,7 +205,7 @@ def _check_plan(
     if isinstance(judge, ModelJudge):
         try:
             judge.check_key()
-        except InputError as error:  # what it costs can be known without a key
+        except InputError as error:  # its cost can be estimated without a key
             return (str(error),)
         return ()
     if known.pools is None:
@@ -231,7 +231,7 @@ def stages_of(plan: GoldenPlan, until: str | None = None) -> tuple[str, ...]:
     """The stages that a plan requests, in order.
 
     Args:
-        until: the last one; all if None.
+        until: last stage; all if None.
 
     Raises:
         PolicyError: there is no such stage.
@@ -247,8 +247,8 @@ def open_account(file: Path, max_cost: float | None) -> Account:
     """An account that includes the spending of earlier and concurrent runs.
 
     Args:
-        file: with a line for each call that was sent.
-        max_cost: what may be spent in all; None for no limit.
+        file: file with one line per call that was sent.
+        max_cost: spending limit in total; None for no limit.
 
     Raises:
         InputError: the file cannot be read.

@@ -36,21 +36,21 @@ ENDLESS: Final = (
     "Nothing limits the length of an answer: set max_completion_tokens in [judge], else nobody knows what it costs at "
     "most, and the bill can pass max_cost by the calls under way."
 )
-SAMPLED: Final = 20  # queries whose tokens are counted; the others are assumed to have as many
+SAMPLED: Final = 20  # number of queries whose tokens are counted; the others are assumed to be equally long
 
 
 class TaskEstimate(NamedTuple):
     """The estimated cost of one task of a judge.
 
     Attributes:
-        calls: that are still to be asked.
-        known: calls that the ledger has.
-        passages: in the calls that are still to be asked.
-        tokens_in: of these calls, by our estimate; None for a judge without tokens.
-        cost: in the currency of the judge's prices; None where they are not known.
-        most: whether it may be less: pools are not known yet, or the task stops by itself.
-        answers: earlier ones whose tokens `tokens_out` is taken from; 0 where it is a guess.
-        at_most: that it can cost; None where unknown, since the answer length is unlimited or no price is known.
+        calls: number of remaining calls.
+        known: number of calls already in the ledger.
+        passages: number of passages in the remaining calls.
+        tokens_in: estimated input tokens of these calls; None for a judge without tokens.
+        cost: expected cost in the currency of the judge's prices; None if unknown.
+        most: whether the numbers are upper bounds, since pools are unknown or the task may stop early.
+        answers: number of earlier answers from which `tokens_out` is estimated; 0 for a guess.
+        at_most: maximum cost; None if unknown, since the answer length is unlimited or a price is missing.
     """
 
     task: str
@@ -101,11 +101,10 @@ def estimate_stage(
     """Estimate the cost of asking a judge some questions.
 
     Args:
-        judge: the judge to ask.
-        ledger: whose answers need not be asked for; None for none.
-        questions: all of them, or examples.
-        calls: how many there are at most, where the questions are examples.
-        largest: number and largest question of all that there may be, where the questions are examples.
+        ledger: ledger with earlier answers; None for none.
+        questions: all questions, or examples.
+        calls: maximum number of calls, where the questions are examples.
+        largest: number of questions and the largest possible question, where the questions are examples.
     """
     known = 0
     if calls is None:
@@ -173,13 +172,12 @@ def estimate_orders(
     equally frequent; the maximum assumes that each call of a query shows its longest ones.
 
     Args:
-        judge: the judge that orders.
-        ledger: with earlier answers; None for none.
-        pools: [query] its text and the texts of its passages.
+        ledger: ledger with earlier answers; None for none.
+        pools: [query] text of the query and texts of its passages.
         how: settings of the refinement.
-        repeat: calls that are asked once more, at most.
-        queries: how many there are, where these pools are examples; None for these.
-        largest: a question that none is larger than, where these pools are examples.
+        repeat: maximum number of repeated calls.
+        queries: number of queries, where these pools are examples; None for these.
+        largest: an upper bound on the size of a question, where these pools are examples.
     """
     pools = [(query, texts) for query, texts in pools if len(texts) > 1]
     number = len(pools) if queries is None else queries
@@ -204,19 +202,13 @@ def longest(texts: Iterable[str], count: int) -> tuple[str, ...]:
     """The longest texts in bytes, longest first.
 
     Args:
-        count: how many, at most.
+        count: maximum number of texts.
     """
     return tuple(heapq.nlargest(count, texts, key=lambda text: len(text.encode("utf-8", "replace"))))
 
 
 def announce(judge: Judge, account: Account, found: TaskEstimate) -> None:
-    """Before the first call of a stage, say what leaves this machine, to whom and at what cost.
-
-    Args:
-        judge: the judge to ask.
-        account: what is spent, and what may be.
-        found: what it takes.
-    """
+    """Before the first call of a stage, say what leaves this machine, to whom and at what cost."""
     if not isinstance(judge, ModelJudge) or not found.calls:
         return
     leaves = "go to" if is_this_machine(judge.url) else "leave this machine for"
@@ -237,9 +229,9 @@ def most_orders(queries: int, how: RefinementSettings, repeat: int) -> int:
     """Upper bound of the calls of a refinement.
 
     Args:
-        queries: with two passages or more.
+        queries: number of queries with at least two passages.
         how: settings of the refinement.
-        repeat: calls that are asked once more, at most.
+        repeat: maximum number of repeated calls.
 
     >>> most_orders(3, RefinementSettings(calls=60), 50)
     230
@@ -252,11 +244,11 @@ class GoldenState:
     """The part of a golden set that exists when a dry run estimates the rest.
 
     Attributes:
-        names: of the stages that are asked for.
-        left: those that must still be made.
-        pools: query id → ids of documents; None where they must still be found.
-        contradicted: the same of the passages that are graded once more; None where the refinement is not there.
-        kept: the same of the passages that are refined; None where they are not known.
+        names: names of the requested stages.
+        left: stages that are still to be computed.
+        pools: query id → document ids; None if not yet found.
+        contradicted: query id → ids of passages to regrade; None before the refinement.
+        kept: query id → ids of passages to refine; None if unknown.
     """
 
     names: Collection[str]
@@ -272,9 +264,9 @@ def estimate(
     """Estimate the cost of a golden set; nothing is sent.
 
     Args:
-        known: the existing part of it.
-        judge: who would be asked.
-        ledger: whose answers need not be asked for.
+        known: existing part of the golden set.
+        judge: judge that would be asked.
+        ledger: ledger with earlier answers.
     """
     found = []
     if plan.rewrite == JUDGE_REWRITES:

@@ -27,15 +27,15 @@ def build_golden(
     """Build a golden set, pools of passages graded and ordered by a judge, or resume an interrupted build.
 
     Args:
-        plan: its TOML file, or a GoldenPlan.
-        out: folder of the golden set, made if absent.
-        until: the last stage that is made: "rewrite", "pool", "grade", "prune" or "refine"; all by default.
-        reuse: which kept outputs of models are taken, "pass" or "text"; None: as the plan says.
-        ledger: file of the judge's answers, where several golden sets share one; one in the folder by default.
+        plan: path of its TOML file, or a GoldenPlan.
+        out: folder of the golden set, created if absent.
+        until: last stage to run: "rewrite", "pool", "grade", "prune" or "refine"; all by default.
+        reuse: which cached model outputs to reuse, "pass" or "text"; None for the plan's setting.
+        ledger: file of the judge's answers, if several golden sets share one; in the folder by default.
         cache: keeps embeddings and indexes; None keeps nothing.
         max_cost: spending limit, including earlier runs of the same folder; that of the plan by default.
-        judge: instead of the one of the plan.
-        begin: called with the name of each stage; what it returns is called as the stage goes on.
+        judge: judge to use instead of the plan's.
+        begin: called with the name of each stage; the returned function is called with the progress of the stage.
 
     Returns:
         The golden set; its files are in the folder.
@@ -46,7 +46,7 @@ def build_golden(
 
     >>> build_golden("golden.toml", "golden", max_cost=5).to_dict()  # doctest: +SKIP
     """
-    # Late: models and indexes take as long as the start of a command.
+    # Late: importing models and indexes takes as long as starting a command.
     from trueval.golden.build.build import build
     from trueval.golden.build.golden_plan import GoldenPlan
 

@@ -45,9 +45,7 @@ class BuildRunner:
     """The stages of one golden set.
 
     Args:
-        judge: who grades and orders.
-        ledger: the ledger of answers.
-        account: the account that is charged.
+        judge: judge that grades and orders.
         cache: keeps embeddings and indexes.
     """
 
@@ -92,7 +90,7 @@ class BuildRunner:
         """The leading stages that are complete under the current plan; computes nothing.
 
         Args:
-            names: of stages, in their order.
+            names: names of stages, in order.
         """
         self.making = False
         found: list[str] = []
@@ -115,9 +113,10 @@ class BuildRunner:
         """Load a stage, or compute it.
 
         Args:
-            inputs: hashes by name.
-            parameters: values of JSON.
-            make: from a step function to what writes its files, by name, and further entries of its manifest.
+            inputs: name → hash.
+            parameters: JSON values.
+            make: function from a progress callback to writers of the stage's files, by name, and further entries of its
+                manifest.
         """
         key = key_for_stage(name, inputs, parameters)
         found = self.stages.done(name, key)
@@ -242,7 +241,7 @@ class BuildRunner:
 
     def prune(self) -> None:
         """S5: prune the pools."""
-        # What is kept of a passage is a parameter, so that folders without it are made anew.
+        # The recorded fields of a passage are a parameter, so that folders without them are recomputed.
         inputs, parameters = (
             self.output("grade"),
             {"keep": self.plan.keep, "kept": ["grade", "mean", "expected", "gross"]},
@@ -261,11 +260,11 @@ class BuildRunner:
     def refine(self) -> None:
         """S6: refine the order."""
         how = self.plan.refining
-        # Ids and grades may be the same where texts are not: the pool has the hashes of the texts.
+        # Ids and grades may be equal while texts differ, so the hashes of the texts in the pool count too.
         inputs = {"queries": self.hashes["queries"], **self.output("pool"), **self.output("prune")}
         repeat = self.plan.judge.values["repeat"]
         parameters = {**asdict(how), "repeat": repeat, "judge": dict(self.judge.identity("order"))}
-        del parameters["regrade"]  # it decides what comes after
+        del parameters["regrade"]  # it affects all later stages
 
         def make(step: Step) -> tuple[dict[str, Any], dict[str, Any]]:
             rows = read_lines(self.folder / "kept.jsonl")
@@ -328,8 +327,8 @@ def select_rows_to_refine(
     """The passages of each query that go into the refinement.
 
     Args:
-        pools: query id → ids of its documents.
-        keep: passages of a query, at most.
+        pools: query id → document ids.
+        keep: maximum number of passages per query.
 
     Returns:
         query, documents, grades, means of labels, and expected grades with the chance that they are grossly wrong, of

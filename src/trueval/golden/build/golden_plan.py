@@ -39,8 +39,8 @@ class JudgePlan:
     """The judge and its settings.
 
     Attributes:
-        values: key of [judge] → value, files found from the folder of the plan.
-        grading: rounds and batches.
+        values: key of [judge] → value, with paths relative to the folder of the plan resolved.
+        grading: settings of grading.
     """
 
     values: Mapping[str, Any]
@@ -62,16 +62,16 @@ class GoldenPlan:
     """All settings of a golden set.
 
     Attributes:
-        name: of the file, without suffix.
-        settings: of the pipeline that finds the pools.
-        collection: place of documents and queries.
-        fields: of a document that make its text.
+        name: name of the file, without suffix.
+        settings: settings of the pipeline that finds the pools.
+        collection: path or name of documents and queries.
+        fields: fields of a document that form its text.
         queries: file of the queries; None for those of the collection.
-        sample: queries that are drawn; None for all.
-        rewrite: a way of rewriting.py, "judge", or a file.
-        depth: documents of each search.
-        keep: passages of a query that go into the refinement.
-        refining: how they are refined.
+        sample: number of queries to sample; None for all.
+        rewrite: method of rewriting.py, "judge", or a file.
+        depth: number of documents per search.
+        keep: number of passages per query for the refinement.
+        refining: settings of the refinement.
         seed: seed of all random numbers.
     """
 
@@ -130,7 +130,7 @@ class GoldenPlan:
         """Read documents and queries; judgments are not needed.
 
         Args:
-            tell: called now and then with the number of documents so far.
+            tell: called repeatedly with the number of documents read so far.
 
         Raises:
             InputError: a file is bad.
@@ -182,7 +182,7 @@ def judge_plan(values: Mapping[str, Any], path: Path, toml: Toml, seed: int) -> 
     """Validate the table [judge].
 
     Args:
-        values: of the table, defaults filled in.
+        values: values of the table, with defaults filled in.
 
     Raises:
         InputError: there is no model, a key goes with another kind of judge, or a value is none.
@@ -219,7 +219,7 @@ def read_judge(named: str, given: Mapping[str, Any]) -> JudgePlan:
 
     Args:
         named: a model, labels:FILE, or a TOML file with a table [judge].
-        given: keys of [judge] that win over the file.
+        given: keys of [judge] that override the file.
 
     Raises:
         InputError: as in `GoldenPlan.read`.
@@ -228,7 +228,7 @@ def read_judge(named: str, given: Mapping[str, Any]) -> JudgePlan:
     in_file = path.suffix == ".toml"
     toml = Toml.read(path, "a TOML file with a table [judge]") if in_file else Toml("--judge", "", {})
     own = dict(toml.tables.get("judge", {})) if in_file else {"model": named}
-    path = path if in_file else Path("judge.toml")  # its files are those of the current folder
+    path = path if in_file else Path("judge.toml")  # its paths are relative to the current folder
     whole = replace(toml, tables={**toml.tables, "judge": {**own, **given}})
     seed = _check_table("golden", whole)["seed"] if "golden" in whole.tables else 0
     return judge_plan(_check_table("judge", whole), path, whole, seed)

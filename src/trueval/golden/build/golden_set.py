@@ -38,7 +38,7 @@ from trueval.report.provenance import strip_folders
 from trueval.run import Run
 from trueval.version import __version__
 
-# 1: the first.
+# 1: first version.
 FORMAT_VERSION: Final = 1
 KIND: Final = "golden"
 ABOUT, QRELS, LABELS, TOP = "golden.json", "qrels.trec", "labels.jsonl", "top.trec"
@@ -51,7 +51,7 @@ class GoldenSet:
 
     Attributes:
         about: what golden.json holds.
-        labels: a row for each passage of a pool, as labels.jsonl has them.
+        labels: one row per passage of a pool, as in labels.jsonl.
     """
 
     folder: Path
@@ -116,9 +116,8 @@ def finish(name: str, folder: Path, collection: Collection, made: Mapping[str, A
     """Aggregate all labels into judgments, and write the golden set.
 
     Args:
-        folder: with what the stages gave.
+        folder: folder with the outputs of the stages.
         made: seed, judge, sha256 and stages.
-        ledger: with the calls.
     """
     stages = {each["stage"]: each for each in made["stages"]}
     about: dict[str, Any] = {
@@ -151,7 +150,8 @@ def finish(name: str, folder: Path, collection: Collection, made: Mapping[str, A
         about["sources"] = summarize_sources(pool, judged)
     if "refine" in stages:
         about["refinement"] = _refinement(read_lines(folder / "refined.jsonl"), about.get("judged", 0))
-    # What golden.json does not speak of may be of another corpus; the ledger makes it again without asking anybody.
+    # Files that golden.json does not list may belong to another corpus; they can be recomputed from the ledger without
+    # new calls.
     for name in ((QRELS, LABELS) if "grade" not in stages else ()) + ((TOP,) if "refine" not in stages else ()):
         (folder / name).unlink(missing_ok=True)
     about["cost"] = _cost(made["stages"])

@@ -16,7 +16,7 @@ from trueval.retrieval.pipeline.rewriting import AS_IS, NORMALISED
 from trueval.specs import Parameter, choice, flag, number_in_range, text, whole
 
 JUDGE_REWRITES: Final = "judge"
-# Tables of a pipeline that a golden set takes: what finds the pools.
+# Pipeline tables that a golden set accepts: those that find the pools.
 RETRIEVAL: Final = ("corpus", "embed", "index", "sparse", "fuse")
 METHODS: Final = ("posterior", "paper", "none")
 _MONEY: Final = 1e9
@@ -96,7 +96,7 @@ JUDGE: Final[Mapping[str, Parameter]] = MappingProxyType(
         **ERRORS,
     }
 )
-# Keys of [judge] that only labels have, and only a model.
+# Keys of [judge] for labels only, and for a model only.
 LABEL_KEYS: Final = ("grades", "unknown", *ERRORS)
 MODEL_KEYS: Final = ("base_url", "api_key_env", "timeout", "prompt", "price_per_million_input", *PARAMETERS)
 PRUNE: Final[Mapping[str, Parameter]] = MappingProxyType(

@@ -39,10 +39,10 @@ class GradingSettings:
 
     Attributes:
         mode: "batch", "single" or "list".
-        batch: passages in a call of mode "batch", at most.
+        batch: maximum number of passages per call in mode "batch".
         rounds: number of times each passage is shown.
         aggregate: name of the aggregation of labels.
-        first: number of the first round; another one asks anew.
+        first: index of the first round; another value asks new questions.
     """
 
     mode: str = "batch"
@@ -68,8 +68,8 @@ class GradingQuestion(NamedTuple):
     """A question with its query and document ids, which the judge does not see.
 
     Attributes:
-        doc_ids: by slot.
-        round: from 0.
+        doc_ids: [slot] document ids.
+        round: index of the round, from 0.
     """
 
     query_id: str
@@ -83,13 +83,13 @@ class GradedPools:
     """The labels that a judge gave to pools.
 
     Attributes:
-        labels: query_id, doc_id, round, slot, slots, grade, reason, call: a row for each passage of each call; grade is
-            null where there is no valid one.
-        grades: query_id, doc_id, grade, labels, spread: a row for each passage of a pool, in its order; grade is null
-            for a passage without a valid label. spread is the largest label less the smallest.
-        problems: what was not valid, with the number of calls.
-        asked: questions, in their order.
-        answers: [asked].
+        labels: columns query_id, doc_id, round, slot, slots, grade, reason, call, with one row per passage and call;
+            grade is null if there is no valid one.
+        grades: columns query_id, doc_id, grade, labels, spread, with one row per passage in pool order; grade is null
+            for a passage without a valid label. spread is the largest label minus the smallest.
+        problems: kind of invalid answer → number of calls.
+        asked: questions, in order.
+        answers: [asked] answers.
     """
 
     labels: pl.DataFrame
@@ -105,10 +105,9 @@ def questions_of(
     """The grading questions for pools.
 
     Args:
-        pools: query id → ids of its documents.
+        pools: query id → document ids.
         queries: id → text.
         documents: id → text.
-        how: rounds and batches.
     """
     asked = []
     for query_id, pool in pools.items():
@@ -116,7 +115,8 @@ def questions_of(
         for batch in batches_of(len(pool), how.size(len(pool)), how.rounds, rng):
             doc_ids = tuple(pool[place] for place in batch.members)
             texts = tuple(documents[each] for each in doc_ids)
-            # A passage alone, or the whole pool, is the same question in another round: the sample tells them apart.
+            # With single passages or whole pools, every round has the same questions; the sample number tells them
+            # apart.
             number = how.first + batch.round
             asked.append(
                 GradingQuestion(query_id, doc_ids, number, Question("grade", queries[query_id], texts, number))
@@ -138,13 +138,10 @@ def grade(
     """Have a judge grade pools; questions in the ledger are not asked again.
 
     Args:
-        pools: query id → ids of its documents.
+        pools: query id → document ids.
         queries: id → text.
         documents: id → text.
-        judge: the judge to ask.
-        ledger: the ledger of answers.
-        how: rounds and batches.
-        at_once: calls under way at once.
+        at_once: maximum number of concurrent calls.
 
     Raises:
         InputError: the judge cannot be asked, or the money is spent; what was answered is kept.
@@ -168,8 +165,8 @@ def grades_of(pools: Mapping[str, Sequence[str]], labels: pl.DataFrame, aggregat
     """The aggregated grade of each passage, in pool order.
 
     Args:
-        pools: query id → ids of its documents.
-        labels: of `GradedPools`, of one or of several gradings.
+        pools: query id → document ids.
+        labels: labels as in `GradedPools`, from one or several gradings.
         aggregate: name of the aggregation of labels.
 
     Returns:

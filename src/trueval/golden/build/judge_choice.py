@@ -27,9 +27,8 @@ def make_judge(plan: JudgePlan, collection: Collection, account: Account, seed: 
     """Make the judge that a plan names.
 
     Args:
-        collection: with the texts, for labels.
-        account: the account that is charged.
-        seed: of the errors of labels.
+        collection: collection with the texts, for labels.
+        seed: seed of the errors of labels.
 
     Raises:
         InputError: its prompt, file or ledger is bad; or max_cost has no prices to be counted with.
@@ -45,8 +44,7 @@ def model_judge(values: Mapping[str, Any], account: Account) -> ModelJudge:
     """Make the language-model judge of a table [judge].
 
     Args:
-        values: key → value.
-        account: the account that is charged.
+        values: key of [judge] → value.
 
     Raises:
         InputError: its prompt is bad, or max_cost has no prices to be counted with.
@@ -94,14 +92,14 @@ def _labels(plan: JudgePlan, collection: Collection, seed: int) -> LabelJudge:
 
 
 def check_labels(judge: Judge, plan: GoldenPlan, collection: Collection) -> str | None:
-    """Refuse labels that cannot cover the pools, before pools are searched.
+    """Refuse labels that cannot cover the pools, before searching.
 
     Args:
-        judge: of the plan; nothing is known of one that is a model.
-        plan: of the golden set, with the searches that find pools.
+        judge: judge of the plan; a model is not checked.
+        plan: plan with the searches that find the pools.
 
     Returns:
-        A remark where a pool may hold passages without a label; None where none can.
+        A remark if a pool may contain passages without a label; else None.
 
     Raises:
         InputError: the pool of a query holds more documents than have a label for it, however it turns out.

@@ -30,8 +30,8 @@ class UnjudgedPool(NamedTuple):
     """Retrieved documents without a judgment.
 
     Attributes:
-        pools: query id → ids of documents, best rank first.
-        retrieved: documents that some run has in its first places, judged or not.
+        pools: query id → document ids, best rank first.
+        retrieved: number of documents in the top ranks of some run, judged or not.
     """
 
     pools: Mapping[str, Sequence[str]]
@@ -48,10 +48,10 @@ class ExtendedJudgments(NamedTuple):
     """Judgments extended by a judge's labels.
 
     Attributes:
-        judgments: the old grades as they were, and the new ones.
-        graded: what the judge said.
-        labels: a row for each passage that was asked about: query, document, grade, asked and text (hashes), labels.
-        usage: calls, tokens and cost.
+        judgments: existing grades unchanged, and the new ones.
+        graded: grades by the judge.
+        labels: one row per passage sent to the judge: query, document, grade, asked and text (hashes), labels.
+        usage: number of calls, tokens and cost.
     """
 
     judgments: Judgments
@@ -67,9 +67,9 @@ def demand(judgments: Judgments, runs: Sequence[Run], collection: Collection, de
     would decide what is judged.
 
     Args:
-        judgments: grades; one below 0 is none.
-        collection: with the texts.
-        depth: places of each list.
+        judgments: grades; a grade below 0 means unjudged.
+        collection: collection with the texts.
+        depth: number of top ranks.
 
     Raises:
         InputError: no query of the runs has a text, or a document has none.
@@ -128,14 +128,10 @@ def extend(
     """Have a judge grade the unjudged documents, and add its labels to the judgments.
 
     Args:
-        judgments: they stay as they are.
-        collection: with the texts.
-        judge: the judge to ask.
-        ledger: the ledger of answers.
-        how: rounds and batches.
-        account: the account that is charged.
-        scale: grade of the rubric → grade of the judgments; None where both are the same.
-        at_once: calls under way at once.
+        judgments: existing judgments, which are kept.
+        collection: collection with the texts.
+        scale: grade of the rubric → grade of the judgments; None if the scales are equal.
+        at_once: maximum number of concurrent calls.
 
     Raises:
         InputError: the judge cannot be asked, or the money is spent; what was answered is kept.
@@ -188,7 +184,7 @@ def refuse_other_scale(judgments: Judgments, scale: Mapping[float, float] | None
     """Refuse to mix two grade scales.
 
     Args:
-        scale: grade of the rubric → grade of the judgments; None where both are the same.
+        scale: grade of the rubric → grade of the judgments; None if the scales are equal.
 
     Raises:
         PolicyError: the judgments have a grade that is not on the rubric and no scale is given, or the scale lacks one.

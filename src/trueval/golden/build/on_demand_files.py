@@ -1,9 +1,9 @@
 """On-demand judging from files to files: what `trueval golden grade` does, in one call from Python.
 
-NEW.trec                 the old judgments as they were, and the new ones
+NEW.trec                 the old judgments unchanged, and the new ones
 NEW.labels.jsonl         each new label with its reason
-NEW.calls.jsonl          what was sent and paid
-NEW.ledger.sqlite        every answer, so that the same command goes on from there
+NEW.calls.jsonl          calls that were sent, with their cost
+NEW.ledger.sqlite        every answer, so that the same command can resume
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class GradedFiles(NamedTuple):
     Attributes:
         out: file of the judgments.
         labels: file of the new labels with their reasons.
-        judgments: in `out`, old and new.
-        new: of these, the new ones.
-        unjudged: passages that got no valid label.
+        judgments: number of judgments in `out`.
+        new: number of new judgments.
+        unjudged: number of passages without a valid label.
     """
 
     out: Path
@@ -71,14 +71,12 @@ class OnDemand:
     """The inputs of on-demand judging, read and checked; the judge is not called yet.
 
     Attributes:
-        wanted: the retrieved documents without a judgment.
-        depth: places of each list that are looked at.
-        collection: with the texts.
-        judge: the judge to ask.
-        account: the account that is charged.
-        scale: grade of the rubric → grade of the judgments; None where both are the same.
+        wanted: retrieved documents without a judgment.
+        depth: number of top ranks to judge.
+        collection: collection with the texts.
+        scale: grade of the rubric → grade of the judgments; None if the scales are equal.
         out: file of the new judgments.
-        ledger: where answers are kept.
+        ledger: path of the ledger.
     """
 
     judgments: Judgments
@@ -108,13 +106,13 @@ class OnDemand:
         """Read the files.
 
         Args:
-            qrels: judgments that are there.
-            runs: whose first documents are judged.
+            qrels: existing judgments.
+            runs: runs whose top documents are judged.
             collection: folder with corpus and queries.
-            depth: places of each list that are judged.
+            depth: number of top ranks to judge.
             out: file of the new judgments; its folder must exist.
-            scale: grade of the rubric → grade of the judgments; None where both are the same.
-            ledger: where answers are kept; None for a file beside `out`.
+            scale: grade of the rubric → grade of the judgments; None if the scales are equal.
+            ledger: path of the ledger; None for a file next to `out`.
 
         Raises:
             InputError: a file is bad, `out` is one of those that are read, or the collection asks a query of a golden
@@ -147,7 +145,7 @@ class OnDemand:
             return estimate_stage(self.judge, answers, "grade", asked)
 
     def dry_run(self) -> BuildEstimate:
-        """The dry-run report: the estimate with what is spent already; nothing is sent or written."""
+        """The dry-run report: the estimate and the amount already spent; nothing is sent or written."""
         return BuildEstimate((self.estimate(),), self.account.spent, self.account.max_cost)
 
     def grade(self, step: Step | None = None) -> GradedFiles:
@@ -193,9 +191,7 @@ def refuse_to_write_over(out: Path, qrels: Path, runs: Sequence[Path]) -> None:
     """Refuse to overwrite an input file, before any work.
 
     Args:
-        out: the output path.
         qrels: judgments, or the folder of a golden set.
-        runs: run files.
 
     Raises:
         InputError: `out` is one of them, or in the golden set.

@@ -1,4 +1,4 @@
-"""Sources of a pool: what each search found, what it alone found, and the ceiling of its pool (PROC)."""
+"""Sources of a pool: the passages found by each search, those found by no other, and the ceiling of its pool (PROC)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def summarize_sources(pool: pl.DataFrame, judged: pl.DataFrame) -> list[dict[str
     no search found are unjudged, so a ceiling of 1 means that nothing better was found, not that nothing better exists.
 
     Args:
-        pool: of `Found`.
-        judged: query_id, doc_id, grade of the judged passages.
+        pool: frame of the pools, as `QueryPools.frame`.
+        judged: columns query_id, doc_id and grade of the judged passages.
 
     Returns:
         name, passages, alone, useful, useful_alone, and ceiling with its tie range, null where no query is judged, for

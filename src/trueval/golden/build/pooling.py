@@ -34,8 +34,8 @@ class RewrittenQueries(NamedTuple):
 
     Attributes:
         texts: query id → text.
-        asked: what a judge was asked, if it rewrote them.
-        answers: [asked] of the judge.
+        asked: questions to a judge, if it rewrote them.
+        answers: [asked] answers of the judge.
     """
 
     texts: dict[str, str]
@@ -48,9 +48,9 @@ class QueryPools(NamedTuple):
     """The pools of all queries.
 
     Attributes:
-        frame: query_id, doc_id, rank, score, then dense, dense_score, sparse and sparse_score, null where that search
-            did not find it, and text, the hash of the passage; by query, best first.
-        seconds: of each stage of retrieval, by name.
+        frame: columns query_id, doc_id, rank, score, then dense, dense_score, sparse and sparse_score, null if that
+            search did not find it, and text, the hash of the passage; by query, best first.
+        seconds: stage of retrieval → seconds.
     """
 
     frame: pl.DataFrame
@@ -76,10 +76,9 @@ def rewrite(
 
     Args:
         queries: id → text.
-        way: as in retrieval/pipeline/rewriting.py, or "judge".
-        judge: asked for other words where the way is "judge".
-        ledger: the ledger of its answers.
-        at_once: calls under way at once.
+        way: method of retrieval/pipeline/rewriting.py, or "judge".
+        judge: judge that rewrites, where the method is "judge".
+        at_once: maximum number of concurrent calls.
 
     Raises:
         InputError: a file is bad, or the judge cannot be asked.
@@ -105,14 +104,14 @@ def find_pools(
     begin: Begin | None = None,
     account: Account | None = None,
 ) -> QueryPools:
-    """S2 and S3: the first documents of a dense and a sparse search, fused by ranks.
+    """S2 and S3: the top documents of a dense and a sparse search, fused by ranks.
 
     Args:
-        collection: with the documents.
-        queries: id → text that is searched with.
-        settings: of the pipeline; it decides how many documents each search gives.
+        collection: collection with the documents.
+        queries: id → text to search with.
+        settings: settings of the pipeline, including the depth of each search.
         cache: keeps embeddings and indexes.
-        account: pays for hosted models.
+        account: account of hosted models.
 
     Raises:
         InputError: as in Pipeline.retrieve.
@@ -134,9 +133,9 @@ def add_ranks(run: Run, rank: str, score: str) -> pl.DataFrame:
     """The rows of a run with ranks, by query, best first.
 
     Args:
-        run: any; equal scores keep its order.
-        rank: name of the column of ranks, from 1.
-        score: name of the column of scores.
+        run: any run; equal scores keep their order.
+        rank: name of the rank column; ranks start at 1.
+        score: name of the score column.
     """
     lists = rank_lists(run)
     return lists.documents.select(
@@ -148,11 +147,7 @@ def add_ranks(run: Run, rank: str, score: str) -> pl.DataFrame:
 
 
 def pools_of(frame: pl.DataFrame) -> dict[str, list[str]]:
-    """Query id → ids of its documents, in row order.
-
-    Args:
-        frame: query_id, doc_id.
-    """
+    """Query id → ids of its documents, in row order."""
     grouped = frame.group_by("query_id", maintain_order=True).agg("doc_id")
     return dict(zip(grouped["query_id"].to_list(), grouped["doc_id"].to_list(), strict=True))
 

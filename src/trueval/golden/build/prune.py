@@ -18,7 +18,7 @@ class Candidate(NamedTuple):
     """A passage of a pool with its grade.
 
     Attributes:
-        grade: that its labels make; None where there is no valid one.
+        grade: aggregated grade; None without a valid label.
     """
 
     doc_id: str
@@ -32,8 +32,8 @@ def prune_pool(
     """The selected passages, best grade first.
 
     Args:
-        pool: in its own order.
-        keep: passages in all, at most.
+        pool: passages in pool order.
+        keep: maximum number of passages in total.
         most: grade → maximum number of passages; a missing grade has no limit.
 
     >>> found = prune_pool([Candidate("a", 2, 2.0), Candidate("b", 5, 4.5), Candidate("c", None, 0.0)], keep=5)
@@ -56,6 +56,6 @@ def means_of(labels: Mapping[str, Sequence[int]]) -> dict[str, float]:
     """The mean label of each passage.
 
     Args:
-        labels: document id → its labels.
+        labels: document id → labels.
     """
     return {doc_id: float(np.mean(each)) for doc_id, each in labels.items() if len(each)}

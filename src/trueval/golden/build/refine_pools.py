@@ -31,15 +31,15 @@ class RefinementSettings:
 
     Attributes:
         method: "posterior", "paper", or "none".
-        top: passages that are returned.
-        batch: passages of a call.
-        parallel: calls of one round of a query.
-        overlap: at which the posterior stops.
-        calls: of each query, at most.
-        slot_bias: whether the posterior takes slots to move the judge.
-        gross: share of grades that the posterior takes to be grossly wrong; None for what labels say of each.
-        turns: at which the published method stops.
-        regrade: whether what contradicts its grade is graded once more.
+        top: number of passages to return.
+        batch: number of passages per call.
+        parallel: number of calls per round of a query.
+        overlap: expected overlap at which the posterior method stops.
+        calls: maximum number of calls per query.
+        slot_bias: whether the posterior models slot bias of the judge.
+        gross: share of grades that the posterior assumes to be grossly wrong; None to estimate it from the labels.
+        turns: number of turns at which the published method stops.
+        regrade: whether to regrade passages whose order contradicts their grades.
     """
 
     method: str = "posterior"
@@ -73,8 +73,7 @@ class RefinementPool(NamedTuple):
     """The input of the refinement for one query.
 
     Attributes:
-        query: text of the query.
-        gross: chance of each grade that it is grossly wrong; empty for the share of the method.
+        gross: probability that each grade is grossly wrong; empty for the method's share.
     """
 
     query_id: str
@@ -89,8 +88,8 @@ class RefinedPool(NamedTuple):
     """The refinement of one pool, with the questions behind it.
 
     Attributes:
-        asked: questions, in their order.
-        answers: [question].
+        asked: questions, in order.
+        answers: [question] answers.
     """
 
     query_id: str
@@ -111,12 +110,10 @@ def refine_pools(
     """Refine pools; orders in the ledger are not asked again.
 
     Args:
-        pools: one of each query, with a passage at least.
-        judge: the judge that orders.
-        ledger: the ledger of answers.
+        pools: one per query, each with at least one passage.
         how: method and budgets.
-        at_once: calls under way at once.
-        step: called with "queries", how many are refined and how many there are.
+        at_once: maximum number of concurrent calls.
+        step: called with "queries", the number refined and the total.
 
     Raises:
         InputError: the judge cannot be asked, or the money is spent; what was answered is kept.
@@ -165,16 +162,14 @@ def compare_by(
     """The comparison function of a refinement, backed by a judge and its ledger.
 
     Args:
-        judge: the judge that orders.
-        ledger: the ledger of answers.
-        pool: whose passages are ordered.
-        at_once: calls under way at once.
-        asked: gains the questions.
-        answers: gains the answers.
+        pool: pool whose passages are ordered.
+        at_once: maximum number of concurrent calls.
+        asked: list to which the questions are appended.
+        answers: list to which the answers are appended.
         stopped: set when the result is no longer needed.
 
     Returns:
-        From batches of ids to an order of each, None where the judge gave no valid one.
+        A function from batches of ids to an order of each, None where the judge gave no valid one.
     """
     texts = dict(zip(pool.doc_ids, pool.texts, strict=True))
     times: Counter[tuple[str, ...]] = Counter()
@@ -184,8 +179,8 @@ def compare_by(
             raise InputError("The refinement was stopped.")
         questions = []
         for batch in batches:
-            # The same texts in the same order are another sample: the answer would otherwise count twice. By texts and
-            # not by ids, because two documents may have the same text, and the ledger knows texts alone.
+            # The same texts in the same order get another sample number, since one answer would otherwise count twice.
+            # Compared by text, because two documents may have the same text and the ledger stores only texts.
             shown = tuple(texts[each] for each in batch)
             questions.append(Question("order", pool.query, shown, times[shown]))
             times[shown] += 1
@@ -203,7 +198,8 @@ def top_of(refined: Sequence[RefinedPool]) -> dict[str, dict[str, float]]:
     """The top passages of each query, with scores that reproduce their rank.
 
     Returns:
-        Query id → document id → posterior mean; of the published method, whose locks rank, the rank from below.
+        Query id → document id → posterior mean; for the published method, which ranks by locks, the rank from the
+        bottom.
     """
     found = {}
     for each in refined:
@@ -218,10 +214,11 @@ def order_by_grades(pools: Mapping[str, Sequence[tuple[str, int, float]]], top: 
 
     Args:
         pools: query id → document ids with grade and mean label, best first.
-        top: passages of each query.
+        top: number of passages per query.
 
     Returns:
-        Query id → document id → the grade, moved towards the mean by a tenth of the way: never past another grade.
+        Query id → document id → the grade, moved a tenth of the way towards the mean label, so never past another
+        grade.
 
     >>> order_by_grades({"q": [("a", 4, 3.0), ("b", 3, 3.5), ("c", 3, 3.0)]}, 2)
     {'q': {'a': 3.9, 'b': 3.05}}

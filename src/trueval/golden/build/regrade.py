@@ -8,17 +8,17 @@ from typing import Any, Final
 
 from trueval.golden.build.grade import GradingSettings
 
-# Grades apart, from which an order contradicts them. Expected grades are drawn towards each other: two labels of 5 and
-# two of 4 are less than one grade apart.
+# Minimum difference of grades that an order must reverse to contradict them. Expected grades are shrunk towards each
+# other: those of two labels 5 and two labels 4 differ by less than one.
 WIDE: Final = 0.75
-REGRADED: Final = 16  # passages of a query that are graded once more, at most
+REGRADED: Final = 16  # maximum number of passages to regrade per query
 
 
 def find_contradictions(refined: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
     """Query id → ids of the passages whose order contradicts their grades by `WIDE` or more.
 
     Args:
-        refined: lines of refined.jsonl.
+        refined: rows of refined.jsonl.
 
     >>> find_contradictions([{"query": "q", "inversions": [{"above": "a", "below": "b", "grades": 1.0}]}])
     {'q': ['a', 'b']}
@@ -36,6 +36,6 @@ def once_more(how: GradingSettings) -> GradingSettings:
     """One more grading round after the existing ones.
 
     Args:
-        how: the passages were graded.
+        how: settings of the existing rounds.
     """
     return replace(how, rounds=1, first=how.rounds)

@@ -15,15 +15,15 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-TRIES: Final = 64  # random cuts of a round, of which the best is taken
+TRIES: Final = 64  # number of random partitions per round, of which the best is used
 
 
 class Batch(NamedTuple):
-    """Passages of one call.
+    """The passages of one call.
 
     Attributes:
-        round: from 0.
-        members: places in the pool, by slot.
+        round: index of the round, from 0.
+        members: [slot] index in the pool.
     """
 
     round: int
@@ -31,15 +31,14 @@ class Batch(NamedTuple):
 
 
 def batches_of(pool: int, size: int, rounds: int, rng: np.random.Generator) -> tuple[Batch, ...]:
-    """Cut a pool into batches, for each round anew.
+    """Partition a pool into batches, anew for each round.
 
     Sizes differ by at most one and do not exceed `size`: 41 passages in batches of 8 are five of 7 and one of 6.
 
     Args:
-        pool: passages.
-        size: of a batch, at most.
+        pool: number of passages.
+        size: maximum batch size.
         rounds: number of times each passage is shown.
-        rng: shuffles.
 
     >>> [len(batch.members) for batch in batches_of(41, 8, 1, np.random.default_rng(0))]
     [7, 7, 7, 7, 7, 6]
@@ -85,7 +84,7 @@ def rng_of(seed: int, *about: str) -> np.random.Generator:
     """A generator that depends only on the seed and on the subject of the draw.
 
     Args:
-        about: such as the stage and the id of the query.
+        about: subject of the draw, such as the stage and the query id.
     """
     digest = hashlib.sha256("\0".join((str(seed), *about)).encode("utf-8", "surrogatepass")).digest()
     return np.random.default_rng(int.from_bytes(digest[:8], "big"))

@@ -20,7 +20,7 @@ from trueval.report.formats import to_json
 from trueval.report.provenance import date
 from trueval.version import __version__
 
-# 1: the first. Another one makes all stages anew.
+# 1: first version. Another number recomputes all stages.
 FORMAT_VERSION: Final = 1
 FOLDER: Final = "stages"
 NAMES: Final = ("rewrite", "pool", "grade", "prune", "refine", "regrade")
@@ -32,8 +32,8 @@ class Stages:
     """The stages of a golden set in its folder.
 
     Args:
-        folder: of the golden set, which exists.
-        now: seconds of a clock that never goes back.
+        folder: existing folder of the golden set.
+        now: monotonic clock in seconds.
     """
 
     def __init__(self, folder: Path, now: Callable[[], float] = time.perf_counter) -> None:
@@ -66,7 +66,7 @@ class Stages:
 
         Args:
             key: hash of everything that determines it.
-            files: name → what writes it.
+            files: name → writer of the file.
             about: further entries of the manifest.
         """
         for file, write in files.items():
@@ -92,8 +92,8 @@ def key_for_stage(name: str, inputs: Mapping[str, Any], parameters: Mapping[str,
     """Hash of everything that determines a stage.
 
     Args:
-        inputs: hashes by name.
-        parameters: values of JSON.
+        inputs: name → hash.
+        parameters: JSON values.
     """
     about = json.dumps([FORMAT_VERSION, name, dict(inputs), dict(parameters)], sort_keys=True)
     return hashlib.sha256(about.encode("utf-8", "surrogatepass")).hexdigest()
@@ -112,7 +112,7 @@ def lines_of(rows: Iterable[Mapping[str, Any]]) -> Write:
     """A writer of rows as JSON lines.
 
     Args:
-        rows: values of JSON.
+        rows: JSON values.
     """
     text = "".join(json.dumps(row, ensure_ascii=True) + "\n" for row in rows)
     return lambda file: file.write_text(text, encoding="utf-8", newline="\n")
@@ -127,8 +127,8 @@ def usage_of(asked: Iterable[Question], answers: Iterable[JudgeAnswer]) -> dict[
     """Usage and served models of answers, as manifests store them.
 
     Args:
-        asked: of one stage; a question that is there twice, such as that of two equal texts, was asked once.
-        answers: [asked]; those that the ledger had count too: they were paid for once.
+        asked: questions of one stage; duplicates, such as those of equal texts, were asked once.
+        answers: [asked] answers; those from the ledger count too, since they were paid for once.
     """
     found = list(dict(zip(asked, answers, strict=True)).values())
     return {

@@ -19,7 +19,7 @@ from trueval.golden.judge.judge import Judge, JudgeAnswer, Question
 from trueval.golden.judge.ledger import Ledger
 from trueval.golden.refine.aggregate import GRADES
 
-# Added to the sample of a question that is asked once more.
+# Offset of the sample number of a repeated question.
 AGAIN: Final = 1_000
 
 
@@ -57,7 +57,7 @@ def between_rounds(labels: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def _kappa(one: Any, other: Any) -> float | None:
-    """1 less the mean squared difference over that of independent labels (Cohen 1968)."""
+    """1 minus the mean squared difference over that of independent labels (Cohen 1968)."""
     expected = float((one**2).mean() + (other**2).mean() - 2 * one.mean() * other.mean())
     return None if expected == 0 else 1.0 - float(((one - other) ** 2).mean()) / expected
 
@@ -82,9 +82,9 @@ class RepeatedAnswers:
     """Questions that were asked twice, with both answers.
 
     Attributes:
-        asked: the second questions.
-        first: [asked] answers.
-        second: [asked] answers.
+        asked: the repeated questions.
+        first: [asked] first answers.
+        second: [asked] second answers.
     """
 
     asked: tuple[Question, ...]
@@ -139,10 +139,9 @@ def ask_again(
 
     Args:
         asked: all questions of a task.
-        answers: [asked].
-        ledger: the ledger of answers.
-        count: questions, drawn at random.
-        at_once: calls under way at once.
+        answers: [asked] first answers.
+        count: number of questions to sample.
+        at_once: maximum number of concurrent calls.
 
     Raises:
         InputError: the judge cannot be asked, or the money is spent.
@@ -158,7 +157,7 @@ def again_of(asked: Sequence[Question], count: int, seed: int) -> list[Question]
 
     Args:
         asked: all questions of a task.
-        count: how many of them, drawn at random.
+        count: number of questions to sample.
     """
     return [
         asked[place]._replace(sample=asked[place].sample + AGAIN) for place in _sample_questions(asked, count, seed)

@@ -23,11 +23,9 @@ def ask_all(
     are paid for.
 
     Args:
-        ledger: the ledger of answers.
-        judge: the judge to ask.
-        questions: any number; one that is there twice is asked once.
-        at_once: questions under way at once.
-        step: called with "questions", how many are answered and how many there are.
+        questions: any number; duplicates are asked once.
+        at_once: maximum number of concurrent questions.
+        step: called with "questions", the number answered and the total.
 
     Returns:
         [question] answers.
@@ -54,10 +52,10 @@ def side_by_side(
     """Process items concurrently; after a failure or Ctrl-C no further item is started.
 
     Args:
-        work: on one item.
-        at_once: items under way at once.
-        done: called with the number of items that are done.
-        stop: called once when no further item is started: notifies the work in flight that its result is unused.
+        work: function of one item.
+        at_once: maximum number of concurrent items.
+        done: called with the number of finished items.
+        stop: called once when no further item will start: tells the work in flight that its result is unused.
 
     Returns:
         [item] results.

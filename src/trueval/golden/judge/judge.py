@@ -1,4 +1,4 @@
-"""Judges: the role that grades or orders passages for a query, with its questions and answers.
+"""Judges: the protocol of an object that grades or orders passages for a query, with its questions and answers.
 
 A question to a judge contains a few passages. It contains no ids, ranks, scores or sources, only texts. The answer goes
 into the ledger (ledger.py) before it is used, under a key of everything that determines it, so that no question is paid
@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, runtime
 
 from trueval.collection import text_hash
 
-# Part of every key: another one asks all questions anew. 1: the first.
+# Part of every key: raising it asks all questions anew. 1: first version.
 FORMAT: Final = 1
 
 Task: TypeAlias = Literal["grade", "order", "rewrite"]
@@ -25,10 +25,9 @@ class Question(NamedTuple):
     """A question to a judge.
 
     Attributes:
-        task: "grade", a grade for each passage; "order", the passages, best first; "rewrite", the query in other words.
-        query: text of the query.
-        passages: in the order in which the judge sees them; their places are called slots, from 0.
-        sample: the same question with another sample is asked again.
+        task: "grade", a grade for each passage; "order", the passages, best first; "rewrite", a reworded query.
+        passages: [slot] texts, in the order in which the judge sees them; slots count from 0.
+        sample: number that distinguishes repetitions of the same question.
     """
 
     task: Task
@@ -42,7 +41,7 @@ class JudgeLabel(NamedTuple):
 
     Attributes:
         grade: on the judge's own scale, mapped to the rubric.
-        reason: in the judge's words; "" where it gives none.
+        reason: the judge's reason; "" if it gives none.
     """
 
     grade: int
@@ -53,8 +52,8 @@ class JudgeUsage(NamedTuple):
     """Resources used by an answer; None where unknown.
 
     Attributes:
-        tokens_in: of the prompts, those of a repair too.
-        cost: in the currency of the judge's prices.
+        tokens_in: tokens of the prompts, including a repair.
+        cost: cost in the currency of the judge's prices.
     """
 
     tokens_in: int | None = None
@@ -66,12 +65,12 @@ class JudgeAnswer(NamedTuple):
     """A judge's answer.
 
     Attributes:
-        labels: [slot] of a question for grades; None for a passage without a valid grade.
-        order: slots, best first, of a question for an order; empty where none is valid.
-        text: of a question for other words; "" where none is valid.
-        raw: what came back, word for word, a repair after the first.
-        problems: what was not valid, one line each.
-        model: that answered, by its own account.
+        labels: [slot] labels, for a grading question; None for a passage without a valid grade.
+        order: slots, best first, for an ordering question; empty if none is valid.
+        text: reworded query; "" if none is valid.
+        raw: verbatim response, followed by that of a repair.
+        problems: invalid parts, one line each.
+        model: name of the model as reported by the server.
     """
 
     labels: tuple[JudgeLabel | None, ...] = ()
@@ -86,10 +85,10 @@ class JudgeAnswer(NamedTuple):
 
 @runtime_checkable
 class Judge(Protocol):
-    """The role that grades and orders passages: a model, labels of people, or a ledger.
+    """The protocol of a judge that grades and orders passages: a model, human labels, or a ledger.
 
     Attributes:
-        name: how ledgers and judgments call it.
+        name: name in ledgers and judgments.
     """
 
     name: str
@@ -111,10 +110,10 @@ class AnswerKey(NamedTuple):
     """The lookup key of an answer.
 
     Attributes:
-        call: hash of all that decides the answer.
-        judge: hash of the judge's identity in this task.
-        query: hash of the query's text.
-        passages: [slot] hashes of their texts.
+        call: hash of everything that determines the answer.
+        judge: hash of the judge's identity for this task.
+        query: hash of the query text.
+        passages: [slot] hashes of the passage texts.
     """
 
     call: str
@@ -124,11 +123,7 @@ class AnswerKey(NamedTuple):
 
 
 def key_of(judge: Judge, question: Question) -> AnswerKey:
-    """The key of a question to a judge.
-
-    Args:
-        judge: the judge to ask.
-    """
+    """The key of a question to a judge."""
     return key_for(judge.identity(question.task), question)
 
 
@@ -136,7 +131,7 @@ def key_for(identity: Mapping[str, Any], question: Question) -> AnswerKey:
     """The key of a question to the judge with this identity.
 
     Args:
-        identity: of the judge, in the task of the question.
+        identity: identity of the judge for the task of the question.
     """
     about = json.dumps([FORMAT, question.task, dict(identity)], sort_keys=True)
     asked = hashlib.sha256(about.encode()).hexdigest()

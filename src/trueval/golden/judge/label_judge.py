@@ -28,12 +28,12 @@ class LabelErrors:
     """The error model of a judge, in grades.
 
     Attributes:
-        noise: standard deviation of what is drawn anew for each call and passage.
-        persistent: standard deviation of what is drawn once for each query and passage, and never goes away.
-        position: what the first slot of a question gains over the last one, in a straight line between.
-        length: what a passage gains when it is e times as long as 100 words.
-        gross: share of grades that are drawn from all grades with the same chance.
-        invalid: share of passages that get no grade.
+        noise: standard deviation of the error drawn anew for each call and passage.
+        persistent: standard deviation of the error drawn once per query and passage, which persists.
+        position: bonus of the first slot of a question over the last, linear in between.
+        length: bonus of a passage e times as long as 100 words.
+        gross: share of grades drawn uniformly from all grades.
+        invalid: share of passages without a grade.
         seed: seed of all random draws.
     """
 
@@ -59,9 +59,9 @@ class LabelJudge:
 
     Args:
         labels: (query text, passage text) → grade of the rubric.
-        errors: that it makes; none by default.
+        errors: its error model; none by default.
         unknown: grade of a pair without a label; None refuses the question.
-        name: how ledgers call it.
+        name: name in ledgers.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class LabelJudge:
         self._content = hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
 
     def labelled(self, queries: Mapping[str, str], documents: Mapping[str, str]) -> dict[str, int]:
-        """Query id → number of the documents that have a label.
+        """Query id → number of its documents with a label.
 
         Args:
             queries: id → text.
@@ -145,8 +145,8 @@ class ReplayJudge:
     """A judge that replays a ledger and answers nothing else.
 
     Args:
-        ledger: with the calls.
-        name: of the judge in it.
+        ledger: ledger with the calls.
+        name: name of the judge in the ledger.
     """
 
     def __init__(self, ledger: Ledger, name: str) -> None:

@@ -68,12 +68,12 @@ class LedgerTotals(NamedTuple):
     """Totals of a ledger.
 
     Attributes:
-        calls: answered.
-        labels: valid ones.
-        invalid: calls with an answer that was not valid in whole.
+        calls: number of answered calls.
+        labels: number of valid labels.
+        invalid: number of calls with a partly invalid answer.
         tokens_in: tokens of prompts, where reported.
         tokens_out: tokens of answers, where reported.
-        cost: where known.
+        cost: total cost, where known.
     """
 
     calls: int
@@ -88,8 +88,8 @@ class Ledger:
     """A ledger file, created if absent. Use `open_ledger`, which closes it.
 
     Args:
-        path: of the file, whose folder must exist.
-        read_only: whether it is only looked into: nothing is made or written, also beside it.
+        path: path of the file; its folder must exist.
+        read_only: whether the file is only read: nothing is created or written, not even next to it.
 
     Raises:
         InputError: it is not a ledger, is newer than us, or cannot be written.
@@ -98,13 +98,13 @@ class Ledger:
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path = path
         self._lock = threading.RLock()
-        is_ledger(path)  # refuses what is something else
+        is_ledger(path)  # refuses other files
         try:
             if read_only:
                 self._base = connect_read_only(path, BUSY)
                 check_columns(self._base)
                 return
-            # One connection for all threads, which take turns: a write takes a tenth of a millisecond.
+            # One connection shared by all threads, since a write takes a tenth of a millisecond.
             self._base = sqlite3.connect(path, timeout=BUSY, isolation_level=None, check_same_thread=False)
             write_ahead(self._base)
             with self._writing() as base:
@@ -179,9 +179,8 @@ class Ledger:
         While another process asks the same question, this waits for its answer.
 
         Args:
-            judge: the judge to ask.
-            now: seconds of the clock that all processes share.
-            wait: lets seconds pass.
+            now: clock in seconds, common to all processes.
+            wait: sleep function, in seconds.
 
         Returns:
             The answer, and whether the judge was asked now.
@@ -214,11 +213,7 @@ class Ledger:
             return True
 
     def add(self, judge: Judge, question: Question, answer: JudgeAnswer) -> JudgeAnswer:
-        """Record an answer and return it; where the question has an answer already, return that one unchanged.
-
-        Args:
-            judge: the judge that answered.
-        """
+        """Record an answer and return it; where the question has an answer already, return that one unchanged."""
         identity = judge.identity(question.task)
         key = key_for(identity, question)
         written = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -250,7 +245,7 @@ class Ledger:
         """All labels, in chronological order.
 
         Args:
-            judge: name of one; all if None.
+            judge: name of one judge; all if None.
 
         Returns:
             judge, identity, call, query, text, slot, slots, sample, grade, reason, model, time; identity is JSON, query
@@ -312,10 +307,10 @@ class Ledger:
         """Write all calls with their texts as JSON lines.
 
         Args:
-            path: of the file, which is there when it is whole.
+            path: output file, which appears once it is complete.
 
         Returns:
-            How many calls it holds.
+            Number of calls written.
         """
         lines = [json.dumps(call) + "\n" for call in self.calls()]
         write_whole(path, lambda file: file.write_text("".join(lines), encoding="utf-8", newline="\n"))
@@ -325,7 +320,7 @@ class Ledger:
         """Import the calls of an exported file that this ledger lacks.
 
         Returns:
-            How many were new.
+            Number of new calls.
 
         Raises:
             InputError: a line is not a call, or its key is not that of what it holds; nothing is taken then.
@@ -373,7 +368,7 @@ def open_ledger(path: Path) -> Iterator[Ledger]:
     """Open a ledger and close it at the end.
 
     Args:
-        path: of the file, made if absent.
+        path: path of the file, created if absent.
 
     Raises:
         InputError: as in Ledger.

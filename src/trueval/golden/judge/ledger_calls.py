@@ -16,8 +16,8 @@ class BilledUsage(NamedTuple):
 
     Attributes:
         calls: number of calls with reported tokens.
-        passages: in these calls.
-        tokens_out: of these answers, what a model thinks before it answers included where it does.
+        passages: number of passages in these calls.
+        tokens_out: output tokens of these answers, including reasoning tokens.
     """
 
     calls: int
@@ -29,7 +29,7 @@ def answer_of(call: Mapping[str, Any]) -> JudgeAnswer:
     """The answer of a recorded call.
 
     Args:
-        call: as the ledger gives it.
+        call: call as returned by the ledger.
     """
     labels = tuple(None if label is None else JudgeLabel(*label) for label in call["labels"])
     usage = JudgeUsage(call["tokens_in"], call["tokens_out"], call["cost"])
@@ -43,7 +43,7 @@ def question_of(call: Mapping[str, Any]) -> Question:
     """The question of a recorded call with its texts.
 
     Args:
-        call: as the ledger gives it.
+        call: call as returned by the ledger.
     """
     return Question(call["task"], call["query"], tuple(call["passages"]), call["sample"])
 
@@ -64,7 +64,7 @@ def read_call(line: str, place: Place) -> tuple[dict[str, Any], list[tuple[str, 
     """Parse and check a call of an exported ledger, with its texts.
 
     Args:
-        place: of the line, for errors.
+        place: position of the line, for errors.
 
     Raises:
         InputError: it is not a call, or its key is not that of what it holds.

@@ -13,7 +13,7 @@ from trueval.errors import InputError
 from trueval.files.texts.text_store import as_bytes
 from trueval.golden.judge.sqlite_files import look_into
 
-# 1: the first.
+# 1: first version.
 FORMAT_VERSION: Final = 1
 KIND: Final = "ledger"
 BUSY: Final = 60.0  # seconds that a write waits for another process
@@ -46,20 +46,13 @@ _ADD: Final = f"INSERT OR IGNORE INTO calls VALUES ({', '.join('?' * len(_COLUMN
 
 
 def make_tables(base: sqlite3.Connection) -> None:
-    """Create the tables that do not exist.
-
-    Args:
-        base: the open file.
-    """
+    """Create the tables that do not exist."""
     for statement in TABLES.split(";"):
         base.execute(statement)
 
 
 def check_columns(base: sqlite3.Connection) -> None:
     """Select each column without rows, so that SQLite names a missing one.
-
-    Args:
-        base: the open file.
 
     Raises:
         sqlite3.OperationalError: a column is not there.
@@ -70,11 +63,7 @@ def check_columns(base: sqlite3.Connection) -> None:
 
 
 def write_ahead(base: sqlite3.Connection) -> None:
-    """Switch to WAL mode, with our own retries: SQLite does not wait for another process that switches.
-
-    Args:
-        base: the open file.
-    """
+    """Switch to WAL mode, with our own retries: SQLite does not wait for another process that switches."""
     until = time.monotonic() + BUSY
     while True:
         try:
@@ -115,7 +104,7 @@ def unusable(path: Path, error: sqlite3.Error) -> InputError:
     """The error for a file that cannot be used.
 
     Args:
-        error: the error of SQLite.
+        error: error of SQLite.
     """
     if getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY):
         return InputError(
@@ -132,9 +121,8 @@ def insert(base: sqlite3.Connection, row: Mapping[str, Any], texts: list[tuple[s
     """Insert a call with its labels and texts; returns whether it was new.
 
     Args:
-        base: the open file.
         row: value of each column.
-        texts: hash and text of all that it is about.
+        texts: hash and text of all texts in the call.
     """
     packed = [json.dumps(row[name], sort_keys=True) if name in _NESTED else row[name] for name in _COLUMNS]
     if not base.execute(_ADD, packed).rowcount:

@@ -31,19 +31,19 @@ from trueval.models.hosted.wire import OpenAIClient, count_of
 
 OPENAI: Final = SERVICES["openai"].base_url
 FORMS: Final = ("json_schema", "json_object", "text")
-# Tokens of an answer, by our estimate: of one passage, and of all else.
+# Estimated tokens of an answer: per passage, and for the rest.
 TOKENS_OUT: Final = {"grade": (60, 20), "order": (4, 20), "rewrite": (0, 80)}
 AROUND: Final = 256  # tokens that a server may put around the messages of a call
 PROBLEM: Final = 100  # upper bound of the bytes of a validation error
 CAPS: Final = ("max_tokens", "max_completion_tokens")  # parameters that limit an answer
 TOO_MANY: Final = 429
-SERVER: Final = 500  # and above: the server's fault, not the call's
+SERVER: Final = 500  # this status and above: the fault of the server, not of the call
 UNSENT: Final = "the question to repair it could not be sent"
-# A server that does not know a form of answers says so in its own words.
+# Words by which servers reject an unsupported response format.
 _FORM: Final = re.compile(r"response_format|json_schema|json_object|structured output|guided", re.IGNORECASE)
-# What a server says of one question alone: the others go on.
+# Errors that concern one question alone; the others continue.
 _CONTENT: Final = re.compile(r"content[ _](filter|policy|management)|safety|flagged|prohibited", re.IGNORECASE)
-# Nor is a question at fault where a server names a parameter, unless it speaks of all that it can read too.
+# A question is not at fault where the error names a parameter, unless it also mentions the context length.
 _LENGTH: Final = re.compile(r"context", re.IGNORECASE)
 PARAMETERS: Final = ("temperature", "top_p", "seed", "max_completion_tokens", "reasoning_effort", "max_tokens")
 
@@ -71,12 +71,12 @@ class Reply(NamedTuple):
     """The response of one call.
 
     Attributes:
-        text: that the model wrote; "" where it refused or was cut off before it wrote any.
-        problem: why there is no text; "" where there is.
-        model: that answered, by its own account.
-        tokens_in: of the prompt, as billed; None where the server does not say.
-        cost: billed, or at most where the server does not say.
-        refused: whether the server did not take the question, and gave it to no model.
+        text: response text; "" if the model refused or was cut off before writing any.
+        problem: reason why there is no text; "" if there is.
+        model: name of the model as reported by the server.
+        tokens_in: billed tokens of the prompt; None if not reported.
+        cost: billed cost, or its upper bound if usage is not reported.
+        refused: whether the server rejected the question before passing it to a model.
     """
 
     text: str
@@ -93,13 +93,13 @@ class JudgeSettings:
     """Settings of a model judge.
 
     Attributes:
-        model: as the server calls it.
-        base_url: where the server is.
-        api_key_env: the environment variable with the key, "" for a server that wants none; None for OPENAI_API_KEY at
-            OpenAI, and for no key anywhere else.
-        parameters: of a call, such as temperature and seed.
-        timeout: seconds that an answer may take.
-        concurrency: calls under way at once, at most.
+        model: model name on the server.
+        base_url: base URL of the server.
+        api_key_env: environment variable of the key, "" for a server without keys; None for OPENAI_API_KEY at OpenAI,
+            and for no key elsewhere.
+        parameters: parameters of a call, such as temperature and seed.
+        timeout: timeout of an answer in seconds.
+        concurrency: maximum number of concurrent calls.
     """
 
     model: str
@@ -129,7 +129,7 @@ class ModelJudge:
 
     Args:
         use: settings of the calls.
-        account: what is spent, and what may be; its ledger gets a line for each call that was sent.
+        account: spending so far and its limit; its ledger gets a line for each call that was sent.
     """
 
     use: JudgeSettings
@@ -175,7 +175,7 @@ class ModelJudge:
         said = messages(prompt, question)
         replies = [self._reply(said, question)]
         parsed = _parse_reply(replies[0], question, prompt)
-        # A server that does not take the question at all would not take it a second time.
+        # A server that rejects the question would reject it again.
         if parsed.problems and not replies[0].refused:
             parsed = self._repaired(parsed, replies, said, question)
         return _answer(parsed, replies, time.perf_counter() - began)
@@ -240,13 +240,13 @@ class ModelJudge:
         Calls that are cut off and sent again are not included.
 
         Returns:
-            None where unlimited: without max_tokens or max_completion_tokens the answer length is unknown.
+            None if unlimited: without max_tokens or max_completion_tokens the answer length is unknown.
         """
         if self.use.most_out is None:
             return JudgeUsage()
         said = messages(self.prompts[question.task], question)
         first = max(_most_in(self._body(said, question, form)) for form in FORMS)
-        # The second call holds the answer to the first, and what is wrong in it: a line for each passage, and one more.
+        # The second call contains the first answer and its errors: one line per passage, and one more.
         second = first + self.use.most_out + len(self.repair.text.encode()) + PROBLEM * (len(question.passages) + 1)
         tokens = first + second, 2 * self.use.most_out
         return JudgeUsage(*tokens, self.use.prices.cost(*tokens))
@@ -254,8 +254,8 @@ class ModelJudge:
     def _most(self, body: Mapping[str, Any], question: Question) -> JudgeUsage:
         """Upper bound of the billed usage of a call.
 
-        No token is shorter than a byte, and a server that honors max_tokens bills no more than that, what a model
-        thinks included. Without such a limit it is estimated: the longest answer so far, and at least our estimate.
+        No token is shorter than a byte, and a server that honors max_tokens bills no more than that, including
+        reasoning tokens. Without such a limit it is estimated: the longest answer so far, and at least our estimate.
         """
         each, own = TOKENS_OUT[question.task]
         back = max(self.use.most_out or own + each * len(question.passages), self.longest)
@@ -278,7 +278,7 @@ class ModelJudge:
             raise self._refused(CallError(FailureKind.REFUSED, reason, TOO_MANY)) from None
         self.throttle.answered()
         self.longest = max(self.longest, reply.tokens_out or 0)
-        return reply._replace(cost=most.cost if cost is None else cost)  # at most, where the server does not say
+        return reply._replace(cost=most.cost if cost is None else cost)  # an upper bound if not reported
 
     def _answered(self, client: OpenAIClient, body: Mapping[str, Any]) -> Reply:
         began = self.throttle.now()

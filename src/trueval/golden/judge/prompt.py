@@ -7,8 +7,8 @@
     text = '''...'''
 
 Passages are untrusted input. Each is delimited by two lines with a marker that is drawn anew for every call and occurs
-in no text of the call: a passage cannot end itself. Passages are numbered from 1 in the order shown; ids, ranks and
-scores are not sent.
+in no text of the call: so a passage cannot close its own delimiter. Passages are numbered from 1 in the order shown;
+ids, ranks and scores are not sent.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from trueval.golden.judge.judge import TASKS, Question, Task
 
 RUBRIC: Final = (1, 5)
 KEYS: Final = ("task", "scale", "map", "text")
-# Phrases that address a judge rather than a reader. It does not affect grades: matches are counted and shown.
+# Phrases that address a judge rather than a reader. They do not affect grades: matches are counted and shown.
 _SPEAKS: Final = re.compile(
     r"\b(ignore|disregard|forget)\b.{0,30}\b(previous|above|prior|instructions?)\b"
     r"|\b(grade|rate|score|rank|mark)\b.{0,20}\b(this|passage|it)\b.{0,30}\b([0-9]|highest|best|top|first)\b"
@@ -42,10 +42,10 @@ class Prompt:
     """The instructions of a judge.
 
     Attributes:
-        name: with its version, or the name of a file.
-        task: that it is for, or "repair".
-        scale: lowest and highest grade, of a prompt for grades.
-        grades: grade → grade of the rubric; the same where the scale is the rubric.
+        name: name with its version, or the name of a file.
+        task: task of the prompt, or "repair".
+        scale: lowest and highest grade, for a grading prompt.
+        grades: grade → grade of the rubric; the identity where the scale is the rubric.
     """
 
     name: str
@@ -65,8 +65,9 @@ def read_prompt(name: str, task: Task | str) -> Prompt:
     """Read a prompt of the package, or of a file.
 
     Args:
-        name: of the package's, "grade-1-5" for its newest version or "grade-1-5.v1"; or the path of a .toml file.
-        task: that it must be for.
+        name: name of a prompt of the package, "grade-1-5" for its newest version or "grade-1-5.v1"; or the path of a
+            .toml file.
+        task: required task.
 
     Raises:
         InputError: there is none of that name, or the file is not a prompt for the task.
@@ -131,9 +132,7 @@ def messages(
     """The chat messages of a question.
 
     Args:
-        prompt: the instructions of the judge.
-        question: what it is asked.
-        draw: a marker; another one is drawn where a text of the question contains it.
+        draw: draws a marker; another one is drawn if a text of the question contains it.
     """
     texts = (question.query, *question.passages)
     marker = draw()
@@ -169,7 +168,7 @@ def prompts_for(grade: str) -> dict[Task, Prompt]:
     """The prompts of all tasks.
 
     Args:
-        grade: the name of the prompt for grades.
+        grade: name of the prompt for grades.
 
     Raises:
         InputError: as in read_prompt.

@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 from trueval.golden.judge.judge import JudgeLabel, Question
 from trueval.golden.judge.prompt import Prompt, sendable
 
-REASON: Final = 2_000  # characters of a reason that are kept
+REASON: Final = 2_000  # maximum number of characters of a reason
 _FENCE: Final = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n?```\s*", re.DOTALL)
 
 
@@ -29,10 +29,10 @@ class ParsedResponse(NamedTuple):
     """The valid labels of a response, and the reason where some are invalid.
 
     Attributes:
-        labels: [slot] of a question for grades; None where there is no valid one.
+        labels: [slot] labels, for a grading question; None if there is no valid one.
         order: slots, best first.
-        text: other words for the query.
-        problems: one line each; empty where all was valid.
+        text: reworded query.
+        problems: one line each; empty if everything is valid.
     """
 
     labels: tuple[JudgeLabel | None, ...] = ()
@@ -45,7 +45,7 @@ def schema(question: Question, prompt: Prompt) -> dict[str, Any]:
     """The JSON schema of a response; all keys required, no others allowed.
 
     Args:
-        prompt: with the scale.
+        prompt: prompt with the scale.
     """
     places = {"type": "integer", "enum": list(range(1, len(question.passages) + 1))}
     if question.task == "order":
@@ -53,7 +53,7 @@ def schema(question: Question, prompt: Prompt) -> dict[str, Any]:
     if question.task == "rewrite":
         return _object({"query": {"type": "string"}})
     grade = {"type": "integer", "enum": sorted(prompt.grades)}
-    # The reason comes before the grade: a model writes from left to right.
+    # The reason comes before the grade, since a model writes from left to right.
     entry = _object({"passage": places, "reason": {"type": "string"}, "grade": grade})
     return _object({"passages": {"type": "array", "items": entry}})
 
@@ -66,9 +66,9 @@ def parse(text: str | None, question: Question, prompt: Prompt) -> ParsedRespons
     """Parse a response.
 
     Args:
-        text: what came back; None where the model gave nothing.
-        question: that was asked.
-        prompt: with the scale.
+        text: response; None if the model gave none.
+        question: the question to which this responds.
+        prompt: prompt with the scale.
     """
     nothing = ParsedResponse((None,) * len(question.passages) if question.task == "grade" else ())
     try:
@@ -136,8 +136,8 @@ def merge_responses(first: ParsedResponse, second: ParsedResponse) -> ParsedResp
     """Merge two responses to one question: the first where valid, completed by the second.
 
     Args:
-        first: what came at first.
-        second: the response after the model was told what was invalid.
+        first: first response.
+        second: response after the model was told the errors.
     """
     if not first.labels:
         return second if not second.problems else first._replace(problems=second.problems)

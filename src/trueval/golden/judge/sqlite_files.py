@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-# What each of our files has: values by name, of which "kind" and "format" say what the file is.
+# The table `about` of each of our files: values by name, of which "kind" and "format" identify the file.
 ABOUT = "about"
 
 
@@ -20,8 +20,8 @@ class Contents(NamedTuple):
     """The contents of a SQLite file.
 
     Attributes:
-        tables: their names, and those of views; none where there is no file, or it is new.
-        about: value by name, of the table about; empty where there is none of this form.
+        tables: names of tables and views; empty if the file is missing or new.
+        about: name → value, from the table `about`; empty if there is no such table.
     """
 
     tables: frozenset[str]
@@ -34,7 +34,7 @@ def look_into(path: Path, wait: float = 5.0) -> Contents:
     The write-ahead log (path-wal) is read too, for which SQLite may create its index (path-shm).
 
     Args:
-        wait: seconds, at most, for another process that has the file for itself.
+        wait: maximum seconds to wait for another process that has locked the file.
 
     Raises:
         sqlite3.Error: it cannot be read, is not SQLite, or another process has it for itself.
@@ -53,7 +53,7 @@ def connect_read_only(path: Path, wait: float) -> sqlite3.Connection:
     """A read-only connection, usable from any thread.
 
     Args:
-        path: of the file, which exists.
+        path: existing file.
     """
     # Without a log nothing else is needed: "immutable" makes no file beside it either.
     return _connect(path, "mode=ro" if Path(f"{path}-wal").exists() else "mode=ro&immutable=1", wait)

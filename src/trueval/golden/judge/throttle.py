@@ -21,7 +21,7 @@ class LongPauseError(Exception):
     """A pause too long to wait for; never shown to users.
 
     Args:
-        seconds: that the server asks for.
+        seconds: pause that the server asks for.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -33,9 +33,9 @@ class Throttle:
     """Limits the number of concurrent calls.
 
     Args:
-        most: calls at once, whatever the server takes.
-        now: seconds of a clock that never goes back.
-        patience: seconds that a turn is waited for at most, where the server asks for more.
+        most: maximum number of concurrent calls, whatever the server accepts.
+        now: monotonic clock in seconds.
+        patience: maximum seconds to wait for a slot, where the server asks for more.
     """
 
     def __init__(self, most: int, now: Callable[[], float] = time.monotonic, patience: float = math.inf) -> None:
@@ -69,7 +69,7 @@ class Throttle:
         pause = self._not_before - self.now()
         if pause > self.patience:
             raise LongPauseError(pause)
-        # Waiting threads are notified of a free slot; the one second guards against a clock that was set.
+        # Waiting threads are notified of a free slot; the timeout of one second guards against changes of the clock.
         return pause if pause > 0 else float(self.under_way >= int(self.limit))
 
     def answered(self) -> None:
@@ -82,8 +82,8 @@ class Throttle:
         """Record a rate-limit response.
 
         Args:
-            began: when the call was sent: those that were sent before the last halving say nothing new.
-            wait: seconds that the server asks for.
+            began: time at which the call was sent; calls sent before the last halving are ignored.
+            wait: seconds that the server asks callers to wait.
         """
         with self._changed:
             now = self.now()

@@ -1,7 +1,8 @@
 """The audit page as an ASGI application: static files, and three API calls that require a token.
 
-    POST /api/start a rater starts: scales, descriptions of grades, progress POST /api/items the next items of the
-    rater, several at once so that the next one is shown without delay POST /api/events a grade, a skip, or an undo
+    POST /api/start    a rater starts: scales, descriptions of grades, progress
+    POST /api/items    the next items of the rater, several at once so that the next is shown without delay
+    POST /api/events   a grade, a skip, or an undo
 
 Responses contain only what raters see: texts, scales and counts. Grades of the judge, strata, ranks, scores and
 document names never leave the server. Imported when a server starts: it needs the extra "web".

@@ -1,7 +1,8 @@
 """The manifest of an audit: its sample and items, stored as three files in its folder.
 
-    sample.json what was drawn, from what, and how (kind "audit") items.jsonl every item in the order in which it is
-    served, with the hashes of its texts texts.jsonl those texts, so that serving needs no corpus
+    sample.json   what was drawn, from what, and how (kind "audit")
+    items.jsonl   every item in the order in which it is served, with the hashes of its texts
+    texts.jsonl   those texts, so that serving needs no corpus
 
 Strata, ranks and ids of documents are in items.jsonl and never in what a rater is given: `Shown` has texts alone.
 """
