@@ -1,11 +1,11 @@
 """Building a golden set: its stages in order, each resumable.
 
-    rewrite   S1  queries, rewritten for the search        rewritten.jsonl
+    rewrite   S1  queries, rewritten for the search       rewritten.jsonl
     pool      S2, S3  both searches, fused                pool.parquet
     grade     S4  every passage of the pools graded       graded.parquet
     prune     S5  the passages that are worth refining    kept.jsonl
     refine    S6  the best of them in order               refined.jsonl, top.trec
-    regrade       contradictions of grade and order     regraded.parquet     only where it is asked for
+    regrade       contradictions of grade and order     regraded.parquet   only on request
 
 The key of a stage is a hash of its inputs; a stage whose manifest has the current key is reused. After the stages, all
 labels are aggregated into judgments: qrels.trec, labels.jsonl and golden.json (golden_set.py).

@@ -1,7 +1,7 @@
 """Aggregation: several labels of a passage combined into one grade.
 
-    median     the middle label; of an even number the lower one of the middle two
-    majority   the most frequent label; of several the one nearest to the median, of these the lower one
+    median     the middle label; for an even number the lower of the middle two
+    majority   the most frequent label; ties go to the one nearest to the median, then to the lower one
     posterior  the highest grade g with P(grade >= g | labels) >= F/2, under P(g) ∏ P(label | g): P(g) the share of
                grades in all pools, and P(label | g) a normal error of one standard deviation, cut into grades, or with
                chance γ a gross error, any grade alike; all three found by EM. F is the highest F1 of "grade g or more"
@@ -30,14 +30,15 @@ from trueval.errors import PolicyError, nearest
 
 Floats = NDArray[np.float64]
 GRADES: Final = (1, 2, 3, 4, 5)
-STEPS: Final = 200  # of EM, which is done when the error moves by less than SMALL
+STEPS: Final = 200  # maximum number of EM steps; EM stops when the error changes by less than SMALL
 SMALL: Final = 1e-5
-# Of the error in grades: a smaller one cannot be distinguished from 0 by integer grades, a larger one says nothing.
+# Limits of the error in grades: a smaller one cannot be distinguished from 0 with integer grades, a larger one is
+# uninformative.
 LEAST, MIDDLE, MOST = 0.05, 0.5, 5.0
-LEAST_SURE: Final = 0.4  # that a passage has at least the grade that the posterior gives it
+LEAST_SURE: Final = 0.4  # minimum probability that a passage has at least its assigned grade
 RIGHT: Final = 19  # of Beta(1, 19), the prior of γ: FORMULAS §7
 MOST_GROSS: Final = 0.99  # a grade is never entirely uninformative
-GROSS: Final = 1 / (1 + RIGHT)  # its mean: γ where no passage has two labels
+GROSS: Final = 1 / (1 + RIGHT)  # its mean: γ if no passage has two labels
 
 
 def median(labels: Sequence[int]) -> int:
@@ -64,10 +65,10 @@ class JudgeErrors(NamedTuple):
     """The error model of a judge, estimated from its labels.
 
     Attributes:
-        sd: σ, of a label around the grade.
-        gross: γ, share of labels that are any grade alike, whatever the passage.
+        sd: σ, standard deviation of a label around the grade.
+        gross: γ, share of labels that are uniform over grades, whatever the passage.
         shares: [grade] share of each grade.
-        likelihood: [grade, label] chance of each label.
+        likelihood: [grade, label] probability of the label given the grade.
     """
 
     sd: float
@@ -80,9 +81,9 @@ def errors_of(labels: Sequence[Sequence[int]]) -> JudgeErrors:
     """Estimate the error model of a judge that graded some passages more than once, by EM.
 
     Args:
-        labels: [passage] its labels, one at least.
+        labels: [passage] labels, at least one each.
     """
-    from scipy.optimize import minimize_scalar  # late: it takes as long as the start of a command
+    from scipy.optimize import minimize_scalar  # late: the import takes as long as starting a command
 
     counts = _counts(labels)
     sd, gross, shares = MIDDLE, GROSS, counts.sum(axis=0) / counts.sum()
@@ -90,7 +91,7 @@ def errors_of(labels: Sequence[Sequence[int]]) -> JudgeErrors:
         return JudgeErrors(LEAST, GROSS, shares, _likelihood(LEAST, 0.0))  # nothing is learned: the label is the grade
     for _ in range(STEPS):
         weights = _posterior(counts, shares, _likelihood(sd, gross))
-        shares, pairs = weights.mean(axis=0), weights.T @ counts  # [grade, label] expected numbers
+        shares, pairs = weights.mean(axis=0), weights.T @ counts  # [grade, label] expected counts
         wild = pairs * _wild(sd, gross)
         fair = pairs - wild
 
@@ -109,7 +110,7 @@ def posterior(labels: Sequence[Sequence[int]]) -> list[int]:
     """[passage] the grade that maximizes the expected F1 of each threshold "this grade or more".
 
     Args:
-        labels: [passage] its labels, one at least, of all pools together.
+        labels: [passage] labels, at least one each, over all pools.
     """
     if not len(labels):
         return []
@@ -132,9 +133,9 @@ class ExpectedGrade(NamedTuple):
     """The posterior of a passage's grade given its labels.
 
     Attributes:
-        grade: expected, a number between grades.
-        gross: chance that the true grade is more than one grade away from it. Labels raise it above .05, and never
-            lower it: a judge repeats its misreadings, and rounds do not show these.
+        grade: expected grade, a real number.
+        gross: probability that the true grade is more than one grade away from it. It starts at .05 and labels only
+            raise it, since a judge repeats its misreadings and rounds do not reveal these.
     """
 
     grade: float
@@ -145,7 +146,7 @@ def expectations(labels: Sequence[Sequence[int]]) -> list[ExpectedGrade]:
     """[passage] expected grade, and probability of a gross error.
 
     Args:
-        labels: [passage] its labels, one at least, of all pools together.
+        labels: [passage] labels, at least one each, over all pools.
 
     >>> [tuple(round(number, 2) for number in found) for found in expectations([[4], [1]])]
     [(4.0, 0.05), (1.0, 0.05)]
@@ -218,8 +219,8 @@ def aggregate_labels(name: str, labels: Sequence[Sequence[int]]) -> list[int]:
     """[passage] the aggregated grade of its labels.
 
     Args:
-        name: median, majority or posterior.
-        labels: [passage] its labels, one at least.
+        name: "median", "majority" or "posterior".
+        labels: [passage] labels, at least one each.
 
     Raises:
         PolicyError: there is no such aggregate.

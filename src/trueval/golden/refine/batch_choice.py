@@ -10,9 +10,9 @@ from trueval.golden.refine.judge_orders import Batch
 from trueval.golden.refine.posterior import Posterior
 from trueval.standings.standings import Floats
 
-# Weight of pairs within the top set: their order matters too, but less. docs/golden.md.
+# Weight of pairs within the top set, whose order matters less. docs/golden.md.
 INSIDE: Final = 0.3
-# Remaining gain of a pair that is already asked in this round.
+# Factor on the gain of a pair that is already asked in this round.
 ASKED: Final = 0.25
 
 
@@ -24,11 +24,11 @@ def pair_gains(posterior: Posterior, members: Floats, inside: float = INSIDE) ->
     choice), and whether their order affects the top set. docs/golden.md.
 
     Args:
-        members: [document] P_i, probability of belonging to the best.
-        inside: weight of pairs that both belong to the best, .3 in the formula.
+        members: [document] P_i, probability of membership in the top set.
+        inside: weight of pairs within the top set, .3 in the formula.
 
     Returns:
-        [document, document] gains, symmetric, 0 of a document and itself.
+        [document, document] gains, symmetric, with 0 on the diagonal.
 
     >>> even = Posterior(np.sqrt([[2.0, 0.0], [0.0, 2.0]]), np.zeros((2, 0)))  # V = 2, and either is above
     >>> float(pair_gains(even, np.array([0.5, 0.5]))[0, 1].round(4))  # ln 2 · 2/(2 + π²/3) · (1/2 + .3/4)
@@ -53,10 +53,10 @@ def next_batches(gains: Floats, count: int, size: int, rng: np.random.Generator)
     a batch is shown is random, since judges have position bias.
 
     Args:
-        gains: [document, document] of pairs.
-        count: how many batches.
-        size: documents of each, at least 2.
-        rng: where the order of showing comes from.
+        gains: [document, document] gain of comparing each pair.
+        count: number of batches.
+        size: number of documents per batch, at least 2.
+        rng: source of the display order.
 
     >>> gains = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 2.0], [0.0, 2.0, 0.0]])
     >>> sorted(next_batches(gains, 1, 2, np.random.default_rng(0))[0])
@@ -73,7 +73,7 @@ def next_batches(gains: Floats, count: int, size: int, rng: np.random.Generator)
 
 def _greedy(gains: Floats, size: int) -> list[int]:
     batch = [int(place) for place in np.unravel_index(gains.argmax(), gains.shape)]
-    if batch[0] == batch[1]:  # nothing is to gain anywhere
+    if batch[0] == batch[1]:  # no gain anywhere
         batch[1] = (batch[0] + 1) % len(gains)
     added = gains[batch].sum(axis=0)
     while len(batch) < size:

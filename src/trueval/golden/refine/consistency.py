@@ -22,12 +22,12 @@ class Inconsistency:
     """Counts of contradictory orders.
 
     Attributes:
-        pairs: of documents that were judged together at least once.
-        repeated: of these, judged at least twice.
-        both_ways: of these, with each of the two above the other at least once.
-        disagreement: chance that two judgments of one pair differ, over all repeated ones; None without any.
-        triads: three documents of which all pairs have a winner by majority.
-        cycles: of these, with a above b above c above a.
+        pairs: number of document pairs judged together at least once.
+        repeated: number of pairs judged at least twice.
+        both_ways: number of repeated pairs judged in both orders.
+        disagreement: probability that two judgments of one pair differ, over all repeated pairs; None without any.
+        triads: number of triples of documents in which every pair has a majority winner.
+        cycles: number of triads with a above b above c above a.
     """
 
     pairs: int
@@ -49,9 +49,6 @@ def inconsistency(orders: OrderBatch) -> Inconsistency:
     judgments. The cycles among T triads: T minus those in which one document beats both others (Kendall and
     Smith 1940).
 
-    Args:
-        orders: the orders given by the judge.
-
     >>> from trueval.golden.refine.judge_orders import JudgeOrder
     >>> orders = OrderBatch.of([JudgeOrder(pair, pair) for pair in ((0, 1), (1, 2), (2, 0), (0, 2), (2, 0))], 3)
     >>> found = inconsistency(orders)
@@ -65,7 +62,8 @@ def inconsistency(orders: OrderBatch) -> Inconsistency:
     compared = int((times * (times - 1) // 2).sum())
     beats = (wins > wins.T).astype(np.int64)
     settled = beats + beats.T
-    # A triad with winners everywhere is no cycle if and only if one of it beats both others, and then exactly one does.
+    # A triad with three majority winners is acyclic if and only if one document beats both others, and then exactly one
+    # does.
     triads = int((settled @ settled * settled).sum()) // 6
     transitive = int(((beats @ settled * beats).sum(axis=1)).sum()) // 2
     return Inconsistency(
@@ -82,10 +80,10 @@ class Inversion(NamedTuple):
     """Two documents that orders and grades rank in opposite directions.
 
     Attributes:
-        above: the one with the higher score and the lower grade.
-        below: the one with the lower score and the higher grade.
+        above: document with the higher score and the lower grade.
+        below: document with the lower score and the higher grade.
         chance: probability that their scores are in this order.
-        grades: by how much the grade of the second is higher.
+        grades: difference of their grades.
     """
 
     above: int
@@ -98,15 +96,15 @@ def inversions(posterior: Posterior, grades: Floats, sure: float = SURE_INVERSIO
     """Pairs whose order contradicts their grades, for regrading: the widest first, then the most certain.
 
     Args:
-        grades: [document].
-        sure: least probability of the order.
+        grades: [document] grades.
+        sure: minimum probability of the order.
 
     >>> found = Posterior(np.array([[0.0, 4.0], [1.0, 5.0]]), np.zeros((2, 0)))
     >>> inversions(found, np.array([5.0, 3.0]))[0][:2]
     (1, 0)
     """
     above = posterior.above()
-    steps = grades - grades[:, None]  # [i, j] by how much the grade of j is higher
+    steps = grades - grades[:, None]  # [i, j] grade of j minus grade of i
     firsts, seconds = np.nonzero((steps > 0) & (above >= sure))
     found = [
         Inversion(int(i), int(j), float(above[i, j]), float(steps[i, j])) for i, j in zip(firsts, seconds, strict=True)
@@ -119,10 +117,11 @@ def bands(posterior: Posterior, ranking: Ints, sure: float = SURE) -> Ints:
 
     Args:
         ranking: [rank] documents.
-        sure: probability from which on an order counts as known; above 1/2.
+        sure: probability above 1/2 at which an order counts as known.
 
     Returns:
-        [rank] number of the band, from 0. Ends of a long band can be known apart; each of it and the next are not.
+        [rank] index of the band, from 0. The ends of a long band may be distinguishable, though adjacent documents are
+        not.
 
     >>> found = Posterior(np.array([[9.0, 5.0, 4.9, 1.0], [8.0, 4.9, 5.0, 2.0]]), np.zeros((2, 0)))
     >>> bands(found, found.ranking()).tolist()

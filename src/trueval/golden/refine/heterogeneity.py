@@ -20,12 +20,12 @@ def heterogeneity(grades: pl.DataFrame) -> dict[str, Any]:
     """Counts and shares of each grade, over queries.
 
     Args:
-        grades: query_id, doc_id, grade, as `Graded.grades`; null is unjudged.
+        grades: columns query_id, doc_id, grade, as in `GradedPools.grades`; null means unjudged.
 
     Returns:
-        "queries"; "grades", by grade, and "useful", grade 4 and above: median and mean number of passages of a query,
-        median share of its judged pool, and the number of queries without any, over queries with a judged passage;
-        "by_query": judged, unjudged, counts, of all.
+        "queries"; "grades", by grade, and "useful", grade 4 and above: median and mean number of passages per query,
+        median share of the judged pool, and the number of queries without any, over queries with a judged passage;
+        "by_query": judged, unjudged and counts of every query.
 
     >>> frame = pl.DataFrame({"query_id": ["a", "a", "b"], "doc_id": ["1", "2", "1"], "grade": [5, 1, 1]})
     >>> found = heterogeneity(frame)
@@ -36,7 +36,7 @@ def heterogeneity(grades: pl.DataFrame) -> dict[str, Any]:
         _counts(str(query), each["grade"])
         for (query,), each in grades.group_by("query_id", maintain_order=True)
     ]  # fmt: skip
-    known = [each for each in by_query if each["judged"]]  # the others are unknown
+    known = [each for each in by_query if each["judged"]]  # without a judged passage the counts are unknown
     counts = {grade: [each["grades"][str(grade)] for each in known] for grade in GRADES}
     useful = [sum(each["grades"][str(grade)] for grade in GRADES if grade >= USEFUL) for each in known]
     judged = [each["judged"] for each in known]

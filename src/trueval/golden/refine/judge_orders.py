@@ -1,4 +1,4 @@
-"""Judge orders: full orders of small batches, and the role that gives them."""
+"""Judge orders: full orders of small batches, and the type of the function that returns them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from trueval.errors import InputError
 from trueval.standings.standings import Bools, Floats, Ints
 
-# Documents are places in a pool, from 0, until `refine` gives them their ids.
+# Documents are indices into a pool, from 0; `refine` maps them to ids.
 Batch: TypeAlias = tuple[int, ...]
 
 
@@ -19,15 +19,15 @@ class JudgeOrder(NamedTuple):
     """One order given by a judge.
 
     Attributes:
-        best_first: the documents of a batch, the best first.
-        shown: the same documents in the order in which the judge saw them.
+        best_first: documents of a batch, best first.
+        shown: the same documents in the order shown to the judge.
     """
 
     best_first: Batch
     shown: Batch
 
 
-# Batches as they are shown, asked at the same time → an answer for each, best first; None where the judge gave none.
+# Concurrent batches in display order → an order of each, best first; None where the judge gave none.
 Ask: TypeAlias = Callable[[Sequence[Batch]], Sequence[Sequence[int] | None]]
 
 
@@ -35,7 +35,7 @@ def ask_round(ask: Ask, batches: Sequence[Batch]) -> tuple[JudgeOrder | None, ..
     """Ask about several batches concurrently, and check the answers.
 
     Args:
-        batches: as they are to be shown.
+        batches: batches in display order.
 
     Returns:
         An order for each batch, None where the judge gave none.
@@ -69,9 +69,9 @@ class OrderBatch:
     """Orders as arrays; shorter ones are padded with -1.
 
     Attributes:
-        items: [order, place] document at each place, the best first.
-        slots: [order, place] where the judge saw it, from 0.
-        pool: number of documents that there are.
+        items: [order, rank] document at each rank, best first.
+        slots: [order, rank] slot in which it was shown, from 0.
+        pool: number of documents in the pool.
     """
 
     items: Ints
@@ -83,8 +83,8 @@ class OrderBatch:
         """Collect orders into arrays.
 
         Args:
-            orders: of documents below `pool`, each at most once in one order.
-            pool: number of documents that there are.
+            orders: orders of documents below `pool`, each at most once per order.
+            pool: number of documents in the pool.
 
         >>> OrderBatch.of([JudgeOrder((3, 1), (1, 3)), JudgeOrder((0, 2, 1), (0, 1, 2))], 4).items.tolist()
         [[3, 1, -1], [0, 2, 1]]
@@ -101,7 +101,7 @@ class OrderBatch:
 
     @property
     def present(self) -> Bools:
-        """[order, place] whether the place holds a document rather than padding."""
+        """[order, rank] whether the rank holds a document rather than padding."""
         return self.items >= 0
 
     @property
@@ -133,6 +133,6 @@ class OrderBatch:
         return found
 
     def slot_values(self) -> Floats:
-        """[order, place] slot in which each document was shown: -1/2 for the first, 1/2 for the last; 0 for padding."""
+        """[order, rank] slot in which each document was shown: -1/2 for the first, 1/2 for the last; 0 for padding."""
         last = np.maximum(self.sizes - 1, 1)[:, None]
         return np.where(self.present, self.slots / last - 0.5, 0.0)

@@ -23,7 +23,7 @@ class Locks:
     """
 
     def __init__(self, pool: int) -> None:
-        self.above: Bools = np.zeros((pool, pool), np.bool_)  # [winner, loser], what follows from others included
+        self.above: Bools = np.zeros((pool, pool), np.bool_)  # [winner, loser], closed under transitivity
 
     def add(self, winner: int, loser: int) -> bool:
         """Lock a pair, unless existing locks imply the opposite: that would create a cycle.
@@ -55,7 +55,7 @@ class Locks:
         Kahn 1962. Equal scores come in the order of the pool.
 
         Args:
-            scores: [document].
+            scores: [document] scores.
 
         >>> locks = Locks(3)
         >>> locks.add(2, 0), locks.ranking(np.array([3.0, 2.0, 1.0]))
@@ -68,7 +68,7 @@ class Locks:
         while free:
             document = heappop(free)[1]
             found.append(document)
-            # All locks that follow from others are in `above`: whoever has no one left above it is free.
+            # `above` is transitively closed, so a document with no remaining document above it is available.
             waiting = waiting - self.above[document]
             for other in np.flatnonzero(self.above[document] & (waiting == 0)):
                 heappush(free, (-float(scores[other]), int(other)))

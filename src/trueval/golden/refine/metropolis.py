@@ -17,19 +17,19 @@ from trueval.golden.refine.posterior_mode import Mode
 from trueval.standings.standings import Bools, Floats, Ints
 
 CHAINS: Final = 250
-APART: Final = 2  # sweeps between two draws of one chain that are kept
-STEP: Final = 2.4  # of a proposal, in standard deviations of the score given all others (Gelman, Roberts, Gilks 1996)
-MOST: Final = 700.0  # of a score, so that its exponential is a number
+APART: Final = 2  # sweeps between two stored draws of a chain
+STEP: Final = 2.4  # width of a proposal, in conditional standard deviations of the score (Gelman, Roberts, Gilks 1996)
+MOST: Final = 700.0  # limit of a score, so that its exponential is finite
 
 
 class _Rows(NamedTuple):
-    """Orders in the layout of the likelihood, place by place.
+    """Orders in the layout of the likelihood, rank by rank.
 
     Attributes:
-        rows: [row] their places among all orders.
-        items: [place, row] documents, the best first; -1 where there is none.
-        by_score: [place, row, 1] 1−ε where the judge chooses the document at that place; 0 where nothing is chosen.
-        at_random: [place, row, 1] ε over the documents that are left; 1 where nothing is chosen.
+        rows: [row] index among all orders.
+        items: [rank, row] documents, best first; -1 for padding.
+        by_score: [rank, row, 1] 1−ε where the judge makes a choice at that rank; else 0.
+        at_random: [rank, row, 1] ε over the number of remaining documents; 1 where no choice is made.
     """
 
     rows: Ints
@@ -46,9 +46,8 @@ class _Group(NamedTuple):
     """Documents no two of which share an order.
 
     Attributes:
-        documents: indices of the documents.
-        orders: that one of them is in.
-        within: [document, order] 1 where it is in the order, 0 where not.
+        orders: indices of the orders that contain one of them.
+        within: [document, order] 1 if the order contains it, else 0.
     """
 
     documents: Ints
@@ -71,13 +70,11 @@ def sample(
     """Draw scores from their posterior.
 
     Args:
-        orders: the orders given by the judge.
-        mode: under this prior, for the width of proposals.
-        rng: the source of randomness.
-        draws: how many are kept, `CHAINS` at a time.
-        sweeps: before the first are kept.
-        covariates: [order, place, covariate] what else moves the judge, one for each of `prior.biases`.
-        start: draws of which the last begin the chains, those of the prior by default.
+        mode: posterior mode under this prior, for the width of proposals.
+        draws: number of stored draws, `CHAINS` at a time.
+        sweeps: number of sweeps before the first stored draw.
+        covariates: [order, rank, covariate] other influences on the judge, one per entry of `prior.biases`.
+        start: draws whose last ones start the chains; draws from the prior by default.
     """
     pool = orders.pool
     if not len(orders):
@@ -100,8 +97,8 @@ class _Chains:
     """Parallel chains.
 
     Attributes:
-        scores: [document, chain].
-        biases: [covariate, chain].
+        scores: [document, chain] scores.
+        biases: [covariate, chain] effects.
     """
 
     def __init__(
@@ -124,7 +121,7 @@ class _Chains:
         self._values = self._likelihood(self._orders, self._factors)
 
     def _biased(self, biases: Floats) -> Floats | None:
-        """[place, order, chain] the factor of covariates on the exponentials."""
+        """[rank, order, chain] factor of the covariates on the exponentials."""
         return None if self.covariates is None else np.exp(self.covariates @ biases).transpose(1, 0, 2)
 
     def _likelihood(self, orders: _Rows, factors: Floats | None) -> Floats:
@@ -147,11 +144,11 @@ class _Chains:
         """Propose one move of every score.
 
         Args:
-            by_prior: whether proposals are draws of the prior, and not near the score that there is.
+            by_prior: whether to propose draws from the prior rather than moves from the current score.
         """
         for group in self._groups:
             self._move(group, by_prior)
-        self.scores[self._new] = self._prior_of_new.draws(CHAINS, self.rng)  # nothing is known of them
+        self.scores[self._new] = self._prior_of_new.draws(CHAINS, self.rng)  # they have no earlier samples
         for covariate in range(len(self.biases)):
             self._move_bias(covariate)
 
@@ -165,7 +162,7 @@ class _Chains:
         self._exponentials[at] = np.exp(np.clip(new, -MOST, MOST))
         values = self._likelihood(group.orders, self._factors)
         gain = group.within @ (values - before)
-        if not by_prior:  # else the density of the prior is that of the proposal, too, and cancels
+        if not by_prior:  # otherwise prior and proposal densities are equal and cancel
             gain += group.prior.log_density(new) - group.prior.log_density(old)
         taken = self._taken(gain)
         self.scores[at] = np.where(taken, new, old)
@@ -175,7 +172,7 @@ class _Chains:
         self._values[rows] = before
 
     def _move_bias(self, covariate: int) -> None:
-        """Move what a covariate adds, once."""
+        """Propose one move of the effect of a covariate."""
         width, sd = self._widths[len(self.scores) + covariate], self.prior.biases[covariate]
         new = self.biases.copy()
         new[covariate] += width * self.rng.standard_normal(CHAINS)
@@ -187,19 +184,19 @@ class _Chains:
         self._factors = self._biased(self.biases)
 
     def _taken(self, gain: Floats) -> Bools:
-        """Which proposals are taken: each with the probability exp(gain)."""
+        """Accept each proposal with probability exp(gain)."""
         return np.asarray(-self.rng.standard_exponential(gain.shape) < gain)
 
 
 def _rows(orders: OrderBatch, noise: float) -> _Rows:
-    left = orders.sizes - np.arange(orders.items.shape[1])[:, None]  # [place, order] documents that are left
+    left = orders.sizes - np.arange(orders.items.shape[1])[:, None]  # [rank, order] remaining documents
     chosen = left > 1  # the last one is no choice
     by_score, at_random = np.where(chosen, 1 - noise, 0.0), np.where(chosen, noise / np.maximum(left, 1), 1.0)
     return _Rows(np.arange(len(orders)), orders.items.T, by_score[:, :, None], at_random[:, :, None])
 
 
 def _groups(orders: OrderBatch, prior: Prior, rows: _Rows) -> list[_Group]:
-    """Documents that are in some order, in few groups: those in most orders first, each into the first that it fits."""
+    """Group the documents in some order greedily, those in most orders first; no two of a group share an order."""
     within = np.zeros((orders.pool, len(orders)), bool)
     order, place = np.nonzero(orders.present)
     within[orders.items[order, place], order] = True

@@ -1,4 +1,4 @@
-"""Scale: how much a grade weighs against the judge's own noise, and how often it is wrong, learned from the orders."""
+"""Scale: the weight of a grade relative to the judge's noise, and the rate of wrong grades, learned from the orders."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from trueval.golden.refine.posterior import Prior
 from trueval.golden.refine.posterior_mode import Mode, fit
 from trueval.standings.standings import Floats
 
-STEP: Final = 1.25  # factor between neighbors of the search
+STEP: Final = 1.25  # factor between adjacent grid points
 # The grid has (2·17 + 1)² points: κ from 0.09 to 178, and ratios likewise.
 REACH: Final = 17
-# What is believed of ln κ and ln(τ/κ) before any order: normal, around the default, so wide.
+# Standard deviation of the normal priors of ln κ and ln(τ/κ) around the default.
 WIDTH: Final = 0.8
 RATIO_WIDTH: Final = 0.5
-# Factor between neighbors of the odds of gross errors, and how far it goes: from 5 % to 57 %.
+# Factor between adjacent odds of gross errors, and the number of steps: from 5 % to 57 %.
 GROSS_STEP: Final = 1.5
 GROSS_REACH: Final = 8
 RIGHT: Final = 19  # of Beta(1, 19), the prior of γ: FORMULAS §7
@@ -29,7 +29,7 @@ class ScorePrior(NamedTuple):
     """The prior of scores, in units in which the judge's noise is that of a logistic choice.
 
     Attributes:
-        per_grade: κ, by how much one grade moves a score.
+        per_grade: κ, score difference per grade.
         spread: τ, standard deviation of the scores of one grade.
     """
 
@@ -38,12 +38,12 @@ class ScorePrior(NamedTuple):
 
 
 class LearnedScale(NamedTuple):
-    """A mode of the posterior, its prior, and the scale of that.
+    """A posterior mode, with the prior that was learned.
 
     Attributes:
         mode: of the posterior of the scores.
-        prior: under which it is one.
-        more: factors of `GROSS_STEP` by which the odds of gross errors are above those that were given.
+        prior: prior under which it is the mode.
+        more: steps of `GROSS_STEP` by which the odds of gross errors exceed the given ones.
     """
 
     mode: Mode
@@ -70,13 +70,12 @@ def learn(
     error rate estimated from grades is a lower bound. FORMULAS §7.
 
     Args:
-        orders: the orders given by the judge.
-        grades: [document].
-        start: where the search begins, the result for fewer orders; the default scale if None.
+        grades: [document] grades.
+        start: start of the search, such as the result for fewer orders; the default scale if None.
         noise: ε.
-        biases: standard deviations of the covariates.
-        covariates: [order, place, covariate].
-        gross: [document] chance that its grade is grossly wrong, at least; None for no such grade.
+        biases: prior standard deviations of the covariates' effects.
+        covariates: [order, rank, covariate] values.
+        gross: [document] minimum probability that its grade is a gross error; None for no gross errors.
     """
     tried: dict[tuple[int, int, int], tuple[float, LearnedScale]] = {}
 

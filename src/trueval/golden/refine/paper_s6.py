@@ -11,7 +11,7 @@ from trueval.golden.refine.judge_orders import Ask, Batch, JudgeOrder, ask_round
 from trueval.golden.refine.locks import Locks
 from trueval.standings.standings import Floats, Ints
 
-TURNS: Final = 3  # T of the text; the author's code has 15
+TURNS: Final = 3  # T in the text; 15 in the author's code
 AUTHORS_TURNS: Final = 15
 
 
@@ -20,20 +20,20 @@ class PaperSettings:
     """The parameters of the published refinement; defaults of docs/golden.md.
 
     Attributes:
-        turns: T: the ranking of the best documents must stay the same for so many turns.
-        pick: of a batch: "sampled" draws documents with weights 1/(1 + exposures), as "sample (favor low exposures)" of
-            Algorithm 1 says; "least" takes those with the fewest exposures, then the least information.
-        batch: documents of one call, m.
+        turns: T, number of turns for which the ranking of the top documents must stay the same.
+        pick: choice of a batch: "sampled" draws documents with weights 1/(1 + exposures), as "sample (favor low
+            exposures)" in Algorithm 1; "least" takes those with the fewest exposures, then the least information.
+        batch: number of documents per call, m.
         rate: η at the first turn; η_t = max(least_rate, rate/√(1 + t/decay)).
-        least_rate: the least η.
-        decay: turns.
-        clip: the most by which a score moves in one turn.
-        recentre: turns after which scores get the mean 0 again.
-        z: widths of the margin of a lock.
-        confirmations: calls that agree on a pair, after which it is locked whatever the margin.
+        least_rate: minimum of η.
+        decay: decay constant of η in turns.
+        clip: maximum change of a score in one turn.
+        recentre: number of turns between centerings of the scores.
+        z: width of the margin of a lock, in standard errors.
+        confirmations: number of agreeing calls that lock a pair regardless of the margin.
         least_information: ε of σ = 1/√max(I, ε).
-        skip_settled: do not ask where locks leave nothing to ask, and count such a turn as one in which nothing
-            changed, as the author's code does. Otherwise every turn asks.
+        skip_settled: skip calls whose answer the locks determine, and count such a turn as unchanged, as the author's
+            code does. Otherwise every turn asks.
     """
 
     turns: int = TURNS
@@ -54,9 +54,9 @@ class PaperRefinement(NamedTuple):
     """The result of the published refinement.
 
     Attributes:
-        scores: [document].
-        calls: what was asked, answered or not.
-        stable: whether it stopped because the best documents stayed the same, and not at the budget.
+        scores: [document] scores.
+        calls: number of questions asked, answered or not.
+        stable: whether it stopped because the top documents stayed the same, rather than at the budget.
     """
 
     ranking: tuple[int, ...]
@@ -75,15 +75,15 @@ def paper_s6(
     docs/golden.md.
 
     Args:
-        grades: [document].
-        rng: where the randomness of batches comes from.
+        grades: [document] grades.
+        rng: source of the randomness of batches.
         top: number of documents in the top set.
-        budget: calls at most.
+        budget: maximum number of calls.
     """
     state = _State(grades, settings)
     best: Batch = ()
     calls = turn = 0
-    stable = 0 if len(grades) > 1 else settings.turns  # one document has nothing to be put in order with
+    stable = 0 if len(grades) > 1 else settings.turns  # a single document needs no order
     while calls < budget and stable < settings.turns and turn < 100 * budget:
         batch = state.next_batch(rng)
         if settings.skip_settled and state.locks.settles(batch):
@@ -106,7 +106,7 @@ def score_steps(scores: Floats, best_first: Batch, rate: float) -> tuple[Floats,
     information of each grows by p(1−p). All p are of the scores before the steps.
 
     Args:
-        scores: [document].
+        scores: [document] scores.
         rate: η.
 
     Returns:

@@ -18,10 +18,9 @@ class Terms(NamedTuple):
 
     Attributes:
         value: [order] log-likelihood.
-        gradient: [order, place] first derivatives.
-        information: [order, place, place] second derivatives with the sign changed. Of a mixture it can have negative
-            eigenvalues.
-        safe: [order, place, place] the same without what the mixture takes off: never negative, and no less than
+        gradient: [order, rank] first derivatives.
+        information: [order, rank, rank] negative second derivatives. For a mixture it can have negative eigenvalues.
+        safe: [order, rank, rank] the same without the negative term of the mixture: positive semidefinite, and at least
             `information`.
     """
 
@@ -41,7 +40,7 @@ def terms(predictor: Floats, orders: OrderBatch, noise: float = NOISE) -> Terms:
     docs/golden.md; Plackett 1975; Luce 1959.
 
     Args:
-        predictor: [order, place] η of each document: score, and what else moves the judge.
+        predictor: [order, rank] η of each document: its score plus other influences on the judge.
         noise: ε, at least 0 and below 1.
 
     >>> from trueval.golden.refine.judge_orders import JudgeOrder
@@ -55,8 +54,8 @@ def terms(predictor: Floats, orders: OrderBatch, noise: float = NOISE) -> Terms:
     left = np.logaddexp.accumulate(filled[:, ::-1], axis=1)[:, ::-1]  # log Σ exp over each suffix
     stages = np.arange(places) < (sizes - 1)[:, None]  # [order, stage]; the last document is no choice
     inside = stages[:, :, None] & present[:, None, :] & (np.arange(places)[:, None] <= np.arange(places))
-    with np.errstate(invalid="ignore"):  # -inf - -inf, past the end of short orders
-        share = np.exp(np.where(inside, filled[:, None, :] - left[:, :, None], -np.inf))  # [order, stage, place]
+    with np.errstate(invalid="ignore"):  # -inf - -inf, beyond the end of short orders
+        share = np.exp(np.where(inside, filled[:, None, :] - left[:, :, None], -np.inf))  # [order, stage, rank]
     winner = np.arange(places)
     chosen = share[:, winner, winner]
     at_random = noise / np.maximum(sizes[:, None] - winner, 1)
@@ -70,7 +69,7 @@ def terms(predictor: Floats, orders: OrderBatch, noise: float = NOISE) -> Terms:
     meant = np.where(stages, (1 - noise) * chosen / np.maximum(chance, tiny), 0.0) if noise else stages * 1.0
     pull = np.where(inside, np.eye(places) - share, 0.0)
     gradient = np.einsum("ok,okj->oj", meant, pull)
-    # Σ_k r (diag(p) − ppᵀ), and what the mixture takes off: Σ_k r(1−r) ggᵀ.
+    # Σ_k r (diag(p) − ppᵀ), and the term that the mixture subtracts: Σ_k r(1−r) ggᵀ.
     scaled = meant[:, :, None] * share
     safe = -np.matmul(scaled.transpose(0, 2, 1), share)
     safe[:, winner, winner] += scaled.sum(axis=1)

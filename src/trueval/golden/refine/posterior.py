@@ -19,12 +19,12 @@ class Prior:
     about the score. FORMULAS §7.
 
     Attributes:
-        mean: [document] scores by grades alone: κ(grade − mean grade).
-        spread: τ, standard deviation of a score around it.
+        mean: [document] scores from grades alone: κ(grade − mean grade).
+        spread: τ, standard deviation of a score around its mean.
         noise: ε, share of stages that the judge decides at random.
-        biases: [covariate] standard deviations of what moves the judge beside the score.
-        gross: [document] γ, chance that its grade is grossly wrong; None for no such grade.
-        wide: τ0, standard deviation of the score of a document whose grade is grossly wrong.
+        biases: [covariate] standard deviations of other influences on the judge.
+        gross: [document] γ, probability that its grade is a gross error; None for no gross errors.
+        wide: τ0, standard deviation of the score of a document with a grossly wrong grade.
     """
 
     mean: Floats
@@ -44,14 +44,14 @@ class Prior:
         biases: tuple[float, ...] = (),
         gross: Floats | None = None,
     ) -> Prior:
-        """The prior of grades. τ0 is the spread of scores over all grades: τ0² = τ² + κ²·Var(grade).
+        """The prior given grades. τ0 is the spread of scores over all grades: τ0² = τ² + κ²·Var(grade).
 
         Args:
-            grades: [document].
-            per_grade: κ, by how much one grade moves a score.
+            grades: [document] grades.
+            per_grade: κ, score difference per grade.
             spread: τ.
             noise: ε.
-            biases: standard deviations of the covariates.
+            biases: standard deviations of the covariates' effects.
             gross: [document] γ.
 
         >>> found = Prior.of_grades(np.array([5.0, 3.0]), per_grade=2.0, spread=1.5)
@@ -62,19 +62,11 @@ class Prior:
         return cls(per_grade * (grades - grades.mean()), spread, noise, biases, gross, wide)
 
     def of(self, documents: Ints) -> Prior:
-        """The prior of a subset of the documents.
-
-        Args:
-            documents: indices of the documents.
-        """
+        """The prior of a subset of the documents."""
         return replace(self, mean=self.mean[documents], gross=None if self.gross is None else self.gross[documents])
 
     def log_density(self, scores: Floats) -> Floats:
-        """Log density of each score.
-
-        Args:
-            scores: [document, ...].
-        """
+        """Log density of each score."""
         by_grade = _log_normal(scores - _over(self.mean, scores), self.spread)
         if self.gross is None:
             return by_grade
@@ -84,11 +76,7 @@ class Prior:
         return found
 
     def wrong(self, scores: Floats) -> Floats:
-        """[document, ...] probability that the grade is a gross error given the score, by Bayes' rule.
-
-        Args:
-            scores: [document, ...].
-        """
+        """[document, ...] probability that the grade is a gross error given the score, by Bayes' rule."""
         if self.gross is None:
             return np.zeros_like(scores)
         by_grade = _log_normal(scores - _over(self.mean, scores), self.spread)
@@ -98,11 +86,7 @@ class Prior:
         return np.asarray(1 / (1 + odds), np.float64)
 
     def draws(self, count: int, rng: np.random.Generator) -> Floats:
-        """[document, draw] samples from the prior.
-
-        Args:
-            rng: the source of randomness.
-        """
+        """[document, draw] samples from the prior."""
         standard = rng.standard_normal((len(self.mean), count))
         by_grade: Floats = self.mean[:, None] + self.spread * standard
         if self.gross is None:
@@ -126,7 +110,7 @@ class Posterior:
 
     Attributes:
         draws: [draw, document] scores.
-        bias_draws: [draw, covariate] what moves the judge beside the scores.
+        bias_draws: [draw, covariate] effects of the other influences on the judge.
     """
 
     draws: Floats
@@ -162,10 +146,10 @@ class Posterior:
         """
         columns = np.ascontiguousarray(self.draws.T)
         found = np.stack([(own > columns).mean(axis=1) for own in columns])
-        return np.asarray((found + 1 - found.T) / 2, np.float64)  # equal ones are half above
+        return np.asarray((found + 1 - found.T) / 2, np.float64)  # ties count half
 
     def membership(self, top: int) -> Floats:
-        """P_i: the share of samples in which each document is among the best.
+        """P_i: the share of samples in which each document is in the top set.
 
         Args:
             top: number of documents in the top set.

@@ -12,18 +12,18 @@ from trueval.golden.refine.posterior import Prior
 from trueval.standings.standings import Floats, sum_by
 
 STEPS: Final = 100  # Newton steps; about five are needed
-ENOUGH: Final = 1e-10  # by how much a step must still raise the logarithm of the posterior
-HALVINGS: Final = 30  # of a step that goes too far
+ENOUGH: Final = 1e-10  # minimum increase of the log posterior for a step to count
+HALVINGS: Final = 30  # maximum number of halvings of a step
 
 
 class Mode(NamedTuple):
     """A mode of the posterior of scores.
 
     Attributes:
-        scores: [document].
-        biases: [covariate].
-        information: [parameter, parameter] second derivatives with the sign changed: scores, then biases.
-        evidence: logarithm of the probability of the orders under the prior, by Laplace's approximation.
+        scores: [document] scores.
+        biases: [covariate] effects.
+        information: [parameter, parameter] negative second derivatives; scores, then biases.
+        evidence: log probability of the orders under the prior, by Laplace's approximation.
     """
 
     scores: Floats
@@ -40,9 +40,8 @@ def fit(orders: OrderBatch, prior: Prior, covariates: Floats | None = None, star
     always is; a step that lowers log P is halved. So the mode is a local one, near `start`.
 
     Args:
-        orders: the orders given by the judge.
-        covariates: [order, place, covariate] what else moves the judge, one for each of `prior.biases`.
-        start: [document and covariate] where Newton's method begins; the prior's mean by default.
+        covariates: [order, rank, covariate] other influences on the judge, one per entry of `prior.biases`.
+        start: [document and covariate] start of Newton's method; the prior mean by default.
 
     >>> from trueval.golden.refine.judge_orders import JudgeOrder
     >>> prior = Prior(np.zeros(2), spread=1.0, noise=0.0)
@@ -60,7 +59,7 @@ def fit(orders: OrderBatch, prior: Prior, covariates: Floats | None = None, star
             new = _terms(at + size * step, orders, prior, covariates)
             if new.value >= found.value + 1e-4 * size * rise:
                 break
-        if new.value <= found.value:  # no step of any size raises it: only rounding is left
+        if new.value <= found.value:  # no step of any size raises it: only rounding error is left
             break
         at, risen, found = at + size * step, new.value - found.value, new
         if risen < ENOUGH:
@@ -72,9 +71,9 @@ class _Terms(NamedTuple):
     """Log posterior at some scores, its gradient, and the ingredients of its Hessian.
 
     Attributes:
-        gradient: [parameter].
-        prior: [parameter] second derivatives with the sign changed, of the prior alone.
-        safe: [parameter] the same without what its mixture takes off.
+        gradient: [parameter] first derivatives.
+        prior: [parameter] negative second derivatives of the prior alone.
+        safe: [parameter] the same without the negative term of its mixture.
     """
 
     value: float
@@ -122,7 +121,7 @@ def _information(found: _Terms, orders: OrderBatch, covariates: Floats | None) -
 def _sum_information(information: Floats, orders: OrderBatch, covariates: Floats | None) -> Floats:
     """[parameter, parameter] information summed over all orders."""
     pool = orders.pool
-    items = np.where(orders.present, orders.items, 0)  # what is absent has no information: it adds nothing to the first
+    items = np.where(orders.present, orders.items, 0)  # padding carries no information
     places = items[:, :, None] * pool + items[:, None, :]
     scores = sum_by(places.ravel(), information.ravel(), pool * pool).reshape(pool, pool)
     if covariates is None:
@@ -139,8 +138,8 @@ def _sum_information(information: Floats, orders: OrderBatch, covariates: Floats
 
 def _mode(at: Floats, found: _Terms, orders: OrderBatch, prior: Prior, covariates: Floats | None) -> Mode:
     information, pool = _information(found, orders, covariates), orders.pool
-    # ∫exp(log P) ≈ exp(log P at the mode) √(2π)^d / √|information|. A document in no order is not asked about: the
-    # integral over its score is 1, whatever the prior, and the mode of a mixture would give less.
+    # ∫exp(log P) ≈ exp(log P at the mode) √(2π)^d / √|information|. Documents in no order are left out: the integral
+    # over their score is 1 for any prior, and the mode of a mixture would give less.
     new = np.flatnonzero(orders.exposures() == 0)
     value = found.value - float(prior.of(new).log_density(at[new]).sum())
     roots = np.log(np.linalg.cholesky(information).diagonal())

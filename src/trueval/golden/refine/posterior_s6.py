@@ -24,9 +24,9 @@ Watch: TypeAlias = "Callable[[int, Posterior, Floats], None]"
 OVERLAP: Final = 0.97  # docs/golden.md
 BUDGET: Final = 40
 DRAWS: Final = 500
-LAST_DRAWS: Final = 2500  # for what is claimed at the end
-SWEEPS: Final = 6  # of the chains after each round, before draws are kept
-FIRST_SWEEPS: Final = 80  # where the chains begin at the prior, and orders are there already
+LAST_DRAWS: Final = 2500  # number of draws for the final claims
+SWEEPS: Final = 6  # sweeps of the chains after each round, before draws are stored
+FIRST_SWEEPS: Final = 80  # sweeps where the chains start at the prior with known orders
 
 
 @dataclass(frozen=True)
@@ -34,18 +34,18 @@ class PosteriorSettings:
     """The parameters of the refinement by a posterior.
 
     Attributes:
-        batch: documents of one call.
-        at_once: calls of one round, which can run in parallel. More of them know less of each other.
-        overlap: the refinement stops when the share of the returned documents that belong to the best is expected to
-            be at least this; above 1 it goes on to the budget.
-        inside: weight, in choosing what to ask, of the order among the best; with 0 only who belongs to them counts.
+        batch: number of documents per call.
+        at_once: number of concurrent calls per round. Calls of a larger round know less of each other.
+        overlap: expected share of the returned documents that are in the true top set, at which the refinement stops;
+            above 1 it uses the whole budget.
+        inside: weight of the order within the top set when choosing questions; with 0 only membership counts.
         noise: ε, share of stages that the judge decides at random.
-        gross: γ, share of grades that are grossly wrong and say nothing; where no chance is given for each grade.
+        gross: γ, share of grades that are gross errors, used where no probability is given for each grade.
         scale: κ and τ of the prior; None learns them from the orders.
-        slot_bias: standard deviation of the prior of what being shown last, and not first, adds to a score; None where
-            the judge is taken to favor no slot.
-        length_bias: the same of one standard deviation of the lengths; None for none.
-        draws: of the posterior, for memberships.
+        slot_bias: prior standard deviation of the score difference between being shown last and first; None assumes no
+            slot bias.
+        length_bias: the same for one standard deviation of the lengths; None for none.
+        draws: number of posterior draws for memberships.
     """
 
     batch: int = 5
@@ -75,11 +75,11 @@ class PosteriorRefinement(NamedTuple):
     """The result of the refinement by a posterior.
 
     Attributes:
-        gross: mean chance that a grade is grossly wrong, as learned from the orders.
-        members: [document] probability of belonging to the best.
-        overlap: expected share of the returned documents that belong to the best.
-        orders: what was answered, what was known before included.
-        calls: what was asked here, answered or not.
+        gross: mean probability that a grade is a gross error, as learned from the orders.
+        members: [document] probability of membership in the top set.
+        overlap: expected share of the returned documents that are in the true top set.
+        orders: all answered orders, including those known before.
+        calls: number of questions asked here, answered or not.
         stopped: "overlap", or "budget".
     """
 
@@ -112,17 +112,17 @@ def posterior_s6(
     refinement without questions refines nothing. docs/golden.md.
 
     Args:
-        grades: [document].
-        rng: where the randomness of draws and of slots comes from.
+        grades: [document] grades.
+        rng: source of the randomness of draws and slots.
         top: number of documents in the top set.
-        budget: calls at most.
-        lengths: [document] of their texts, in any unit; for `settings.length_bias`.
-        gross: [document] chance that its grade is grossly wrong; `settings.gross` for all if None.
-        known: orders of these documents from before.
+        budget: maximum number of calls.
+        lengths: [document] text lengths in any unit, for `settings.length_bias`.
+        gross: [document] probability that its grade is a gross error; `settings.gross` for all if None.
+        known: earlier orders of these documents.
         watch: called before each round with the calls so far, the posterior, and memberships.
     """
     seen, calls, stopped = list(known), 0, "budget"
-    unanswered = np.ones((len(grades), len(grades)))  # what is left of gains where the judge gave no answer
+    unanswered = np.ones((len(grades), len(grades)))  # factor on the gains of a batch without an answer
     least = math.ceil(len(grades) / settings.batch)
     model = _Model(grades, np.full(len(grades), settings.gross) if gross is None else gross, lengths, settings, rng)
     while True:
@@ -139,7 +139,7 @@ def posterior_s6(
         batches = next_batches(gains, min(settings.at_once, budget - calls), settings.batch, rng)
         for batch, order in zip(batches, ask_round(ask, batches), strict=True):
             if order is None:
-                unanswered[np.ix_(batch, batch)] *= ASKED  # else the same batch would be asked forever
+                unanswered[np.ix_(batch, batch)] *= ASKED  # otherwise the same batch would be asked forever
             else:
                 seen.append(order)
         calls += len(batches)
@@ -154,7 +154,7 @@ def expected_overlap(posterior: Posterior, members: Floats, top: int) -> float:
 
     Args:
         posterior: of the scores, whose best are returned.
-        members: [document] probability of belonging to the best.
+        members: [document] probability of membership in the top set.
         top: number of returned documents.
     """
     return float(members[posterior.ranking()[:top]].mean())

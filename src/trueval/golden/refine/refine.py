@@ -17,7 +17,7 @@ from trueval.standings.standings import Floats, Ints
 from trueval.threads import LOCAL, Executor
 
 TOP: Final = 20
-# Batches of ids as they are shown, asked at the same time → an order of each, best first; None where there is none.
+# Concurrent batches of ids in display order → an order of each, best first; None without a valid order.
 CompareAll: TypeAlias = Callable[[Sequence[tuple[str, ...]]], Sequence[Sequence[str] | None]]
 
 
@@ -25,7 +25,7 @@ def in_rounds(compare: Callable[[tuple[str, ...]], Sequence[str] | None], execut
     """Adapt a judge of single batches to rounds whose batches are asked concurrently.
 
     Args:
-        compare: batch as it is shown → order, best first.
+        compare: function from a batch in display order to its order, best first.
 
     >>> in_rounds(sorted)([("b", "a"), ("d", "c")])
     [['a', 'b'], ['c', 'd']]
@@ -49,21 +49,21 @@ def refine(
     """Find the top documents of a pool and their order, from full orders of small batches.
 
     The method is that of the settings: the posterior (`posterior_s6`), or the published one (`paper_s6`). It certifies
-    the order of the judge, not the truth: what the judge always gets wrong, it gets wrong surely. What is asked depends
-    on the seed and the answers alone, so a refinement that was interrupted repeats its calls, and a judge that keeps
-    its answers pays for none of them twice. P-B §3.4. Related: AcuRank (arXiv 2505.18512), setwise ranking
-    (Zhuang et al. 2024), TourRank (Chen et al. 2024), pairwise ranking prompting (Qin et al. 2023).
+    the order of the judge, not the truth: a consistent error of the judge is confirmed, not corrected. The questions
+    depend only on the seed and the answers, so an interrupted refinement repeats its calls, and a judge that stores its
+    answers pays for none of them twice. P-B §3.4. Related: AcuRank (arXiv 2505.18512), setwise ranking (Zhuang et al.
+    2024), TourRank (Chen et al. 2024), pairwise ranking prompting (Qin et al. 2023).
 
     Args:
         documents: ids of the pool.
-        grades: [document] as a judge gave them.
-        compare: the judge: batches of ids → an order for each, None where it gave none.
+        grades: [document] grades by a judge.
+        compare: the judge: function from batches of ids to an order of each, None where it gave none.
         top: number of returned documents.
-        budget: calls at most.
-        settings: of the method; the posterior with its defaults if None.
-        lengths: [document] of their texts, for `PosteriorSettings.length_bias`.
-        gross: [document] chance that its grade is grossly wrong; `PosteriorSettings.gross` for all if None.
-        known: orders of these documents from before, as `Refinement.orders` has them; for the posterior.
+        budget: maximum number of calls.
+        settings: settings of the method; the posterior method with its defaults if None.
+        lengths: [document] text lengths, for `PosteriorSettings.length_bias`.
+        gross: [document] probability that its grade is a gross error; `PosteriorSettings.gross` for all if None.
+        known: earlier orders of these documents, as in `Refinement.orders`; for the posterior method.
 
     Raises:
         InputError: an id appears twice, a grade is missing or not finite, or the judge gave no order of its batch.
@@ -132,7 +132,7 @@ def _chances(gross: Sequence[float] | Floats, count: int) -> Floats:
 
 
 def _by_places(compare: CompareAll, ids: Sequence[str], place: dict[str, int]) -> Ask:
-    """Adapt a judge of ids to a judge of places in the pool."""
+    """Adapt a judge of ids to a judge of indices in the pool."""
 
     def ask(batches: Sequence[Batch]) -> list[list[int] | None]:
         answers = compare([tuple(ids[each] for each in batch) for batch in batches])

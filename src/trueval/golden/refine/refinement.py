@@ -12,12 +12,12 @@ class RefinedDocument(NamedTuple):
     """A document of the pool after refinement.
 
     Attributes:
-        document: its id.
-        rank: from 1.
-        sd: standard deviation of the score; None where the method has none.
-        member: probability of belonging to the best; None where the method has none.
-        band: number of its tie band, from 1: inside a band the order is not known; None where the method has none.
-        exposures: in how many orders it is.
+        document: document id.
+        rank: rank from 1.
+        sd: standard deviation of the score; None if the method has none.
+        member: probability of membership in the top set; None if the method has none.
+        band: number of its tie band, from 1: within a band the order is uncertain; None if the method has none.
+        exposures: number of orders that contain it.
     """
 
     document: str
@@ -34,10 +34,10 @@ class GradeInversion(NamedTuple):
     """Two documents whose order contradicts their grades; they are regraded.
 
     Attributes:
-        above: id of the one with the higher score and the lower grade.
-        below: id of the one with the lower score and the higher grade.
+        above: id of the document with the higher score and the lower grade.
+        below: id of the document with the lower score and the higher grade.
         chance: probability of this order.
-        grades: by how much the grade of the second is higher.
+        grades: difference of their grades.
     """
 
     above: str
@@ -50,8 +50,8 @@ class JudgedOrder(NamedTuple):
     """A judge's order, by ids.
 
     Attributes:
-        best_first: the documents of a batch.
-        shown: the same in the order in which the judge saw them.
+        best_first: documents of a batch, best first.
+        shown: the same documents in the order shown to the judge.
     """
 
     best_first: tuple[str, ...]
@@ -64,18 +64,18 @@ class Refinement:
 
     Attributes:
         method: "posterior" or "paper".
-        documents: all of the pool, best first.
+        documents: all documents of the pool, best first.
         top: number of returned documents.
-        calls: asked, answered or not.
+        calls: number of questions asked, answered or not.
         stopped: "overlap", "stable" or "budget".
-        overlap: expected share of the returned documents that belong to the best in the judge's own order; None where
-            the method claims nothing.
-        scale: κ and τ of the prior; None where the method has none.
-        gross: mean chance that a grade is grossly wrong, as learned; None where the method has none.
-        slot_bias: what being shown last, and not first, adds to a score, and its standard deviation; None where it was
-            not asked for.
-        length_bias: the same of one standard deviation of the lengths.
-        orders: all answers, in the order in which they came.
+        overlap: expected share of the returned documents that are in the top set of the judge's own order; None if the
+            method claims nothing.
+        scale: κ and τ of the prior; None if the method has none.
+        gross: mean probability that a grade is a gross error, as learned; None if the method has none.
+        slot_bias: score difference between being shown last and first, with its standard deviation; None if not
+            estimated.
+        length_bias: the same for one standard deviation of the lengths.
+        orders: all answers, in chronological order.
     """
 
     method: str

@@ -2,11 +2,11 @@
 
     κ        plain, linear, quadratic                 coefficients.py
     α        nominal, ordinal, interval; any number of raters, labels may be missing
-    tables   how often each pair of grades was given
+    tables   counts of each pair of grades
     bias     by grade, slot and length                rater_bias.py
 
 An audit oversamples rare and disputed items, so agreement in the sample is not that of the judge. Every item is
-therefore weighted by population of its stratum / answered items of it, and tables, coefficients and biases are
+therefore weighted by the population of its stratum / its answered items, and tables, coefficients and biases are
 estimates for all judged passages; the unweighted ones are reported too. Intervals are over queries.
 """
 
@@ -34,10 +34,10 @@ from trueval.report.number_texts import count_phrase
 from trueval.version import __version__
 
 KIND: Final = "golden-agree"
-# 1: the first.
+# 1: first version.
 FORMAT_VERSION: Final = 1
 PEOPLE: Final = "people"
-TOO_FEW: Final = 50  # labels below which an estimate is said with a warning, docs/formulas.md §7
+TOO_FEW: Final = 50  # number of labels below which estimates carry a warning, docs/formulas.md §7
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class LabelAgreement:
     """Agreement of labels.
 
     Attributes:
-        data: as its JSON.
+        data: the result as JSON.
     """
 
     data: dict[str, Any]
@@ -70,10 +70,10 @@ def agree(
 
     Args:
         judges: files of judgments; without `people`, the first is the folder of a golden set with an audit.
-        people: file of what people said, or the folder of an audit of what is no golden set.
-        between_judges: whether judges are compared with each other too.
-        choices: treatment of invalid labels; refused by default.
-        tell: called with the name of each pair.
+        people: file of people's labels, or the folder of an audit outside a golden set.
+        between_judges: whether to compare judges with each other too.
+        choices: treatment of invalid labels, which are refused by default.
+        tell: called with the name of each compared pair.
 
     Raises:
         InputError: a file is bad, or holds a label that is refused; with the line.
@@ -108,7 +108,7 @@ def read_judges(judges: Sequence[str | Path], how: LabelChoices, scale: tuple[fl
     Args:
         judges: paths, or name=path.
         how: treatment of invalid labels.
-        scale: least and greatest grade.
+        scale: lowest and highest grade.
 
     Raises:
         InputError: there is none, two have one name, or a file is bad.

@@ -1,7 +1,7 @@
 """Values with bootstrap intervals; queries are resampled, since the labels of one query are correlated.
 
-Percentile intervals, at the tails of comparison/resampling/bootstrap_intervals.py, which make good that resampled sums
-vary too little.
+Percentile intervals, at the tails of comparison/resampling/bootstrap_intervals.py, which correct for the small variance
+of resampled sums.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from trueval.errors import PolicyError
 from trueval.numerics import or_null
 from trueval.standings.standings import Floats
 
-# Resamples in which a value may be unknown, such as κ where only one grade was drawn: more, and there is no interval.
+# Maximum share of resamples in which a value may be undefined, such as κ where only one grade was drawn; above it there
+# is no interval.
 UNKNOWN: Final = 0.05
 
 
@@ -25,10 +26,10 @@ class ValueWithInterval(NamedTuple):
     """A number with its confidence interval over queries.
 
     Attributes:
-        value: None where it cannot be known.
-        low: lower end of the interval; None where there is none.
-        high: upper end; None where there is none.
-        reason: why something is None; empty where nothing is.
+        value: None if undefined.
+        low: lower end of the interval; None without one.
+        high: upper end; None without one.
+        reason: why something is None; else empty.
     """
 
     value: float | None
@@ -43,11 +44,7 @@ class ValueWithInterval(NamedTuple):
 
 
 def unknown(names: Iterable[str], reason: str) -> dict[str, ValueWithInterval]:
-    """Values that cannot be computed, with the reason.
-
-    Args:
-        reason: why.
-    """
+    """Values that cannot be computed, with the reason."""
     return {name: ValueWithInterval(None, reason=reason) for name in names}
 
 
@@ -74,8 +71,8 @@ class Resampler(NamedTuple):
         """Functions of sums over queries, with bootstrap intervals.
 
         Args:
-            parts: [query, ...] what each query adds to the sums; one that adds nothing is not counted.
-            found: from [..., *shape] sums to values of [...], by name; NaN where a value is unknown.
+            parts: [query, ...] contribution of each query to the sums; a query that contributes nothing is not counted.
+            found: name → function from [..., *shape] sums to [...] values; NaN where undefined.
         """
         shape = parts.shape[1:]
         flat = parts.reshape(len(parts), -1)

@@ -21,7 +21,7 @@ from trueval.golden.validation.ratings import KEYS, SampleDesign
 from trueval.standings.standings import Ints
 
 FOLDER: Final = "audit"
-TEXTS: Final = "texts.jsonl"  # hash and text of what is shown
+TEXTS: Final = "texts.jsonl"  # hash and text of the shown passage
 _SCHEMA: Final = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Float64}
 
 
@@ -30,8 +30,8 @@ class PeopleLabels:
     """People's labels in an audit of a golden set.
 
     Attributes:
-        audited: the grades that all raters of each passage make, and how the passages were drawn.
-        rows: lines of people.jsonl, those of other tasks too.
+        audited: aggregated grades of each passage, with the sampling design.
+        rows: rows of people.jsonl, including those of other tasks.
     """
 
     folder: Path
@@ -41,9 +41,6 @@ class PeopleLabels:
     @classmethod
     def read(cls, folder: Path) -> PeopleLabels:
         """Read an audit.
-
-        Args:
-            folder: GOLDEN/audit.
 
         Raises:
             InputError: there is no audit, it has no answers, or it is damaged; with the line.
@@ -74,8 +71,8 @@ class PeopleLabels:
         """The sample design of some items.
 
         Args:
-            items: query_id, doc_id; all of them are of the sample.
-            queries: [item] number of its query.
+            items: columns query_id and doc_id; all are in the sample.
+            queries: [item] index of its query.
         """
         population = self.audited.population
         if self.audited.design == "queries":
@@ -87,7 +84,7 @@ class PeopleLabels:
         )
 
     def lengths(self) -> dict[str, int]:
-        """Text hash → length in characters, of the texts that were shown; empty where unavailable."""
+        """Text hash → length in characters of the shown texts; empty where unavailable."""
         try:
             return {row["hash"]: len(row["text"]) for row in read_lines(self.folder / TEXTS)}
         except (OSError, ValueError, KeyError, TypeError):
@@ -104,11 +101,7 @@ class PeopleLabels:
         return {"queries": len({row["query"] for row in rows}), **shares(row["grade"] for row in rows)}
 
     def answers(self, draw: Resampler) -> list[dict[str, Any]]:
-        """People's ratings of each system's answers, highest mean first; empty where the audit did not ask for them.
-
-        Args:
-            draw: resamples queries.
-        """
+        """People's ratings of each system's answers, highest mean first; empty where the audit did not ask for them."""
         rows = [row for row in self.rows if row["task"] == "answer" and row["grade"] is not None]
         number = {query: at for at, query in enumerate(dict.fromkeys(row["query"] for row in rows))}
         found = []
@@ -125,7 +118,7 @@ def shares(said: Iterable[float]) -> dict[str, Any]:
     """Number of neighbor pairs that people order as the list does, call equal, and order the other way.
 
     Args:
-        said: 1, 0 or −1 of each pair.
+        said: 1, 0 or −1 for each pair.
 
     >>> shares([1, 1, 0, -1])
     {'pairs': 4, 'agree': 0.5, 'equal': 0.25, 'disagree': 0.25}
@@ -140,7 +133,7 @@ def slots_of(golden: GoldenSet) -> list[tuple[str, str, int, float]]:
     """Query, document, slot and grade of every judge label from a call with several passages.
 
     Args:
-        golden: whose labels.jsonl has them.
+        golden: golden set with labels.jsonl.
     """
     return [
         (row["query"], row["document"], int(label["slot"]), float(label["grade"]))

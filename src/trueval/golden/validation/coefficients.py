@@ -32,8 +32,8 @@ def kappa(tables: Floats, distances: Floats) -> Floats:
     """Cohen's κ of tables under a matrix of distances.
 
     Args:
-        tables: [..., first, second] how often, or with what weight, each pair of grades was given.
-        distances: [first, second] 0 on the diagonal.
+        tables: [..., first, second] count or weight of each pair of grades.
+        distances: [first, second] distances, 0 on the diagonal.
 
     Returns:
         [...] κ; NaN where all labels are one grade, or there are none.
@@ -42,7 +42,7 @@ def kappa(tables: Floats, distances: Floats) -> Floats:
     0.4
     """
     total = tables.sum(axis=(-2, -1))
-    # Both sums are multiplied by the total: no division until the end.
+    # Both sums are multiplied by the total, so that nothing is divided until the end.
     observed = total * (tables * distances).sum(axis=(-2, -1))
     rows, columns = tables.sum(axis=-1), tables.sum(axis=-2)
     expected = np.einsum("...a,ab,...b->...", rows, distances, columns)
@@ -53,8 +53,8 @@ def alpha(coincidences: Floats, distances: Floats) -> Floats:
     """Krippendorff's α of coincidence tables.
 
     Args:
-        coincidences: [..., grade, grade] symmetric.
-        distances: [..., grade, grade] 0 on the diagonal.
+        coincidences: [..., grade, grade] symmetric coincidences.
+        distances: [..., grade, grade] distances, 0 on the diagonal.
 
     Returns:
         [...] α; NaN where all labels are one grade, or there are none.
@@ -76,7 +76,7 @@ def ordinal_distances(coincidences: Floats) -> Floats:
     """Squared number of labels between two grades; labels at the two grades themselves count half.
 
     Args:
-        coincidences: [..., grade, grade], grades ascending.
+        coincidences: [..., grade, grade] coincidences, grades ascending.
 
     >>> ordinal_distances(np.diag([2.0, 4.0, 2.0])).tolist()
     [[0.0, 9.0, 36.0], [9.0, 0.0, 9.0], [36.0, 9.0, 0.0]]
@@ -118,8 +118,8 @@ def of_tables(tables: Floats, grades: Floats) -> dict[str, Floats]:
     """All coefficients of two raters.
 
     Args:
-        tables: [..., first, second].
-        grades: [grade] ascending.
+        tables: [..., first, second] counts or weights.
+        grades: [grade] grades, ascending.
 
     Returns:
         Name → [...].
@@ -133,8 +133,8 @@ def of_coincidences(coincidences: Floats, grades: Floats) -> dict[str, Floats]:
     """All coefficients of any number of raters.
 
     Args:
-        coincidences: [..., grade, grade].
-        grades: [grade] ascending.
+        coincidences: [..., grade, grade] coincidences.
+        grades: [grade] grades, ascending.
 
     Returns:
         Name → [...].

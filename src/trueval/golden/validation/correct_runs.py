@@ -57,12 +57,12 @@ def correct_runs(
     Args:
         place: a golden set, or its judgments.
         runs: paths, or name=path.
-        measures: to correct; those that the design of the audit can, if None.
-        audit: its folder; that of the golden set by default.
-        grades: grade in files → grade to use, for the judge's and people's alike; None keeps them.
-        target: what intervals are of, "these" queries or "new" ones.
-        width: of the intervals, from end to end; None for halfway to the least that labels can give.
-        baseline: one of the runs, from which the others differ; None for all pairs.
+        measures: measures to correct; if None, all that the design of the audit supports.
+        audit: folder of the audit; that of the golden set by default.
+        grades: grade in files → grade to use, for both judge and people; None keeps them.
+        target: population of the intervals: "these" queries or "new" ones.
+        width: full width of the intervals; None for halfway to the smallest that labels can give.
+        baseline: the run with which the others are compared; None for all pairs.
         begin: called with each file before it is read.
         choices: attributes of Policy, as in evaluate.
 
@@ -81,7 +81,7 @@ def correct_runs(
     joined = join(inputs.read_judgments(place), folder, CORRECTED, grades=grades)
     lists = [pair.run for pair in inputs.read_runs(runs, joined.judge, begin)]
     audited = joined.audited
-    if audited is None:  # join refuses before
+    if audited is None:  # refused earlier by join
         raise InputError(f"{folder}: there is no audit. Make one by trueval golden audit.")
     chosen, rules = correction_defaults(joined.judge, audited, measures, policy, choices)
     name = None if baseline is None else lists[list(runs).index(baseline)].name

@@ -21,12 +21,13 @@ OUTSIDE: Final[tuple[Outside, ...]] = ("refuse", "drop")
 
 
 class LabelChoices(NamedTuple):
-    """How to treat invalid labels.
+    """Treatment of invalid labels.
 
     Attributes:
-        duplicates: of a pair that is in a file twice: refuse, keep the first or the last line, or drop both.
-        outside: of a grade outside the scale: refuse, or drop.
-        scale: least and greatest grade; None for those of the people.
+        duplicates: treatment of a pair that occurs twice in a file: refuse, keep the first or the last line, or drop
+            both.
+        outside: treatment of a grade outside the scale: refuse, or drop.
+        scale: lowest and highest grade; None for those of the people.
     """
 
     duplicates: Duplicates = "refuse"
@@ -52,11 +53,11 @@ class FileLabels(NamedTuple):
     """The labels of one file.
 
     Attributes:
-        name: of the judge, or "people".
-        frame: query_id, doc_id, grade: each pair once, every grade on the scale.
-        duplicates: lines that were left out because their pair is there twice.
-        outside: labels that were left out because their grade is not on the scale.
-        unjudged: lines with a grade below 0, which means unjudged.
+        name: name of the judge, or "people".
+        frame: columns query_id, doc_id, grade; each pair once, every grade on the scale.
+        duplicates: number of lines left out as duplicates.
+        outside: number of labels left out as off the scale.
+        unjudged: number of lines with a grade below 0, which means unjudged.
     """
 
     name: str
@@ -84,9 +85,9 @@ def read_labels(path: str | Path, name: str, how: LabelChoices, scale: tuple[flo
     """Read the labels of one file.
 
     Args:
-        path: of judgments in any form that `Judgments.read` takes.
+        path: judgments in any form that `Judgments.read` accepts.
         how: treatment of invalid labels.
-        scale: least and greatest grade; None takes every grade from 0 up.
+        scale: lowest and highest grade; None accepts every grade from 0 up.
 
     Raises:
         InputError: the file is bad, a pair is there twice, or a grade is not on the scale; with the line.
@@ -103,7 +104,7 @@ def read_labels(path: str | Path, name: str, how: LabelChoices, scale: tuple[flo
     if scale is not None:
         table = _filter_rows(table, _on_scale(table, grades, how, scale))
     if table.frame.height:
-        # What is left must be what any judgments are: ids, numbers, no pair twice.
+        # The rest must be valid judgments: ids, numbers, no pair twice.
         frame = check_rows(table, "judgments").table.whole()
     else:
         raise InputError(f"{table.source}: no labels are left. Check the scale, and that it holds judgments.")
@@ -113,11 +114,7 @@ def read_labels(path: str | Path, name: str, how: LabelChoices, scale: tuple[flo
 
 
 def scale_of(frame: pl.DataFrame) -> tuple[float, float]:
-    """The lowest and highest grade of some labels.
-
-    Args:
-        frame: with grades.
-    """
+    """The lowest and highest grade of some labels."""
     return float(frame["grade"].min() or 0.0), float(frame["grade"].max() or 0.0)  # type: ignore[arg-type]
 
 
@@ -132,7 +129,7 @@ def _once(frame: pl.DataFrame, duplicates: str) -> pl.Series:
 
 
 def _on_scale(table: RowTable, grades: pl.Series, how: LabelChoices, scale: tuple[float, float]) -> pl.Series:
-    inside = grades.is_between(*scale).fill_null(value=True)  # what is no number, the checks refuse
+    inside = grades.is_between(*scale).fill_null(value=True)  # the checks refuse anything that is not a number
     if how.outside == "refuse" and not inside.all():
         row = int((~inside).arg_max() or 0)
         pair = table.frame.row(row, named=True)

@@ -28,8 +28,7 @@ def ahead(found: Comparison, measure: str) -> dict[tuple[str, str], str]:
     """Pair of runs → the significantly better one: first, second or none.
 
     Args:
-        found: every pair compared.
-        measure: text form of the measure.
+        found: every compared pair.
     """
     return {
         (each.first, each.second): NONE if not each.separated else FIRST if each.gain > 0 else SECOND
@@ -53,8 +52,8 @@ def rates(people: dict[tuple[str, str], str], judge: dict[tuple[str, str], str],
     """Outcomes over the pairs of some systems, and the rates of false and missed differences.
 
     Args:
-        people: pair → who is ahead.
-        judge: pair → who is ahead by the judge's labels.
+        people: pair → the better run by people's labels.
+        judge: pair → the better run by the judge's labels.
         some: names of the systems.
     """
     among = set(some)
@@ -76,9 +75,9 @@ def spread(
     """People's verdict on each pair, and the number of judges with each verdict.
 
     Args:
-        people: pair → who is ahead.
-        judges: [judge] pair → who is ahead by that judge's labels.
-        kin: [judge] runs of its family, about which it is not asked; None asks every judge about every pair.
+        people: pair → the better run by people's labels.
+        judges: [judge] pair → the better run by the judge's labels.
+        kin: [judge] runs of its family, whose pairs are skipped; None uses every judge for every pair.
     """
     found = []
     for pair, said in people.items():
@@ -93,7 +92,7 @@ def in_short(pairs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Summary of the judges' agreement on all pairs.
 
     Args:
-        pairs: of `spread`; those that no judge was asked about are not counted.
+        pairs: result of `spread`; pairs without a judge are not counted.
     """
     said = [each for each in pairs if any(each["judges"].values())]
     return {

@@ -38,8 +38,8 @@ class Families:
         """Read a families file.
 
         Args:
-            runs: names that there are.
-            judges: names that there are.
+            runs: names of the existing runs.
+            judges: names of the existing judges.
 
         Raises:
             InputError: it is not such a file, or names a run or a judge that is not there; with the line.

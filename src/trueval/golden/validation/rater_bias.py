@@ -1,8 +1,8 @@
-"""Bias: how much higher one rater grades than another, overall and by grade, slot and length.
+"""Bias: the mean difference between the grades of two raters, overall and by grade, slot and length.
 
 The mean of second − first in each group. By the grade of the first rater the means fall even without a bias: no grade
 is below the lowest, and where both raters err the second is nearer to the middle (regression to the mean). So both
-directions are reported; a bias is what both of them show.
+directions are reported; only what both of them show is a bias.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from trueval.golden.validation.agreement_intervals import Resampler, ValueWithInterval
 from trueval.standings.standings import Floats, Ints
 
-PARTS = 5  # groups of lengths, of as many items each
+PARTS = 5  # number of groups of lengths, of equal size
 
 
 class RaterDifferences(NamedTuple):
@@ -24,8 +24,8 @@ class RaterDifferences(NamedTuple):
 
     Attributes:
         difference: [observation] second − first, in grades.
-        query: [observation] number of the query.
-        weight: [observation].
+        query: [observation] index of the query.
+        weight: [observation] weight.
     """
 
     difference: Floats
@@ -56,9 +56,8 @@ def by_group(seen: RaterDifferences, groups: Sequence[Any], of: ArrayLike, draw:
 
     Args:
         seen: the differences.
-        groups: of which the means are wanted.
-        of: [observation] its group.
-        draw: resamples queries.
+        groups: groups whose means are computed.
+        of: [observation] group.
     """
     place = np.asarray(of)
     return [
@@ -73,12 +72,11 @@ def by_length(seen: RaterDifferences, lengths: Ints, draw: Resampler, parts: int
 
     Args:
         seen: the differences.
-        lengths: [observation] characters.
-        draw: resamples queries.
-        parts: groups, at most.
+        lengths: [observation] length in characters.
+        parts: maximum number of groups.
     """
     edges = np.unique(np.quantile(lengths, np.linspace(0, 1, parts + 1), method="inverted_cdf"))
-    # The last edge is the longest passage: it belongs to the group before.
+    # The last edge is the longest passage, which belongs to the last group.
     of = np.clip(np.searchsorted(edges, lengths, side="right") - 1, 0, max(len(edges) - 2, 0))
     found = []
     for group in np.unique(of).tolist():

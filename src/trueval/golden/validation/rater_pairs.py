@@ -23,11 +23,9 @@ def pair_of(
     """The agreement entry of two raters; for bias by slot and length see `bias_of_calls`.
 
     Args:
-        ratings: the ratings of all raters.
-        first: one of the raters.
-        second: the other.
-        between: whom they are, in words.
-        draw: resamples queries.
+        first: name of one rater.
+        second: name of the other rater.
+        between: description of the two raters.
         tell: called with their names.
     """
     names = ratings.raters[first], ratings.raters[second]
@@ -85,8 +83,7 @@ def bias_of_calls(ratings: Ratings, golden: GoldenSet, people: PeopleLabels, dra
 
     Args:
         ratings: people first, then the judge.
-        golden: with the calls of the judge.
-        draw: resamples queries.
+        golden: golden set with the calls of the judge.
     """
     both = ratings.both(0, 1)
     weights = ratings.weights(both)
@@ -116,9 +113,7 @@ def together_of(ratings: Ratings, groups: dict[str, list[int]], draw: Resampler)
     """α of more than two raters.
 
     Args:
-        ratings: the ratings of all raters.
         groups: name → raters.
-        draw: resamples queries.
     """
     found = []
     for name, raters in groups.items():

@@ -21,8 +21,8 @@ class SampleDesign(NamedTuple):
 
     Attributes:
         name: "queries" or "documents".
-        population: stratum → its items; of whole queries {"queries": all queries}.
-        stratum: [item] number of its stratum, in the order of `population`; of whole queries, of its query.
+        population: stratum → number of its items; for samples of whole queries {"queries": number of queries}.
+        stratum: [item] index of its stratum in `population`; for samples of whole queries, of its query.
     """
 
     name: str
@@ -35,7 +35,7 @@ class SampleDesign(NamedTuple):
         For samples of whole queries: all queries / queries with an answer.
 
         Args:
-            answered: [item] whether it has the labels that are looked at.
+            answered: [item] whether it has the labels in question.
         """
         if self.name == "queries":
             queries = len(np.unique(self.stratum[answered]))
@@ -58,12 +58,11 @@ class Ratings:
     """Labels of several raters.
 
     Attributes:
-        raters: names of the raters.
-        items: query_id, doc_id of each item.
-        queries: [item] number of its query.
+        items: columns query_id and doc_id of each item.
+        queries: [item] index of its query.
         labels: [item, rater] grades; NaN for none.
         grades: [grade] the scale, ascending.
-        design: how the items were sampled; None where they are what there is.
+        design: sampling design of the items; None if they are the whole population.
     """
 
     raters: tuple[str, ...]
@@ -78,8 +77,8 @@ class Ratings:
         """Align labels on the same items.
 
         Args:
-            labels: rater → query_id, doc_id, grade; each item once.
-            scale: least and greatest grade; whole grades between them are on it too.
+            labels: rater → columns query_id, doc_id, grade; each item once.
+            scale: lowest and highest grade; the integers between them are on it too.
         """
         items = pl.concat([frame.select(KEYS) for frame in labels.values()]).unique(maintain_order=True)
         columns = [
@@ -108,9 +107,7 @@ class Ratings:
         """[query, first, second] weight of each pair of grades by two raters.
 
         Args:
-            first: a rater.
-            second: another.
-            weights: [item] 0 for items that do not count.
+            weights: [item] weight; 0 for items that do not count.
         """
         count, some = len(self.grades), np.flatnonzero(weights)
         out = np.zeros((int(self.queries.max(initial=-1)) + 1, count, count))
@@ -122,7 +119,7 @@ class Ratings:
         """[query, grade, grade] pairs of labels of one item, each weighted by 1 / (its labels − 1).
 
         Args:
-            weights: [item] what each weighs; items with fewer than two labels count nothing.
+            weights: [item] weight; items with fewer than two labels count nothing.
         """
         labels, count = self.labels[:, raters], len(self.grades)
         out = np.zeros((int(self.queries.max(initial=-1)) + 1, count, count))
@@ -139,10 +136,7 @@ class Ratings:
         """All coefficients of two raters, with intervals over queries.
 
         Args:
-            first: a rater.
-            second: another.
-            weights: [item] 0 for items that do not count.
-            draw: resamples queries.
+            weights: [item] weight; 0 for items that do not count.
         """
         items = int((weights > 0).sum())
         why = _why_not(items, self.labels[weights > 0][:, [first, second]])
@@ -154,8 +148,7 @@ class Ratings:
         """Krippendorff's α of any number of raters, with intervals over queries.
 
         Args:
-            weights: [item] what each weighs.
-            draw: resamples queries.
+            weights: [item] weight.
         """
         given = (np.isfinite(self.labels[:, raters]).sum(axis=1) > 1) & (weights > 0)
         why = _why_not(int(given.sum()), self.labels[given][:, raters])

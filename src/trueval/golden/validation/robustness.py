@@ -3,9 +3,9 @@
 Each passage of adversarial_passages.py is one question in the mode in which golden sets are built, and goes through the
 ledger, so a repeated question is paid for once. In batches it has irrelevant companions, the same ones in the same
 slots for all of a query. Each is compared with the query's own clean passage, which distinguishes a generous judge from
-a fooled one: lifted are the queries whose adversarial passage is graded above their clean passage, lowered those with a
-lower one, and the exact sign test asks whether this many are lifted by chance (one-sided; Holm over the kinds). The
-same is tested for its companions: a passage in a batch can affect the grades of the others.
+a fooled one: a query is lifted if its adversarial passage is graded above its clean passage, and lowered if below, and
+the exact sign test asks whether this many are lifted by chance (one-sided; Holm over the kinds). The same is tested for
+its companions: a passage in a batch can affect the grades of the others.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from trueval.retrieval.pipeline.stage_resources import Begin, nobody
 from trueval.version import __version__
 
 KIND: Final = "golden-gullibility"
-# 1: the first.
+# 1: first version.
 FORMAT_VERSION: Final = 1
 QUERIES: Final = 20
 RELEVANT: Final = 4  # P-B: useful passages are those of grade 4 and 5
 LEVEL: Final = 0.95
-LISTED: Final = 20  # passages of a call, where golden sets are built with the whole pool in one
+LISTED: Final = 20  # passages per call, where golden sets are built with the whole pool in one call
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Robustness:
     """A judge's results on adversarial passages.
 
     Attributes:
-        data: as its JSON.
+        data: the result as JSON.
     """
 
     data: dict[str, Any]
@@ -73,15 +73,15 @@ def gullibility(
     """Ask the judge of a golden set to grade adversarial passages.
 
     Args:
-        plan: of the golden set, whose corpus, queries and judge are used.
-        out: a folder for ledger and calls, made if absent.
-        queries: how many, drawn at random by the plan's seed.
-        relevant: least grade of a relevant passage.
-        level: of the intervals and of the decision.
+        plan: plan of the golden set, whose corpus, queries and judge are used.
+        out: folder for ledger and calls, created if absent.
+        queries: number of queries to sample with the plan's seed.
+        relevant: lowest grade of a relevant passage.
+        level: confidence level of the intervals and the test.
         ledger: file of the ledger; ledger.sqlite of the folder by default.
-        max_cost: what may be spent in all; that of the plan by default.
-        judge: instead of the one of the plan.
-        begin: called with what is done; what it returns is called as it goes on.
+        max_cost: spending limit in total; that of the plan by default.
+        judge: judge to use instead of the plan's.
+        begin: called with the name of each stage; the returned function is called with its progress.
 
     Raises:
         InputError: an input is bad, the judge is no model, or the money is spent; what was answered is kept.
@@ -152,9 +152,9 @@ class _Tried(NamedTuple):
     """An adversarial passage with the judge's labels.
 
     Attributes:
-        trap: the adversarial passage that was shown.
-        label: the judge's label of the passage; None where it gave no valid one.
-        beside: grades of its companions, None where there is no valid one.
+        trap: the adversarial passage.
+        label: the judge's label; None without a valid one.
+        beside: grades of its companions, None without a valid one.
         call: key of the call.
     """
 
@@ -268,8 +268,8 @@ def sign_test(lifted: int, lowered: int) -> float:
     """Probability that at least this many of n tosses of a fair coin fall on one side.
 
     Args:
-        lifted: on this side.
-        lowered: on the other.
+        lifted: number of tosses on this side.
+        lowered: number of tosses on the other side.
 
     >>> sign_test(3, 0), sign_test(0, 0)
     (0.125, 1.0)

@@ -1,8 +1,9 @@
 """Stress: whether conclusions about systems survive when a judge's labels replace people's.
 
 A judge can agree poorly with people on passages and still rank systems as they do: errors average out over passages. A
-bias towards some systems does not. So, next to κ and α, the result has the rank correlation of the systems and of the
-best ones, the rates of false and missed differences, and the lift of a judge's own family, in ranks and in the measure.
+bias towards some systems does not. So, next to κ and α, the result contains the rank correlation of all systems and of
+the best ones, the rates of false and missed differences, and the lift of a judge's own family, in ranks and in the
+measure.
 
 All labels are compared on the pairs of query and passage that everyone labelled, so that differences in coverage do not
 count as disagreement.
@@ -43,9 +44,9 @@ from trueval.run import Run
 from trueval.version import __version__
 
 KIND: Final = "golden-stress"
-# 1: the first.
+# 1: first version.
 FORMAT_VERSION: Final = 1
-TOP: Final = 10  # systems that are looked at by themselves
+TOP: Final = 10  # number of top systems that are also analyzed separately
 
 Tell = Callable[[str], object]
 
@@ -55,7 +56,7 @@ class Stress:
     """Conclusions about systems under judges' labels, compared with people's.
 
     Attributes:
-        data: as its JSON.
+        data: the result as JSON.
     """
 
     data: dict[str, Any]
@@ -90,13 +91,13 @@ def stress(
     """Compare conclusions about systems under judges' and people's labels.
 
     Args:
-        judges: files of judgments, one for each judge.
-        people: file of what people said.
-        runs: two or more, as `compare` takes them.
-        families: file that says which runs and judges are of one model family.
+        judges: files of judgments, one per judge.
+        people: file of people's labels.
+        runs: two or more runs, as for `compare`.
+        families: file that assigns runs and judges to model families.
         top: number of top systems by people that are also analyzed separately.
-        choices: treatment of invalid labels; refused by default.
-        resamples: of the intervals of κ, α, τ and lifts.
+        choices: treatment of invalid labels, which are refused by default.
+        resamples: number of resamples for the intervals of κ, α, τ and lifts.
         tell: called with the name of each set of labels.
         comparing: attributes of comparison's Choices other than resamples (level, seed, test, family ...), and of
             Policy as in evaluate; grades mean what they mean in a golden set where one of the judges is one.
@@ -182,7 +183,7 @@ def _under(
 ) -> _Under:
     judgments = Judgments.from_frame(shared.join(labels.frame, on=KEYS, how="left", maintain_order="left"))
     with warnings.catch_warnings():
-        # The same remarks come for every set of labels; those under people's are in the notes.
+        # Every set of labels gives the same remarks; only those under people's labels are kept.
         warnings.simplefilter("ignore", TruevalWarning)
         scores = tuple(evaluate(run, judgments, measures, policy=policy) for run in runs)
         orders = [TieOrders(run, judgments, policy, stream) for stream, run in enumerate(runs)]

@@ -1,9 +1,9 @@
 """Rankings of systems under different labels: their correlation, and which systems a judge favors.
 
-τ is Kendall's τ-b (1945): concordant less discordant pairs of systems, over the geometric mean of the pairs that each
+τ is Kendall's τ-b (1945): concordant minus discordant pairs of systems, over the geometric mean of the pairs that each
 ranking separates; equal means are ties. A lift is how many ranks higher a run is under a judge than under people; equal
-means share their mean rank. Ranks saturate: a run that is second by people's labels can rise by only one, whatever the
-judge adds to it. So the lift in the measure is given too. Intervals resample queries, the same for all labels.
+means share their mean rank. Ranks saturate: a run that is second by people's labels can rise by only one, however much
+the judge favors it. So the lift in the measure is reported too. Intervals resample queries, the same for all labels.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from trueval.golden.validation.agreement_intervals import Resampler, ValueWithIn
 from trueval.standings.standings import Bools, Floats
 
 ByLabels = Callable[[Floats], Floats]  # [..., labels, system] means → [..., labels]
-DECIMALS: Final = 12  # of means: those that differ by less are equal
+DECIMALS: Final = 12  # tolerance of means: those that differ by less are equal
 
 
 def tau_b(one: Floats, other: Floats) -> Floats:
     """Kendall's τ-b of values of the same systems.
 
     Args:
-        one: [..., system].
-        other: [..., system].
+        one: [..., system] values.
+        other: [..., system] values.
 
     Returns:
         [...] τ-b; NaN where all values of a side are equal.
@@ -56,7 +56,8 @@ class SystemMeans(NamedTuple):
     """Per-query values of every run under every set of labels.
 
     Attributes:
-        values: [query, labels, system] higher is better; 0 where not counted. The first labels are those of people.
+        values: [query, labels, system] values, higher is better; 0 where not counted. The first labels are those of
+            people.
         counted: [query, labels] whether the labels count the query.
     """
 
@@ -95,10 +96,9 @@ def taus(means: SystemMeans, some: Sequence[int], judges: Sequence[int], draw: R
     """[judge] τ-b between the rankings by each judge and by people.
 
     Args:
-        means: of all labels, people first.
-        some: systems that are ranked.
-        judges: their places among the labels, from 1.
-        draw: resamples queries.
+        means: means under all labels, people first.
+        some: systems to rank.
+        judges: indices of the judges among the labels, from 1.
     """
     if len(some) < 2:
         return [ValueWithInterval(None, reason="fewer than two systems")] * len(judges)
@@ -119,8 +119,8 @@ class Lift(NamedTuple):
 
     Attributes:
         own: how much higher runs of its family are under the judge than under people.
-        others: the same runs under the judges of other families, or of none; unknown where there are none.
-        extra: own less others: what is left when all judges like such runs.
+        others: the same for these runs under judges of other families or none; unknown without such judges.
+        extra: own minus others: the lift beyond that by other judges.
     """
 
     own: ValueWithInterval
@@ -136,11 +136,10 @@ def lift(means: SystemMeans, judge: int, others: Sequence[int], kin: Sequence[in
     """The lift of a judge's family in mean ranks.
 
     Args:
-        means: of all labels, people first.
-        judge: its place among the labels, from 1.
+        means: means under all labels, people first.
+        judge: index of the judge among the labels, from 1.
         others: judges of other families, or of none.
-        kin: places of the runs.
-        draw: resamples queries.
+        kin: indices of the family's runs.
     """
 
     def higher(values: Floats) -> Floats:
@@ -153,15 +152,14 @@ def lift(means: SystemMeans, judge: int, others: Sequence[int], kin: Sequence[in
 def lift_in_measure(means: SystemMeans, judge: int, others: Sequence[int], kin: Sequence[int], draw: Resampler) -> Lift:
     """How much more a judge's labels add to its family's runs than to all other runs.
 
-    Mean over the kin of (value under the judge − value under people), less the same over the other runs: a judge that
-    is generous to all has no lift. Unknown where all runs are kin.
+    Mean over the kin of (value under the judge − value under people), minus the same over the other runs, so a judge
+    that is generous to all has no lift. Unknown where all runs are kin.
 
     Args:
-        means: of all labels, people first.
-        judge: its place among the labels, from 1.
+        means: means under all labels, people first.
+        judge: index of the judge among the labels, from 1.
         others: judges of other families, or of none.
-        kin: places of the runs.
-        draw: resamples queries.
+        kin: indices of the family's runs.
     """
     rest = [place for place in range(means.values.shape[2]) if place not in kin]
 
