@@ -25,7 +25,7 @@ class BatchOutputs(NamedTuple, Generic[Output]):
 
     Args:
         outputs: one per item, in the order of the items.
-        batch_size: the batch size at the end: halved whenever memory ran out.
+        batch_size: final batch size, which is halved whenever memory runs out.
     """
 
     outputs: list[Output]
@@ -41,10 +41,10 @@ def in_batches(
     """Run all items through a model, longest first: this reduces padding, and running out of memory shows early.
 
     Args:
-        forward: the outputs of one batch, in its order.
+        forward: function that returns the outputs of one batch, in order.
         items: texts or pairs.
         batch_size: items per batch, at least 1; halved, with a warning, when the device is out of memory.
-        length: length of an item, in any unit.
+        length: function that returns the length of an item, in any unit.
 
     Raises:
         InputError: the batch size is below 1, or not even one item fits.
@@ -55,7 +55,7 @@ def in_batches(
     if batch_size < 1:
         raise InputError(f"The batch size must be an integer >= 1. Got {batch_size!r}.")
     order = sorted(range(len(items)), key=lambda i: -length(items[i]))
-    # As many items as have outputs are done, in that order: after a halving the same place is tried again.
+    # The number of outputs is the number of finished items: after a halving the same position is tried again.
     outputs: dict[int, Output] = {}
     while len(outputs) < len(items):
         chosen = order[len(outputs) : len(outputs) + batch_size]
@@ -69,7 +69,7 @@ def in_batches(
                     "The device is out of memory with a single text. Use a shorter maximum length, a narrower dtype, "
                     "or another device."
                 ) from error
-            # Of what was run, not of the size asked for: a batch may be shorter, and half of the size more than it had.
+            # Half of the actual batch, not of the requested size, since the last batch may be shorter.
             batch_size = len(chosen) // 2
             warnings.warn(
                 f"Out of memory with a batch of {len(chosen)}; going on with {batch_size}. "
@@ -105,7 +105,7 @@ def to_array(tensor: Any) -> NDArray[Any]:
 
     tensor = tensor.detach().cpu().contiguous()
     if tensor.dtype == torch.bfloat16:
-        # torch cannot give NumPy a bfloat16, which NumPy does not have; seen as int16 the bits stay as they are.
+        # NumPy has no bfloat16, so torch cannot convert it; viewed as int16 the bits are unchanged.
         array: NDArray[Any] = tensor.view(torch.int16).numpy().view(storage_dtype("bfloat16"))
         return array
     return np.asarray(tensor.numpy())
@@ -116,14 +116,13 @@ def refuse_overflow(outputs: NDArray[Any], names: Sequence[str], model: str, dty
 
     Args:
         outputs: [text, any] logits or embeddings.
-        names: what to call each text.
-        model: name of the model.
-        dtype: name of its format.
+        names: display name of each text.
+        dtype: name of the model's number format.
 
     Raises:
         InputError: some output is NaN or infinite.
     """
-    # Upcast first: `isfinite` is asked of a format that NumPy has itself.
+    # Upcast first, since `isfinite` needs a native NumPy format.
     broken = ~np.isfinite(outputs.astype(np.float32)).all(axis=1)
     if broken.any():
         named = [names[i] for i in np.flatnonzero(broken).tolist()]

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Turns texts into vectors.
+    """The protocol of a model that turns texts into vectors.
 
     Attributes:
         name: display name in reports.
-        dtype: the format it runs in.
+        dtype: number format of the model.
     """
 
     name: str
@@ -45,7 +45,7 @@ class LocalEmbedder(LocalModel):
         """Return the embeddings of queries, with the recipe's prompt.
 
         Args:
-            names: name of each item for error messages; by default its position and start.
+            names: name of each item for error messages; by default its index and first characters.
 
         Returns:
             [query, dimension] in the model's dtype (bfloat16 is that of ml_dtypes); for late interaction one
@@ -69,9 +69,7 @@ class LocalEmbedder(LocalModel):
         """Score documents for a query as a reranker does: by dot product, or by MaxSim.
 
         Args:
-            query: text of the query.
-            documents: texts of the documents.
-            format: format of the scores, whatever the model's dtype.
+            format: number format of the scores, independent of the model's dtype.
 
         Returns:
             [document] scores.
@@ -106,7 +104,7 @@ class TransformerEmbedder(LocalEmbedder):
         self.end: list[int] = []  # to add to every text
         if self.recipe.end_token:
             token = self.tokenizer.convert_tokens_to_ids(self.recipe.end_token)
-            # Some versions of the files let the tokenizer add it; twice would move the token that is pooled.
+            # In some versions of the files the tokenizer adds it; adding it twice would move the pooled token.
             self.end = [] if self.tokenizer("a")["input_ids"][-1] == token else [token]
 
     @property
@@ -124,9 +122,9 @@ class TransformerEmbedder(LocalEmbedder):
 
     def hidden(self, texts: list[str]) -> tuple[Any, Any, list[list[int]]]:
         """Return the last hidden states, the attention mask, and the token ids."""
-        # A tokenizer without a limit of its own says 1e30, so the positions of the network bound it.
+        # A tokenizer without a limit reports 1e30, so the positions of the network bound it.
         room = self.max_length or int(min(self.tokenizer.model_max_length, self.model.config.max_position_embeddings))
-        # The end token is added after truncation: the pooled vector is its own, so no text may lose it.
+        # The end token is added after truncation: its vector is the pooled one, so no text may lose it.
         tokens = self.tokenizer(texts, truncation=True, max_length=room - len(self.end))["input_ids"]
         tokens = [ids + self.end for ids in tokens]
         inputs = pad_sequences(self.torch, tokens, self.tokenizer.pad_token_id, self.recipe.padding_side, self.device)
@@ -135,7 +133,8 @@ class TransformerEmbedder(LocalEmbedder):
     def forward(self, texts: list[str]) -> Any:
         """Return one normalized vector per text."""
         hidden, mask, _ = self.hidden(texts)
-        # Normalized in the model's dtype, as the card's code does it: high-precision scoring begins after the vector.
+        # Normalized in the model's dtype, as in the code of the model card; high-precision scoring begins after the
+        # vector.
         return self.torch.nn.functional.normalize(POOLINGS[self.recipe.pooling](hidden, mask), p=2, dim=1)
 
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 OWN = re.compile(r"sentence_transformers(\.\w+)+")
-# Where a part of a model keeps its settings: routers, word tables, and routers as versions before 4 wrote them.
+# Settings files of modules: routers, word tables, and routers as written by versions before 4.
 SETTINGS_OF_PARTS = ("router_config.json", "wordembedding_config.json", "config.json")
-# Routers within routers; a model of ours to read has no more.
+# Maximum nesting of routers.
 DEEPEST = 8
 
 
@@ -30,7 +30,7 @@ def refuse_foreign_code(path: str) -> None:
     """Refuse a model whose files name classes outside sentence-transformers.
 
     Args:
-        path: a folder, or an id of the hub.
+        path: a folder, or a model id on the hub.
 
     Raises:
         InputError: says which file names which class; or the file cannot be read.

@@ -24,7 +24,7 @@ class KnownOutputs(NamedTuple):
     """Cached rows of another part.
 
     Attributes:
-        keys: [item].
+        keys: [item] hashes of the items.
         rows: [item, any], or one [token, dimension] array per item.
     """
 
@@ -39,9 +39,8 @@ def read_known_outputs(
     """Read cached outputs of the same model: complete runs first, then interrupted ones.
 
     Args:
-        settings: of the model, what `settings_of` gave.
-        part: name of the part.
-        stopped: whether what stopped passes left is given too.
+        settings: settings of the model from `settings_of`.
+        stopped: whether to include rows of interrupted runs.
     """
     for place, about in _passes(folder, settings, part):
         if (place / ROWS).is_file() and (found := _complete(place, about)) is not None:
@@ -56,7 +55,7 @@ def read_known_outputs(
 def matches(
     keys: NDArray[np.bytes_], others: NDArray[np.bytes_], done: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Places of missing keys that occur among others, and their positions there.
+    """Indices of missing keys that occur among others, and their indices there.
 
     >>> own, theirs = matches(np.array([b"a", b"b", b"c"]), np.array([b"c", b"a"]), np.array([True, False, False]))
     >>> own.tolist(), theirs.tolist()
@@ -72,7 +71,7 @@ def matches(
 
 def prefix_of(settings: Mapping[str, Any], part: str) -> str:
     """Prefix of cache folders with outputs of one model for one part."""
-    name = re.sub(r"[^\w.-]+", "-", str(settings["model"]))  # of hub ids and services, whose / and : no folder may have
+    name = re.sub(r"[^\w.-]+", "-", str(settings["model"]))  # hub ids and services contain / and :
     return f"{name}-{settings['dtype']}-{part}-"
 
 
@@ -108,7 +107,7 @@ def _complete(place: Path, about: Mapping[str, Any]) -> KnownOutputs | None:
             if (place / LENGTHS).exists():
                 rows = np.split(rows, np.cumsum(np.load(place / LENGTHS, allow_pickle=False))[:-1])
             return KnownOutputs(np.load(place / KEYS, allow_pickle=False), rows, float(about["seconds"]))
-    except (OSError, ValueError, KeyError) as error:  # removed meanwhile, or not to be read
+    except (OSError, ValueError, KeyError) as error:  # removed in the meantime, or unreadable
         wrong = str(error)
     warnings.warn(
         f"{place}: damaged outputs ({wrong}), which are not taken. Remove the folder.", TruevalWarning, stacklevel=2
@@ -121,7 +120,7 @@ def _read_stopped_pass(place: Path, about: Mapping[str, Any]) -> Iterator[KnownO
     for file in sorted(place.glob("shard-*.safetensors")):
         try:
             shard = read_shard(file, str(about.get("identity")))
-        except OSError:  # it went on meanwhile
+        except OSError:  # it was continued in the meantime
             continue
         except InputError as error:
             warnings.warn(f"{error} It is not taken.", TruevalWarning, stacklevel=2)

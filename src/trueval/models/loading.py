@@ -38,15 +38,15 @@ def load_model(
     Args:
         name: a recipe ("bge-reranker-v2-m3"), a hub id that has one, a folder, "RECIPE:FOLDER_OR_ID", or a hosted model
             as "SERVICE:MODEL" ("openai:text-embedding-3-small").
-        dtype: the format the model runs in, one of `DTYPES`; bfloat16 if None. A hosted model takes none.
-        recipe: the recipe to use, where the name does not say it.
-        device: as torch calls it; by default an accelerator if there is one.
+        dtype: number format of the model, one of `DTYPES`; bfloat16 if None. Not accepted for a hosted model.
+        recipe: name of the recipe, if the model name does not imply it.
+        device: torch device; by default an accelerator if there is one.
         batch_size: texts or pairs per forward pass, 32 if None; it can change low-precision outputs, and is recorded.
-            Of a hosted model texts in a call, by default as many as the service takes.
-        max_length: tokens kept, instead of the recipe's.
+            For a hosted model, texts per call, by default the service's limit.
+        max_length: maximum number of tokens, instead of the recipe's.
         instruction: task description, instead of the recipe's.
-        trust_remote_code: whether code that the model's authors put beside it may run.
-        service: of a hosted model further settings, as `trueval.models.hosted.hosted_roles.load_hosted` takes them.
+        trust_remote_code: whether to run code from the model's repository.
+        service: further settings of a hosted model, as in `trueval.models.hosted.hosted_roles.load_hosted`.
 
     Raises:
         InputError: no such recipe or model, files are missing, or the number of labels does not fit the recipe.

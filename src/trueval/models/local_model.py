@@ -27,13 +27,13 @@ class LocalModel(ABC):
     """A model loaded in one dtype on one device.
 
     Args:
-        place: where it is and its recipe.
-        dtype: the format it runs in; its outputs keep it.
-        device: as torch calls it.
+        place: location and recipe.
+        dtype: number format of the model and its outputs.
+        device: torch device.
         batch_size: texts or pairs per forward pass; halved when memory runs out.
-        max_length: tokens kept, prompt included; 0 leaves it to the model's own files.
-        instruction: task description that the prompt carries.
-        trust_remote_code: whether code that the model's authors put beside it may run.
+        max_length: maximum number of tokens, prompt included; 0 for the limit in the model's files.
+        instruction: task description in the prompt.
+        trust_remote_code: whether to run code from the model's repository.
     """
 
     place: ModelLocation = field(kw_only=False)
@@ -47,7 +47,7 @@ class LocalModel(ABC):
     def __post_init__(self) -> None:
         self.torch = need("torch")
         self.name, self.recipe = self.place.name, self.place.recipe
-        self.scoring: str = self.recipe.scoring  # a cross-encoder learns its own from its head
+        self.scoring: str = self.recipe.scoring  # a cross-encoder infers it from its head
         self.load()
 
     @abstractmethod
@@ -83,7 +83,7 @@ class LocalModel(ABC):
 
     def network(self, loader: str) -> Any:
         """Return the model in its dtype, on its device, for inference."""
-        # The head is in the model's dtype too, as it is served: its rounding is what makes logits tie.
+        # The head is in the model's dtype too, as in serving: its rounding makes logits tie.
         return self.pretrained(loader, dtype=getattr(self.torch, self.dtype)).to(self.device).eval()
 
     def sentence_transformers(self, loader: str) -> Any:
@@ -101,7 +101,7 @@ class LocalModel(ABC):
     def tokenizer_of_place(self) -> Any:
         """Return the tokenizer, with the padding side of the recipe."""
         tokenizer = self.pretrained("AutoTokenizer", padding_side=self.recipe.padding_side)
-        if tokenizer.pad_token_id is None:  # as for many language models; the mask hides the padding token
+        if tokenizer.pad_token_id is None:  # as in many language models; the mask hides the padding token
             tokenizer.pad_token = tokenizer.eos_token
         return tokenizer
 
@@ -115,7 +115,7 @@ def load_tokenizer(name: str) -> Any:
     """Load the tokenizer of a model, without its weights.
 
     Args:
-        name: as `load_model` takes it.
+        name: model name, as in `load_model`.
 
     Raises:
         InputError: there is none, it belongs to a hosted model, or it does not say where its tokens are.
@@ -140,7 +140,7 @@ def _explain_load_errors(path: str, loader: str) -> Iterator[None]:
         logging.disable_progress_bar()
     try:
         yield
-    # What the libraries raise for folders and ids that hold no model they know.
+    # Errors that the libraries raise for folders and ids without a supported model.
     except (OSError, ValueError, KeyError, RuntimeError, need("safetensors").SafetensorError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(
@@ -159,13 +159,13 @@ def pad_sequences(torch: Any, sequences: Sequence[Sequence[int]], pad: int, side
         sequences: token ids of each text.
         pad: id of the padding token.
         side: "left" or "right".
-        device: where the tensors go.
+        device: device of the tensors.
     """
     width = max(len(ids) for ids in sequences)
     ids = torch.full((len(sequences), width), pad, dtype=torch.long)
     mask = torch.zeros_like(ids)
     for row, sequence in enumerate(sequences):
-        # On the left where the last position is read, so that it holds a token of every text.
+        # On the left if the last position is read, so that it holds a token of every text.
         where = slice(width - len(sequence), width) if side == "left" else slice(0, len(sequence))
         ids[row, where] = torch.tensor(sequence, dtype=torch.long)
         mask[row, where] = 1

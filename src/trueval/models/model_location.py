@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
-_MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # the hub's own model.safetensors
+_MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # the hub's model.safetensors
 _WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 _HIDING = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
-_DRIVERS = ("nvidiactl", "kfd", "dxg")  # of NVIDIA, of AMD, and of either in Windows' Linux
+_DRIVERS = ("nvidiactl", "kfd", "dxg")  # device files of NVIDIA, of AMD, and of both under WSL
 _TOKENIZERS = (
     "tokenizer.json",
     "tokenizer.model",
@@ -39,9 +39,9 @@ class ModelLocation(NamedTuple):
     """The location of a model and its recipe.
 
     Args:
-        name: what to call it.
-        path: a folder, or an id of the hub.
-        recipe: how to use it.
+        name: display name.
+        path: a folder, or a model id on the hub.
+        recipe: recipe of the model.
     """
 
     name: str
@@ -79,7 +79,7 @@ def find_model(name: str, recipe: str | Recipe | None = None) -> ModelLocation:
         check_folder(folder)
         return ModelLocation(folder.resolve().name, str(folder), chosen or detect_recipe(folder))
     found = find_recipe(name) if chosen is None else get_recipe(name)
-    if found is None and chosen is not None:  # an id of the hub
+    if found is None and chosen is not None:  # a model id on the hub
         return ModelLocation(name, name, chosen)
     if found is None or not found.model:
         raise InputError(f'The recipe {name!r} fits many models. Say which, as in "{name}:FOLDER_OR_HUB_ID".')
@@ -91,8 +91,8 @@ def may_have_accelerator(environment: Mapping[str, str] = os.environ, devices: P
     """Whether torch may find an accelerator here, without importing torch, which takes seconds.
 
     Args:
-        environment: where CUDA_VISIBLE_DEVICES or its like may hide all.
-        devices: where the system has its devices.
+        environment: environment variables; CUDA_VISIBLE_DEVICES and the like may hide all devices.
+        devices: folder of the system's devices.
 
     >>> may_have_accelerator({"CUDA_VISIBLE_DEVICES": ""})
     False
@@ -106,7 +106,7 @@ def hardware(device: str | None) -> dict[str, Any]:
     """Hardware properties that affect the last bits of outputs, without importing torch.
 
     Args:
-        device: as torch calls it; None for an accelerator if there may be one.
+        device: torch device; None for an accelerator if there may be one.
     """
     on_cpu = not may_have_accelerator() if device is None else device.startswith("cpu")
     if not on_cpu:
@@ -168,13 +168,13 @@ def detect_recipe(folder: Path) -> Recipe:
     if (folder / "modules.json").exists():
         path = folder / "config_sentence_transformers.json"
         saved = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        # Which class saved the folder; before version 5 it was always the embedder, and not said.
+        # The class that saved the folder; before version 5 it was not recorded and always the embedder.
         return RECIPES["cross-encoder" if saved.get("model_type") == "CrossEncoder" else "sentence-transformer"]
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     architecture = (config.get("architectures") or [""])[0]
     if architecture.endswith("ForSequenceClassification"):
         return RECIPES["cross-encoder"]
-    # A language model scores with a prompt and answer tokens, which are in its model card and not in its files.
+    # A language model scores with a prompt and answer tokens, which are in its model card, not in its files.
     if architecture.endswith("ForCausalLM") or not architecture:
         raise InputError(
             f"{folder}: the architecture {architecture or 'of config.json'} does not say how the model scores. "

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# 3: digests. 2: a folder for each part, and rows in one file. 1: a folder for each pass, of shards alone.
+# 3: digests. 2: a folder per part, with rows in one file. 1: a folder per pass, with shards only.
 FORMAT_VERSION: Final = 3
 KIND: Final = "outputs"
-BATCHES: Final = 32  # batches in a shard: what an interruption can lose
-KEY_BYTES: Final = 16  # of a SHA-256: of 2⁶⁴ texts two would be alike
+BATCHES: Final = 32  # batches per shard: the most that an interruption can lose
+KEY_BYTES: Final = 16  # bytes of a SHA-256: a collision is expected only among 2⁶⁴ texts
 ABOUT, ROWS, LENGTHS, KEYS = "part.json", "rows.npy", "lengths.npy", "keys.npy"
-DAMAGED: Final = (ABOUT, ROWS, LENGTHS, KEYS, DIGESTS)  # what is recomputed
-TENSORS: Final = ("values", "lengths", "places", "keys")  # of a shard
+DAMAGED: Final = (ABOUT, ROWS, LENGTHS, KEYS, DIGESTS)  # what is recomputed after damage
+TENSORS: Final = ("values", "lengths", "places", "keys")  # file name of a shard
 
 Step = Callable[[str, int, int], None]
 
@@ -42,10 +42,10 @@ class OutputPart(NamedTuple):
 
     Attributes:
         name: "queries", "documents" or "pairs".
-        items: the texts, or pairs of query and document; gone through in their order, and some of them by place.
+        items: the texts, or pairs of query and document; iterated in order, and some accessed by index.
         called: name of each item for error messages.
-        forward: from items and what they are called to outputs.
-        length: length of an item, in any unit.
+        forward: function from items and their names to outputs.
+        length: function that returns the length of an item, in any unit.
     """
 
     name: str
@@ -65,9 +65,9 @@ class PartOutputs(NamedTuple):
 
     Attributes:
         rows: [item, any] one array; for late interaction one [token, dimension] array per text.
-        texts: count and SHA-256 of what went in.
-        batch_sizes: batch sizes that shards ended with, the largest first.
-        earlier: seconds that earlier commands took for rows that are taken from the store.
+        texts: number and SHA-256 of the items.
+        batch_sizes: final batch sizes of the shards, largest first.
+        earlier: seconds that earlier commands took for the reused rows.
     """
 
     rows: Any
@@ -81,7 +81,7 @@ def shards_of(part: OutputPart, batch_size: int) -> list[NDArray[np.int64]]:
 
     Uses the initial batch size: a resumed run must cut the same shards as the interrupted one.
     """
-    # The sort is stable and by length alone, so that every run of the same texts cuts the same shards.
+    # The sort is stable and only by length, so that every run of the same texts cuts the same shards.
     lengths = np.fromiter(map(part.length, part.items), np.int64, len(part.items))
     order = np.argsort(-lengths, kind="stable")
     return [order[start : start + BATCHES * batch_size] for start in range(0, len(order), BATCHES * batch_size)]
@@ -97,13 +97,13 @@ class OutputCache:
     """The cache folder of one part.
 
     Args:
-        identity: of model, settings and texts.
+        identity: hash of model, settings and texts.
         part: the input of the model.
     """
 
     def __init__(self, place: Path, identity: str, part: OutputPart) -> None:
         self.place, self.identity, self.part = place, identity, part
-        self.now = 0.0  # seconds that this command computes
+        self.now = 0.0  # seconds spent computing in this command
 
     def compute(self, model: Any, about: Mapping[str, Any], step: Step | None) -> None:
         """Compute the missing shards, and join all into rows."""
@@ -123,7 +123,7 @@ class OutputCache:
                 write_shard(self._shard(number), outputs, metadata, chosen, keys[chosen])
                 self.now += took
                 shard = self._read(number, chosen)
-            # Of a kept shard the size that it was computed with: batch size changes low-precision outputs.
+            # A stored shard keeps the batch size that it was computed with, since it changes low-precision outputs.
             sizes.add(shard.batch_size)
             lengths[chosen] = shard.lengths
             done += len(chosen)
@@ -178,7 +178,7 @@ class OutputCache:
         """Join all shards into rows, and remove the shards."""
         dtype = self._join(shards, lengths)
         self._describe({**about, "dtype": dtype})
-        write_whole(self.place / KEYS, lambda path: save_array(path, keys))  # by which others find the rows of theirs
+        write_whole(self.place / KEYS, lambda path: save_array(path, keys))  # by which other parts find their rows
         files = {name: self.place / name for name in (ABOUT, KEYS, *([LENGTHS] if lengths.any() else []))}
         seal(self.place, self.identity, written={**files, ROWS: self.place / f".{ROWS}"})
         (self.place / f".{ROWS}").replace(self.place / ROWS)
@@ -237,7 +237,7 @@ def _reserve(file: Path) -> None:
         with file.open("r+b") as opened:
             os.posix_fallocate(opened.fileno(), 0, file.stat().st_size)
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):  # a disk that cannot reserve
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):  # a file system that cannot reserve space
             return
         file.unlink()
         raise OSError(error.errno, os.strerror(error.errno), str(file)) from error
@@ -253,12 +253,12 @@ def item_keys(items: Sequence[Any]) -> NDArray[np.bytes_]:
 
 def save_array(path: Path, array: NDArray[Any]) -> None:
     """Save an array in a file of exactly this name."""
-    with path.open("wb") as file:  # by name NumPy would add a suffix
+    with path.open("wb") as file:  # given a name, NumPy would add a suffix
         np.save(file, array, allow_pickle=False)
 
 
 def _safetensors() -> Any:
-    storage_dtype("bfloat16")  # NumPy knows the name once ml_dtypes is imported
+    storage_dtype("bfloat16")  # NumPy knows the dtype name once ml_dtypes is imported
     need("safetensors.numpy", "Stored logits", "models")
     return need("safetensors", "Stored logits", "models")
 
@@ -267,11 +267,11 @@ class Shard(NamedTuple):
     """Outputs of some items, rows concatenated.
 
     Attributes:
-        values: [row, any].
-        lengths: [item] rows of each; 0 for one row without an axis of its own.
-        batch_size: that it was computed with.
-        places: [item] of each in its part.
-        keys: [item] of each text or pair.
+        values: [row, any] outputs.
+        lengths: [item] number of rows; 0 for a single row without its own axis.
+        batch_size: batch size that it was computed with.
+        places: [item] index in the part.
+        keys: [item] hash of the text or pair.
     """
 
     values: NDArray[Any]
@@ -299,7 +299,7 @@ def write_shard(
     about = {**metadata, "digest": _shard_digest(tensors, metadata)}
     try:
         write_whole(file, lambda path: library.numpy.save_file(tensors, path, metadata=about))
-    except library.SafetensorError as error:  # of a full disk it says so, and is no OSError
+    except library.SafetensorError as error:  # on a full disk its error is not an OSError
         raise InputError(
             f"{file}: cannot be written ({error}). What was written before is kept. Make room, and run the same "
             "command again."

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     from trueval.collection import Candidates, Collection
 
-# Whose outputs are taken again: those of the same pass, in float32 those of the same text; or always of the same text.
+# Which outputs are reused: those of the same run, and in float32 those of the same text; or always those of the same
+# text.
 PASS, TEXT = "pass", "text"
 BY_TEXT: Final = ("float32",)  # dtypes
 
@@ -37,9 +38,9 @@ def part_by(model: Any, part: OutputPart, reuse: str, folder: Path | None, step:
     """The outputs of one part: by item where `reuse` or the model's dtype allow it, else for the whole part.
 
     Args:
-        part: the input of the model.
+        part: input of the model.
         reuse: "pass" or "text".
-        folder: the store; None keeps nothing.
+        folder: folder of the store; None stores nothing.
 
     Raises:
         InputError: as in part_outputs.
@@ -88,9 +89,9 @@ def reuse_outputs(
     """Run a model over the items that are not cached; otherwise as `model_outputs`.
 
     Args:
-        collection: with the texts.
-        candidates: the documents to score.
-        folder: the store; None keeps nothing, so that nothing is known.
+        collection: collection with the texts.
+        candidates: documents to score.
+        folder: folder of the store; None stores nothing, so that nothing is reused.
 
     Raises:
         InputError: as in model_outputs.
@@ -108,14 +109,14 @@ def reuse_part(
     """Run a model over the items of one part that it has not seen yet; otherwise as `part_outputs`.
 
     Args:
-        part: the input of the model.
-        folder: the store; None keeps nothing.
+        part: input of the model.
+        folder: folder of the store; None stores nothing.
 
     Raises:
         InputError: as in part_outputs.
         MissingExtraError: as in part_outputs.
     """
-    # A service's answers are kept by item already.
+    # Responses of a service are already stored by item.
     whole = folder is None or not len(part.items) or hasattr(model, "answers")
     if folder is None or whole or place_of(settings, part.name, part.texts(), folder).complete:
         return part_outputs(model, part, settings, folder=folder, step=step)
@@ -123,7 +124,7 @@ def reuse_part(
     taken = list(_match_known_outputs(keys, read_known_outputs(folder, settings, part.name, stopped=False)))
     own = _part_of(part, _find_missing(keys, taken))
     if len(own.items) and not (place_of(settings, own.name, own.texts(), folder).place / ABOUT).is_file():
-        # No pass of just these was begun: what a stopped pass of others has is taken too.
+        # No run of exactly these items exists, so rows of interrupted runs of others are reused too.
         taken = list(_match_known_outputs(keys, read_known_outputs(folder, settings, part.name)))
         own = _part_of(part, _find_missing(keys, taken))
     sizes: tuple[int, ...] = ()
@@ -155,8 +156,8 @@ def find_missing_items(settings: Mapping[str, Any], part: OutputPart, folder: Pa
     """Places of items that no complete run of the same model has seen; the first of equal ones.
 
     Args:
-        settings: of the model, what `settings_of` gave.
-        part: the input of the model.
+        settings: settings of the model from `settings_of`.
+        part: input of the model.
     """
     keys = item_keys(part.items)
     return _find_missing(keys, list(_match_known_outputs(keys, read_known_outputs(folder, settings, part.name))))
@@ -166,7 +167,7 @@ def find_items_to_compute(model: Any, part: OutputPart, reuse: str, folder: Path
     """Places of the items of a part that a model would have to process, where its run is not complete.
 
     Args:
-        part: the input of the model.
+        part: input of the model.
     """
     settings = settings_of(model)
     if is_by_text(model, reuse):
@@ -179,10 +180,10 @@ class _Taken(NamedTuple):
     """Cached rows of another part for some items.
 
     Attributes:
-        places: [item] in the part that is asked for.
-        theirs: [item] in the other.
-        rows: of the other; a list of arrays where they are of late interaction.
-        seconds: that these took, an equal share each.
+        places: [item] index in the requested part.
+        theirs: [item] index in the other part.
+        rows: rows of the other part; a list of arrays for late interaction.
+        seconds: time that these took, split equally among items.
     """
 
     places: NDArray[np.int64]

@@ -6,8 +6,8 @@ model, its settings and the texts, so that nothing is computed twice:
     part.json                  what was run on which texts
     shard-00000.safetensors    raw outputs of some batches, while the pass goes on
     rows.npy, lengths.npy      all of them in the order of the texts, once it is complete
-    keys.npy                   hashes of the texts, by which others find the rows of theirs
-    digests.json               of these files; a damaged pass is made again
+    keys.npy                   hashes of the texts, by which other runs find their rows
+    digests.json               of these files; a damaged run is recomputed
 
 A shard is moved into place when it is complete, so an interrupted run resumes where it stopped, with the same batches.
 Values stay in the model's own format; formats that NumPy lacks are stored as integers of the same width.
@@ -62,7 +62,7 @@ __all__ = [
     "weights_hash",
 ]
 
-# Files that decide what a model returns: weights, settings and vocabularies, templates, code of its own.
+# Files that determine the outputs of a model: weights, settings, vocabularies, templates, and its own code.
 DECIDING: Final = frozenset((".safetensors", ".bin", ".json", ".txt", ".model", ".jinja", ".py"))
 
 
@@ -71,12 +71,12 @@ class Outputs:
     """Outputs of a model in one dtype.
 
     Args:
-        settings: all that decides the outputs: model, dtype, batch size, maximum length, versions and so on.
-        arrays: "pairs" of a reranker, [pair, label] logits, candidates of one query after those of another; or
-            "queries" and "documents" of an embedder, [text, dimension], for late interaction one array per text.
-        texts: count and SHA-256 of the texts of each part.
-        batch_sizes: batch sizes that shards ended with; more than one if memory ran out.
-        earlier: seconds that earlier commands took for what is taken from the store.
+        settings: everything that determines the outputs: model, dtype, batch size, maximum length, versions and so on.
+        arrays: "pairs" of a reranker: [pair, label] logits, query by query; or "queries" and "documents" of an
+            embedder: [text, dimension], for late interaction one array per text.
+        texts: number and SHA-256 of the texts of each part.
+        batch_sizes: final batch sizes of the shards; more than one if memory ran out.
+        earlier: seconds that earlier commands took for the reused outputs.
     """
 
     settings: Mapping[str, Any]
@@ -96,11 +96,11 @@ def model_outputs(
     """Run a model once over the candidates, or read the cached outputs of an earlier run.
 
     Args:
-        model: a LocalReranker or LocalEmbedder of trueval.models.
-        collection: with the texts.
-        candidates: the documents to score.
-        folder: the store; None keeps nothing.
-        step: called with a part's name, items done and items in all after every shard.
+        model: a LocalReranker or LocalEmbedder.
+        collection: collection with the texts.
+        candidates: documents to score.
+        folder: folder of the store; None stores nothing.
+        step: called after every shard with the part's name, items done and total items.
 
     Raises:
         InputError: outputs are not finite (the documents are named).
@@ -127,7 +127,7 @@ def join_outputs(settings: Mapping[str, Any], found: Mapping[str, PartOutputs]) 
 def settings_of(model: Any) -> dict[str, Any]:
     """Everything that determines a model's outputs, and its location: settings, full recipe, hash of its files."""
     settings, recipe = model.settings(), getattr(model, "recipe", None)
-    if hasattr(model, "answers"):  # of a service nothing else is known
+    if hasattr(model, "answers"):  # for a service nothing else is known
         return {**settings, "weights": None}
     prompts = recipe_hash(recipe) if isinstance(recipe, Recipe) else {}
     return {**settings, **prompts, "weights": weights_hash(Path(str(settings["path"])))}
@@ -150,23 +150,23 @@ def part_outputs(
     """Run a model over one part, or read the cached outputs of an earlier run.
 
     Args:
-        model: of which the batch size is read.
-        part: the input of the model.
-        folder: the store; None keeps nothing.
+        model: model whose batch size is read.
+        part: input of the model.
+        folder: folder of the store; None stores nothing.
 
     Raises:
         InputError: as in model_outputs.
         MissingExtraError: as in model_outputs.
     """
     texts = part.texts()
-    if folder is None or not len(part.items):  # of nothing there is nothing to keep
+    if folder is None or not len(part.items):  # no outputs to store
         return _compute_uncached(model, part, texts, step)
     place, identity = place_of(settings, part.name, texts, folder)
     kept = (KeptAnswers if hasattr(model, "answers") else OutputCache)(place, identity, part)
     place.mkdir(parents=True, exist_ok=True)
     about = {"kind": KIND, "format": FORMAT_VERSION, "identity": identity, "part": part.name, "texts": texts}
     if not (place / ROWS).is_file() or kept.damage() is not None:
-        # Another program with the same texts and model waits meanwhile: both would write the same file of rows.
+        # Another program with the same texts and model waits here, since both would write the same file.
         with alone(place):
             about["settings"] = drop_model_path(settings)
             step = None if _compute_if_missing(kept, model, about, step) else step  # it was told
@@ -179,7 +179,7 @@ def _compute_if_missing(kept: OutputCache, model: Any, about: Mapping[str, Any],
     """Compute the rows of a part, unless another process did so meanwhile; damaged ones are recomputed.
 
     Returns:
-        Whether they were made now.
+        Whether they were computed now.
     """
     if (kept.place / ROWS).is_file():
         damaged = kept.damage()
@@ -196,8 +196,8 @@ class PartLocation(NamedTuple):
     """Location of one part's outputs.
 
     Attributes:
-        place: folder of the store.
-        identity: hash of model, settings and texts, whose beginning is in the name of the folder.
+        place: folder of the outputs.
+        identity: hash of model, settings and texts, which begins the name of the folder.
     """
 
     place: Path
@@ -214,9 +214,9 @@ def place_of(settings: Mapping[str, Any], part: str, texts: Mapping[str, Any], f
 
     Args:
         part: name of the part.
-        texts: count and SHA-256 of its texts.
+        texts: number and SHA-256 of its texts.
     """
-    # The folder's name holds the identity, so that other texts, or other weights, are another folder.
+    # The folder's name contains the identity, so that other texts or weights use another folder.
     decided = json.dumps([FORMAT_VERSION, drop_model_path(settings), part, texts], sort_keys=True)
     identity = hashlib.sha256(decided.encode()).hexdigest()
     return PartLocation(folder / f"{prefix_of(settings, part)}{identity[:12]}", identity)
@@ -273,7 +273,7 @@ def weights_hash(folder: Path) -> str | None:
     sentence-transformers stores in separate folders: a change in place must not reuse old outputs.
 
     Args:
-        folder: what the model was loaded from.
+        folder: folder or hub id from which the model was loaded.
     """
     found = (file for place in _modules(folder) for file in place.glob("*"))
     files = sorted(file for file in found if file.suffix in DECIDING and file.is_file())
@@ -296,7 +296,7 @@ def hub_commit(name: str) -> str | None:
             found = try_to_load_from_cache(name, file)
             if isinstance(found, str):
                 return f"hub:{Path(found).parent.name}"
-    except (ImportError, ValueError):  # no library, or no name that the hub could have
+    except (ImportError, ValueError):  # no library, or a name that the hub cannot have
         return None
     return None
 
@@ -306,6 +306,6 @@ def _modules(folder: Path) -> list[Path]:
     try:
         modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
         named = {str(each["path"]) for each in modules}
-    except (OSError, ValueError, KeyError, TypeError):  # the library that loads it says what is wrong with it
+    except (OSError, ValueError, KeyError, TypeError):  # the library that loads it reports the error
         return [folder]
     return [folder, *(folder / name for name in sorted(named) if (folder / name).resolve() != folder.resolve())]

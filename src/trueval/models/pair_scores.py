@@ -22,8 +22,8 @@ def scoring_format(model: Any, asked: str) -> str:
     """The number format of a model's scores.
 
     Args:
-        model: with its scoring and dtype.
-        asked: a format, or "model" for the model's dtype.
+        model: model with its scoring and dtype.
+        asked: a format name, or "model" for the model's dtype.
 
     Raises:
         PolicyError: there is no such format, or the model gives finished scores, which nothing can be computed of.
@@ -45,11 +45,11 @@ def pair_scores(arrays: Mapping[str, Any], lists: Sequence[NDArray[np.int64]], s
     token embeddings are scored by MaxSim: any model that scores pairs can rerank.
 
     Args:
-        arrays: outputs of the model: "pairs" [pair, label] of these lists, one after another; or the embeddings of
-            these "queries", and of "documents".
-        lists: [query] places of the documents of each query.
-        scoring: φ: softmax, sigmoid, none, product or maxsim.
-        form: format of the scores.
+        arrays: outputs of the model: "pairs" [pair, label] of these lists, list by list; or the embeddings of "queries"
+            and "documents".
+        lists: [query] indices of its documents.
+        scoring: φ: "softmax", "sigmoid", "none", "product" or "maxsim".
+        form: number format of the scores.
 
     Returns:
         [pair] scores.

@@ -19,17 +19,17 @@ _WEB_SEARCH = "Given a web search query, retrieve relevant passages that answer 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to use a model, following its model card exactly.
+    """The usage of a model, following its model card exactly.
 
     Args:
-        name: what the command line and reports call it.
-        kind: which class runs it: "yes-no" (a language model's next token), "classifier", "cross-encoder" (any of
+        name: name on the command line and in reports.
+        kind: class that runs it: "yes-no" (a language model's next token), "classifier", "cross-encoder" (any of
             sentence-transformers), "embedder", "sentence-transformer" (any), "late-interaction", "hosted" (a service).
-        scoring: φ: softmax, sigmoid, product or maxsim; none where the model gives finished scores.
-        model: its id on the hub, empty for recipes that fit many models.
-        max_length: tokens kept, prompt included; 0 leaves it to the model's own files.
-        padding_side: "left" where the last token is read.
-        pooling: which token vectors an embedding is made of: "last", "mean", "first"; "" for rerankers.
+        scoring: φ: "softmax", "sigmoid", "product" or "maxsim"; "none" if the model returns final scores.
+        model: model id on the hub; empty for recipes that fit many models.
+        max_length: maximum number of tokens, prompt included; 0 for the limit in the model's files.
+        padding_side: "left" if the last token is read.
+        pooling: pooling of token vectors into an embedding: "last", "mean", "first"; "" for rerankers.
         query: template of a query; {instruction} and {query} are filled in.
         document: template of a document; {document} is filled in. For "yes-no", `query` and `document` are joined.
         instruction: the default task description.

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 
 _LABELS = {"sigmoid": 1, "softmax": 2}
-COUNTED_AT_ONCE: Final = 256  # pairs whose tokens are counted at once
+COUNTED_AT_ONCE: Final = 256  # pairs per block of token counting
 
 
 class PairTokens(NamedTuple):
     """Token counts of pairs, with the prompt included.
 
     Attributes:
-        read: [pair] int64, of what the model reads, cut at its maximum length.
-        whole: [pair] int64, untruncated.
+        read: [pair] int64 tokens that the model reads, truncated to its maximum length.
+        whole: [pair] int64 tokens without truncation.
     """
 
     read: NDArray[np.int64]
@@ -38,12 +38,12 @@ class PairTokens(NamedTuple):
 
 @runtime_checkable
 class Reranker(Protocol):
-    """Scores documents for a query.
+    """The protocol of a model that scores documents for a query.
 
     Attributes:
         name: display name in reports.
-        dtype: the format it runs in.
-        scoring: φ of its logits, "softmax" or "sigmoid"; "none" where they are finished scores.
+        dtype: number format of the model.
+        scoring: φ of its logits, "softmax" or "sigmoid"; "none" for final scores.
     """
 
     name: str
@@ -67,7 +67,7 @@ class LocalReranker(LocalModel):
 
         Args:
             pairs: (query, document).
-            names: what an error calls each pair; by default its position and the start of the document.
+            names: name of each pair in errors; by default its index and the start of the document.
 
         Returns:
             [pair, 1], or [pair, 2] as (no, yes), in the model's dtype (bfloat16 is that of ml_dtypes).
@@ -88,9 +88,7 @@ class LocalReranker(LocalModel):
         """Return φ of the logits, by default in high precision.
 
         Args:
-            query: text of the query.
-            documents: texts of the documents.
-            format: format of the scores, whatever the model's dtype.
+            format: number format of the scores, independent of the model's dtype.
 
         Returns:
             [document] scores.
@@ -148,11 +146,11 @@ class YesNoReranker(LocalReranker):
         """Return the logits of (no, yes) after each prompt; only the pair is truncated."""
         room = self.max_length - len(self.prefix) - len(self.suffix)
         tokens = self.tokenizer(self.texts(pairs), truncation=True, max_length=room)["input_ids"]
-        # Joined as ids: joined as text, a truncated document would take the end of the prompt with it.
+        # Joined as token ids: joined as text, truncating a document would cut the end of the prompt.
         prompts = [self.prefix + ids + self.suffix for ids in tokens]
         inputs = pad_sequences(self.torch, prompts, self.tokenizer.pad_token_id, "left", self.device)
-        # Padded on the left, every prompt ends at the last position. Only its logits are computed: those of all
-        # positions over a vocabulary of 150,000 would not fit the memory.
+        # With padding on the left, every prompt ends at the last position. Only the logits there are computed: those of
+        # all positions over a vocabulary of 150,000 would not fit into memory.
         return self.model(**inputs, logits_to_keep=1, use_cache=False).logits[:, -1, self.answers]
 
     def texts(self, pairs: list[tuple[str, str]]) -> list[str]:
@@ -212,7 +210,7 @@ class CrossEncoderReranker(LocalReranker):
         self.model = self.sentence_transformers("CrossEncoder")
         network = self.model.model
         saved = network.config.architectures or []
-        # A model of another kind would get a new head of random weights from the library, which only warns of it.
+        # For a model of another kind, the library would create a head with random weights, and only warn.
         if saved and type(network).__name__ not in saved:
             raise InputError(
                 f"{self.name}: the files hold a {saved[0]}, which has no trained head for pairs. A cross-encoder "
@@ -246,7 +244,7 @@ def count_pair_tokens(tokenizer: Any, pairs: list[tuple[str, str]], max_length: 
 
     Args:
         pairs: (query, document).
-        max_length: tokens that are kept; 0 for the tokenizer's own limit.
+        max_length: maximum number of tokens; 0 for the tokenizer's own limit.
     """
     queries, documents = map(list, zip(*pairs, strict=True))
     found = tokenizer(queries, documents, verbose=False, return_token_type_ids=False, return_attention_mask=False)
@@ -268,8 +266,8 @@ def raw_logits(model: Any, pairs: Sequence[Any], **options: Any) -> Any:
     The difference of two bfloat16 logits is rounded to bfloat16, which makes ties before any score is computed.
 
     Args:
-        pairs: as its `predict` takes them.
-        options: as its `predict` takes them.
+        pairs: as for its `predict`.
+        options: as for its `predict`.
     """
     identity = need("torch").nn.Identity()
     answers, activation = answer_module(model), model.activation_fn
@@ -277,7 +275,7 @@ def raw_logits(model: Any, pairs: Sequence[Any], **options: Any) -> Any:
     try:
         return model.predict(pairs, activation_fn=identity, convert_to_tensor=True, **options)
     finally:
-        model.activation_fn = activation  # versions before 6 keep the one they were given
+        model.activation_fn = activation  # versions before 6 keep the given one
         if hook is not None:
             hook.remove()
 

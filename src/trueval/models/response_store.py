@@ -17,14 +17,14 @@ from trueval.models.output_part import OutputCache, Step, item_keys, read_shard,
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-COPIED: Final = 100_000  # rows that are taken from another part at once
-NO_BATCH: Final = "0"  # a batch changes nothing of what a service answers
+COPIED: Final = 100_000  # rows copied at once from another part
+NO_BATCH: Final = "0"  # the batch does not affect a service's outputs
 
 
 class KeptAnswers(OutputCache):
     """The cache folder of one part of a hosted model."""
 
-    width: int | None = None  # numbers that are answered for an item, once one is
+    width: int | None = None  # numbers per item, known after the first response
 
     def compute(self, model: Any, about: Mapping[str, Any], step: Step | None) -> None:
         """Send uncached items, store every response as it arrives, and join all into rows."""
@@ -61,7 +61,7 @@ class KeptAnswers(OutputCache):
 
     def _answered(self) -> tuple[list[NDArray[np.int64]], float]:
         """Item places of each stored shard, and the total seconds they took."""
-        # By length first: number 100000 comes after 99999, and none may be moved onto one that is still to be moved.
+        # By length first, so that 100000 comes after 99999: no file may be moved onto one that is still to be moved.
         found = sorted(self.place.glob("shard-*.safetensors"), key=lambda file: (len(file.name), file.name))
         places: list[NDArray[np.int64]] = []
         seconds = 0.0
@@ -117,10 +117,10 @@ class _Same(NamedTuple):
     """Groups of equal items, of which one is sent.
 
     Attributes:
-        first: [text] the first place of each, in the order of the items.
-        order: places, those of the same text one after another.
-        begins: [text] where those of each begin in `order`.
-        counts: [text] how many there are.
+        first: [text] index of its first item, in the order of the items.
+        order: indices of the items, grouped by text.
+        begins: [text] start of its group in `order`.
+        counts: [text] size of its group.
     """
 
     first: NDArray[np.int64]
@@ -133,7 +133,7 @@ class _Same(NamedTuple):
         """Find equal items among some places."""
         _, first, counts = np.unique(keys[places], return_index=True, return_counts=True)
         by_first = np.argsort(first)
-        # A stable sort: those of the same text follow each other in the order of unique, which sorts too.
+        # A stable sort: items of the same text are adjacent, in the order of np.unique, which sorts too.
         order = places[np.argsort(keys[places], kind="stable")]
         begins = np.cumsum(counts) - counts
         return cls(places[first[by_first]], order, begins[by_first], counts[by_first])

@@ -64,11 +64,11 @@ class HighPrecisionCrossEncoder:
 
         Args:
             inputs: pairs of texts, or one pair.
-            activation_fn: instead of the model's own.
-            apply_softmax: softmax over the labels, where there are several.
-            convert_to_numpy: return an array (the default), else a list of tensors.
-            convert_to_tensor: return one tensor.
-            options: whatever else `predict` takes.
+            activation_fn: activation instead of the model's own.
+            apply_softmax: whether to apply softmax over several labels.
+            convert_to_numpy: whether to return an array (the default) rather than a list of tensors.
+            convert_to_tensor: whether to return one tensor.
+            options: further options of `predict`.
         """
         one = len(inputs) > 0 and isinstance(inputs[0], str)
         wide = raw_logits(self._model, [inputs] if one else inputs, **options).float()

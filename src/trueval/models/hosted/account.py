@@ -18,9 +18,9 @@ from trueval.models.hosted.call_log import SENT, CallLog, amount
 from trueval.models.hosted.call_owners import OWNER, is_alive
 from trueval.models.hosted.failures import CallError
 
-LEDGER: Final = "ledger.jsonl"  # in the cache
+LEDGER: Final = "ledger.jsonl"  # file name in the cache
 POLL: Final = 0.2  # seconds between checks of what other programs spent
-LONGEST: Final = timedelta(minutes=15)  # for which a call of another machine counts as in flight
+LONGEST: Final = timedelta(minutes=15)  # seconds for which a call of another machine counts as in flight
 UNSENT: Final = "not sent"
 
 
@@ -28,8 +28,8 @@ class ServiceUsage(NamedTuple):
     """Billable usage of calls.
 
     Attributes:
-        tokens: that are billed; None where the service does not say.
-        searches: of services that bill a query with up to so many documents; None for others.
+        tokens: billed tokens; None if the service does not report them.
+        searches: searches, for services that bill a query with up to a number of documents as one; None for others.
     """
 
     tokens: int | None = None
@@ -40,8 +40,8 @@ class Price(NamedTuple):
     """The price of a service, in any currency.
 
     Attributes:
-        per_million_tokens: None if it is not known.
-        per_thousand_searches: None if it is not known, or the service bills tokens.
+        per_million_tokens: None if unknown.
+        per_thousand_searches: None if unknown, or if the service bills tokens.
     """
 
     per_million_tokens: float | None = None
@@ -71,7 +71,7 @@ def in_words(cost: float | None, at_most: float | None) -> str:
 
     Args:
         cost: expected cost; None where the price is unknown.
-        at_most: its maximum cost; None where unknown.
+        at_most: maximum cost; None where unknown.
 
     >>> in_words(0.01399, 0.0371), in_words(None, None)
     ('for about 0.01399, at most 0.0371', 'at a price that is not known')
@@ -87,7 +87,7 @@ def round_up_amount(amount: float) -> str:
     >>> round_up_amount(0.013001), round_up_amount(0.1 + 0.2), round_up_amount(120_001.0), round_up_amount(0.0)
     ('0.01301', '0.3', '120100', '0')
     """
-    # Twelve digits first: what a sum of floats is too much by is no amount.
+    # Rounded to twelve digits first, to drop the rounding error of a sum of floats.
     digits = Context(prec=4, rounding=ROUND_CEILING).create_decimal(f"{amount:.12g}")
     return f"{digits.normalize():f}"
 
@@ -111,8 +111,8 @@ class OpenCall(NamedTuple):
     """A call whose cost is not recorded yet.
 
     Attributes:
-        owner: the process that sent it.
-        time: when, in ISO 8601.
+        owner: process that sent it.
+        time: time of sending, in ISO 8601.
     """
 
     most: float
@@ -134,9 +134,9 @@ class SentCall:
     """A call in flight, and its outcome.
 
     Attributes:
-        most: that it can cost; None if the price is not known.
-        cost: None if it is not known.
-        about: further entries of its last line.
+        most: maximum cost; None if the price is unknown.
+        cost: actual cost; None if unknown.
+        about: further entries of its last log line.
     """
 
     most: float | None
@@ -148,8 +148,8 @@ class SentCall:
         """Record the cost of the response.
 
         Args:
-            cost: None if unknown; then the call counts at its maximum cost.
-            about: further entries of its line, such as tokens.
+            cost: actual cost; if None, the call counts at its maximum cost.
+            about: further entries of its log line, such as tokens.
         """
         self.status, self.cost, self.about = "200", cost, about
 
@@ -167,10 +167,10 @@ class Account:
     unknown bill. A call waits while those in flight leave no room for it.
 
     Args:
-        max_cost: what may be spent, in the currency of the prices; None for no limit.
-        ledger: a file that gets a line of JSON before each call is sent and one when it is answered; None keeps none.
-        shared: whether what the ledger says was spent counts: by earlier processes, and by others just now.
-        within: an account with a limit of its own that counts these calls too; None for none.
+        max_cost: spending limit in the currency of the prices; None for no limit.
+        ledger: file that gets a line of JSON before each call is sent and one after its response; None for no file.
+        shared: whether spending in the ledger by earlier or concurrent processes counts.
+        within: an enclosing account with its own limit that counts these calls too; None for none.
     """
 
     max_cost: float | None = None
@@ -180,8 +180,8 @@ class Account:
     _changed: threading.Condition = field(default_factory=threading.Condition, init=False, repr=False)
     _billed: float = field(default=0.0, init=False, repr=False)
     _open: dict[str, OpenCall] = field(default_factory=dict, init=False, repr=False)
-    _own: set[str] = field(default_factory=set, init=False, repr=False)  # of these, those of this account
-    _cut: dict[str, float] = field(default_factory=dict, init=False, repr=False)  # calls at the most that they cost
+    _own: set[str] = field(default_factory=set, init=False, repr=False)  # those of them that belong to this account
+    _cut: dict[str, float] = field(default_factory=dict, init=False, repr=False)  # calls at their maximum cost
 
     def __post_init__(self) -> None:
         if self.max_cost is not None and not self.max_cost >= 0:
@@ -212,8 +212,8 @@ class Account:
         """Refuse work whose estimated cost exceeds the remaining budget, before anything is sent.
 
         Args:
-            cost: estimated; None if the price is not known.
-            what: the work, as an error calls it.
+            cost: estimated cost; None if the price is unknown.
+            what: name of the work, for errors.
 
         Raises:
             InputError: it would cost too much, or its cost is unknown.
@@ -243,9 +243,9 @@ class Account:
         any other error, or without `SentCall.answered`, the call counts at its maximum cost.
 
         Args:
-            most: that the call can cost; None if the price is not known.
-            entry: what the log says of the call.
-            what: the work, as an error calls it.
+            most: maximum cost of the call; None if the price is unknown.
+            entry: fields of its log line.
+            what: name of the work, for errors.
 
         Raises:
             InputError: with this call more than max_cost could be spent, or the log cannot be written.
@@ -262,7 +262,7 @@ class Account:
         except CallError as failure:
             sent.failed(failure)
             raise
-        except NoMoneyError:  # of the account around this one: nothing was sent
+        except NoMoneyError:  # from the enclosing account: nothing was sent
             sent.status, sent.cost = UNSENT, 0.0
             raise
         finally:

@@ -12,16 +12,16 @@ from urllib.parse import urlsplit
 from trueval.errors import InputError
 from trueval.models.hosted.services import is_this_machine
 
-SHORTEST: Final = 6  # characters of a secret; servers of one's own are given words such as EMPTY, which any text holds
-_ESCAPES: Final = ("\\", "%", "&")  # what begins an escape in JSON, URLs and HTML
+SHORTEST: Final = 6  # minimum length of a secret; users' own servers get words such as EMPTY, which occur in any text
+_ESCAPES: Final = ("\\", "%", "&")  # characters that begin an escape in JSON, URLs and HTML
 
 
 class Secret(NamedTuple):
     """An API key, which is redacted from all responses: some servers echo it.
 
     Attributes:
-        value: the key; "" where none is sent.
-        variable: the environment variable that holds it.
+        value: the key; "" for none.
+        variable: environment variable of the key.
     """
 
     value: str = ""
@@ -41,10 +41,10 @@ class Secret(NamedTuple):
         """A JSON value with the key redacted in every text.
 
         Args:
-            found: the value.
-            text: that it was read from.
+            found: JSON value.
+            text: text from which it was parsed.
         """
-        # Vectors are large, and hold neither the key nor what an escape begins with.
+        # Vectors are large, and contain neither the key nor a character that begins an escape.
         holds = len(self.value) >= SHORTEST and (
             any(begin in text for begin in _ESCAPES) or self.value.lower() in text.lower()
         )
@@ -69,7 +69,7 @@ def _pattern(key: str) -> re.Pattern[str]:
 def _character_pattern(one: str) -> str:
     """A pattern for a character in text, JSON, URLs (also with % escaped as %25) and HTML."""
     code, named = ord(one), html.escape(one)
-    # So many backslashes at most: any number of them would make a text of backslashes slow.
+    # A limited number of backslashes: an unlimited one would make texts of backslashes slow.
     ways = [
         rf"\\{{0,8}}(?:{re.escape(one)}|u{code:04x})",
         f"%(?:25){{0,2}}{code:02x}",
@@ -82,7 +82,7 @@ class ApiKey(NamedTuple):
     """The environment variable of a service's API key.
 
     Attributes:
-        variable: the environment variable that holds it; "" where none is sent.
+        variable: environment variable of the key; "" for none.
     """
 
     variable: str
@@ -91,9 +91,9 @@ class ApiKey(NamedTuple):
         """Read the key; empty where no key is sent.
 
         Args:
-            model: what an error calls the model.
-            url: of the server that gets the key.
-            address: the setting that holds the URL.
+            model: name of the model in errors.
+            url: URL of the server that gets the key.
+            address: setting that contains the URL.
 
         Raises:
             InputError: the variable is not set, what it holds cannot be a key, or anybody on the way could read it.

@@ -10,16 +10,16 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-BYTES: Final = 3  # of UTF-8 that are counted as one token
-AROUND: Final = 8  # tokens that a model may put around a text: its beginning, its end, and a word for its side
+BYTES: Final = 3  # bytes of UTF-8 counted as one token
+AROUND: Final = 8  # tokens that a model may add to a text: start, end, and query or document marker
 
 
 class CallLimits(NamedTuple):
     """Limits of one call to a service.
 
     Attributes:
-        texts: at most.
-        tokens: in all texts, at most, by our estimate.
+        texts: maximum number of texts.
+        tokens: maximum number of estimated tokens in all texts.
     """
 
     texts: int
@@ -55,9 +55,9 @@ class Call:
 
     Attributes:
         part: "queries", "documents" or "pairs".
-        query: of a reranker; "" for an embedder.
-        texts: what is embedded, or scored for the query.
-        groups: places of the items of each text; a text is sent once, however often it is there.
+        query: query of a reranker; "" for an embedder.
+        texts: texts to embed, or to score for the query.
+        groups: [text] indices of its items; duplicate texts are sent once.
     """
 
     part: str
@@ -86,8 +86,8 @@ def calls(part: str, query: str, items: Iterable[tuple[int, str]], limits: CallL
 
     Args:
         part: "queries", "documents" or "pairs".
-        query: of a reranker; "" for an embedder.
-        items: place and text of each.
+        query: query of a reranker; "" for an embedder.
+        items: index and text of each item.
 
     >>> found = calls("documents", "", enumerate(["ab", "cd", "ab", "x" * 99, "e"]), CallLimits(texts=3, tokens=10))
     >>> [(call.texts, call.groups) for call in found if len(call.texts[0]) < 9]
@@ -120,8 +120,8 @@ class CallResult(NamedTuple):
     """The result of one call.
 
     Attributes:
-        places: of the items, among those that were asked about.
-        rows: [item, any] of each.
+        places: indices of the items in the request.
+        rows: [item, any] outputs.
     """
 
     places: list[int]

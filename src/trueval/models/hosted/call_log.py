@@ -22,19 +22,19 @@ from typing import Any, Final
 from trueval.errors import InputError, TruevalWarning
 from trueval.report.number_texts import count_phrase
 
-SENT: Final = "sent"  # the status of a call that is under way
+SENT: Final = "sent"  # status of a call in flight
 
 
 class CallLog:
     """A log file; it is not accessed before the first use.
 
     Args:
-        path: of the file; None keeps none.
+        path: path of the file; None for no log.
     """
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        self._read = 0  # bytes that `new_lines` gave
+        self._read = 0  # bytes already read by `new_lines`
         self._is_damaged = False
 
     def ready(self) -> None:
@@ -58,7 +58,8 @@ class CallLog:
         """Append a line.
 
         Args:
-            sync: whether the line is on the disk when this returns; else it outlives the process, not the machine.
+            sync: whether the line is on disk when this returns; otherwise it survives the process, but not a crash of
+                the machine.
 
         Raises:
             InputError: it cannot be written.
@@ -69,10 +70,10 @@ class CallLog:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("a+b") as file:
-                # A program that was stopped, or a full disk, may have left half a line: it is not to spoil this one.
+                # An interrupted program or a full disk may have left half a line, which must not corrupt this one.
                 if file.seek(0, os.SEEK_END) and file.seek(-1, os.SEEK_END) >= 0 and file.read(1) != b"\n":
                     line = b"\n" + line
-                file.write(line)  # one write of a line, so that programs can share it
+                file.write(line)  # a single write per line, so that programs can share the file
                 file.flush()
                 if sync:
                     os.fsync(file.fileno())
@@ -111,7 +112,7 @@ class CallLog:
                 TruevalWarning,
                 stacklevel=2,
             )
-        self._read += len(whole)  # not before the warning, which may be an error: no line is lost to it
+        self._read += len(whole)  # only after the warning, which may be raised as an error: no line is lost
         return [entry for _, entry in lines if entry is not None]
 
 
@@ -122,7 +123,7 @@ def amount(entry: Mapping[str, Any]) -> float:
     (0.5, 2.0, 0.0)
     """
     known = (entry.get(name) for name in ("cost", "at_most"))
-    most = sys.float_info.max  # JSON may hold whole numbers above it
+    most = sys.float_info.max  # JSON may contain larger integers
     return next((float(value) for value in known if isinstance(value, int | float) and 0 <= value <= most), 0.0)
 
 
@@ -134,7 +135,7 @@ def _is_half(line: bytes) -> bool:
     >>> _is_half(b'{"call": "3f", "usage": {"input": 3}')
     True
     """
-    written = line.strip(b"\0 \t\r")  # a system that crashed may leave zeros
+    written = line.strip(b"\0 \t\r")  # a crashed system may leave zeros
     is_open = not written.endswith(b"}") or written.count(b"{") > written.count(b"}")
     return not written or (written.startswith(b"{") and is_open)
 

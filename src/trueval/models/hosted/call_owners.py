@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 _HOST: Final = socket.gethostname()
-_NUMBER: Final = re.compile("[1-9][0-9]{0,8}")  # of a process; what is larger is none
+_NUMBER: Final = re.compile("[1-9][0-9]{0,8}")  # maximum process id
 _WORD: Final = secrets.token_hex(8)
 OWNER: Final = f"{_HOST}:{os.getpid()}:{_WORD}"
 
@@ -23,7 +23,7 @@ def is_alive(owner: str) -> bool:
     """Whether a process may still be running; True for one of another machine, which cannot be checked.
 
     Args:
-        owner: as `OWNER` of that process; what is no owner does not run.
+        owner: value of `OWNER` in that process; an invalid one is not running.
 
     >>> is_alive(OWNER), is_alive(f"{OWNER}, before"), is_alive("nobody")
     (True, False, False)
@@ -44,10 +44,10 @@ def _runs(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # of another user
+    except PermissionError:  # a process of another user
         return True
     try:
-        # One that ended, and that its parent did not look at yet, is a zombie: Z after the name in brackets.
+        # An ended process whose parent has not waited for it is a zombie: Z after the name in parentheses.
         return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][:1] != "Z"
     except OSError:
         return True

@@ -10,21 +10,21 @@ from email.utils import parsedate_to_datetime
 from enum import Enum
 from typing import Final
 
-# 408, 409 and 425 ask to be sent again; 429 is a rate limit, and 529 is said by some services that are overloaded.
+# 408, 409 and 425 may be retried; 429 is a rate limit, and some overloaded services return 529.
 BUSY: Final = frozenset({408, 409, 425, 429, 529})
-# Of a gateway that lost what is behind it, which may have answered and billed. Services bill no other error.
+# From a gateway that lost its backend, which may have answered and billed. Services bill no other errors.
 GATEWAY: Final = frozenset({502, 504, *range(520, 528)})
 TOO_LARGE: Final = 413
-INVALID: Final = frozenset({400, 422})  # whose reason is in words alone
-BROKEN: Final = "broken answer"  # what begins the reason of one that came and cannot be read
-SHOWN: Final = 300  # characters of a service's message
-# Not an exact science, and it need not be: a call taken for too large is halved until one text is left, and then the
-# words of the service are shown.
+INVALID: Final = frozenset({400, 422})  # statuses whose reason is only in the message
+BROKEN: Final = "broken answer"  # prefix of the reason for an unreadable response
+SHOWN: Final = 300  # maximum characters of a service's message
+# This need not be exact: a call taken for too large is halved until one text is left, and then the service's message is
+# shown.
 _LARGE: Final = re.compile(
     r"too (large|long|many|big)|batch size|maximum|max[ _](allowed|batch|tokens|length)|exceed|at most|context length",
     re.IGNORECASE,
 )
-# Narrow: rate limits too speak of billing and payment ("add a payment method to raise your limits"), and are over soon.
+# Narrow, since messages of transient rate limits also mention payment ("add a payment method to raise your limits").
 _NO_MONEY: Final = re.compile(
     r"insufficient[_ ](quota|funds|balance|credit)|exceeded your current quota|billing[_ ](hard[_ ]limit|not[_ ]active)"
     r"|out of credit",
@@ -48,9 +48,9 @@ CURES: Final = {
 class FailureKind(Enum):
     """How a failure can be handled."""
 
-    BUSY = "busy"  # sent again, it may be answered
-    LOST = "lost"  # as if busy; but if it was never reached, the URL is probably wrong
-    TOO_LARGE = "too large"  # in halves it may be answered
+    BUSY = "busy"  # a retry may succeed
+    LOST = "lost"  # as if busy; but if the service was never reached, the URL is probably wrong
+    TOO_LARGE = "too large"  # halves may succeed
     REFUSED = "refused"  # needs action by the user
 
 
@@ -58,11 +58,11 @@ class CallError(Exception):
     """A failed call; never shown to users, who get an InputError made from it.
 
     Args:
-        kind: what can be done.
-        reason: in one line.
-        status: of HTTP; None where no answer came.
-        wait: seconds that the service asks to wait; None where it does not say.
-        billed: whether the call may be billed although nothing came that can be used.
+        kind: how it can be handled.
+        reason: one line.
+        status: HTTP status; None without a response.
+        wait: seconds that the service asks to wait; None if it does not say.
+        billed: whether the call may be billed although there is no usable response.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class CallError(Exception):
 
     @property
     def called(self) -> str:
-        """Its name in a ledger."""
+        """Its name in a log."""
         return str(self.status) if self.status is not None else self.reason.partition(":")[0]
 
 
@@ -87,9 +87,9 @@ def failure_of(status: int, headers: Mapping[str, str], body: str) -> CallError:
     """The failure for an HTTP response.
 
     Args:
-        status: of the answer, not 2xx.
-        headers: of the answer; names in lower case, or a mapping that takes any case.
-        body: of the answer, without the key: it is cut here.
+        status: HTTP status, not 2xx.
+        headers: headers of the response; names in lower case, or a case-insensitive mapping.
+        body: body of the response; the API key is removed from it here.
 
     >>> failure_of(429, {"retry-after": "2"}, "slow down").wait
     2.0
@@ -113,7 +113,7 @@ def cure_of(failure: CallError, variable: str) -> str:
     """How the user can fix it, in one or two sentences.
 
     Args:
-        variable: that holds the key; "" where none was sent.
+        variable: environment variable of the key; "" if none was sent.
 
     >>> print(cure_of(CallError(FailureKind.REFUSED, "HTTP 401", 401), "CO_API_KEY"))
     The key in CO_API_KEY is not accepted. Set the right one.
@@ -147,7 +147,7 @@ def read_retry_after(headers: Mapping[str, str], now: datetime | None = None) ->
     """Seconds of Retry-After: a number, or an HTTP date (RFC 9110, 10.2.3); None where absent.
 
     Args:
-        now: the time; if None that of the answer, whatever the clock here says, else that of the clock.
+        now: current time; if None, the Date of the response, whatever the local clock says, or else the local clock.
 
     >>> now = datetime(2015, 10, 21, 7, 27, 30, tzinfo=UTC)
     >>> read_retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, now)

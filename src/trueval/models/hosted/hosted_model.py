@@ -32,20 +32,20 @@ from trueval.models.hosted.wire import (
     usage_of,
 )
 
-SEARCH_TOKENS: Final = 500  # of query and document that count as one document of a search (docs.cohere.com, pricing)
-SHOWN: Final = 3  # texts in an error
-BLOCK: Final = 20_000  # items that are made into calls at once
-PATIENCE: Final = 5.0  # seconds of a wait too short to report
+SEARCH_TOKENS: Final = 500  # tokens of query and document billed as one document (docs.cohere.com, pricing)
+SHOWN: Final = 3  # maximum number of texts in an error
+BLOCK: Final = 20_000  # items per block of planned calls
+PATIENCE: Final = 5.0  # seconds up to which a wait is not reported
 
 
 class CallEstimate(NamedTuple):
     """Estimated calls and cost for some items.
 
     Attributes:
-        calls: that they go out in.
-        tokens: by our estimate.
+        calls: number of calls.
+        tokens: estimated tokens.
         cost: expected cost; None where the price is unknown.
-        at_most: their maximum cost, without repeated calls; None where unknown.
+        at_most: maximum cost, without repeated calls; None where unknown.
     """
 
     calls: int
@@ -60,9 +60,8 @@ class HostedModel(ABC):
     """A model of a service.
 
     Args:
-        named: service and model.
         use: settings of the service.
-        account: what is spent; shared by the models of one piece of work.
+        account: account to charge; shared by the models of one piece of work.
     """
 
     named: HostedName
@@ -78,7 +77,7 @@ class HostedModel(ABC):
         own = self.limits()
         self.limit = CallLimits(self.use.batch_size or own.texts, self.use.batch_tokens or own.tokens)
         self.batch_size = self.limit.texts
-        self.ratio = 1.0  # the most tokens that were billed for one of ours so far
+        self.ratio = 1.0  # highest ratio so far of billed to estimated tokens
         self.reached = False
         self._client: Client | None = None
 
@@ -135,8 +134,8 @@ class HostedModel(ABC):
             called: name of each item for error messages.
 
         Yields:
-            Places and rows of the items of a call as soon as it is answered. When a call fails for good, those that
-            were under way beside it are still yielded first.
+            Indices and rows of the items of each call as soon as it is answered. When a call fails for good, those that
+            were in flight are still yielded first.
 
         Raises:
             InputError: a text is empty, a call is refused, an answer cannot be used, or max_cost would be exceeded.
@@ -182,7 +181,7 @@ class HostedModel(ABC):
     ) -> InputError | None:
         """The error that ends the work; None where the call is retried in halves."""
         if len(asked.texts) > 1 and isinstance(error, NoMoneyError):
-            queue.halve(asked)  # what is left may be enough for fewer texts
+            queue.halve(asked)  # the remaining budget may suffice for fewer texts
             return None
         if isinstance(error, InputError):
             return error
@@ -217,7 +216,8 @@ class HostedModel(ABC):
             usage = usage_of(found)
             if usage.tokens is not None:
                 self.ratio = max(self.ratio, usage.tokens / call.tokens)
-            # Where the service does not say what it bills, or not in the unit of its price, it counts at its most.
+            # If the service does not report billed usage, or not in the unit of its price, the call counts at its
+            # maximum cost.
             sent.answered(self.price.cost(usage), {**usage._asdict(), "seconds": round(time.perf_counter() - began, 3)})
         return found
 
@@ -243,7 +243,7 @@ class HostedModel(ABC):
         return ServiceUsage(searches=float(-(-parts // documents)))
 
     def _announce(self, part: str, items: int, planned: Iterable[Call]) -> None:
-        """Say what leaves this machine, to whom and at what cost, and refuse work over the budget."""
+        """Say what leaves this machine, to whom and at what cost; refuse work over the budget."""
         number, tokens, usage, cost, at_most = self._sum(planned)
         self.account.expect(cost, f"{items} {part} for {self.name}")
         leaves = "go to" if is_this_machine(self.url) else "leave this machine for"
@@ -275,7 +275,7 @@ class HostedModel(ABC):
         """Send the items of one query in sequence, without a notice: the caller has announced the total cost.
 
         Args:
-            items: as in answers; one at least.
+            items: as in answers; at least one.
 
         Returns:
             [item, any], in the order of the items.

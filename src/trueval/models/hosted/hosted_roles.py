@@ -21,13 +21,13 @@ from trueval.models.hosted.services import parse_hosted_name
 from trueval.models.hosted.wire import scores_of, vectors_of
 from trueval.models.pair_scores import HIGH, pair_scores, scoring_format
 
-LENGTH = 0.01  # that a vector may lack to 1: services that normalize stay far below, in any format
+LENGTH = 0.01  # tolerance of the length 1; the vectors of services that normalize stay far within it, in any format
 
 
 class HostedEmbedder(HostedModel):
     """An embedder of a service; its vectors are float32, as transmitted."""
 
-    checked = False  # whether the lengths of its vectors were looked at
+    checked = False  # whether the lengths of its vectors were checked
 
     @property
     def scoring(self) -> str:
@@ -61,7 +61,7 @@ class HostedEmbedder(HostedModel):
             body |= {"output_dtype": "float"}
         if given.dimension is not None:
             body["output_dimension" if voyage else "dimensions"] = given.dimension
-        # Voyage sends decimal numbers where nothing is said, and knows no word for them.
+        # Voyage sends decimal numbers by default, and has no value to request them.
         if given.encoding == "base64" or not voyage:
             body["encoding_format"] = given.encoding
         decimal = body.get("encoding_format") != "base64"
@@ -96,7 +96,7 @@ class HostedReranker(HostedModel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.use.dimension is not None:  # one that asks for vectors, and names a reranker
+        if self.use.dimension is not None:  # settings that concern vectors, but name a reranker
             raise PolicyError(f"{self.name} is a reranker, which has no dimension. Leave it out.")
 
     @property
@@ -170,7 +170,7 @@ def collect_outputs(model: HostedModel, part: str, items: Sequence[Any], names: 
     Args:
         part: "queries", "documents" or "pairs".
         items: texts, or pairs of query and document.
-        names: name of each item for error messages; by default its position and start.
+        names: name of each item for error messages; by default its index and first characters.
 
     Raises:
         InputError: as in `HostedModel.answers`.
@@ -190,8 +190,8 @@ def load_hosted(
 
     Args:
         name: SERVICE:MODEL.
-        account: what is spent; one of its own if None.
-        settings: attributes of HostedSettings; None leaves one to it.
+        account: account to charge; a new one if None.
+        settings: attributes of HostedSettings; None keeps the default.
 
     Raises:
         InputError: the URL is bad.

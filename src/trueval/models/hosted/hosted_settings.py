@@ -8,7 +8,7 @@ from typing import Final
 
 from trueval.errors import PolicyError
 
-ENCODINGS: Final = ("base64", "float")  # every bit of float32, or decimal numbers
+ENCODINGS: Final = ("base64", "float")  # exact float32, or decimal numbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,16 +16,16 @@ class HostedSettings:
     """How to call a service.
 
     Attributes:
-        base_url: of a server of one's own, or another one that speaks the same; None for the service's own.
-        api_key_env: the environment variable that holds the key, "" for no key; None for the service's own.
-        dimension: numbers of each vector that are asked for; None for the model's own.
-        encoding: how vectors are transmitted: "base64", every bit of float32, or "float", decimal numbers.
-        batch_size: texts in a call; None for what the service takes.
-        batch_tokens: tokens in a call, by our estimate; None for what the service takes.
-        timeout: seconds that an answer may take.
-        concurrency: calls under way at once.
-        price_per_million_tokens: in any currency; None if it is not known.
-        price_per_thousand_searches: of services that bill searches (Cohere).
+        base_url: base URL of the user's own or another compatible server; None for the service's own.
+        api_key_env: environment variable of the API key, "" for no key; None for the service's default.
+        dimension: requested dimension of vectors; None for the model's default.
+        encoding: transmission format of vectors: "base64", exact float32, or "float", decimal numbers.
+        batch_size: number of texts per call; None for the service's limit.
+        batch_tokens: estimated tokens per call; None for the service's limit.
+        timeout: timeout of a response in seconds.
+        concurrency: maximum number of concurrent calls.
+        price_per_million_tokens: in any currency; None if unknown.
+        price_per_thousand_searches: for services that bill searches (Cohere).
     """
 
     base_url: str | None = None
@@ -48,5 +48,5 @@ class HostedSettings:
                 raise PolicyError(f"{name} of a hosted model must be above 0. Got {value!r}.")
         for name in ("price_per_million_tokens", "price_per_thousand_searches"):
             value = getattr(self, name)
-            if value is not None and not 0 <= value < math.inf:  # no sum with it would ever exceed max_cost
+            if value is not None and not 0 <= value < math.inf:  # no sum with NaN would ever exceed max_cost
                 raise PolicyError(f"{name} of a hosted model must be a number of at least 0. Got {value!r}.")

@@ -17,8 +17,7 @@ class Queue:
     """Remaining calls, each within the current size limit.
 
     Args:
-        planned: calls.
-        most: texts in a call.
+        most: maximum number of texts per call.
     """
 
     def __init__(self, planned: Iterator[Call], most: int) -> None:
@@ -35,7 +34,7 @@ class Queue:
         """Requeue an oversized call in halves, and split all later ones too: they would also be too large.
 
         Returns:
-            Texts in a call from now on.
+            Number of texts per call from now on.
         """
         self.most = min(len(call.texts) // 2, self.most)
         self.waiting = deque(piece for each in (call, *self.waiting) for piece in each.parts(self.most))
@@ -50,7 +49,7 @@ class CallingThread(Executor):
         future: Future[Given] = Future()
         try:
             future.set_result(fn(*args, **named))
-        except Exception as error:  # noqa: BLE001 - whoever asks for the result gets it
+        except Exception as error:  # noqa: BLE001 - it is raised for whoever asks for the result
             future.set_exception(error)
         return future
 
@@ -61,8 +60,8 @@ def first_done(
     """Wait for at least one call; Ctrl-C ends this wait, and calls in flight are still awaited and stored.
 
     Args:
-        running: calls.
-        stopped: whether the user interrupted it before: a second interrupt does not wait.
+        running: futures of the calls.
+        stopped: whether the user already interrupted: a second interrupt does not wait.
     """
     try:
         return wait(running, return_when=FIRST_COMPLETED).done, None

@@ -17,13 +17,13 @@ from typing import Any, Final
 from trueval.models.hosted.failures import BROKEN, CallError, FailureKind
 
 MIB: Final = 2**20
-MOST: Final = 64 * MIB  # bytes of an answer, unpacked; more only where what was asked for can need it
-NUMBERS: Final = 4096  # of a vector, where the number is unknown: the largest embedders of services have as many
+MOST: Final = 64 * MIB  # maximum bytes of a decoded response, unless the request can need more
+NUMBERS: Final = 4096  # maximum dimension of a vector, if unknown: that of the largest hosted embedders
 DECIMAL: Final = 26  # bytes of a number in decimals, with its comma
 BASE64: Final = 6  # upper bound of the bytes of a float32 in base64
-AROUND: Final = 1024  # bytes of a row beside its numbers
-PIECE: Final = 65536  # bytes that are written, or handed on, at once
-# Events of httpcore2 that give a new connection.
+AROUND: Final = 1024  # bytes of a row in addition to its numbers
+PIECE: Final = 65536  # bytes per write or chunk
+# Events of httpcore2 that open a connection.
 _CONNECTED: Final = ("connect_tcp.complete", "connect_unix_socket.complete", "start_tls.complete")
 
 
@@ -31,7 +31,7 @@ def most_of_vectors(texts: int, dimension: int | None, *, decimal: bool) -> int:
     """Maximum number of bytes of a response of /embeddings.
 
     Args:
-        dimension: that is asked for; None for any.
+        dimension: requested dimension; None for any.
         decimal: whether numbers are transmitted as decimals rather than base64.
     """
     row = (dimension or NUMBERS) * (DECIMAL if decimal else BASE64) + AROUND
@@ -42,12 +42,12 @@ class ResponseBounds:
     """The bounds of one client, which several threads may use.
 
     Args:
-        http: httpx2.
+        http: the module httpx2.
     """
 
     def __init__(self, http: ModuleType) -> None:
         self._http = http
-        self._call = threading.local()  # deadline and size of the call that a thread makes
+        self._call = threading.local()  # deadline and size limit of the call in each thread
 
     @property
     def hooks(self) -> dict[str, list[Any]]:
@@ -58,8 +58,8 @@ class ResponseBounds:
         """Start the deadline of a call.
 
         Args:
-            seconds: until its deadline.
-            most: bytes of its answer; None for the usual limit.
+            seconds: seconds until its deadline.
+            most: maximum bytes of its response; None for the usual limit.
         """
         self._call.deadline, self._call.most = time.monotonic() + seconds, most or MOST
 
@@ -68,7 +68,7 @@ class ResponseBounds:
         return max(float(self._call.deadline) - time.monotonic(), 1e-3)
 
     def _request(self, request: Any) -> None:
-        request.headers["accept-encoding"] = "gzip"  # which is unpacked here, piece by piece
+        request.headers["accept-encoding"] = "gzip"  # the body is decoded here, chunk by chunk
         request.extensions["trace"] = self._trace
 
     def _trace(self, event: str, about: Mapping[str, Any]) -> None:
@@ -91,7 +91,7 @@ class ResponseBounds:
         packed = response.headers.get("content-encoding", "").strip().lower()
         if packed not in ("", "identity", "gzip", "x-gzip", "deflate"):
             raise CallError(FailureKind.REFUSED, f"{BROKEN}: it is packed in a way that was not asked for", billed=True)
-        if int(response.headers.get("content-length", "0")) > self._call.most:  # h11 takes digits alone
+        if int(response.headers.get("content-length", "0")) > self._call.most:  # h11 accepts only digits
             raise self._too_large()
         response.headers.pop("content-encoding", None)
         pieces = response.stream
@@ -101,7 +101,7 @@ class ResponseBounds:
 
     def _bounded(self, pieces: Any, packed: str) -> Iterator[bytes]:
         """The decoded chunks of a body, up to the size limit."""
-        # 47: gzip or zlib, as its head says.
+        # 47: gzip or zlib, detected from its header.
         unpack = zlib.decompressobj(47) if packed not in ("", "identity") else None
         left = came = int(self._call.most)
         held = bytearray()  # chunks of a few bytes take ten times as much memory as their content

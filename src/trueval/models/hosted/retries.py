@@ -24,13 +24,13 @@ class Retries:
     together do not return together. A time given by the service is a lower bound.
 
     Attributes:
-        attempts: how often a call is sent at most.
-        first: seconds of the first wait.
-        most: seconds of the longest wait that is our own.
-        total: seconds that the waits of one call may take together.
-        connects: how often a call is sent to a place that never answered.
-        sleep: waits.
-        rng: draws the random part.
+        attempts: maximum number of attempts per call.
+        first: first wait in seconds.
+        most: longest wait in seconds, unless the service asks for more.
+        total: maximum total wait per call in seconds.
+        connects: maximum number of attempts to reach a host that never answered.
+        sleep: sleep function.
+        rng: random generator of the waits.
     """
 
     attempts: int = 6
@@ -47,9 +47,9 @@ class Retries:
         """Send with retries until there is a response.
 
         Args:
-            send: sends the call; raises a CallError if it is not answered.
-            failed: called with every failure, and the seconds until the call is sent again, or None if it is not.
-            reached: whether the place answered anything before.
+            send: sends the call; raises a CallError on failure.
+            failed: called with every failure, and the seconds until the retry, or None if there is none.
+            reached: whether the host answered anything before.
 
         Raises:
             CallError: sending again does not help, or did not.
@@ -77,7 +77,7 @@ class Retries:
         """Seconds to wait after an attempt.
 
         Args:
-            attempt: from 1.
+            attempt: number of the attempt, from 1.
             asked: seconds that the service asks for.
         """
         own = min(self.most, self.first * 2.0 ** (attempt - 1)) * (0.5 + 0.5 * self.rng.random())

@@ -19,10 +19,10 @@ class RerankShape(NamedTuple):
     """The request and response shape of a service's `/rerank`.
 
     Attributes:
-        documents: name of the list of texts in a call.
-        results: name of the list in the answer; "" where the answer is the list.
-        score: name of the score of a result.
-        extra: further members of a call.
+        documents: key of the list of texts in a request.
+        results: key of the list in the response; "" if the response is the list.
+        score: key of the score of a result.
+        extra: further members of a request.
     """
 
     documents: str = "documents"
@@ -39,14 +39,14 @@ class Service:
     """A kind of service.
 
     Attributes:
-        name: before the colon of a model's name.
-        base_url: of the service; "" where everybody runs his own.
-        key: the environment variable of the key, by the service's own documents; "" where there is none by default.
-        embeds: what a call of /embeddings may hold; None where we do not embed there.
-        reranks: what a call of /rerank may hold; None where we do not rerank there.
-        shape: of /rerank.
-        scoring: φ of what /rerank gives: "none" for finished scores, "sigmoid" for logits.
-        search: a query with so many documents is billed as one search; 0 where tokens are billed.
+        name: prefix of a model's name, before the colon.
+        base_url: URL of the service; "" if users run their own server.
+        key: environment variable of the key in the service's documentation; "" without a default.
+        embeds: limits of a call to /embeddings; None if not supported here.
+        reranks: limits of a call to /rerank; None if not supported here.
+        shape: shape of /rerank.
+        scoring: φ of the output of /rerank: "none" for final scores, "sigmoid" for logits.
+        search: number of documents that are billed with a query as one search; 0 if tokens are billed.
         source: the file of origin.
     """
 
@@ -82,7 +82,7 @@ _ALL: Final = (
         "cohere",
         "https://api.cohere.com/v2",
         "CO_API_KEY",
-        # More than 1000 documents are taken, but not advised.
+        # More than 1000 documents are accepted, but not advised.
         reranks=CallLimits(1000, 4_000_000),
         search=100,
         source="docs.cohere.com/v2/reference/rerank; a search is a query with up to 100 documents",
@@ -98,7 +98,7 @@ _ALL: Final = (
     Service(
         "tei",
         reranks=CallLimits(32, 16_384),
-        # Logits, which are scored here in float32, instead of scores that the service rounded.
+        # Logits, which are scored here in float32, instead of scores rounded by the service.
         shape=RerankShape("texts", "", "score", MappingProxyType({"raw_scores": True, "truncate": True})),
         scoring="sigmoid",
         source="huggingface.github.io/text-embeddings-inference: max_client_batch_size 32, max_batch_tokens 16384",
@@ -113,7 +113,7 @@ class HostedName(NamedTuple):
     """The parsed name of a hosted model.
 
     Attributes:
-        model: its name there; of TEI, which serves one model, perhaps the URL.
+        model: model name at the service; for TEI, which serves one model, possibly the URL.
     """
 
     service: Service
@@ -158,7 +158,7 @@ def base_url_of(named: HostedName, base_url: str | None) -> str:
     """The base URL of a model, without a trailing slash.
 
     Args:
-        base_url: another one than that of the service.
+        base_url: URL that replaces that of the service.
 
     Raises:
         InputError: it is no URL of HTTP, holds a password, or none is known.
@@ -168,7 +168,7 @@ def base_url_of(named: HostedName, base_url: str | None) -> str:
     """
     own = named.model if named.service.name == "tei" and "://" in named.model else named.service.base_url
     url = base_url or own
-    secret = "@" in named.model and "://" in named.model  # a URL for a name, which may hold a password
+    secret = "@" in named.model and "://" in named.model  # a URL used as a name, which may contain a password
     shown = named.service.name if secret else f"{named.service.name}:{named.model}"
     if not url:
         raise InputError(f"{shown}: a server of one's own needs its URL. Give base_url, such as http://localhost:8000.")
@@ -179,8 +179,8 @@ def check_url(url: str, shown: str) -> str:
     """A valid base URL of a service, without a trailing slash.
 
     Args:
-        url: as it was given.
-        shown: display name of its user in errors.
+        url: URL as given.
+        shown: display name of the setting in errors.
 
     Raises:
         InputError: it is no URL of HTTP, or holds a password.
@@ -198,7 +198,7 @@ def _names_a_host(url: str) -> bool:
         found = urlsplit(url)
         written = url.isprintable() and " " not in url
         return written and found.scheme in ("http", "https") and bool(found.hostname) and found.port != 0
-    except ValueError:  # brackets that do not match, or a port above 65535
+    except ValueError:  # mismatched brackets, or a port above 65535
         return False
 
 
@@ -208,12 +208,12 @@ def key_name(service: Service, url: str, api_key_env: str | None) -> str:
     The key of a service is sent to that service only: the user's own server gets a key only if it is named.
 
     Args:
-        service: whose API is spoken.
-        api_key_env: the variable that settings name, "" for no key; None where they name none.
+        service: service whose API is used.
+        api_key_env: environment variable from the settings, "" for no key; None if not set.
     """
     if api_key_env is not None:
         return api_key_env
-    # The scheme too: over plain http anybody on the way could read the key.
+    # The scheme too: over plain http, anyone on the network path could read the key.
     return service.key if urlsplit(url)[:2] == urlsplit(service.base_url)[:2] else ""
 
 
@@ -224,7 +224,7 @@ def is_this_machine(url: str) -> bool:
     (True, False)
     """
     found = urlsplit(url)
-    if found.scheme == "unix":  # a socket, which is a file
+    if found.scheme == "unix":  # a Unix socket, which is a file
         return True
     host = found.hostname or ""
     try:

@@ -28,15 +28,15 @@ from trueval.models.hosted.response_bounds import ResponseBounds
 from trueval.models.hosted.services import SERVICES, RerankShape, is_this_machine
 from trueval.version import __version__
 
-PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")  # in either case
-MOST_BILLED: Final = 2**53  # of any unit; a larger number is not a valid count
+PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")  # in upper or lower case
+MOST_BILLED: Final = 2**53  # maximum count in any unit; a larger number is invalid
 
 
 class ServiceResponse(NamedTuple):
     """The response of a service.
 
     Attributes:
-        rows: [text, dimension] vectors or [text, 1] scores, in the order of the texts of the call.
+        rows: [text, dimension] vectors or [text, 1] scores, in the order of the texts.
     """
 
     rows: NDArray[Any]
@@ -66,17 +66,17 @@ class Client(ABC):
     """Sends calls to one service.
 
     Args:
-        url: below which the service is reached.
-        key: that is sent, and that nothing which comes back still holds.
-        timeout: seconds that an answer may take, from the first byte that is sent to the last that comes.
+        url: base URL of the service.
+        key: API key, which is redacted from everything returned.
+        timeout: timeout in seconds from the first byte sent to the last byte received.
     """
 
     def __init__(self, url: str, key: Secret, timeout: float) -> None:
         self.url, self.key, self.timeout = url, key, timeout
         self.http = need_hosted("httpx2")
-        # Redirects are not followed: texts go to the host that was named before the first call, and to no other.
+        # Redirects are not followed: texts go only to the host that was named before the first call.
         self.options = {"verify": _certificates(), "timeout": timeout, "follow_redirects": False}
-        # No proxy for a server on this machine: texts that are said to stay here would leave it.
+        # No proxy for a server on this machine, since texts that are said to stay here would leave it.
         self.options["trust_env"] = not is_this_machine(url)
         self.bounds = ResponseBounds(self.http)
         self.options["event_hooks"] = self.bounds.hooks
@@ -109,8 +109,8 @@ class Client(ABC):
         """Send one call, and return the JSON of its response.
 
         Args:
-            path: below the URL.
-            most: bytes of the answer, where it can need more than `bounds.MOST`.
+            path: path below the base URL.
+            most: maximum bytes of the response, if it can need more than `bounds.MOST`.
 
         Raises:
             CallError: it is not answered.
@@ -128,12 +128,12 @@ class Client(ABC):
 
     def lost(self, error: Exception) -> CallError:
         """The failure for a broken connection; what was sent may be billed, unless no connection was made."""
-        if isinstance(error.__cause__, CallError):  # of our bounds, which OpenAI's client wraps
+        if isinstance(error.__cause__, CallError):  # an error of our bounds, wrapped by OpenAI's client
             return error.__cause__
         cause = error.__cause__ if isinstance(error.__cause__, self.http.TransportError) else error
         nowhere = isinstance(cause, (self.http.ConnectError, self.http.ConnectTimeout, self.http.PoolTimeout))
         unsent = nowhere or isinstance(cause, (self.http.UnsupportedProtocol, self.http.InvalidURL))
-        if isinstance(cause, self.http.TimeoutException):  # which may be over the next time
+        if isinstance(cause, self.http.TimeoutException):  # which may be transient
             reason = f"timeout: {self.host} did not answer within {self.timeout:g} seconds"
             return CallError(FailureKind.BUSY, reason, billed=not unsent)
         said = self.key.taken_out_of(" ".join(str(cause).split())) or type(cause).__name__
@@ -156,7 +156,7 @@ class Client(ABC):
         try:
             return self.key.taken_out_of_json(json.loads(text), text)
         except (ValueError, RecursionError) as error:
-            # A proxy's page, or the half of an answer: the service may well give a whole one the next time.
+            # A proxy's page, or a truncated response: a retry may well succeed.
             shown = message_of(self.key.taken_out_of(text))[:80]
             raise CallError(
                 FailureKind.BUSY, f"{BROKEN}: HTTP {status} without JSON: {shown!r}", billed=True
@@ -191,14 +191,15 @@ class OpenAIClient(Client):
         with self.proxied():
             connection = self.library.DefaultHttpxClient(**self.options)
         self.client = self.library.OpenAI(
-            api_key=key.value or "none",  # the client wants one; servers without keys read none
+            api_key=key.value or "none",  # the client requires one; servers without keys ignore it
             base_url=url,
             timeout=timeout,
             max_retries=0,  # our retries count, wait and log every attempt
             http_client=connection,
         )
         if urlsplit(url)[:2] != urlsplit(SERVICES["openai"].base_url)[:2]:
-            # Of an account there, which the client reads from the environment: nobody else needs to know them.
+            # Headers of the user's OpenAI account, which the client reads from the environment, are not sent to other
+            # servers.
             self.client.organization = self.client.project = None
         weakref.finalize(self, self.client.close)
 
@@ -206,7 +207,7 @@ class OpenAIClient(Client):
         """Create embeddings or a chat completion; see Client."""
         of_path = {"/embeddings": self.client.embeddings, "/chat/completions": self.client.chat.completions}
         try:
-            # Raw, because the client's own reading takes an answer of any length and order.
+            # Raw, because the client itself accepts responses of any length and order.
             return of_path[path].with_raw_response.create(**body).http_response
         except self.library.APIStatusError as error:
             return error.response
@@ -219,8 +220,8 @@ def vectors_of(found: Any, count: int, dimension: int | None) -> NDArray[np.floa
 
     Args:
         found: the JSON.
-        count: texts that were sent.
-        dimension: that was asked for; None for any.
+        count: number of texts sent.
+        dimension: requested dimension; None for any.
 
     Raises:
         UnusableError: rows are missing, doubled, of different lengths, not finite or all zeros.
@@ -236,7 +237,7 @@ def vectors_of(found: Any, count: int, dimension: int | None) -> NDArray[np.floa
     if len(broken):
         raise UnusableError(f"{len(broken)} of {count} vectors are not finite, the first at index {broken[0]}")
     empty = np.flatnonzero(~table.any(axis=1))
-    if len(empty):  # a zero vector has no direction: it would tie with every text at similarity 0
+    if len(empty):  # a zero vector has no direction and would tie with every text at similarity 0
         raise UnusableError(f"{len(empty)} of {count} vectors are all zeros, the first at index {empty[0]}")
     return table
 
@@ -246,7 +247,7 @@ def scores_of(found: Any, count: int, shape: RerankShape) -> NDArray[np.float64]
 
     Args:
         found: the JSON.
-        count: documents that were sent.
+        count: number of documents sent.
 
     Raises:
         UnusableError: scores are missing, doubled or not finite.
@@ -276,8 +277,8 @@ def count_of(found: Any, least: float = 0.0) -> Any:
     """A billed count; None for values that are not a valid count, such as true.
 
     Args:
-        found: what an answer says.
-        least: it must be more than that: no question is of 0 tokens.
+        found: value in the response.
+        least: exclusive lower bound: no question has 0 tokens.
     """
     number = isinstance(found, int | float) and not isinstance(found, bool)
     return found if number and least < found < MOST_BILLED else None
@@ -310,13 +311,13 @@ def _order_rows(rows: Sequence[Any], count: int) -> list[Mapping[str, Any]]:
 def _vector(row: Mapping[str, Any], place: int) -> NDArray[np.float32]:
     given = row.get("embedding")
     try:
-        if isinstance(given, str):  # base64 of float32, little-endian, whatever this machine is
+        if isinstance(given, str):  # base64 of little-endian float32 on any machine
             return np.frombuffer(base64.b64decode(given, validate=True), dtype="<f4").astype(np.float32)
         if isinstance(given, list):
             numbers = np.array(given)
-            if numbers.ndim != 1 or numbers.dtype.kind not in "fi":  # null, texts or lists among them
+            if numbers.ndim != 1 or numbers.dtype.kind not in "fi":  # contains null, texts or lists
                 numbers = np.array([_number(value, place) for value in given], dtype=np.float64)
-            with np.errstate(over="ignore"):  # what is too large becomes infinite, and that is refused
+            with np.errstate(over="ignore"):  # overflow becomes infinite, which is refused
                 return numbers.astype(np.float32)
     except (binascii.Error, ValueError) as error:
         raise UnusableError(f"the vector at index {place} cannot be read ({error})") from error
@@ -324,11 +325,11 @@ def _vector(row: Mapping[str, Any], place: int) -> NDArray[np.float32]:
 
 
 def _number(value: Any, place: int) -> float:
-    if value is None:  # how JSON that knows no NaN writes one
+    if value is None:  # NaN in strict JSON
         return float("nan")
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise UnusableError(f"{str(value)[:40]!r} at index {place} is not a number")
     try:
         return float(value)
-    except OverflowError:  # an integer of hundreds of digits, which is refused as what is not finite
+    except OverflowError:  # an integer of hundreds of digits, refused like a non-finite value
         return math.inf
