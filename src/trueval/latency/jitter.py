@@ -32,20 +32,20 @@ from trueval.latency.percentiles import Floats, Ints, Times
 from trueval.standings.standings import Bools
 
 LEVEL: Final = 0.95
-FACTOR: Final = 2.0  # between 1.28 and 2.35 it flags what P-B's Table 15 marks, and nothing of Table 16
-GAP: Final = 30.0  # minutes without a sample that end a session
-TICK: Final = 1e-9  # seconds: the resolution of clocks, and logs need more than 0
+FACTOR: Final = 2.0  # values from 1.28 to 2.35 flag what P-B's Table 15 marks, and nothing in Table 16
+GAP: Final = 30.0  # minutes without a sample after which a session ends
+TICK: Final = 1e-9  # seconds: the resolution of clocks, since logs need values above 0
 
 
 def jitter(times: Times, share: float = 0.5, *, level: float = LEVEL) -> float | None:
     """Upper bound, at a level, of the log ratio between two measurements of one configuration.
 
     Args:
-        times: of a stage or a total, of some repeats.
-        share: of the percentile, .5 for p50.
+        times: times of a stage or a total, over some repeats.
+        share: the percentile as a fraction, .5 for p50.
 
     Returns:
-        A part: 0.1 is about 10 %. None of a single repeat.
+        The bound: 0.1 is about 10 %. None for a single repeat.
 
     >>> seconds = np.exp([0.0, 0.1, 0.2])
     >>> round(jitter(Times(np.zeros(3, dtype=int), np.arange(3), np.zeros(3), seconds)), 4)  # 4.3027 * .1 * sqrt(2 / 3)
@@ -65,7 +65,7 @@ def log_percentiles(totals: Floats, share: float) -> Floats:
     """[system, repeat] log of a percentile over the queries of each repeat; NaN without samples.
 
     Args:
-        totals: [system, query, repeat] seconds; NaN where there is no sample.
+        totals: [system, query, repeat] seconds; NaN without a sample.
     """
     found = np.full((totals.shape[0], totals.shape[2]), np.nan)
     timed = ~np.isnan(totals).all(axis=1)
@@ -79,8 +79,8 @@ class Separation(NamedTuple):
     """Which systems differ in latency by more than their jitter.
 
     Attributes:
-        apart: [system, system] symmetric.
-        bounds: [system, system] log ratio above which two differ; inf where the jitter is not known.
+        apart: [system, system] whether their latencies differ; symmetric.
+        bounds: [system, system] log ratio above which two differ; inf if the jitter is unknown.
     """
 
     apart: Bools
@@ -93,7 +93,7 @@ def compare_latencies(logs: Floats, latencies: Floats, methods: Sequence[str], *
     Where the means of logs order two systems differently from their latencies, these tie.
 
     Args:
-        logs: [system, repeat] of a percentile, as `log_percentiles` gives them.
+        logs: [system, repeat] log percentile, from `log_percentiles`.
         latencies: [system] the same percentile over all repeats.
         methods: [system] name of its method.
         level: of the test of two systems.
@@ -108,7 +108,7 @@ def compare_latencies(logs: Floats, latencies: Floats, methods: Sequence[str], *
     _, method = np.unique(np.asarray(methods, dtype=np.str_), return_inverse=True)
     degrees = np.bincount(method, np.maximum(counts - 1, 0)).astype(np.float64)
     variances = np.bincount(method, squares) / np.maximum(degrees, 1)
-    # Systems of one method and number of repeats have the same error: of these kinds there are few.
+    # Systems with the same method and number of repeats have the same error, so there are few kinds.
     kinds, kind = np.unique(np.stack([method, counts], axis=1), axis=0, return_inverse=True)
     known = (kinds[:, 1] > 0) & (degrees[kinds[:, 0]] > 0)
     errors = np.where(known, variances[kinds[:, 0]] / np.maximum(kinds[:, 1], 1), np.nan)
@@ -122,9 +122,9 @@ def _bounds(errors: Floats, methods: Ints, degrees: Floats, level: float) -> Flo
     """[kind, kind] critical difference of two means of logs.
 
     Args:
-        errors: [kind] squared standard error of a mean; NaN where not known.
-        methods: [kind] number of its method.
-        degrees: [kind] of freedom.
+        errors: [kind] squared standard error of a mean; NaN if unknown.
+        methods: [kind] index of its method.
+        degrees: [kind] degrees of freedom.
     """
     from scipy.special import stdtrit
 
@@ -140,11 +140,11 @@ def _bounds(errors: Floats, methods: Ints, degrees: Floats, level: float) -> Flo
 
 
 def sessions(started: Floats, *, gap: float = GAP) -> Ints:
-    """Session of each sample, from 0: a new one begins after a pause of so many minutes.
+    """Session of each sample, from 0: a new one begins after a pause.
 
     Args:
         started: [sample] seconds since 1970, in any order.
-        gap: minutes.
+        gap: length of the pause in minutes.
 
     >>> sessions(np.array([7200.0, 0.0, 60.0])).tolist()
     [1, 0, 0]
@@ -159,8 +159,8 @@ def session_medians(times: Times, session: Ints) -> Floats:
     """[session] medians, in chronological order.
 
     Args:
-        times: of a stage or a total.
-        session: [sample] what `sessions` gave.
+        times: times of a stage or a total.
+        session: [sample] session, from `sessions`.
     """
     return np.array([np.median(times.seconds[session == each]) for each in np.unique(session)])
 
@@ -177,10 +177,10 @@ def discontinuities(
     x' is the last regular value before it, at K'. The first value counts as regular.
 
     Args:
-        values: of sessions in the order of time, or of one configuration at growing K.
-        sizes: K of each; None where nothing grows.
-        jitter: a log ratio below is none.
-        factor: above 1.
+        values: latencies of sessions in chronological order, or of one configuration at increasing K.
+        sizes: K of each; None if K is constant.
+        jitter: log ratio below which a deviation is not a discontinuity.
+        factor: minimum factor of a discontinuity, above 1.
 
     Source: P-B §5.4, Table 15.
 

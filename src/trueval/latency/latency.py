@@ -42,9 +42,9 @@ class Clock:
     """A source of time.
 
     Attributes:
-        nanoseconds: a monotonic clock with any origin.
+        nanoseconds: monotonic clock with any origin.
         now: seconds since 1970, UTC.
-        sleep: waits so many seconds.
+        sleep: sleep function, in seconds.
     """
 
     nanoseconds: Callable[[], int] = time.perf_counter_ns
@@ -57,13 +57,13 @@ class Protocol:
     """The timing protocol.
 
     Attributes:
-        queries: of the sample that are timed; 0 for nothing.
-        repeats: how often each task is timed with each query.
-        warmup: calls of each task that are not timed, before all others.
-        concurrency: numbers of workers of closed loops, beside one query at a time.
-        rates: queries a second of open loops.
-        band: seconds; a smaller difference of percentiles counts as none (P-B: 0.075). None for the measured jitter.
-        seed: of the order in which tasks and queries come, and of arrivals.
+        queries: number of sampled queries that are timed; 0 for none.
+        repeats: number of times that each task is timed with each query.
+        warmup: number of untimed calls of each task, before all others.
+        concurrency: numbers of workers in closed loops, in addition to one query at a time.
+        rates: arrival rates of open loops, in queries per second.
+        band: seconds up to which two percentiles count as equal (P-B: 0.075). None for the measured jitter.
+        seed: seed of the order of tasks and queries, and of arrivals.
     """
 
     queries: int = 30
@@ -101,9 +101,9 @@ class TimedTask:
     """A task to be timed.
 
     Attributes:
-        name: by which samples are known; equal work of two systems has one name and is timed once.
-        run: the work itself: from what `prepare` gave.
-        prepare: from the number of a query to what `run` needs; not timed. The number itself by default.
+        name: name that identifies its samples; equal work of two systems has one name and is timed once.
+        run: the timed function, of the output of `prepare`.
+        prepare: untimed function from the index of a query to the input of `run`; the identity by default.
     """
 
     name: str
@@ -115,8 +115,7 @@ class TimedCall(NamedTuple):
     """One timed call.
 
     Attributes:
-        task: name of the task.
-        repeat: from 0.
+        repeat: index of the repeat, from 0.
         started: seconds since 1970, UTC.
     """
 
@@ -131,8 +130,8 @@ class LatencySamples(NamedTuple):
     """The latency samples of a measurement.
 
     Attributes:
-        samples: task, query_id, repeat, started, seconds: those that were there before, and the new ones.
-        failed: name of a task → what it raised; it was not called again. Its earlier samples are among the samples.
+        samples: columns task, query_id, repeat, started, seconds: earlier and new samples.
+        failed: name of a task → its error; it was not called again. Its earlier samples are included.
     """
 
     samples: pl.DataFrame
@@ -153,12 +152,11 @@ def measure(
     """Time every task with every query as often as the protocol says, each repeat in one random order.
 
     Args:
-        query_ids: [query] what samples call the queries; the protocol's number of them, the first ones, are timed.
-        rng: draws the orders; one of the protocol's seed if None.
-        done: samples of an earlier call that was stopped: they are not timed again.
-        keep: gets each sample as soon as there is one.
-        step: called with the number of samples done and of all.
-        clock: the source of time.
+        query_ids: [query] ids used in samples; the first ones are timed, as many as the protocol says.
+        rng: random generator of the orders; one with the protocol's seed if None.
+        done: samples of an interrupted call, which are not timed again.
+        keep: called with each sample as soon as it is measured.
+        step: called with the number of samples done and the total.
 
     Raises:
         PolicyError: two tasks have one name.
@@ -192,8 +190,8 @@ class _Left(NamedTuple):
     """The calls still to be timed.
 
     Attributes:
-        repeats: [repeat] tasks and numbers of queries.
-        there: how many samples there were before.
+        repeats: [repeat] pairs of a task and the index of a query.
+        there: number of earlier samples.
     """
 
     repeats: list[list[tuple[TimedTask, int]]]
@@ -218,12 +216,11 @@ class _Left(NamedTuple):
 
 
 class _Timing(NamedTuple):
-    """Calls tasks, and remembers which ones failed.
+    """Calls tasks, and records which ones fail.
 
     Attributes:
-        asked: [query] ids.
-        clock: the source of time.
-        failed: name of a task → what it raised.
+        asked: [query] query ids.
+        failed: name of a task → its error.
     """
 
     asked: Sequence[str]

@@ -41,10 +41,10 @@ class Load:
 
     Attributes:
         loop: "closed" or "open".
-        workers: queries that can be under way at once.
-        rate: queries a second that were to arrive in an open loop; None of a closed one.
-        seconds: [query] that each took; in an open loop from when it was to be sent.
-        lasted: seconds from the first query to the last answer.
+        workers: maximum number of concurrent queries.
+        rate: arrival rate of an open loop, in queries per second; None for a closed one.
+        seconds: [query] latency in seconds; in an open loop from when the query was due.
+        lasted: seconds from the first query to the last response.
     """
 
     loop: str
@@ -73,9 +73,8 @@ def closed_loop(serve: Serve, queries: Sequence[int], workers: int, *, clock: Cl
     """Run a closed loop: each worker sends one query after another.
 
     Args:
-        serve: answers the query of a number; called on several threads.
-        queries: numbers, in the order in which they are sent.
-        clock: the source of time.
+        serve: answers the query with this index; called from several threads.
+        queries: indices of the queries, in sending order.
 
     Raises:
         PolicyError: no query, or no worker.
@@ -99,13 +98,11 @@ def open_loop(
     """Run an open loop: queries are sent when due or when a worker becomes free; waiting time counts.
 
     Args:
-        serve: answers the query of a number; called on several threads where there are several workers.
-        queries: numbers, in the order in which they are sent.
-        rate: queries a second.
-        workers: queries that are answered at once: 1 for a server that answers one after another.
-        arrivals: "poisson", at random, as those of many people are; or "fixed", all 1 / rate apart.
-        rng: draws the arrivals.
-        clock: the source of time.
+        serve: answers the query with this index; called from several threads if there are several workers.
+        queries: indices of the queries, in sending order.
+        rate: arrival rate in queries per second.
+        workers: maximum number of concurrent queries: 1 for a sequential server.
+        arrivals: "poisson" for random arrivals, as from many users; "fixed" for arrivals 1 / rate apart.
 
     Raises:
         PolicyError: no query, no worker, a rate that is not above 0, or other arrivals.
@@ -130,11 +127,10 @@ def loads(
     """Run the closed and open loops of a protocol; each sends every query once per repeat, in random order.
 
     Args:
-        serve: answers the query of a number.
-        queries: how many there are.
-        protocol: with numbers of workers and rates.
-        rng: draws orders and arrivals; one of the protocol's seed if None.
-        clock: the source of time.
+        serve: answers the query with this index.
+        queries: number of queries.
+        protocol: protocol with numbers of workers and rates.
+        rng: random generator of orders and arrivals; one with the protocol's seed if None.
     """
     rng = rng or np.random.default_rng(protocol.seed)
     asked = min(queries, protocol.queries)
@@ -155,10 +151,8 @@ class _Loop:
     """Queries shared by workers.
 
     Args:
-        serve: answers a query.
-        queries: indices of the queries.
-        due: [query] seconds from the begin at which each is to be sent; None for as soon as a worker takes it.
-        clock: the source of time.
+        serve: answers the query with this index.
+        due: [query] seconds from the start at which it is due; None to send it as soon as a worker is free.
     """
 
     def __init__(self, serve: Serve, queries: Sequence[int], due: Floats | None, clock: Clock) -> None:
@@ -194,7 +188,7 @@ class _Loop:
             try:
                 self.serve(self.queries[place])
             except BaseException:
-                self.places = iter(())  # the other workers stop after the query that they are at
+                self.places = iter(())  # the other workers stop after their current query
                 raise
             self.seconds[place] = (self.clock.nanoseconds() - self.begin) / PER_SECOND - sent
 

@@ -6,9 +6,10 @@ which is type 7 of Hyndman & Fan 1996, the default of NumPy, R and spreadsheets.
 resample draws queries, and takes every repeat of those (Davison & Hinkley 1997, section 3.8); the shares that are cut
 off at the ends are those of comparison/resampling/bootstrap_intervals.py for as many queries.
 
-No resample has a value above the highest measured one, and of few samples that is too often below a high percentile:
-the upper end is then not known, and None. It is taken as known where the largest of n samples is above the percentile
-with a chance of (1 + level) / 2 at least, 1 - p^n; n counts repeats of one query for what they add,
+No resample has a value above the highest measured one, and with few samples that is too often below a high percentile:
+the upper end is then unknown, and None. It counts as known if the largest of n samples is above the percentile with
+probability 1 - p^n of at least (1 + level) / 2; n is the effective number of samples, since repeats of one query are
+correlated:
 
     n = samples / (1 + (repeats - 1) rho),   rho the intraclass correlation of the ranks of the samples
 
@@ -32,16 +33,16 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 NAMES: Final = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
-CELLS: Final = 1 << 22  # of resamples times samples that are in memory at once
+CELLS: Final = 1 << 22  # maximum resamples times samples per block
 
 
 class PercentileEstimate(NamedTuple):
     """A percentile with its interval.
 
     Attributes:
-        value: of the samples, in seconds.
-        low: end of its interval; None below two queries.
-        high: the other end; None also where the samples are too few to know one.
+        value: percentile of the samples, in seconds.
+        low: lower end of its interval; None below two queries.
+        high: upper end; also None if there are too few samples to know it.
     """
 
     value: float
@@ -54,10 +55,10 @@ class Times:
     """Times of one stage, or of a whole system.
 
     Attributes:
-        query: [sample] number of the query, from 0.
-        repeat: [sample].
-        started: [sample] seconds since 1970, UTC; of several stages when the first began.
-        seconds: [sample].
+        query: [sample] index of the query, from 0.
+        repeat: [sample] index of the repeat.
+        started: [sample] seconds since 1970, UTC; for several stages, the start of the first.
+        seconds: [sample] duration.
     """
 
     query: Ints
@@ -76,13 +77,7 @@ class Times:
 
 @dataclass(frozen=True)
 class Latency:
-    """Percentiles of one stage, or of the total.
-
-    Attributes:
-        p50: the median.
-        p95: that 95 % of the samples do not exceed.
-        p99: that 99 % do not.
-    """
+    """Percentiles of one stage, or of the total."""
 
     p50: PercentileEstimate
     p95: PercentileEstimate
@@ -97,11 +92,11 @@ class Latency:
 def times_of(samples: pl.DataFrame, tasks: Sequence[str]) -> Times:
     """Total time of tasks: their sum per query and repeat.
 
-    A (query, repeat) that one of the tasks lacks is left out. A system may have the same task twice.
+    A (query, repeat) is left out if one of the tasks lacks it. A system may have the same task twice.
 
     Args:
-        samples: task, query_id, repeat, started, seconds.
-        tasks: names, those of one stage or of all stages of a system.
+        samples: columns task, query_id, repeat, started, seconds.
+        tasks: names of the tasks of a stage, or of all stages of a system.
 
     Raises:
         InputError: no query has samples of all the tasks.
@@ -133,9 +128,8 @@ def latency(times: Times, *, rng: np.random.Generator, level: float = 0.95, resa
     """p50, p95 and p99, each with its interval.
 
     Args:
-        times: of a stage or a total.
-        rng: draws queries.
-        resamples: how often queries are drawn.
+        times: times of a stage or a total.
+        resamples: number of resamples of queries.
 
     >>> four = Times(np.arange(4), np.zeros(4, dtype=int), np.zeros(4), np.array([1.0, 2.0, 3.0, 5.0]))
     >>> found = latency(four, rng=np.random.default_rng(0))
@@ -166,9 +160,9 @@ def resample_quantiles(times: Times, shares: Sequence[float], resamples: int, rn
     """[resample, share] quantiles over resampled queries.
 
     Args:
-        times: of a stage or a total.
-        shares: [share] from 0 to 1.
-        resamples: how often as many queries as there are get drawn, with replacement.
+        times: times of a stage or a total.
+        shares: [share] percentiles as fractions.
+        resamples: number of resamples of queries.
         rng: draws them.
     """
     order = np.argsort(times.seconds, kind="stable")

@@ -19,7 +19,7 @@ class SampleLedger:
     """A file of latency samples.
 
     Attributes:
-        path: the .jsonl file; it need not exist yet.
+        path: path of the .jsonl file, which need not exist yet.
     """
 
     path: Path

@@ -62,7 +62,7 @@ class ServedStage:
 
     Attributes:
         name: embed, retrieve, sparse, fuse, deduplicate or rerank.
-        task: of which the name is the same where the work is.
+        task: task of the stage; equal work has equal task names.
     """
 
     name: str
@@ -73,10 +73,9 @@ class OutgoingCall(NamedTuple):
     """Calls that a stage sends to a service while it is timed.
 
     Attributes:
-        task: name of the task.
-        host: who gets the texts.
-        calls: about how many.
-        cost: about what they cost; None where no price is known.
+        host: host that receives the texts.
+        calls: approximate number of calls.
+        cost: approximate cost; None if the price is unknown.
     """
 
     task: str
@@ -90,7 +89,7 @@ class ServedPipeline:
     """A pipeline over one collection that answers single queries; indexes are loaded from the cache if present.
 
     Attributes:
-        query_ids: [query] those of the collection, in its order; queries are named by their numbers.
+        query_ids: [query] ids of the collection's queries, in order; queries are addressed by index.
 
     Raises:
         InputError: as in Pipeline.retrieve.
@@ -99,14 +98,15 @@ class ServedPipeline:
 
     def __init__(self, work: StageRunner) -> None:
         work.open()
-        self.work = copy(work)  # its notes are its own
+        self.work = copy(work)  # its notes are separate
         self.work.notes = []
         self.settings = work.settings
         self.query_ids = list(work.collection.queries)
         self.texts = list(work.collection.queries.values())
         self.models = {table: work.model(table) for table in ("embed", "rerank") if table in self.settings}
         if self.settings.get("deduplicate", {}).get("per_source") is not None:
-            # Of all documents, once: a query alone would read the file, or have no document with a source.
+            # Computed once for all documents: single queries would each read the file, or have no document with a
+            # source.
             ids = ids_in_order(work.collection.documents).to_list()
             self.work.sources = sources_of(ids, self.settings["deduplicate"]["sources"])
         self.locks = {table: Lock() for table in ("embed", "sparse", "rerank")}
@@ -157,11 +157,8 @@ class ServedPipeline:
     def answer(self, query: int) -> Run:
         """The documents for one query, best first, with every stage computed now.
 
-        Args:
-            query: index of the query.
-
         Returns:
-            A run of that query; of no query where nothing is found.
+            A run with that query; an empty run if nothing is found.
         """
         runs = []
         if "embed" in self.settings:
@@ -182,8 +179,7 @@ class ServedPipeline:
         """The input documents of a stage for one query, computed once from batched query embeddings.
 
         Args:
-            query: index of the query.
-            until: the stage that gets them; None for those at the end, before a reranker.
+            until: stage that gets the candidates; None for those at the end, before a reranker.
         """
         names = [name for name in self.work.refiners() if name != "rerank"]
         names = names[: names.index(until)] if until in names else names
@@ -356,9 +352,8 @@ class _Pairs:
     """The reranker's input for one query.
 
     Attributes:
-        query: index of the query.
-        ids: [pair] of the documents.
-        items: [pair] texts of the query and the document.
+        ids: [pair] document ids.
+        items: [pair] texts of query and document.
     """
 
     query: int

@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from trueval.precision.regimes import Regime
 
 
-CUTOFFS: Final = (1, 2, 3, 5, 10, 20, 50, 100)  # of the curves; those of P-A's figures are among them
-DTYPES: Final = ("bfloat16", "float32")  # that models run in unless told otherwise
-LISTED: Final = 20_000  # documents of a corpus up to which lists of all of them are looked at
-OVERLAP: Final = (3, 10)  # depth of the overlap of rankings of up to twice ten documents, and of longer ones
+CUTOFFS: Final = (1, 2, 3, 5, 10, 20, 50, 100)  # cutoffs of the curves, which include those of P-A's figures
+DTYPES: Final = ("bfloat16", "float32")  # default formats of models
+LISTED: Final = 20_000  # maximum size of a corpus for which full lists are analyzed
+OVERLAP: Final = (3, 10)  # depth of the overlap for rankings of up to 20 documents, and for longer ones
 
 
 def audit(
@@ -58,10 +58,9 @@ def audit(
     """Audit runs of one or more models, each in one or more regimes, over the same candidates.
 
     Args:
-        runs: runs by regime.
-        judgments: grades.
+        runs: regime → run.
         cutoffs: cutoffs of the curves; those beyond the longest list are left out.
-        policy: as in `evaluate`; P-A's is tie_order="input", empty="skip".
+        policy: as in `evaluate`; P-A uses tie_order="input", empty="skip".
         choices: as in `evaluate`; `seed` is that of permutations too.
 
     Raises:
@@ -96,9 +95,8 @@ def audit_models(
     """Run models in each dtype, score their outputs in each format, and audit the results: `trueval precision`.
 
     Args:
-        collection: texts and judgments.
-        models: recipes, folders or ids.
-        dtypes: formats that the models run in.
+        models: recipes, folders or hub ids.
+        dtypes: number formats in which the models run.
         passes: further options of `trueval.precision.model_passes.run_models`: candidates, scoring, index_dtypes,
             folder,
             batch_size and so on.
@@ -108,7 +106,7 @@ def audit_models(
         MissingExtraError: the extra models is not installed.
         PolicyError: a format or choice is unknown.
     """
-    # What is bad is refused before hours of passes.
+    # Bad input is refused before hours of passes.
     wanted, chosen = fill_defaults(collection.judgments, measures, policy, choices)
     return audit_passes(run_models(collection, models, dtypes, **(passes or {})), wanted, policy=chosen)
 
@@ -127,11 +125,10 @@ def audit_stored(
     """Score stored logits in each format and audit the results: `trueval precision --logits`.
 
     Args:
-        collection: texts and judgments.
         path: an .npz file, see `trueval.precision.logits.read_logits`.
-        dtypes: model dtypes to look at; None for all that the file holds.
-        scoring: formats of the scores; the model's and float32 if there are none.
-        grades: what the collection's judgments were mapped by; the grades of the file are, too.
+        dtypes: model dtypes to audit; None for all in the file.
+        scoring: formats of the scores; by default the model's and float32.
+        grades: mapping that was applied to the grades of the judgments; it is applied to those of the file too.
 
     Raises:
         InputError: the file is bad, its documents are not of the collection, or its grades not those of the judgments.
@@ -146,9 +143,9 @@ def audit_passes(
 ) -> Audit:
     """Score the outputs of models in every regime, some queries at a time, and audit the results.
 
-    Embeddings are compared with a whole corpus a tile at a time (trueval.retrieval.exhaustive), without lists. What
-    only lists have, how much ties in all and the agreement with float32, is looked at in corpora of up to LISTED
-    documents.
+    Embeddings are compared with a whole corpus a tile at a time (trueval.retrieval.exhaustive), without lists.
+    Statistics that need lists, the share of ties and the agreement with float32, are computed for corpora of up to
+    LISTED documents.
 
     Args:
         passes: outputs of models, or stored ones.
@@ -161,7 +158,7 @@ def audit_passes(
     cutoffs = [k for k in CUTOFFS if k <= longest]
     wanted, chosen = fill_defaults(passes.collection.judgments, measures, policy, choices)
     embedded = passes.candidates.kind == "corpus" and all(each.scoring not in PAIRED for each, _ in passes.outputs)
-    if embedded and not (chosen.skip_first or chosen.judged_only):  # these are about lists
+    if embedded and not (chosen.skip_first or chosen.judged_only):  # these apply to lists only
         return _audit_corpus(passes, wanted, cutoffs, chosen)
     blocks = score_regimes(passes.candidates, passes.outputs)
     found = audit_blocks(blocks, passes.collection.graded, wanted, cutoffs=cutoffs, policy=chosen)
@@ -180,8 +177,8 @@ def audit_blocks(
     """Audit runs that come some queries at a time; see `audit`.
 
     Args:
-        blocks: runs by regime: the same regimes in every block, and the same queries within one.
-        judgments: grades; judged queries that are in no block are left out.
+        blocks: runs by regime: the same regimes in every block, and the same queries in all regimes of a block.
+        judgments: grades; judged queries in no block are left out.
         cutoffs: cutoffs of the curves.
 
     Raises:
@@ -196,7 +193,7 @@ def audit_blocks(
     for runs in (block for block in blocks if block):
         first = next(iter(runs.values()))
         part = _judgments_of(first.query_ids, judgments)
-        if not gathered:  # the orders of the first block are checked: the lists of all come about in one way
+        if not gathered:  # only the orders of the first block are checked, since all lists are built alike
             order = check_orders(first, part, seed=chosen.seed)
             notes = order_notes(replace(first, name="candidates"), part, tie_order=chosen.tie_order)
         for regime, run in runs.items():
@@ -210,7 +207,7 @@ def audit_blocks(
 
 
 def _with_curves(wanted: Sequence[Measure], cutoffs: Sequence[int]) -> tuple[Measure, ...]:
-    """A measure with a cutoff is measured at those of the curves too, in the same evaluation."""
+    """Measures plus, for those with a cutoff, the same measure at the cutoffs of the curves, for one evaluation."""
     curves = (measure @ k for measure in wanted if measure.cutoff is not None for k in cutoffs)
     return tuple(dict.fromkeys([*wanted, *curves]))
 
@@ -242,7 +239,7 @@ def _audit_corpus(passes: Passes, wanted: tuple[Measure, ...], cutoffs: Sequence
 
 
 def _judged_candidates(candidates: Candidates, judgments: Judgments) -> Run:
-    """The judged documents of each query in the order of the corpus, which is all that says what an order follows."""
+    """The judged documents of each query in corpus order, to check whether that order follows the labels."""
     documents = pl.DataFrame({"doc_id": candidates.doc_ids}).with_row_index("place")
     queries = pl.DataFrame({"query_id": candidates.query_ids}).with_row_index("query")
     frame = judgments.frame.filter(pl.col("grade") >= 0).unique(["query_id", "doc_id"])
@@ -284,12 +281,12 @@ class _Gathered:
 
     def count_ties(self, run: Run, judgments: Judgments, policy: Policy) -> None:
         """Count the tie groups of one more run."""
-        # What ties is what the policy calls equal: `tie_precision` may be coarser than the scoring format.
+        # Ties are defined by the policy: `tie_precision` may be coarser than the scoring format.
         sizes, counts = np.unique(list_documents(run, judgments, policy).sizes, return_counts=True)
         self.sizes.update(dict(zip(sizes.tolist(), counts.tolist(), strict=True)))
 
     def result(self) -> RegimeResult:
-        """Return what was found."""
+        """Return the accumulated results."""
         scores = Scores.join(self.scores)
         return RegimeResult(self.regime, scores, dict(sorted(self.sizes.items())), self.agreement())
 
@@ -298,7 +295,7 @@ class _Gathered:
         if self.reference is None:
             return None
         table = np.array(self.agreements)
-        known = ~np.isnan(table[:, 0])  # a list that is one tie has no τ-b; the mean is over the others
+        known = ~np.isnan(table[:, 0])  # a list that is a single tie group has no τ-b; the mean is over the others
         found: dict[str, Any] = {
             "reference": self.reference,
             "queries": len(table),
@@ -322,7 +319,7 @@ def _compare(gathered: Mapping[Regime, _Gathered], runs: Mapping[Regime, Run]) -
             continue
         found = gathered[regime]
         found.reference = reference.label
-        # The same outputs scored in the model's own dtype: its ties are those that this regime may resolve.
+        # The same outputs scored in the model's own dtype, whose ties this regime may resolve.
         low = regime._replace(scoring_format=regime.model_dtype)
         lists = [_lists(run), _lists(runs[reference]), _lists(runs.get(low, run))]
         found.agreements += [agreement(mine, theirs, found.depth) for mine, theirs, _ in zip(*lists, strict=True)]

@@ -42,26 +42,26 @@ def audit_precision(
     policy: Policy | None = None,
     **choices: Unpack[PolicyChoices],
 ) -> Audit:
-    """Audit models in low precision: what ties in each format do to each measure, and what float32 scoring repairs.
+    """Audit models in low precision: how ties in each format affect each measure, and what float32 scoring repairs.
 
     Args:
-        collection: a Collection with judgments, or its place.
-        models: recipes, folders or hub ids; or instead of them:
+        collection: a Collection with judgments, or its path.
+        models: recipes, folders or hub ids; pass these or `logits`.
         measures: as in `evaluate`.
-        dtypes: formats that models run in; bfloat16 and float32 if None, of logits all that the file holds.
-        logits: an .npz file with query, doc and an array for each dtype.
+        dtypes: number formats in which models run; bfloat16 and float32 if None, or for logits all in the file.
+        logits: an .npz file with query, doc and an array for each dtype, instead of models.
         scoring: formats of the scores; "model" is the model's own.
-        index_dtypes: formats that embeddings of documents are stored in.
-        candidates: what to score: "judged", "corpus" or a Run; None: the collection's lists, otherwise "judged".
+        index_dtypes: storage formats of document embeddings.
+        candidates: documents to score: "judged", "corpus" or a Run; None: the collection's lists, otherwise "judged".
         exclude: ids of queries to leave out, or a file of them.
         limit: number of remaining judged queries to use; all if None.
-        grades: what grades of the judgments become.
-        folder: stores outputs of models, from which an interrupted call resumes.
+        grades: grade in the judgments → grade to use.
+        folder: folder that stores model outputs, from which an interrupted call resumes.
         begin: called with each pass's name; returns a progress callback.
-        batch_size: texts in one forward pass; halved when memory runs out.
-        max_length: tokens kept, instead of the recipe's.
-        device: as torch calls it; an accelerator, else the processor, if None.
-        policy: as in `evaluate`, and so are the choices.
+        batch_size: texts per forward pass; halved when memory runs out.
+        max_length: maximum number of tokens, instead of the recipe's.
+        device: torch device; by default an accelerator if there is one.
+        policy: as in `evaluate`, like the choices.
 
     Raises:
         InputError: a file, a model or an output is bad.
@@ -69,7 +69,7 @@ def audit_precision(
 
     >>> audit_precision("collection", "bge-reranker-v2-m3", "nDCG@10").to_dict()  # doctest: +SKIP
     """
-    # Late: the library of audits takes as long as the start of a command.
+    # Late: importing the audits takes as long as starting a command.
     from dataclasses import replace
 
     from trueval.collection import Collection

@@ -1,4 +1,4 @@
-"""What a precision audit found: each regime, pairs of models that ties decide, and the JSON of it."""
+"""The result of a precision audit: each regime, pairs of models that ties decide, and its JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 KIND: Final = "precision"
-# 1: the first. 2: the same, with the other kinds.
+# 1: first version. 2: unchanged, raised with the other kinds.
 FORMAT_VERSION: Final = 2
 POINTS: Final = ("tie_broken", "expected", "lowest", "highest")
 
@@ -30,9 +30,9 @@ class ModelFlip:
         kind: "flips" (tie-broken and expected values disagree about which is higher) or "undecidable" (the ranges share
             a value).
         measure: the measure's text form.
-        label: label of the regime that both ran in.
+        label: label of the regime of both models.
         first: the model with the higher expected value.
-        second: the other.
+        second: the model with the lower expected value.
     """
 
     kind: str
@@ -48,10 +48,10 @@ class RegimeResult:
 
     Attributes:
         regime: model and formats.
-        scores: scores of the measures and of the same measures at the cutoffs of the curves.
-        group_sizes: how many tie groups of each size there are; empty for a corpus that is too large for lists.
+        scores: scores of the measures, including those at the cutoffs of the curves.
+        group_sizes: size → number of tie groups; empty for a corpus too large for lists.
         agreement: means over queries of τ-b, overlap and RBO with the float32 run of the same model, and how its ties
-            resolve; None where there is no such run, or the corpus is too large for lists.
+            are resolved; None without such a run, or if the corpus is too large for lists.
     """
 
     regime: Regime
@@ -61,7 +61,7 @@ class RegimeResult:
 
     @property
     def tied_fraction(self) -> float | None:
-        """Share of documents in groups of two or more; None where that is not known."""
+        """Share of documents in groups of two or more; None if unknown."""
         documents = sum(size * count for size, count in self.group_sizes.items())
         return 1 - self.group_sizes.get(1, 0) / documents if documents else None
 
@@ -71,10 +71,10 @@ class Audit:
     """The results of a precision audit.
 
     Attributes:
-        measures: asked for.
-        results: one for each regime.
-        order: which orders follow the labels.
-        about: what results say of collection, candidates and passes.
+        measures: requested measures.
+        results: one per regime.
+        order: runs whose input order follows the labels.
+        about: metadata on collection, candidates and passes.
     """
 
     measures: tuple[Measure, ...]
@@ -95,7 +95,7 @@ class Audit:
         """Return the JSON of `trueval precision`; values on the scale of the measures, null where not available.
 
         Args:
-            about: what to say of collection, candidates and passes instead of `self.about`.
+            about: metadata on collection, candidates and passes, instead of `self.about`.
         """
         from trueval.version import __version__
 

@@ -26,10 +26,10 @@ class StoredLogits(NamedTuple):
     """Logits from a file.
 
     Attributes:
-        name: name of the model that made them, the file's stem.
-        query_ids: [pair].
-        doc_ids: [pair].
-        grades: [pair], NaN where nobody judged, or None where the file has none.
+        name: name of the model, the file's stem.
+        query_ids: [pair] query ids.
+        doc_ids: [pair] document ids.
+        grades: [pair] grades, NaN if unjudged; None if the file has none.
         logits: model dtype → [pair, label] values of that format.
     """
 
@@ -83,7 +83,7 @@ def _ids(place: Place, name: str, array: NDArray[Any]) -> tuple[str, ...]:
     try:
         texts = np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
         ids = tuple(map(str, texts.tolist()))
-    except (ValueError, SystemError) as error:  # of decoding; of code points that Unicode does not have
+    except (ValueError, SystemError) as error:  # decoding errors; code points that Unicode lacks
         raise place.error(f"{name} holds ids that are not Unicode ({error}). Write them as texts.") from None
     wrong = next((at for at, id in enumerate(ids) if not id or not is_unicode(id)), None)
     if wrong is not None:
@@ -122,7 +122,7 @@ def _check_logits(
             "float16 overflows above 65504: run the model in bfloat16 or float32."
         )
     rounded = round_to(array, dtype)
-    # Scores that were computed from logits in float32 are not outputs of a bfloat16 model: nothing would tie.
+    # Scores computed from logits in float32 are not outputs of a bfloat16 model: nothing would tie.
     if (rounded != array.astype(np.float64)).any():
         raise place.error(
             f"{dtype} holds values that {dtype} does not have, so the model did not return them. "

@@ -1,4 +1,4 @@
-"""Stored logits: a file takes the place of models."""
+"""Stored logits: a file in place of models."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def read_passes(
     """Read logits from a file, as if models had returned them.
 
     Args:
-        collection: whose judgments count; judged queries that the file does not hold are left out.
+        collection: collection with the judgments; judged queries that the file lacks are left out.
         path: an .npz file, see `read_logits`.
-        dtypes: model dtypes to look at; None for all that the file holds.
+        dtypes: model dtypes to use; None for all in the file.
         scoring: formats of the scores, as in `plan`.
-        grades: what the collection's judgments were mapped by, grade → grade to use; those of the file are too.
+        grades: grade → grade to use, as applied to the collection's judgments; applied to those of the file too.
 
     Raises:
         InputError: the file is bad, its documents are not of the collection, or its grades not those of the judgments.
@@ -83,11 +83,11 @@ def read_passes(
 def _check_grades(
     stored: pl.DataFrame, collection: Collection, grades: Mapping[float, float] | None, path: Path
 ) -> None:
-    """Refuse grades that contradict the judgments: then rows of the file are not those of its ids, or of other ones."""
+    """Refuse grades that contradict the judgments: rows and ids of the file then do not match."""
     known = stored.filter(pl.col("grade").is_not_nan())
     if grades is not None:
         known = known.with_columns(pl.col("grade").replace(grades))
-    # Documents with facets have several grades; measures that know no facets take the largest.
+    # Documents with facets have several grades; measures without facets use the largest.
     judged = collection.graded.frame.group_by("query_id", "doc_id").agg(judged=pl.col("grade").max())
     other = known.join(judged, on=["query_id", "doc_id"]).filter(pl.col("grade") != pl.col("judged"))
     if other.height:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 Begin: TypeAlias = Callable[[str], Step]
-SAMPLE = 3  # ids that an error shows
-LONGEST = 40  # characters of each
+SAMPLE = 3  # maximum number of ids in an error
+LONGEST = 40  # maximum characters of each
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Passes:
     Attributes:
         collection: collection as read.
         candidates: scored documents.
-        outputs: regimes with the arrays of their model; regimes of one pass share them.
+        outputs: regimes with the output arrays of their model; regimes of one pass share them.
         settings: settings of each pass.
     """
 
@@ -78,13 +78,12 @@ def run_models(
     """Run every model once in every dtype.
 
     Args:
-        collection: collection with the texts.
-        models: recipes, folders or ids, as `trueval.models.load_model` takes them.
-        dtypes: formats that the models run in.
-        candidates: what each model scores, as in `candidate_lists`.
+        models: recipes, folders or hub ids, as in `trueval.models.load_model`.
+        dtypes: number formats in which the models run.
+        candidates: documents that each model scores, as in `candidate_lists`.
         scoring: formats of the scores, as in `plan`.
         index_dtypes: formats of stored document embeddings, as in `plan`.
-        folder: stores outputs, from which an interrupted call resumes; None stores none.
+        folder: folder that stores outputs, from which an interrupted call resumes; None stores none.
         begin: called with each pass's name; returns a callback for every shard.
         setup: further options of `load_model`; None for its defaults.
 
@@ -128,27 +127,25 @@ def select_queries(
     """Restrict the collection to fewer judged queries.
 
     Args:
-        collection: texts and judgments.
-        exclude: ids of queries to leave out, such as those that a model was trained on.
-        among: ids of queries that may stay; None for all.
-        limit: how many of the others to keep, the first ones; None for all.
+        exclude: ids of queries to leave out, such as those used for training a model.
+        among: ids of queries to choose from; None for all.
+        limit: number of remaining queries to keep, from the first; None for all.
 
     Raises:
         InputError: no query is left.
     """
     judged = collection.graded.query_ids.to_list()
     if among is not None and not any(query in among for query in judged):
-        return collection.restricted(among)  # which says what both are like
+        return collection.restricted(among)  # which describes both
     kept = [query for query in judged if query not in exclude and (among is None or query in among)][:limit]
     return collection if len(kept) == len(judged) else collection.restricted(frozenset(kept))
 
 
 def read_ids(path: Path, collection: Collection | None = None) -> frozenset[str]:
-    """Read ids of queries: a JSON list, or one a line.
+    """Read query ids: a JSON list, or one per line.
 
     Args:
-        path: path of the file.
-        collection: refuses ids that are none of its queries; None takes any.
+        collection: collection whose queries the ids must belong to; None accepts any.
 
     Raises:
         InputError: the file is neither, cannot be read, or names queries that the collection does not have.
@@ -170,7 +167,7 @@ def read_ids(path: Path, collection: Collection | None = None) -> frozenset[str]
 
 
 def _refuse_unknown(ids: list[str], collection: Collection, place: Place) -> None:
-    """Refuse ids of no query, which would leave in what should be out; both are shown, to be compared by eye."""
+    """Refuse unknown query ids, which would silently keep queries in; both sides are shown for comparison."""
     judged = collection.graded.query_ids.to_list()
     known = {*judged, *collection.queries}
     unknown = [each for each in ids if each not in known]
@@ -183,6 +180,6 @@ def _refuse_unknown(ids: list[str], collection: Collection, place: Place) -> Non
 
 
 def _sample(ids: list[str]) -> str:
-    """The first ids as they are, with what cannot be seen in them."""
+    """The first ids, with invisible characters escaped."""
     shown = ", ".join(ascii(each) if len(each) <= LONGEST else f"{each[:LONGEST]!a}..." for each in ids[:SAMPLE])
     return shown + (" and others" if len(ids) > SAMPLE else "")

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SUFFIX = ".npy"
-ENCRYPTED = 0x1  # bit 0 of the flags of a member: APPNOTE.TXT of zip, section 4.4.4
+ENCRYPTED = 0x1  # bit 0 of a member's flags: APPNOTE.TXT of zip, section 4.4.4
 WORDS = {"f": "real numbers", "i": "integers", "u": "integers", "U": "texts", "S": "texts"}
-VALUE, PAIR = 3, 250  # bytes of memory for a byte of the arrays, and for a pair: docs/files.md
+VALUE, PAIR = 3, 250  # bytes of memory per byte of the arrays, and per pair: docs/files.md
 CURE = "Write it with numpy.savez_compressed."
 
 
@@ -52,11 +52,11 @@ def read_archive(path: str, names: Collection[str]) -> dict[str, NDArray[Any]]:
     """Read the named arrays of an .npz file; other arrays are ignored.
 
     Args:
-        path: path of the file; it is read more than once, so it must be a regular file.
-        names: names of the arrays that are wanted, as far as they are there.
+        path: path of a regular file, since it is read more than once.
+        names: names of the requested arrays; missing ones are skipped.
 
     Returns:
-        arrays of real numbers, integers or texts, by name.
+        Arrays of real numbers, integers or texts, by name.
 
     Raises:
         InputError: the file is missing, no .npz file, damaged, or holds an array twice; an array is of other values, or
@@ -76,7 +76,8 @@ def read_archive(path: str, names: Collection[str]) -> dict[str, NDArray[Any]]:
             return {name: _read(archive, member) for name, member in members.items()}
     except InputError:  # is a ValueError, too
         raise
-    # zipfile, zlib and numpy.lib.format have a dozen errors for damaged bytes, of the tokenizer's and ast's among them.
+    # zipfile, zlib and numpy.lib.format raise a dozen kinds of errors for damaged bytes, including the tokenizer's and
+    # ast's.
     except Exception as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise place.error(f"not an .npz file, or a damaged one ({reason}). {CURE}") from error
@@ -105,7 +106,7 @@ def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo, place: Place) -> 
     name = member.filename.removesuffix(SUFFIX)
     if dtype.kind not in WORDS:
         raise place.error(f"the array {name} holds values of type {dtype}. It must hold numbers or texts. {CURE}")
-    # A shape with 0 in it takes no memory, and any other number.
+    # A shape that contains 0 takes no memory, whatever its other numbers.
     if min(shape, default=1) < 0 or header.bytes + header.length != member.file_size:
         raise place.error(f"the array {name} has the shape {shape}, which its bytes do not have. {CURE}")
     return header
@@ -114,5 +115,5 @@ def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo, place: Place) -> 
 def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
     with archive.open(member) as stream:
         array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)  # a pickle could run code
-        stream.read(1)  # at its end the checksum is compared
+        stream.read(1)  # at the end of a member, its checksum is compared
     return array

@@ -25,15 +25,14 @@ ROWS: Final = 2_000_000  # scores of one regime in memory at once
 
 
 class Regime(NamedTuple):
-    """How scores were computed.
+    """The formats behind the scores of a model.
 
     Attributes:
         model: name of the model.
-        scoring: φ: softmax, sigmoid, product or maxsim.
-        model_dtype: the format the model ran in.
-        scoring_format: the format that φ was rounded to; float32 on a narrower model is high-precision scoring.
-        index_dtype: the format that document embeddings are stored in; None where there are none. Queries keep the
-            model's dtype.
+        scoring: φ: "softmax", "sigmoid", "product" or "maxsim".
+        model_dtype: number format in which the model ran.
+        scoring_format: format to which φ was rounded; float32 on a narrower model is high-precision scoring.
+        index_dtype: storage format of document embeddings; None without embeddings. Queries keep the model's dtype.
     """
 
     model: str
@@ -59,7 +58,7 @@ class Regime(NamedTuple):
 
     @property
     def is_reference(self) -> bool:
-        """Whether everything is float32: what the other regimes of a model are compared with."""
+        """Whether everything is float32: the reference of the model's other regimes."""
         return {self.model_dtype, self.scoring_format, self.index_dtype or HIGH} == {HIGH}
 
 
@@ -69,11 +68,9 @@ def plan(
     """List the regimes of a model in one dtype.
 
     Args:
-        model: name of the model.
-        scoring: φ.
-        model_dtype: the format it ran in.
-        formats: formats of the scores; "model" is the model's dtype. By default that and float32.
-        index_dtypes: of stored document embeddings; by default the model's.
+        model_dtype: number format in which it ran.
+        formats: formats of the scores; "model" is the model's dtype. By default these are that and float32.
+        index_dtypes: storage formats of document embeddings; by default the model's.
 
     Raises:
         PolicyError: a format is unknown, or the model gives finished scores, which no format can be computed of.
@@ -102,8 +99,8 @@ def score_regimes(
     Ties belong to one query, so a whole corpus is scored block by block and is never in memory as one ranking.
 
     Args:
-        outputs: a regime and the arrays that the model returned (`Outputs.arrays`); arrays may be shared.
-        rows: scores of one regime in a block, at most, unless one query alone has more.
+        outputs: regimes with the arrays that the model returned (`Outputs.arrays`); arrays may be shared.
+        rows: maximum number of scores of one regime per block, unless a single query has more.
 
     Yields:
         For each block of queries a run of each regime, candidates in their order.
@@ -138,7 +135,7 @@ def whole_corpus(regime: Regime, arrays: Mapping[str, Any], candidates: Candidat
 
     Args:
         regime: regime of an embedder.
-        arrays: what the model returned.
+        arrays: arrays that the model returned.
         candidates: every document for every query.
     """
     return Embeddings(
@@ -155,7 +152,7 @@ def whole_corpus(regime: Regime, arrays: Mapping[str, Any], candidates: Candidat
 
 
 def _blocks(candidates: Candidates, rows: int) -> Iterator[tuple[int, int]]:
-    """Cut the lists into stretches of at most so many rows, and of one list at least."""
+    """Cut the lists into blocks of at most this many rows, and of at least one list."""
     first = held = 0
     for place, chosen in enumerate(candidates.lists):
         if held and held + len(chosen) > rows:

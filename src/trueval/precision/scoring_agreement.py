@@ -29,7 +29,7 @@ class ListAgreement(NamedTuple):
     """The agreement of one list with its reference.
 
     Attributes:
-        tau_b: Kendall's τ-b; NaN where either list is one tie.
+        tau_b: Kendall's τ-b; NaN if either list is a single tie group.
         overlap: expected share of common documents in the top k.
         rbo: rank-biased overlap.
     """
@@ -45,8 +45,8 @@ class TieResolution(NamedTuple):
     Attributes:
         pairs: number of pairs tied in low precision and not tied in the reference.
         same: number of these that the finer scores order as the reference does.
-        opposite: number that they order the other way.
-        tied: number that they leave tied.
+        opposite: number of these that they order the other way.
+        tied: number of these that they leave tied.
         all_pairs: number of pairs tied in low precision, whether tied in the reference or not.
         all_tied: number of all pairs that the finer scores leave tied.
     """
@@ -70,8 +70,8 @@ def agreement(
     compared over the 1,000 that the reference puts first.
 
     Args:
-        scores: [document].
-        reference: [document], of the same documents.
+        scores: [document] scores.
+        reference: [document] reference scores of the same documents.
         k: depth of the overlap.
         p: persistence of RBO.
 
@@ -85,10 +85,10 @@ def agreement(
     if len(scores) > DEPTH:
         first = np.argsort(-reference, kind="stable")[:DEPTH]
         scores, reference = scores[first], reference[first]
-    # A pair that ties in a list counts for neither order. τ-b divides by the geometric mean of the numbers of pairs
-    # that each list separates, so a coarse list loses less by ties than by wrong orders.
+    # A pair tied in one list is neither concordant nor discordant. τ-b divides by the geometric mean of the numbers of
+    # pairs that each list separates, so ties cost a coarse list less than wrong orders.
     with warnings.catch_warnings(), np.errstate(invalid="ignore"):
-        warnings.simplefilter("ignore")  # a list of one tie has no τ-b; it is NaN, and counted as such
+        warnings.simplefilter("ignore")  # a list that is a single tie group has no τ-b: NaN, and counted as such
         tau = float(kendalltau(scores, reference, variant="b").statistic) if len(scores) > 1 else math.nan
     count, k = len(scores), min(k, len(scores))
     offsets, documents = np.array([0, count]), np.arange(count)
@@ -119,8 +119,8 @@ def resolution_of_ties(
     start = np.cumsum(sizes) - sizes
     found = np.zeros(len(TieResolution._fields), dtype=np.int64)
     for begin, size in zip(start[sizes > 1].tolist(), sizes[sizes > 1].tolist(), strict=True):
-        chosen = order[begin : begin + min(size, DEPTH)]  # a group larger than the depth is judged by a part of it
-        # Every pair once: the first document with all that follow it, the second with those after it, and so on.
+        chosen = order[begin : begin + min(size, DEPTH)]  # a group larger than the depth is represented by a part of it
+        # Every pair once: each document with all that follow it.
         count = np.arange(len(chosen))
         left = np.repeat(count, len(chosen) - 1 - count)
         right = ranges(count + 1, len(chosen) - 1 - count)

@@ -33,16 +33,17 @@ NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 class AccuracyGivenHit(NamedTuple):
-    """Accuracy of the answers of queries whose evidence is complete.
+    """Accuracy of the answers to queries whose evidence is complete.
 
     Attributes:
-        expected: sum of E[Hit] * correct / sum of E[Hit]: every query counts by the chance of its hit over tie orders.
-        lowest: the least ratio over the orders that leave a hit; NaN without any.
-        highest: the highest such ratio.
-        tie_broken: the ratio under the tie order; NaN where there is no hit, or no order is known.
+        expected: sum of E[Hit] * correct / sum of E[Hit]: every query is weighted by the probability of its hit over
+            tie orders.
+        lowest: lowest ratio over the orders with a hit; NaN without any.
+        highest: highest such ratio.
+        tie_broken: ratio under the tie order; NaN without a hit, or if no order is known.
         hits: expected number of hits, the sum of E[Hit].
-        queries: queries with gold and with an answer.
-        unanswered: queries with gold whose answer is not in the file, left out.
+        queries: number of queries with gold and with an answer.
+        unanswered: number of queries with gold but without an answer in the file, which are left out.
     """
 
     expected: float
@@ -64,9 +65,9 @@ def accuracy_given_hit(
     """Accuracy on the queries whose gold documents are all among the first K.
 
     Args:
-        scores: scores of a run, with AllGold at a cutoff among its measures.
+        scores: scores of a run, whose measures include AllGold at a cutoff.
         measure: that measure, for example "AllGold@10" or "AllGold(rel=4)@10".
-        correct: 0, 1, or between, of each query id.
+        correct: query id → correctness from 0 to 1.
 
     Raises:
         MeasureError: the measure is not AllGold, or was not evaluated.
@@ -97,8 +98,7 @@ def accuracies(scores: Scores, correct: Mapping[str, float]) -> dict[str, Accura
     """Accuracy given each AllGold at a cutoff among the measures, by its text form.
 
     Args:
-        scores: scores of a run.
-        correct: 0, 1, or between, of each query id.
+        correct: query id → correctness from 0 to 1.
     """
     hits = [measure for measure in scores.measures if measure.name == "AllGold" and measure.cutoff is not None]
     return {str(hit): accuracy_given_hit(scores, hit, correct) for hit in hits}
@@ -123,11 +123,11 @@ def _extreme(low: Floats, high: Floats, correct: Floats, sign: int) -> float:
 
 
 def read_correctness(source: Source) -> dict[str, float]:
-    """Read whether each answer was correct: query and correctness on each line.
+    """Read whether each answer was correct: a query and its correctness on each line.
 
     Args:
         source: a path, "-" for standard input, or an open file. JSON lines with query and correct, or two fields
-            separated by a tab, a comma or spaces; a line of column names is skipped.
+            separated by a tab, a comma or spaces; a header line is skipped.
 
     Raises:
         InputError: a line is bad, a query is there twice, or a value is not within 0 and 1; with file and line.

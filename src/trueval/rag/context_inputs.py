@@ -1,4 +1,4 @@
-"""Inputs: how files, logs of contexts among them, become runs and the judgments that each is held against."""
+"""Inputs: reads files, including context logs, as runs with the judgments for each."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class RunWithJudgments(NamedTuple):
-    """A run and what it is held against.
+    """A run with its judgments.
 
     Attributes:
-        judgments: grades, those for documents that nobody graded and sources among them where they are wanted.
-        correct: correctness of the answer, by query, as far as it is known.
+        judgments: grades, with unjudged documents graded and sources attached where requested.
+        correct: query → correctness of its answer, where known.
     """
 
     run: Run
@@ -30,14 +30,14 @@ class RunWithJudgments(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class InputRules:
-    """What is done to judgments and runs when they are read.
+    """Options for reading judgments and runs.
 
     Attributes:
         facets: whether the second column of judgments holds facets.
         grades: grade in the file → grade to use; None keeps them.
-        unjudged: grade of documents that a run lists and nobody graded; None leaves them so.
-        sources: source of each document id; those of a log are used where this names none.
-        correct: correctness of the answer, by query, for every run; None takes it from the run's log.
+        unjudged: grade of listed documents without a judgment; None leaves them unjudged.
+        sources: source of each document id; takes precedence over those of a log.
+        correct: query → correctness of its answer, for every run; None takes it from the run's log.
     """
 
     facets: bool = False
@@ -62,8 +62,8 @@ class InputRules:
 
         Args:
             paths: each a path, "-" for standard input, or name=path. Runs are named by their files, with the shortest
-                end of the path that differs where file names are equal.
-            judgments: as `read_judgments` gives them.
+                distinguishing end of the path where file names are equal.
+            judgments: judgments from `read_judgments`.
             begin: called with each path before it is read.
 
         Yields:
@@ -83,7 +83,7 @@ class InputRules:
                 sources = {**found.sources, **(sources or {})} if found.sources else sources
             else:
                 run = Run.read(found, name=name)
-            # Filled before sources are named: a document that was added has a source as well.
+            # Filled before sources are attached, since an added document has a source as well.
             judged = judgments if self.unjudged is None else grade_unjudged(judgments, run, self.unjudged)
             judged = judged if sources is None else judged.with_sources(sources)
             yield RunWithJudgments(run, judged, correct if self.correct is None else self.correct)

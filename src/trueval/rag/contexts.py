@@ -1,4 +1,4 @@
-"""Contexts: what a RAG system put into its prompts, as its logs carry it.
+"""Contexts: what a RAG system put into its prompts, read from its logs.
 
 One JSON object on each line, or a list of them; files/json/log_keys.py says which names are known::
 
@@ -30,13 +30,13 @@ DUPLICATES = ("first", "refuse")
 
 @dataclass(frozen=True, eq=False)
 class Contexts:
-    """What a log of contexts holds.
+    """The content of a context log.
 
     Attributes:
-        run: the retrieved documents of each query.
-        judgments: the gold documents, None if no line names any; with sources where the log has them.
-        correct: correctness of the answer, by query, where the log has it.
-        sources: source of each document, where the log has it.
+        run: retrieved documents of each query.
+        judgments: gold documents; None if no line names any; with sources if the log has them.
+        correct: query → correctness of its answer, where the log has it.
+        sources: document → source, where the log has it.
         notes: one-line remarks made while reading.
     """
 
@@ -48,7 +48,7 @@ class Contexts:
 
 
 def looks_like_contexts(path: str) -> bool:
-    """Tell whether a file holds a log of contexts; not asked of standard input and pipes, which can be read once only.
+    """Tell whether a file is a context log; do not use it for standard input and pipes, which can be read only once.
 
     Raises:
         InputError: the file cannot be read.
@@ -59,17 +59,18 @@ def looks_like_contexts(path: str) -> bool:
 def contexts_or_file(source: Source, *, name: str | None = None) -> Contexts | Source:
     """Read a log of contexts, or give any other source back as a file to read.
 
-    A log is told by its content: its first object has a list of documents, and names no single document.
+    A log is recognized by its content: its first object has a list of documents, and no single document id.
 
     Args:
         source: a path, "-" for standard input, or an open file.
-        name: what tables call the run; the file name without suffixes if None.
+        name: name of the run in tables; the file name without suffixes if None.
 
     Raises:
         InputError: the source cannot be read, or a line of the log is bad.
     """
     with open_parts(source) as parts:
-        # A large file is judged by its head: what does not begin as JSON is left to the fast readers, unread.
+        # A large file is classified by its first bytes: one that does not begin as JSON is left unread for the fast
+        # readers.
         if parts is not None and not parts.head.data.lstrip().startswith((b"{", b"[")):
             return source
     content = read_content(source)
@@ -99,9 +100,9 @@ def read_contexts(source: Source, *, duplicates: str = "first", name: str | None
 
     Args:
         source: a path, "-" for standard input, or an open file.
-        duplicates: a document that a query retrieved twice counts once, at its first place ("first": the list closes
-            up behind it), or is an error ("refuse").
-        name: what tables call the run; the file name without suffixes if None.
+        duplicates: "first": a document retrieved twice for a query counts once, at its first position, and later
+            documents move up; "refuse": it is an error.
+        name: name of the run in tables; the file name without suffixes if None.
 
     Raises:
         InputError: a line is bad, a query is there twice, or a document has two sources; with file and line.
@@ -113,11 +114,11 @@ def read_contexts(source: Source, *, duplicates: str = "first", name: str | None
 
 
 def contexts_of(rows: Iterable[Any], *, name: str = "run") -> Contexts:
-    """Take a log that is in memory: dicts, or objects of LangChain, LlamaIndex or Ragas in them.
+    """Convert a log in memory: dicts, possibly with objects of LangChain, LlamaIndex or Ragas.
 
     Args:
-        rows: one for each query, with the names that a file would have.
-        name: what tables call the run.
+        rows: one per query, with the keys of a log file.
+        name: name of the run in tables.
 
     Raises:
         InputError: a row is bad, with its number.

@@ -18,7 +18,7 @@ def read_sources(source: Source) -> dict[str, str]:
 
     Args:
         source: a path, "-" for standard input, or an open file. JSON lines with id and source, or two fields separated
-            by a tab, a comma or spaces; a line of column names is skipped.
+            by a tab, a comma or spaces; a header line is skipped.
 
     Raises:
         InputError: a line is bad, or a document has two sources; with file and line.

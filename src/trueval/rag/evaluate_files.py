@@ -1,4 +1,4 @@
-"""Files in, results out: scores of runs and of logs of contexts, and what belongs beside them."""
+"""Evaluation of files: scores of runs and context logs, with answers, sensitivity and remarks."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ Observe = Callable[["Run", "Judgments", Scores], None]
 
 @dataclass(frozen=True, eq=False)
 class EvaluationResults:
-    """What the files say.
+    """The results of evaluating files.
 
     Attributes:
-        judgments: as read, grades mapped.
+        judgments: judgments as read, with mapped grades.
         scores: [run] scores.
-        answers: [run] accuracy given a hit, by the text form of each AllGold@k; empty where no answer is known.
-        sensitivity: sensitivity of each RA-nWG; empty unless asked for.
-        notes: one-line remarks, those of the scores among them.
+        answers: [run] accuracy given a hit, by the text form of each AllGold@k; empty without known answers.
+        sensitivity: sensitivity of each RA-nWG; empty unless requested.
+        notes: one-line remarks, including those of the scores.
     """
 
     judgments: Judgments
@@ -50,7 +50,7 @@ class EvaluationResults:
 
         Args:
             per_query: whether to add the values of every query.
-            content: whether to add the hashes of what was measured.
+            content: whether to add the content hashes of the inputs.
         """
         found: dict[str, Any] = results(self.scores, per_query=per_query, content=content)
         for run, answers in zip(found["runs"], self.answers, strict=True):
@@ -77,12 +77,12 @@ def evaluate_files(
     """Evaluate files, one run at a time in memory.
 
     Args:
-        qrels: path of the judgments, or of a log of contexts that names gold documents; "-" for standard input. Or
-            judgments that are read already, grades mapped.
+        qrels: path of the judgments, or of a context log with gold documents; "-" for standard input. Or judgments
+            already read, with mapped grades.
         runs: paths of runs or logs, or name=path.
-        inputs: what is done to what is read.
+        inputs: options for reading.
         with_sensitivity: whether to compute the sensitivity of each RA-nWG; then the runs stay in memory.
-        content: hashes that are known of what is measured, such as that of the corpus; None makes none of the runs.
+        content: known content hashes, such as that of the corpus; None skips hashing the runs.
         observe: called with each run, its judgments and its scores.
         begin: called with each path before it is read.
 
@@ -102,7 +102,7 @@ def evaluate_files(
         judgments = _judgments(qrels, inputs, begin)
         for pair in inputs.read_runs(runs, judgments, begin):
             found = evaluate(pair.run, pair.judgments, parsed, policy=chosen)
-            # Of the judgments as read: those that are filled differ from run to run, and what filled them is said.
+            # The hash is of the judgments as read, since filled ones differ between runs, and the filling is recorded.
             if inputs.unjudged is not None:
                 found = as_judged(found, pair.run, judgments, inputs.unjudged)
             known = ContentHashes({"unjudged": inputs.unjudged, **(content or {})}, judgments)
@@ -116,11 +116,11 @@ def evaluate_files(
                 kept.append(pair.run)
     graded = judgments
     if inputs.unjudged is not None:
-        for run in kept:  # all runs are compared under the same labels, so what any of them lists is graded for all
+        for run in kept:  # documents listed by any run are graded for all, so that all share the same labels
             graded = grade_unjudged(graded, run, inputs.unjudged)
     analyzed: tuple[Sensitivity, ...] = ()
     if with_sensitivity:
-        from trueval.rag.sensitivity import sensitivity  # late: most evaluations do not ask for it
+        from trueval.rag.sensitivity import sensitivity  # late: most evaluations do not need it
 
         analyzed = tuple(sensitivity(kept, graded, measure, policy=chosen) for measure in _select_ra_nwg(parsed))
     notes = [note for each in scores for note in each.notes]
@@ -154,5 +154,5 @@ def check_subjects(measures: Sequence[Measure], *, correct: bool, with_sensitivi
 
 
 def _select_ra_nwg(measures: Sequence[Measure]) -> list[Measure]:
-    """RA-nWG without its bounds, which take unjudged documents for relevant ones."""
+    """RA-nWG without its upper bound variants, which count unjudged documents as relevant."""
     return [measure for measure in measures if measure.name == "RA-nWG" and measure["unjudged"] == "nothing"]

@@ -1,9 +1,9 @@
-"""Sensitivity: how far RA-nWG depends on its parameters and on single labels, and whether any order of runs does.
+"""Sensitivity: how far RA-nWG, and the order of runs by it, depends on its parameters and on single labels.
 
-RA-nWG derives its weights from the labels, so it has traps: it can fall when the label of a retrieved passage rises
-(4 to 5 makes grade 5 less rare, so every 4 weighs more in the ideal), and it jumps when the first grade 5 is found (the
-fallback weights end). The grid is that of P-B (Dallaire 2025, arXiv 2511.09545) §2.4. A flip gives one judged document
-that can be among the first K another grade of the rubric; values are expected ones over tie orders.
+RA-nWG derives its weights from the labels, so it has traps: it can fall when the label of a retrieved passage rises (4
+to 5 makes grade 5 less rare, so every 4 weighs more in the ideal), and it jumps when the first grade 5 is found (the
+fallback weights end). The grid is that of P-B (Dallaire 2025, arXiv 2511.09545) §2.4. A flip changes the grade of one
+judged document that can be among the first K; values are expectations over tie orders.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 ALPHAS = (0.0, 0.5, 1.0, 2.0)
 CAPS4 = (0.75, 1.0)
 CAPS3 = (0.20, 0.25, 0.33)
-# A change below this is rounding.
+# Changes below this are rounding errors.
 LEAST = 1e-12
 
 
@@ -44,11 +44,11 @@ class ParameterCell(NamedTuple):
     """The runs under one choice of parameters.
 
     Attributes:
-        alpha: how strongly rarity scales.
-        cap4: largest weight of grade 4.
-        cap3: largest weight of grade 3.
+        alpha: exponent of rarity scaling.
+        cap4: maximum weight of grade 4.
+        cap3: maximum weight of grade 3.
         means: [run] mean of RA-nWG.
-        swapped: pairs of runs in the order that the default parameters give, which is reversed here.
+        swapped: pairs of runs whose order under the default parameters is reversed here.
     """
 
     alpha: float
@@ -64,9 +64,9 @@ class LabelFlip(NamedTuple):
     Attributes:
         query: query id.
         document: document id.
-        old: the grade as judged.
-        new: the grade instead.
-        before: expected value of the query as judged; NaN where it was not available.
+        old: judged grade.
+        new: changed grade.
+        before: expected value of the query as judged; NaN if not available.
         after: expected value of the query with the new grade.
     """
 
@@ -78,23 +78,23 @@ class LabelFlip(NamedTuple):
     after: float
 
     def to_dict(self) -> dict[str, Any]:
-        """As it appears in the JSON of results; null where not available."""
+        """The JSON form in result files; null where not available."""
         return {**self._asdict(), "before": or_null(self.before), "after": or_null(self.after)}
 
 
 @dataclass(frozen=True)
 class Flips:
-    """What changing one label does to one run.
+    """The effect of changing one label on one run.
 
     Attributes:
-        run: name.
-        flips: labels that could change, times the four other grades.
+        run: name of the run.
+        flips: number of flips: labels that could change, times the four other grades.
         falls_when_raised: the worst flip of each query where the value falls although a label rises, worst first.
         rises_when_lowered: the same for a value that rises although a label falls.
         largest_fall: the flip that lowers a query most; None if none does.
         largest_rise: the flip that raises a query most; None if none does.
-        lowest_mean: least mean over queries that one flip leaves.
-        highest_mean: greatest.
+        lowest_mean: lowest mean over queries after one flip.
+        highest_mean: highest mean over queries after one flip.
     """
 
     run: str
@@ -107,7 +107,7 @@ class Flips:
     highest_mean: float
 
     def to_dict(self) -> dict[str, Any]:
-        """As it appears in the JSON of results; null where not available."""
+        """The JSON form in result files; null where not available."""
         return {
             **vars(self),
             "falls_when_raised": [flip.to_dict() for flip in self.falls_when_raised],
@@ -125,10 +125,10 @@ class Sensitivity:
 
     Attributes:
         measure: RA-nWG at a cutoff.
-        runs: names.
+        runs: names of the runs.
         grid: every choice of parameters.
-        flips: [run] what changing one label does.
-        swaps: flips that reverse the order of two runs, each with the two, the better one first.
+        flips: [run] effect of changing one label.
+        swaps: flips that reverse the order of two runs, with both runs, the better one first.
     """
 
     measure: Measure
@@ -138,7 +138,7 @@ class Sensitivity:
     swaps: tuple[tuple[LabelFlip, str, str], ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """As it appears in the JSON of results; null where not available."""
+        """The JSON form in result files; null where not available."""
         return {
             "measure": str(self.measure),
             "grid": [
@@ -171,9 +171,9 @@ def sensitivity(
     """Compute RA-nWG over the grid of its parameters and over all changes of one label.
 
     Args:
-        runs: to compare.
+        runs: runs to compare.
         judgments: grades on the rubric 1 to 5.
-        measure: RA-nWG at a cutoff; other parameters than the default are where the flips happen.
+        measure: RA-nWG at a cutoff; its parameters are those under which labels are flipped.
 
     Raises:
         InputError: a grade is not on the rubric, or missing is "error" and a query is missing.
@@ -201,7 +201,7 @@ def _grid(runs: Sequence[Run], judgments: Judgments, measure: Measure, policy: P
     plain = parse(f"RA-nWG@{measure.cutoff}")
     measures = [plain, *(plain(alpha=alpha, cap4=cap4, cap3=cap3) for alpha, cap4, cap3 in choices)]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TruevalWarning)  # evaluation of the same runs has said them
+        warnings.simplefilter("ignore", TruevalWarning)  # already reported by the evaluation of these runs
         scores = [evaluate(run, judgments, measures, policy=policy) for run in runs]
     default = [one.mean(measures[0]).expected for one in scores]
     cells = []
@@ -217,8 +217,8 @@ def _find_reversals(before: Floats, after: Floats) -> list[tuple[int, int, int]]
     """Pairs of runs whose order is reversed: (better before, worse before, column).
 
     Args:
-        before: [run] means.
-        after: [run, column] means.
+        before: [run] means before the change.
+        after: [run, column] means after it.
     """
     found: list[tuple[int, int, int]] = []
     for better, worse in itertools.permutations(range(len(before)), 2):
@@ -229,15 +229,15 @@ def _find_reversals(before: Floats, after: Floats) -> list[tuple[int, int, int]]
 
 
 class FlipTable(NamedTuple):
-    """Every flip, and what it does to every run.
+    """Every flip, and its effect on every run.
 
     Attributes:
         query: [flip] index of the query.
         item: [flip] row of the document in the judgments.
-        old: [flip] its grade.
-        new: [flip] the grade instead.
+        old: [flip] judged grade.
+        new: [flip] changed grade.
         reaches: [run, flip] whether the document can be among the first K.
-        before: [run, flip] value of the query; NaN where it is not available.
+        before: [run, flip] value of the query; NaN if not available.
         after: [run, flip] value with the new grade.
         means: [run] mean over queries.
         new_means: [run, flip] mean after the flip.
@@ -255,19 +255,19 @@ class FlipTable(NamedTuple):
 
 
 def _flip_table(counted: Sequence[Standings], measure: Measure, *, skip: bool) -> FlipTable:
-    """Every flip; with `skip`, a query that a run lacks is not available, whatever its labels."""
-    # [row] the chance of each document to be among the first K: 1, 0, or a share of the group that K cuts.
+    """Build the table of flips; with `skip`, a query that a run lacks is not available, whatever its labels."""
+    # [row] probability that the document is among the first K: 1, 0, or in between for the group that K cuts.
     tops = [Top(one.limit(measure.cutoff)) for one in counted]
     shares = [top.spans(one.above, one.tied, one.query).mean for top, one in zip(tops, counted, strict=True)]
     items = np.unique(np.concatenate([one.item[share > 0] for one, share in zip(counted, shares, strict=True)]))
-    order = np.argsort(counted[0].pool_item)  # the pool is that of the judgments, the same for every run
+    order = np.argsort(counted[0].pool_item)  # the pool of judged documents is the same for every run
     place = order[np.searchsorted(counted[0].pool_item, items, sorter=order)]
     query, old = counted[0].pool_query[place], counted[0].pool_grade[place].astype(np.int64)
     flip, to = np.nonzero(np.arange(1, COLUMNS) != old[:, None])
     query, old, new = query[flip], old[flip], to + 1
     counts = grade_counts(counted[0])
-    # A flip moves one document in the judgments, which decide weights and ideal, and among the first K as much of it as
-    # is there on average. Scores stay, so nothing else changes: no flip needs another evaluation.
+    # A flip moves one document to another grade in the judgments, which determine weights and ideal, and its expected
+    # share among the first K. Scores stay, so nothing else changes, and no flip needs another evaluation.
     changed = _move_counts(counts[query], old, new, np.ones(len(flip)))
     values, after, chances = [], [], []
     for one, share in zip(counted, shares, strict=True):
@@ -305,7 +305,7 @@ def _values(found: Floats, counts: Floats, measure: Measure) -> Floats:
 def _means(values: Floats, before: Floats, after: Floats) -> tuple[Floats, Floats]:
     """[run] means over queries, and [run, flip] after one query changed from `before` to `after`."""
     total, count = np.nansum(values, axis=1, keepdims=True), (~np.isnan(values)).sum(axis=1, keepdims=True)
-    # One query of each flip changes, so its value is replaced in the sum; a mean of all would cost flips × queries.
+    # Each flip changes one query, so only its value is replaced in the sum; full means would cost flips × queries.
     new_total = total - np.nan_to_num(before) + np.nan_to_num(after)
     new_count = count - ~np.isnan(before) + ~np.isnan(after)
     new_means = np.divide(new_total, new_count, out=np.full(new_total.shape, np.nan), where=new_count > 0)
@@ -313,7 +313,7 @@ def _means(values: Floats, before: Floats, after: Floats) -> tuple[Floats, Float
 
 
 def _flips_of(table: FlipTable, judgments: Judgments, run: int, name: str) -> Flips:
-    reaches = np.flatnonzero(table.reaches[run])  # of the others only weights and ideal would change
+    reaches = np.flatnonzero(table.reaches[run])  # for other documents only weights and ideal would change
     change = (table.after[run] - table.before[run])[reaches]
     raised = (table.new > table.old)[reaches]
 
@@ -333,7 +333,7 @@ def _flips_of(table: FlipTable, judgments: Judgments, run: int, name: str) -> Fl
         worst(rises & ~raised, -1),
         most_fallen[0] if most_fallen else None,
         most_risen[0] if most_risen else None,
-        float(np.fmin.reduce(means)),  # of those that are available
+        float(np.fmin.reduce(means)),  # over the available queries
         float(np.fmax.reduce(means)),
     )
 

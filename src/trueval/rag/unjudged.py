@@ -23,14 +23,15 @@ if TYPE_CHECKING:
 def grade_unjudged(judgments: Judgments, run: Run, grade: float) -> Judgments:
     """Give a grade to every document that a run lists for a judged query and nobody graded.
 
-    A grade below 0 means unjudged, so it is replaced too where the run lists the document. With grade 1 or 2 of the
-    rubric this moves no weight and no norm of the measures of evidence; it fills Judged and adds to Harm. With a higher
-    grade the ideal grows by what this run lists, so runs are no longer held against the same judgments.
+    A grade below 0 means unjudged, so it is replaced too where the run lists the document. Grades 1 and 2 of the rubric
+    affect no weight and no norm of the evidence measures, only Judged and Harm. With a higher grade the ideal grows by
+    the documents of this run, so runs are no longer compared under the same judgments.
 
     Args:
-        judgments: grades; documents that the run does not list stay as they are. Sources are dropped: name them after.
-        run: the lists whose documents are graded.
-        grade: what each gets, 0 or more.
+        judgments: grades; documents that the run does not list stay unchanged. Sources are dropped, so attach them
+            afterwards.
+        run: run whose unjudged documents are graded.
+        grade: grade of each, 0 or more.
 
     Raises:
         PolicyError: the grade is negative or infinite, or the judgments have facets.
@@ -48,8 +49,8 @@ def grade_unjudged(judgments: Judgments, run: Run, grade: float) -> Judgments:
     graded = judgments.frame.filter(pl.col("grade") >= 0).select(keys)
     asked = np.repeat(run.query_ids.is_in(judgments.query_ids.implode()).to_numpy(), np.diff(run.offsets))
     listed = Stretches(run.query_ids, run.offsets).before(run.documents.select("doc_id")).filter(pl.Series(asked))
-    # Rows keep the order of queries and, inside a query, of judgments and then of the list: results do not depend on
-    # how a join orders its rows.
+    # Rows keep the order of queries and, within a query, of judgments and then of the list, so that results do not
+    # depend on the row order of a join.
     new = listed.join(graded, on=keys, how="anti", maintain_order="left").with_columns(grade=pl.lit(float(grade)))
     kept = judgments.frame.join(new.select(keys), on=keys, how="anti", maintain_order="left")
     place = pl.DataFrame({"query_id": judgments.query_ids}).with_row_index("place")
@@ -61,12 +62,12 @@ def grade_unjudged(judgments: Judgments, run: Run, grade: float) -> Judgments:
 
 
 def as_judged(scores: Scores, run: Run, judgments: Judgments, grade: float) -> Scores:
-    """Scores under filled judgments that know how many listed documents somebody judged, and say where nobody did.
+    """Scores under filled judgments, with the numbers of documents that were judged before filling.
 
     Args:
-        scores: scores of the run, every document of it judged.
-        judgments: before they were filled.
-        grade: what the others were given.
+        scores: scores of the run, with every document judged.
+        judgments: judgments before filling.
+        grade: grade given to the unjudged documents.
     """
     matched = counter(run, judgments)(scores.policy).matched
     notes = list(scores.notes)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from trueval.policy.policy import Policy
     from trueval.run import Run
 
-PART = 1 << 17  # documents beyond which matching and sorting are done side by side
+PART = 1 << 17  # number of documents above which matching and sorting run in parallel
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +69,8 @@ def count(source: Source, judgments: Judgments | None, policy: Policy) -> Standi
     All choices of the policy that apply before measuring are applied here (Policy.counting).
 
     Args:
-        source: a run, arrays, or a scorer of a whole corpus, whose standings are merged: their total ties are not
-            known.
+        source: a run, arrays, or a scorer of a whole corpus, whose standings are merged: their total of ties is
+            unknown.
         judgments: judgments of the run; their queries are the evaluated ones, in their order. None for arrays, which
             have grades.
         policy: the choices; pass those for one measure (Policy.of) where a policy has exceptions, which are ignored
@@ -202,7 +202,7 @@ def list_documents(
     group = find_groups(groups, owner, lists.scores[rows], rows)
     above = groups.start[group] - lists.offsets[owner]
     rows, owner, group, above = (each[above < depth] for each in (rows, owner, group, above))
-    # Scores of a grid are steps; a person wants them on the scale of the run.
+    # Rounded scores are grid steps; readers want them on the scale of the run.
     width = policy.tie_precision
     step = width if isinstance(width, float | int) else 1.0
     columns = {"tied_score": lists.scores[rows] * step, "above": above, "tied": groups.size[group]}

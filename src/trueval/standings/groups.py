@@ -22,12 +22,12 @@ Positions = NDArray[np.int32 | np.int64]
 
 # Positions below this fit in 32 bits, which halves what sorting writes.
 SHORT = 1 << 31
-# Which half of an integer of 64 bits, in memory, weighs more.
+# Position in memory of the more significant half of a 64-bit integer.
 HIGH = 1 if sys.byteorder == "little" else 0
-# Documents sorted at once by one thread: 1 MiB of float64, so that a block and its copies stay in the processor's
-# cache and in memory that the last block has touched.
+# Documents sorted at once by one thread: 1 MiB of float64, so that a block and its copies stay in the processor's cache
+# and in memory touched by the last block.
 BLOCK = 1 << 17
-# Documents of all lists below which one sort of them together is done before they are cut into blocks.
+# Maximum number of documents for which all lists are sorted together rather than in blocks.
 FEW = 1 << 11
 
 
@@ -96,7 +96,7 @@ def find_groups(groups: TieGroups, lists: Ints, scores: Floats, position: Ints) 
     found, last = groups.first[lists], groups.first[lists + 1] - 1
     step = 1 << int((last - found).max(initial=0)).bit_length() >> 1
     while step:
-        # The last group of a list is above none of its scores, so that no step leads past it.
+        # No score of a list is below its last group, so that no step leads past it.
         found = found + step * (groups.score[np.minimum(found + (step - 1), last)] > scores)
         step >>= 1
     return found

@@ -104,8 +104,8 @@ def drop_unretrieved(standings: Standings) -> Standings:
     if kept.all():
         return standings
     if standings.depth is not None:
-        # Which documents of a group across the depth the list holds still decides its ideal. Moved by the depth they
-        # are past it, so they count for nothing, and above - depth says where they were.
+        # The list's documents in a group that crosses the depth still determine its ideal. Shifted by the depth they
+        # are past it, so they count for nothing, and above - depth gives their old position.
         moved = ~kept & standings.is_cut
         standings, kept = replace(standings, above=standings.above + standings.depth * moved), kept | moved
     return replace(standings, **{name: getattr(standings, name)[kept] for name in PER_ROW})

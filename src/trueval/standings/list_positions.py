@@ -51,7 +51,7 @@ def count_lists(
     score = lists.scores[found.position]
     of_row = find_groups(groups, owner, score, found.position)
     above = groups.start[of_row] - lists.offsets[owner]
-    if depth is not None:  # what is past it in every order is not listed
+    if depth is not None:  # documents past it in every order are not listed
         inside = above < depth
         found = MatchedDocuments(found.position[inside], found.judged[inside])
         owner, score, of_row, above = owner[inside], score[inside], of_row[inside], above[inside]

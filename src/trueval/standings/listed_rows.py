@@ -15,10 +15,10 @@ class ListedRows(NamedTuple):
 
     Attributes:
         judged: [row] index into the pool.
-        score: [row] as in Standings.
-        above: [row] as in Standings.
-        tied: [row] as in Standings.
-        ahead: [row] as in Standings.
+        score: [row] score, as in Standings.
+        above: [row] number of documents scored higher, as in Standings.
+        tied: [row] number of documents with the same score, as in Standings.
+        ahead: [row] number of tied documents before it, as in Standings.
     """
 
     judged: Ints
@@ -58,7 +58,6 @@ def standings_of(pool: JudgedPool, found: ListedRows, totals: ListTotals, depth:
 
     Args:
         pool: every judged document.
-        found: the listed ones.
         totals: totals of the lists.
         depth: rank at which lists end.
     """

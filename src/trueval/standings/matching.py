@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 Hashes = NDArray[np.uint32]
 
 PART = 1 << 17  # documents looked up at once; their hashes stay in the processor's cache
-FILTER_SLOTS = 16  # for each wanted hash, so that one in 16 others at most passes
-MOST_BITS = 28  # of a filter: 256 MiB
+FILTER_SLOTS = 16  # slots per wanted hash, so that at most one in 16 others passes
+MOST_BITS = 28  # maximum bits of a slot index: a filter of 256 MiB
 
 
 class MatchedDocuments(NamedTuple):

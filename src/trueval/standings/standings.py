@@ -28,7 +28,7 @@ Bools = NDArray[np.bool_]
 
 NO_LIMIT = np.iinfo(np.int64).max
 
-# Which arrays of Standings have an entry for each row, judged document and query.
+# Arrays of Standings with an entry per row, per judged document and per query.
 PER_ROW: Final = ("query", "grade", "above", "tied", "ahead", "score", "item")
 PER_POOLED: Final = ("pool_query", "pool_grade", "pool_item", "pool_listed")
 PER_QUERY: Final = ("judged", "listed", "tied_documents", "largest_group", "last_above", "last_tied", "absent")
@@ -344,7 +344,7 @@ def sum_by(index: Ints, values: NDArray[np.generic], size: int) -> Floats:
     >>> sum_by(np.array([0, 2, 2]), np.array([1.0, 2.0, 3.0]), 3).tolist()
     [1.0, 0.0, 5.0]
     """
-    # Of nothing, bincount makes integers.
+    # For empty input, bincount returns integers.
     return np.bincount(index, weights=values, minlength=size).astype(np.float64, copy=False)
 
 

@@ -1,4 +1,4 @@
-"""Tie orders: which of the tied documents a tool would put first. Only the tie-broken value needs one.
+"""Tie orders: the order of tied documents in each tool. Only the tie-broken value needs one.
 
 `docid-desc` is the order of trec_eval, pytrec_eval, ir_measures (most), BEIR and MTEB: document ids descending by
 bytes.
@@ -35,8 +35,8 @@ class TieOrder(NamedTuple):
     open_from: int | None = None
 
 
-# Those that need neither ids nor ranks nor a seed. NumPy and numba sort fewer than 16 elements by insertion, which
-# keeps the order of equal ones.
+# Orders that need neither ids nor ranks nor a seed. NumPy and numba use insertion sort for fewer than 16 elements,
+# which keeps the order of equal ones.
 INPUT_ORDERS: Final = {
     "input": TieOrder(),
     "input-below-16": TieOrder(open_from=16),
@@ -54,7 +54,7 @@ def count_ahead(groups: TieGroups, of_row: Ints, position: Ints, order: TieOrder
         position: [row] its position in the flat arrays.
 
     Returns:
-        [row] documents of the group ahead of it; 0 in a group of one.
+        [row] number of documents of the group ahead of it; 0 in a group of one.
     """
     if order.keys is None and groups.rank is not None:
         before: Ints = groups.rank[position] - groups.start[of_row]

@@ -45,7 +45,7 @@ class CorpusOrder:
     def _by_id(self, pairs: Ints, places: Ints) -> Bools:
         own = self.pairs.place[pairs]
         self.compared += len(pairs)
-        # To rank the ids of a corpus takes as long as to compare as many pairs of them.
+        # Ranking the ids of a corpus takes as long as comparing this many pairs of them.
         if self.compared < len(self.source.doc_ids):
             ids = self.source.doc_ids
             left, right = ids.gather(places), ids.gather(own)

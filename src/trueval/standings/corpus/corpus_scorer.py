@@ -1,4 +1,4 @@
-"""The role of a scorer of a whole corpus: blocks of queries, and tiles of scores that are used once and dropped."""
+"""The protocol of a scorer of a whole corpus: blocks of queries, and tiles of scores that are used once and dropped."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trueval.standings.standings import Ints
 
 T = TypeVar("T")
 
-Mask = Any  # [row, column] of bools, an array or a tensor where the scores are
+Mask = Any  # [row, column] bools, as an array or a tensor on the device of the scores
 
 
 class Tile(Protocol):

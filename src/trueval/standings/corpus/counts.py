@@ -26,9 +26,9 @@ from trueval.standings.corpus.tile_counts import JudgedBounds, TileCounter, Tile
 from trueval.standings.groups import starts_of
 from trueval.standings.standings import Bools, Floats, Ints
 
-# Documents tied with judged ones whose order is looked at together.
+# Maximum number of documents tied with judged ones per block of ordering.
 AT_ONCE: Final = 1 << 20
-# How often the scores that a tile gave must be given by it again.
+# Number of attempts until tiles reproduce their scores.
 ATTEMPTS: Final = 3
 
 Rounding = Callable[[Any], Floats]

@@ -11,10 +11,10 @@ from trueval.standings.corpus.corpus_scorer import Mask, Tile
 from trueval.standings.groups import ranges
 from trueval.standings.standings import Ints
 
-# Documents that reach the lowest judged score are taken out of their tile and placed one by one where they are at most
-# this share of a row for each score that they must be compared with. Of more, whole rows are compared: it costs less.
+# Documents that reach the lowest judged score are extracted from their tile and placed one by one if they are at most
+# this share of a row per score to compare with. Otherwise comparing whole rows is cheaper.
 FEW: Final = 1 / 256
-# Judged scores that whole rows are compared with, one after another; for more, rows are sorted.
+# Maximum number of judged scores that whole rows are compared with one by one; for more, rows are sorted.
 MANY: Final = 16
 
 
@@ -83,7 +83,7 @@ class TileCounter:
         tile: scores of the tile.
         bounds: bounds of the judged documents of the block.
         part: counts to add to.
-        own: [judged] places of the judged documents, where the identity of tied documents matters; None otherwise.
+        own: [judged] indices of the judged documents, where the identity of tied documents matters; None otherwise.
     """
 
     def __init__(self, tile: Tile, bounds: JudgedBounds, part: TileCounts, own: Ints | None) -> None:
@@ -117,7 +117,7 @@ class TileCounter:
             self._find(rows, counts - above, column, (reached, beyond))
 
     def _add(self, pairs: Ints, above: Ints, tied: Ints) -> None:
-        """Add counts to judged documents; absent ones have the number -1."""
+        """Add counts to judged documents; absent ones have index -1."""
         there = pairs >= 0
         self.part.above[pairs[there]] += above[there]
         self.part.tied[pairs[there]] += tied[there]
@@ -134,7 +134,7 @@ class TileCounter:
             return
         tile, pairs = self.tile, self.bounds.pair[rows, column]
         inside = (self.own[pairs] >= tile.first) & (self.own[pairs] < tile.first + tile.columns)
-        some = np.flatnonzero(tied > inside)  # what ties with a document of the tile once is that document
+        some = np.flatnonzero(tied > inside)  # a document of the tile that ties with no other is tied only with itself
         if not len(some):
             return
         if masks is None:
@@ -161,7 +161,7 @@ class TileCounter:
         scores = self.tile.at(row, place)
         last = _last_reached(self.bounds.low, row, scores, column)
         tied = np.flatnonzero(scores <= self.bounds.high.ravel()[last])
-        # How many judged scores, from the lowest, a document reaches, and how many it is above.
+        # Number of judged scores, from the lowest, that a document reaches, and that it exceeds.
         width = self.bounds.low.shape[1]
         to = last - row * width + 1
         above_to = to.copy()
@@ -186,10 +186,10 @@ def _last_reached(low: Any, row: Ints, scores: Any, first: int) -> Ints:
     """The last lower bound in its row that each score reaches, as an index into the flattened bounds.
 
     Args:
-        low: [row, judged] ascending.
-        row: [score] its row.
+        low: [row, judged] lower bounds, ascending.
+        row: [score] index of its row.
         scores: [score], at or above the bound in column `first`.
-        first: the column.
+        first: index of the first column.
     """
     flat, width = low.ravel(), low.shape[1]
     found: Ints = row * width + first

@@ -11,7 +11,7 @@ from trueval.standings.standings import Ints
 
 try:
     from trueval.standings.kernel import _passing
-except ImportError:  # there was no compiler when the package was installed
+except ImportError:  # the package was installed without a compiler
     is_compiled = False
 else:
     is_compiled = True
@@ -26,7 +26,7 @@ def count_passing(scores: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) -
         high: [row, bound] ascending, in the same format.
 
     Returns:
-        [row, bound] how many scores are at least the lower bound, and how many above the upper one.
+        [row, bound] number of scores at or above the lower bound, and number above the upper one.
     """
     if scores.shape[1] > 1 and scores.strides[1] != scores.itemsize:
         scores = np.ascontiguousarray(scores)
