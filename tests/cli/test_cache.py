@@ -5,10 +5,11 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.extras import need
 
 from trueval.sample import sample_path
 
-pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
+need("bm25s", extra="retrieval")
 
 
 def retrieve(trueval, tmp_path: Path):

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from tests.extras import need
 
 from trueval.sample import sample_path
 
-pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
+need("bm25s", extra="retrieval")
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.extras import need
 from tests.models.hosted.loopback import serving
 
 import trueval as tv
@@ -11,7 +12,7 @@ from trueval.cli.retrieve import PipelineOptions
 from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.sample import sample_path
 
-pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
+need("bm25s", extra="retrieval")
 
 
 def test_an_index_makes_a_run_that_can_be_evaluated(trueval, tmp_path: Path):

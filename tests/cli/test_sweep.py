@@ -4,14 +4,14 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.extras import need
 from tests.tradeoff import made
 from tests.tradeoff.made import SMALL
 
 from trueval.tradeoff.config.plan import SweepPlan
 
-pytest.importorskip("faiss", reason='needs the extra "retrieval"')
-pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
-pytest.importorskip("safetensors", reason='needs the extra "models"')
+need("faiss", "bm25s", extra="retrieval")
+need("safetensors", extra="models")
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sweep.toml"
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-pytest.importorskip("faiss", reason="faiss-cpu, of the extra retrieval, is not installed")
-pytest.importorskip("bm25s", reason="bm25s, of the extra retrieval, is not installed")
+from tests.extras import need
 
 from trueval.cost.index_memory import (
     Memory,
@@ -18,6 +16,8 @@ from trueval.cost.index_memory import (
 )
 from trueval.errors import PolicyError
 from trueval.retrieval.indexes.index import make_index
+
+need("faiss", "bm25s", extra="retrieval")
 
 GIB = 2**30
 EXACT = [

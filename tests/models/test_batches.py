@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.extras import need
 
 from trueval.errors import InputError, TruevalWarning
 from trueval.models.batches import in_batches, to_array
 from trueval.models.loading import load_embedder, load_reranker
 from trueval.numerics import FORMATS
 
-torch = pytest.importorskip("torch", reason="torch, of the extra models, is not installed")
-transformers = pytest.importorskip("transformers", reason="transformers, of the extra models, is not installed")
-library = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
+need("torch", "transformers", "sentence_transformers", extra="models")
 
 
 def test_items_run_longest_first_and_come_back_in_their_order():
@@ -28,10 +27,14 @@ def test_items_run_longest_first_and_come_back_in_their_order():
     assert in_batches(forward, [], 3, len).outputs == []
 
 
-@pytest.mark.parametrize(
-    "error", [torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("DefaultCPUAllocator: not enough memory")]
-)
-def test_out_of_memory_halves_the_batch_and_says_so(error):
+@pytest.mark.parametrize("where", ["CUDA", "CPU"])
+def test_out_of_memory_halves_the_batch_and_says_so(where):
+    import torch
+
+    error = {
+        "CUDA": torch.OutOfMemoryError("CUDA out of memory"),
+        "CPU": RuntimeError("DefaultCPUAllocator: not enough memory"),
+    }[where]
     sizes = []
 
     def forward(batch):
@@ -51,6 +54,8 @@ def test_out_of_memory_halves_the_batch_and_says_so(error):
 
 
 def test_one_text_that_does_not_fit_is_an_error():
+    import torch
+
     def forward(batch):
         raise torch.OutOfMemoryError
 
@@ -69,6 +74,8 @@ def test_other_errors_pass():
 
 
 def test_a_model_remembers_the_smaller_batch(folder_of, tiny, monkeypatch):
+    import torch
+
     model = load_reranker(f"cross-encoder:{folder_of('cross-encoder')}", device="cpu", batch_size=4)
     forward = model.forward
 
@@ -86,6 +93,8 @@ def test_a_model_remembers_the_smaller_batch(folder_of, tiny, monkeypatch):
 
 @pytest.mark.parametrize("name", ["bfloat16", "float16", "float32"])
 def test_arrays_hold_every_bit_of_a_tensor(name):
+    import torch
+
     bits = torch.arange(2**16, dtype=torch.int32).to(torch.int16)
     tensor = bits.view(getattr(torch, name)) if name != "float32" else bits.float()
     array = to_array(tensor)
@@ -95,6 +104,9 @@ def test_arrays_hold_every_bit_of_a_tensor(name):
 
 
 def test_logits_that_overflow_float16_are_refused_with_the_documents(tiny, tmp_path):
+    import torch
+    import transformers
+
     folder = tiny.bert(tmp_path, labels=2)
     model = transformers.AutoModelForSequenceClassification.from_pretrained(folder)
     with torch.no_grad():
@@ -113,6 +125,9 @@ def test_logits_that_overflow_float16_are_refused_with_the_documents(tiny, tmp_p
 
 
 def test_embeddings_that_overflow_float16_are_refused_with_the_documents(tiny, tmp_path):
+    import torch
+    import transformers
+
     folder = tiny.bert(tmp_path)
     model = transformers.AutoModel.from_pretrained(folder)
     with torch.no_grad():

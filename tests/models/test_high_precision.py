@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.extras import need
 
 from trueval.errors import InputError
 from trueval.models import high_precision
 from trueval.models.reranker import answer_module, raw_logits
 from trueval.scoring import sigmoid, softmax
 
-torch = pytest.importorskip("torch", reason="torch, of the extra models, is not installed")
-transformers = pytest.importorskip("transformers", reason="transformers, of the extra models, is not installed")
-library = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
+need("torch", "transformers", "sentence_transformers", extra="models")
 
 
 @pytest.fixture
@@ -21,10 +20,15 @@ def pairs(tiny):
 
 
 def cross_encoder(folder):
+    import sentence_transformers as library
+    import torch
+
     return library.CrossEncoder(str(folder), device="cpu", model_kwargs={"dtype": torch.bfloat16})
 
 
 def test_a_cross_encoder_scores_in_float32(folder_of, pairs):
+    import torch
+
     model = cross_encoder(folder_of("bge-reranker-v2-m3"))
     logits = raw_logits(model, pairs, show_progress_bar=False).to(torch.bfloat16)
     wrapped = high_precision(model)
@@ -42,6 +46,8 @@ def test_a_cross_encoder_scores_in_float32(folder_of, pairs):
 
 
 def test_it_takes_what_predict_takes(folder_of, pairs):
+    import torch
+
     wrapped = high_precision(cross_encoder(folder_of("cross-encoder")))
     logits = wrapped.predict(pairs, batch_size=2, show_progress_bar=False)
     assert logits.shape == (3, 2)
@@ -62,6 +68,8 @@ def test_it_ranks_as_the_model_does(folder_of, tiny):
 
 def test_the_difference_of_two_answers_is_taken_in_float32(folder_of, pairs):
     """A CrossEncoder of a language model subtracts bfloat16 logits, which rounds before any score is computed."""
+    import torch
+
     model = cross_encoder(folder_of("Qwen3-Reranker-0.6B"))
     if answer_module(model) is None:
         pytest.skip("this version of sentence-transformers has no cross-encoders from language models")
@@ -78,6 +86,9 @@ def test_the_difference_of_two_answers_is_taken_in_float32(folder_of, pairs):
 
 @pytest.mark.parametrize(("recipe", "score"), [("cross-encoder", softmax), ("bge-reranker-v2-m3", sigmoid)])
 def test_a_classifier_scores_in_float32(folder_of, pairs, recipe, score):
+    import torch
+    import transformers
+
     folder = folder_of(recipe)
     model = transformers.AutoModelForSequenceClassification.from_pretrained(folder, dtype=torch.bfloat16).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
@@ -94,6 +105,8 @@ def test_a_classifier_scores_in_float32(folder_of, pairs, recipe, score):
 
 
 def test_what_cannot_be_wrapped_is_refused(tiny, folder_of, tmp_path):
+    import transformers
+
     with pytest.raises(InputError, match="Got BertModel"):
         high_precision(transformers.AutoModel.from_pretrained(folder_of("late-interaction")))
     three = transformers.AutoModelForSequenceClassification.from_pretrained(tiny.bert(tmp_path, labels=3))

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.extras import need
 
 from trueval.models.output_part import OutputPart
 from trueval.models.outputs import place_of, settings_of, weights_hash
 from trueval.retrieval.pipeline import cache_keys
 
-pytest.importorskip("transformers", reason='needs the extra "models"')
+need("transformers", extra="models")
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.extras import need
 
 from trueval.collection import Candidates, Collection
 from trueval.errors import TruevalWarning
@@ -12,7 +13,7 @@ from trueval.models.output_part import OutputPart
 from trueval.models.output_reuse import find_missing_items, reuse_outputs, reuse_part
 from trueval.models.outputs import model_outputs, parts_of, settings_of
 
-pytest.importorskip("safetensors", reason='needs the extra "models"')
+need("safetensors", extra="models")
 
 
 class Reranker:

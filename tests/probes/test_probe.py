@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.extras import need
 
 import trueval as tv
 from trueval.probes.conditions import find_conditions
@@ -13,7 +14,7 @@ from trueval.probes.probe_retrieval_correlation import join_probes
 from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.sample import sample_path
 
-pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
+need("bm25s", extra="retrieval")
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
+from tests.extras import need
 from tests.report.drawing import draw_once
 from tests.tradeoff import made
 
@@ -25,9 +26,8 @@ from trueval.probes.views.kind import PREDICTION
 from trueval.report.terminal import render_text
 from trueval.retrieval.pipeline.pipeline import Pipeline
 
-pytest.importorskip("faiss", reason='needs the extra "retrieval"')
-pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
-pytest.importorskip("safetensors", reason='needs the extra "models"')
+need("faiss", "bm25s", extra="retrieval")
+need("safetensors", extra="models")
 
 FAST = PredictionChoices(resamples=50, threads=1)
 # Of the three words of a query one, two or none are other ones.

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.extras import need
 from tests.golden import small
 from tests.golden.chat import chat_server
 
 from trueval.judgments import Judgments
 
-pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
+need("bm25s", extra="retrieval")
 
 
 def test_a_golden_set_is_built_shown_and_evaluated_with(trueval: Any, tmp_path: Path) -> None:

@@ -13,13 +13,14 @@ from typing import Any
 
 import pytest
 from tests.cli.golden.test_audit import EMPTY
+from tests.extras import need
 from tests.golden import small
 from tests.golden.chat import ChatServer, chat_server, thirds
 
 from trueval.golden.build.build import open_account
 from trueval.golden.judge.model_judge import TokenPrices
 
-pytest.importorskip("openai", reason='needs the extra "judge"')
+need("openai", extra="judge")
 AT_ONCE = 3
 
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 from tests.cli.conftest import Outcome
+from tests.extras import need
 from tests.golden.chat import chat_server, thirds
 from tests.models.hosted import loopback
 
 from trueval.sample import sample_path
 
-pytest.importorskip("openai", reason='needs the extra "hosted"')
-pytest.importorskip("faiss", reason='needs the extra "retrieval"')
-pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
+need("openai", extra="hosted")
+need("faiss", "bm25s", extra="retrieval")
 
 Command = Callable[..., Outcome]
 PRICE = 1_000.0

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.cli.conftest import Outcome
+from tests.extras import need
 from tests.golden.chat import chat_server, thirds
 from tests.models.hosted import loopback
 
@@ -17,7 +18,7 @@ from trueval.probes.noise_summary import summarize_noise
 from trueval.probes.probe_systems import systems
 from trueval.sample import sample_path
 
-pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
+need("bm25s", extra="retrieval")
 
 Command = Callable[..., Outcome]
 GIVEN = (

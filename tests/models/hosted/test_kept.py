@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.extras import need
 from tests.models.hosted.loopback import Loopback, Trouble, score, vector
 
 import trueval
@@ -24,7 +25,7 @@ from trueval.errors import InputError, TruevalWarning
 from trueval.judgments import Judgments
 from trueval.models.outputs import model_outputs
 
-pytest.importorskip("safetensors", reason='needs the extra "hosted"')
+need("safetensors", extra="hosted")
 pytestmark = pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
 
 DOCUMENTS = {f"d{number:02}": f"text {number} " + "word " * (number % 5) for number in range(20)}

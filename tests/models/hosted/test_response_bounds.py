@@ -15,6 +15,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from tests.extras import need
 
 from trueval.errors import InputError
 from trueval.golden.judge.judge import Question
@@ -25,8 +26,7 @@ from trueval.models.hosted import response_bounds
 from trueval.models.hosted.response_bounds import most_of_vectors
 from trueval.models.hosted.retries import Retries
 
-for needed in ("httpx2", "openai"):
-    pytest.importorskip(needed, reason=f"{needed}, of the extra hosted, is not installed")
+need("httpx2", "openai", extra="hosted")
 pytestmark = pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
 
 MIB = 2**20
