@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from tests.extras import need
 from tests.golden import small
 from tests.golden.chat import ChatServer, Seen, Trouble, chat_server
 
@@ -25,8 +26,8 @@ from trueval.golden.validation.robustness import dry_run as dry_gullibility
 from trueval.golden.validation.robustness import gullibility
 from trueval.models.hosted.account import round_up_amount
 
-pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
-pytest.importorskip("openai", reason='needs the extra "judge"')
+need("bm25s", extra="retrieval")
+need("openai", extra="judge")
 PRICES = TokenPrices(1.0, 2.0)
 LONGEST = 300
 NOTICE = re.compile(

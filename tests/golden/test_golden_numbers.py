@@ -10,12 +10,13 @@ from statistics import mean, median
 from typing import Any
 
 import pytest
+from tests.extras import need
 from tests.golden import small
 
 from trueval.golden.build.build import build
 from trueval.golden.build.golden_plan import GoldenPlan
 
-pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
+need("bm25s", extra="retrieval")
 
 
 def from_ledger(folder: Path, rounds: int) -> dict[tuple[str, str], dict[int, int]]:

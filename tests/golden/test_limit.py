@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.extras import need
 from tests.golden import small
 from tests.golden.chat import ChatServer, Trouble, chat_server, thirds
 
@@ -27,7 +28,7 @@ from trueval.golden.judge.prompt import prompts_for
 from trueval.models.hosted.account import Account
 from trueval.models.hosted.retries import Retries
 
-pytest.importorskip("openai", reason='needs the extra "judge"')
+need("openai", extra="judge")
 pytestmark = pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
 
 PRICES = TokenPrices(2.0, 10.0)

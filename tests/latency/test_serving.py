@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.extras import need
 from tests.models.hosted.loopback import Loopback, serving
 from tests.retrieval import models
 from tests.retrieval.pipeline.test_pipeline import ALL, WORDS, Model
@@ -30,8 +31,8 @@ from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.retrieval.pipeline.stage_resources import nobody, open_resources
 from trueval.retrieval.pipeline.stage_runner import StageRunner
 
-for library, extra in (("faiss", "retrieval"), ("bm25s", "retrieval"), ("safetensors", "models")):
-    pytest.importorskip(library, reason=f'needs the extra "{extra}"')
+need("faiss", "bm25s", extra="retrieval")
+need("safetensors", extra="models")
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 EMBED = {"model": "embedder"}

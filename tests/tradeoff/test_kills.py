@@ -11,14 +11,14 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests.extras import need
 from tests.retrieval.test_kills import check_log
 from tests.tradeoff import made
 
 from trueval.tradeoff.runner.timing import CALLS
 
-pytest.importorskip("faiss", reason='needs the extra "retrieval"')
-pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
-pytest.importorskip("safetensors", reason='needs the extra "models"')
+need("faiss", "bm25s", extra="retrieval")
+need("safetensors", extra="models")
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = "tests.tradeoff.killed_sweep"

@@ -8,6 +8,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+from tests.extras import need
 from tests.golden import small
 from tests.golden.chat import chat_server
 
@@ -20,7 +21,7 @@ from trueval.golden.build.on_demand_files import OnDemand
 from trueval.tradeoff.config.plan import SweepPlan
 from trueval.tradeoff.config.sweep_inputs import read_inputs
 
-pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
+need("bm25s", extra="retrieval")
 SWEEP = '[corpus]\npath = "c"\n[sparse]\ndepth = 10\n[measure]\njudgments = "out"\n'
 
 

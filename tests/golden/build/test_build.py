@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests.extras import need
 from tests.golden import small
 from tests.golden.chat import Trouble, chat_server, thirds
 
@@ -22,8 +23,8 @@ from trueval.golden.views.golden import sentences
 from trueval.models.hosted.account import Account
 from trueval.models.hosted.retries import Retries
 
-pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
-pytest.importorskip("openai", reason='needs the extra "judge"')
+need("bm25s", extra="retrieval")
+need("openai", extra="judge")
 pytestmark = pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
 KEY = "secret-" + "5a1f" * 8
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.extras import need
 from tests.golden import small
 from tests.golden.chat import ChatServer, Trouble, chat_server, thirds
 from tests.models.hosted import loopback
@@ -19,8 +20,8 @@ from trueval.golden.build.golden_plan import GoldenPlan
 from trueval.golden.judge.model_judge import TokenPrices
 from trueval.models.hosted.account import round_up_amount
 
-pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
-pytest.importorskip("openai", reason='needs the extra "judge"')
+need("bm25s", extra="retrieval")
+need("openai", extra="judge")
 pytestmark = pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
 
 

@@ -3,12 +3,13 @@
 from pathlib import Path
 
 import pytest
+from tests.extras import need
 from tests.golden import small
 
 import trueval as tv
 from trueval.golden.build.golden_plan import GoldenPlan
 
-pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
+need("bm25s", extra="retrieval")
 
 
 def test_a_file_and_its_plan_build_the_same(tmp_path: Path):

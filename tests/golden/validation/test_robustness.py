@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.extras import need
 from tests.golden import small
 from tests.golden.chat import ChatServer, Trouble, chat_server
 
@@ -26,7 +27,7 @@ from trueval.golden.validation.adversarial_passages import (
 from trueval.golden.validation.robustness import FORMAT_VERSION, KIND, dry_run, gullibility, sign_test
 from trueval.golden.views.kind import GULLIBILITY
 
-pytest.importorskip("openai", reason='needs the extra "judge"')
+need("openai", extra="judge")
 pytestmark = pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
 QUERIES = 8
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.extras import need
 from tests.tradeoff import planted
 
 from trueval import Judgments, Run
@@ -17,9 +18,8 @@ from trueval.retrieval.pipeline.config import settings_of_tables
 from trueval.tradeoff.diagnosis.loss_decomposition import LossDecomposition, decompose_loss, recall, rungs
 from trueval.tradeoff.quality.changes import Bootstrap
 
-pytest.importorskip("faiss", reason='needs the extra "retrieval"')
-pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
-pytest.importorskip("safetensors", reason='needs the extra "models"')
+need("faiss", "bm25s", extra="retrieval")
+need("safetensors", extra="models")
 
 FAST = Bootstrap(resamples=200, threads=1)
 COLLECTIONS = Path(__file__).resolve().parents[4] / "shared" / "data" / "collections"

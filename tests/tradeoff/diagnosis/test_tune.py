@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.extras import need
 from tests.tradeoff import planted
 
 from trueval import Judgments
@@ -21,8 +22,8 @@ from trueval.tradeoff.diagnosis.tune import Loss, TriedSetting, TuningResult, _T
 from trueval.tradeoff.quality.changes import Bootstrap, MeanEstimate
 from trueval.tradeoff.views.quality_blocks import ladder_block
 
-pytest.importorskip("faiss", reason='needs the extra "retrieval"')
-pytest.importorskip("safetensors", reason='needs the extra "models"')
+need("faiss", extra="retrieval")
+need("safetensors", extra="models")
 
 FAST = Bootstrap(resamples=200, threads=1)
 

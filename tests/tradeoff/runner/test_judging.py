@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.extras import need
 from tests.golden import chat
 from tests.golden.test_bills import LONGEST, worst
 from tests.tradeoff import made
@@ -22,9 +23,8 @@ from trueval.tradeoff.runner.model_tasks import ModelTask
 from trueval.tradeoff.runner.sweep import sweep
 from trueval.tradeoff.runner.sweep_estimate import estimate
 
-pytest.importorskip("faiss", reason='needs the extra "retrieval"')
-pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
-pytest.importorskip("safetensors", reason='needs the extra "models"')
+need("faiss", "bm25s", extra="retrieval")
+need("safetensors", extra="models")
 
 JUDGE = '\n[judge]\nmodel = "labels:all.trec"\nrounds = 1\n'
 SERVED = """

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 import pytest
+from tests.extras import need
 from tests.tradeoff import made
 from tests.tradeoff.made import FILE, SMALL
 
@@ -26,9 +27,8 @@ from trueval.tradeoff.runner.sweep_result import Sweep
 from trueval.tradeoff.views.page import build
 from trueval.tradeoff.views.table import table
 
-pytest.importorskip("faiss", reason='needs the extra "retrieval"')
-pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
-pytest.importorskip("safetensors", reason='needs the extra "models"')
+need("faiss", "bm25s", extra="retrieval")
+need("safetensors", extra="models")
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.extras import need
 from tests.models.hosted.loopback import serving
 from tests.tradeoff import made
 from tests.tradeoff.made import SMALL
@@ -16,9 +17,8 @@ from trueval.tradeoff.config.plan import SweepPlan
 from trueval.tradeoff.runner.sweep import sweep
 from trueval.tradeoff.runner.sweep_estimate import estimate
 
-pytest.importorskip("faiss", reason='needs the extra "retrieval"')
-pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
-pytest.importorskip("safetensors", reason='needs the extra "models"')
+need("faiss", "bm25s", extra="retrieval")
+need("safetensors", extra="models")
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.extras import need
 from tests.report.drawing import draw_once
 from tests.tradeoff import made
 from tests.tradeoff.made import SMALL
@@ -27,9 +28,8 @@ from trueval.tradeoff.runner.sweep_probes import noise_entry
 from trueval.tradeoff.views.kind import SWEEP
 from trueval.tradeoff.views.table import table
 
-pytest.importorskip("faiss", reason='needs the extra "retrieval"')
-pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
-pytest.importorskip("safetensors", reason='needs the extra "models"')
+need("faiss", "bm25s", extra="retrieval")
+need("safetensors", extra="models")
 
 METHODS = '"dense", "sparse", "dense+rerank", "hybrid+rerank"'
 SIZES = (

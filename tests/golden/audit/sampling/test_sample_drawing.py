@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.extras import need
 from tests.golden import small
 
 from trueval.comparison.labels.audit_sample import AuditSample
@@ -22,7 +23,7 @@ from trueval.golden.build.build import build
 from trueval.golden.build.golden_plan import GoldenPlan
 from trueval.judgments import Judgments
 
-pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
+need("bm25s", extra="retrieval")
 
 
 @pytest.fixture(scope="module")
