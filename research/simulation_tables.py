@@ -19,7 +19,7 @@ from trueval.report.number_texts import (
     format_value,
     unit,
 )
-from trueval.report.sheets import Sheet, as_markdown, as_one_tabular, in_terminal
+from trueval.report.sheets import TextSheet, as_markdown, as_one_tabular, in_terminal
 
 Entry = Mapping[str, Any]
 
@@ -104,9 +104,9 @@ def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     return as_one_tabular(_sheets(result, scale), _sentences(result, scale))
 
 
-def _sheets(result: Entry, scale: ValueUnit) -> list[Sheet]:
+def _sheets(result: Entry, scale: ValueUnit) -> list[TextSheet]:
     return [
-        Sheet(
+        TextSheet(
             world_heading(world),
             HEAD,
             "L" + "r" * (len(HEAD) - 1),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trueval.report.formats import to_json
 from trueval.report.kinds import Kind
-from trueval.report.page_content import Block, Cell, Column, Number, Part, Row, Table
+from trueval.report.page_content import Block, Cell, Number, PageColumn, Part, Row, Table
 from trueval.report.result_directory import Directory, ResultFile, pointer
 
 
@@ -14,7 +14,7 @@ def build(file: ResultFile, directory: Directory) -> Part:
         Row(pointer("runs", index), (Cell(run["name"], run["name"]), Cell(f"{run['joules']:g}", run["joules"])))
         for index, run in enumerate(runs)
     )
-    columns = (Column("run", "/name"), Column("joules", "/joules", numeric=True))
+    columns = (PageColumn("run", "/name"), PageColumn("joules", "/joules", numeric=True))
     table = Table("energy-table", ("What each run used.",), file.name, columns, rows)
     first = Number(f"{runs[0]['joules']:g}", runs[0]["joules"], file.source("runs", 0, "joules"))
     return Part(

@@ -2,13 +2,13 @@
 
 from trueval.report.folded_tables import pack_table
 from trueval.report.number_texts import format_difference, format_value
-from trueval.report.page_content import Column, Table, row_of
+from trueval.report.page_content import PageColumn, Table, row_of
 
 COLUMNS = (
-    Column("run", "/run"),
-    Column("AP", "/AP", True, format_value, lambda _: True),
-    Column("gain", "/gain", True, format_difference, turned="-/gain"),
-    Column("grade", "/grade", True, lambda grade: "not judged" if grade is None else f"{grade:g}"),
+    PageColumn("run", "/run"),
+    PageColumn("AP", "/AP", True, format_value, lambda _: True),
+    PageColumn("gain", "/gain", True, format_difference, turned="-/gain"),
+    PageColumn("grade", "/grade", True, lambda grade: "not judged" if grade is None else f"{grade:g}"),
 )
 
 

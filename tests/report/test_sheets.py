@@ -1,10 +1,10 @@
 """Sheets: the same tables and sentences in each form that people read."""
 
-from trueval.report.sheets import Sheet, as_latex, as_markdown, in_terminal
+from trueval.report.sheets import TextSheet, as_latex, as_markdown, in_terminal
 from trueval.report.terminal import render_text
 
-FIRST = Sheet("a_1: runs", ("run", "kind", "wrong\nlists", "member-\nship"), "Llrr", (("x|y", "old", "1", "0.5"),))
-SECOND = Sheet("second", ("name", "text"), "Lt", (("a", "b"),))
+FIRST = TextSheet("a_1: runs", ("run", "kind", "wrong\nlists", "member-\nship"), "Llrr", (("x|y", "old", "1", "0.5"),))
+SECOND = TextSheet("second", ("name", "text"), "Lt", (("a", "b"),))
 SENTENCES = ["One <b>.", "5 % of them."]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from trueval.report.number_texts import NOT_AVAILABLE, format_difference, format_value
-from trueval.report.page_content import Cell, Column, Table
+from trueval.report.page_content import Cell, PageColumn, Table
 
 # How a column is written, by the name under which templates/page.js has the same function.
 FORMS: Final[Mapping[Callable[..., str], str]] = {format_value: "fixed", format_difference: "signed", str: "plain"}
@@ -25,7 +25,7 @@ def pack_table(table: Table) -> dict[str, Any]:
 
     Example:
         >>> from trueval.report.page_content import Row
-        >>> columns = (Column("query", "/query"), Column("AP", "/AP", numeric=True, show=format_value))
+        >>> columns = (PageColumn("query", "/query"), PageColumn("AP", "/AP", numeric=True, show=format_value))
         >>> row = Row("/0", (Cell("q1", "q1"), Cell("0.2500", 0.25)))
         >>> pack_table(Table("t", ("All.",), "f.json", columns, (row,)))["rows"]
         [['/0', 0, 'q1', 0.25]]
@@ -40,7 +40,7 @@ def _width(table: Table) -> int:
     return len(table.columns)
 
 
-def _column(column: Column, strong: bool) -> dict[str, Any]:
+def _column(column: PageColumn, strong: bool) -> dict[str, Any]:
     every = {
         "title": column.title,
         "field": column.field,
@@ -52,7 +52,7 @@ def _column(column: Column, strong: bool) -> dict[str, Any]:
     return {name: value for name, value in every.items() if value or name == "title"}
 
 
-def _cell(column: Column, cell: Cell, always: bool) -> Any:
+def _cell(column: PageColumn, cell: Cell, always: bool) -> Any:
     if cell.strong == always and not cell.source:
         if not column.numeric:
             if cell.text == cell.value:

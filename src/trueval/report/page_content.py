@@ -45,7 +45,7 @@ class Cell(NamedTuple):
     source: str = ""
 
 
-class Column(NamedTuple):
+class PageColumn(NamedTuple):
     """A column of a table.
 
     Attributes:
@@ -74,9 +74,9 @@ class Column(NamedTuple):
             turned: whether the row shows a pair the other way round.
 
         Example:
-            >>> Column("cuts", "/ties/cut_queries").cell({"ties": {"cut_queries": ["q1", "q2"]}})
+            >>> PageColumn("cuts", "/ties/cut_queries").cell({"ties": {"cut_queries": ["q1", "q2"]}})
             Cell(text='2', value=2, strong=False, source='')
-            >>> Column("gain", "/gain", turned="-/gain").cell({"gain": 2}, turned=True)
+            >>> PageColumn("gain", "/gain", turned="-/gain").cell({"gain": 2}, turned=True)
             Cell(text='-2', value=-2, strong=False, source='')
         """
         ends = [_read_field(entry, field) for field in ((turned and self.turned) or self.field).split(" - ")]
@@ -87,14 +87,14 @@ class Column(NamedTuple):
         return Cell(self.show(value), value, bool(self.strong(value)))
 
 
-def counts(title: str, field: str) -> Column:
+def counts(title: str, field: str) -> PageColumn:
     """A column of counts.
 
     Args:
         title: its heading.
         field: as in Column.
     """
-    return Column(title, field, numeric=True, show=whole)
+    return PageColumn(title, field, numeric=True, show=whole)
 
 
 def _read_field(entry: Any, field: str) -> Any:
@@ -108,7 +108,7 @@ def _read_field(entry: Any, field: str) -> Any:
     return -entry if entry else entry  # no "-0.0" for a difference of nothing
 
 
-def statistic(name: str, title: str = "") -> Column:
+def statistic(name: str, title: str = "") -> PageColumn:
     """The column of a statistic of a measure: its values are fractions, a bias has its sign, the expectation is strong.
 
     Args:
@@ -116,7 +116,7 @@ def statistic(name: str, title: str = "") -> Column:
         title: its heading, the name if empty.
     """
     show = format_difference if name == "bias" else format_value
-    return Column(
+    return PageColumn(
         title or name.replace("_", "-"), f"/{name}", numeric=True, show=show, strong=lambda _: name == "expected"
     )
 
@@ -135,7 +135,9 @@ class Row(NamedTuple):
     turned: bool = False
 
 
-def row_of(source: str, columns: Iterable[Column], entry: Mapping[str, Any], *told: str, turned: bool = False) -> Row:
+def row_of(
+    source: str, columns: Iterable[PageColumn], entry: Mapping[str, Any], *told: str, turned: bool = False
+) -> Row:
     """A row whose columns with a field show what the entry holds there.
 
     Args:
@@ -151,7 +153,7 @@ def row_of(source: str, columns: Iterable[Column], entry: Mapping[str, Any], *to
 
 
 def rows_of(
-    file: ResultFile, columns: Iterable[Column], *keys: str | int, told: Callable[[Any], str] | None = None
+    file: ResultFile, columns: Iterable[PageColumn], *keys: str | int, told: Callable[[Any], str] | None = None
 ) -> tuple[Row, ...]:
     """One row per entry of a list, in the order of the file.
 
@@ -163,7 +165,8 @@ def rows_of(
 
     Example:
         >>> file = ResultFile("a.json", "a", {"runs": [{"name": "bm25", "depth": 10}]})
-        >>> (row,) = rows_of(file, [Column("run"), Column("depth", "/depth")], "runs", told=lambda run: run["name"])
+        >>> columns = [PageColumn("run"), PageColumn("depth", "/depth")]
+        >>> (row,) = rows_of(file, columns, "runs", told=lambda run: run["name"])
         >>> row.source, [cell.text for cell in row.cells]
         ('/runs/0', ['bm25', '10'])
     """
@@ -193,7 +196,7 @@ class Table:
     id: str
     caption: Words
     file: str
-    columns: tuple[Column, ...]
+    columns: tuple[PageColumn, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
     folded: bool = False

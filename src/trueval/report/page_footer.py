@@ -8,7 +8,7 @@ from typing import Any
 
 from trueval.policy.policy import OPTIONS
 from trueval.report.number_texts import NOT_AVAILABLE
-from trueval.report.page_content import Block, Column, Table, counts, row_of, rows_of
+from trueval.report.page_content import Block, PageColumn, Table, counts, row_of, rows_of
 from trueval.report.result_directory import ResultFile, pointer
 
 DEFAULTS: Mapping[str, str] = {"convention": "our own", "tie_precision": "as read", "depth": "no limit"}
@@ -24,7 +24,7 @@ def policy_block(file: ResultFile) -> Block:
         A table with one row for each choice.
     """
     policy = file.data["policy"]
-    columns = (Column("choice"), Column("value"), Column("meaning"))
+    columns = (PageColumn("choice"), PageColumn("value"), PageColumn("meaning"))
     rows = tuple(
         row_of(pointer("policy", name), columns, policy, *_describe_choice(name, policy[name])) for name in policy
     )
@@ -45,7 +45,7 @@ def choice_block(file: ResultFile, name: str) -> Block:
         [['level', '0.95'], ['clusters', '–'], ['tie samples', '0']]
     """
     choices = {each: value for each, value in file.data["choices"].items() if each != "policy"}
-    columns = (Column("choice"), Column("value"))
+    columns = (PageColumn("choice"), PageColumn("value"))
     rows = tuple(
         row_of(pointer("choices", each), columns, choices, each.replace("_", " "), _format_choice(value))
         for each, value in choices.items()
@@ -80,10 +80,10 @@ def provenance_block(file: ResultFile, details: ResultFile | None) -> Block:
         return Block("provenance", "Provenance", words=((words,),))
     data = details.data
     columns = (
-        Column("role", "/role"),
-        Column("file", "/path", show=lambda path: "standard input" if path == "-" else path),
+        PageColumn("role", "/role"),
+        PageColumn("file", "/path", show=lambda path: "standard input" if path == "-" else path),
         counts("bytes", "/bytes"),
-        Column("SHA-256", "/sha256", show=lambda digest: digest or NOT_AVAILABLE),
+        PageColumn("SHA-256", "/sha256", show=lambda digest: digest or NOT_AVAILABLE),
     )
     rows = rows_of(details, columns, "files")
     table = Table("files", ("The files that were read.",), details.name, columns, rows)

@@ -12,7 +12,7 @@ from trueval.report.formats import latex, markdown, pipes, tabular
 from trueval.report.terminal import grid
 
 
-class Sheet(NamedTuple):
+class TextSheet(NamedTuple):
     """A table.
 
     Attributes:
@@ -35,7 +35,7 @@ class Sheet(NamedTuple):
         return [title.replace("-\n", "").replace("\n", " ") for title in self.head]
 
 
-def in_terminal(sheets: Sequence[Sheet], sentences: Sequence[str]) -> Group:
+def in_terminal(sheets: Sequence[TextSheet], sentences: Sequence[str]) -> Group:
     """The tables for a terminal, then the sentences.
 
     Args:
@@ -51,7 +51,7 @@ def in_terminal(sheets: Sequence[Sheet], sentences: Sequence[str]) -> Group:
     return Group(*parts, *map(Text, sentences))
 
 
-def as_markdown(sheets: Sequence[Sheet], sentences: Sequence[str]) -> str:
+def as_markdown(sheets: Sequence[TextSheet], sentences: Sequence[str]) -> str:
     """The tables and sentences as Markdown.
 
     Args:
@@ -64,7 +64,7 @@ def as_markdown(sheets: Sequence[Sheet], sentences: Sequence[str]) -> str:
     return "".join([*parts, *(f"- {markdown(line)}\n" for line in sentences)])
 
 
-def as_latex(sheets: Sequence[Sheet], sentences: Sequence[str]) -> str:
+def as_latex(sheets: Sequence[TextSheet], sentences: Sequence[str]) -> str:
     """Tabulars for a paper, one for each table; they need the package booktabs.
 
     Args:
@@ -78,7 +78,7 @@ def as_latex(sheets: Sequence[Sheet], sentences: Sequence[str]) -> str:
     return "\n".join(found)
 
 
-def as_one_tabular(sheets: Sequence[Sheet], sentences: Sequence[str]) -> str:
+def as_one_tabular(sheets: Sequence[TextSheet], sentences: Sequence[str]) -> str:
     r"""A tabular for a paper, each table a part of it under its title; it needs the package booktabs.
 
     Args:
@@ -86,7 +86,7 @@ def as_one_tabular(sheets: Sequence[Sheet], sentences: Sequence[str]) -> str:
         sentences: comments above it.
 
     Example:
-        >>> parts = [Sheet(name, ("run", "RR"), "Lr", (("bm25", "0.5"),)) for name in ("en", "fr")]
+        >>> parts = [TextSheet(name, ("run", "RR"), "Lr", (("bm25", "0.5"),)) for name in ("en", "fr")]
         >>> print(as_one_tabular(parts, ["Means."]), end="")
         % Means.
         \begin{tabular}{lr}
@@ -111,11 +111,11 @@ def _latex(cells: Iterable[str]) -> list[str]:
     return [latex(cell) for cell in cells]
 
 
-def _letters(sheet: Sheet) -> str:
+def _letters(sheet: TextSheet) -> str:
     """How LaTeX sets the columns."""
     return "".join("r" if each in "rR" else "l" for each in sheet.columns)
 
 
-def _words(sheet: Sheet) -> int:
+def _words(sheet: TextSheet) -> int:
     """Columns of words before the first of numbers."""
     return next((place for place, each in enumerate(sheet.columns) if each in "rR"), len(sheet.columns))

@@ -17,7 +17,7 @@ from trueval.evaluation.views.corrected import (
 from trueval.evaluation.views.corrected_page import block
 from trueval.report.figures import NARROW, RUN_TONES, Chart, tone
 from trueval.report.number_texts import format_value, make_formatter, percent, whole
-from trueval.report.page_content import Block, Column, Figure, Part, Table, Words, counts, row_of
+from trueval.report.page_content import Block, Figure, PageColumn, Part, Table, Words, counts, row_of
 from trueval.report.page_footer import policy_block
 from trueval.report.plots import distinct, shorten_name
 from trueval.report.result_directory import Directory, ResultFile, pointer
@@ -101,13 +101,13 @@ def width_plot(told: Sequence[CorrectedEntry], units: str, *, width: int = NARRO
 
 def _plan_table(file: ResultFile, told: Sequence[CorrectedEntry]) -> Table:
     columns = (
-        Column("measure", "/measure"),
-        Column("run or difference"),
-        Column("width now", "/plan/now", numeric=True, show=format_value),
-        Column("wanted", "/plan/wanted", numeric=True, show=format_value),
+        PageColumn("measure", "/measure"),
+        PageColumn("run or difference"),
+        PageColumn("width now", "/plan/now", numeric=True, show=format_value),
+        PageColumn("wanted", "/plan/wanted", numeric=True, show=format_value),
         counts(f"more {units_of(file.data)}", "/plan/units"),
-        Column("more labels", "/plan/labels", numeric=True, show=whole, strong=lambda _: True),
-        Column("least width", "/plan/least", numeric=True, show=format_value),
+        PageColumn("more labels", "/plan/labels", numeric=True, show=whole, strong=lambda _: True),
+        PageColumn("least width", "/plan/least", numeric=True, show=format_value),
     )
     rows = tuple(row_of(pointer(*each.source), columns, each.entry, each.name) for each in told)
     notes = ("A dash: no number of labels is enough, as the queries themselves are too few.",)
@@ -119,13 +119,13 @@ def _strata_table(file: ResultFile, told: Sequence[CorrectedEntry]) -> Iterator[
     if all(len(each.entry["strata"]) < 2 for each in told):
         return
     columns = (
-        Column("measure"),
-        Column("run or difference"),
-        Column("stratum", "/stratum"),
+        PageColumn("measure"),
+        PageColumn("run or difference"),
+        PageColumn("stratum", "/stratum"),
         counts("passages", "/population"),
         counts("graded", "/audited"),
-        Column("share of what is open", "/share", numeric=True, show=percent, strong=lambda _: True),
-        Column("worth of one more", "/worth", numeric=True, show=make_formatter(".2g")),
+        PageColumn("share of what is open", "/share", numeric=True, show=percent, strong=lambda _: True),
+        PageColumn("worth of one more", "/worth", numeric=True, show=make_formatter(".2g")),
     )
     rows = tuple(
         row_of(pointer(*each.source, "strata", at), columns, one, each.measure, each.name)
@@ -139,10 +139,10 @@ def _strata_table(file: ResultFile, told: Sequence[CorrectedEntry]) -> Iterator[
 def _query_table(file: ResultFile, told: Sequence[CorrectedEntry]) -> Iterator[Table]:
     """Queries in which judge and people differ most."""
     columns = (
-        Column("measure"),
-        Column("run or difference"),
-        Column("query", "/query"),
-        Column("share", "/share", numeric=True, show=percent, strong=lambda _: True),
+        PageColumn("measure"),
+        PageColumn("run or difference"),
+        PageColumn("query", "/query"),
+        PageColumn("share", "/share", numeric=True, show=percent, strong=lambda _: True),
     )
     rows = tuple(
         row_of(pointer(*each.source, "open_queries", at), columns, one, each.measure, each.name)

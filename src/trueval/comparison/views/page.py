@@ -10,7 +10,7 @@ from trueval.comparison.views import reshuffle
 from trueval.comparison.views.corrected_page import corrected_blocks, describe_reversals
 from trueval.comparison.views.pairs import close_block
 from trueval.report.number_texts import NOT_AVAILABLE, format_value
-from trueval.report.page_content import Block, Cell, Column, Figure, Number, Part, Row, Table, Words
+from trueval.report.page_content import Block, Cell, Figure, Number, PageColumn, Part, Row, Table, Words
 from trueval.report.page_footer import choice_block
 from trueval.report.plots import dot_of, lead_figure, letters_of
 from trueval.report.result_directory import Directory, ResultFile, pointer
@@ -174,10 +174,10 @@ def _matrix_block(file: ResultFile) -> tuple[Block, ...]:
 
 def _matrix(file: ResultFile, place: int, boards: Sequence[tuple[int, Mapping[str, Any]]]) -> Table:
     grouped = file.data["baseline"] is None
-    columns = [Column("run")]
+    columns = [PageColumn("run")]
     for _, board in boards:
-        columns.append(Column(board["measure"], numeric=True, show=format_value))
-        columns += (Column("groups"), Column("ranks")) if grouped else ()
+        columns.append(PageColumn(board["measure"], numeric=True, show=format_value))
+        columns += (PageColumn("groups"), PageColumn("ranks")) if grouped else ()
     names = [row["run"] for row in boards[0][1]["ranking"]]
     rows = []
     for name in names:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from trueval.comparison.views.legend import BOUNDED, BOUNDED_LEGEND
 from trueval.report.number_texts import format_difference, format_value
-from trueval.report.page_content import Block, Column, Figure, Table, row_of
+from trueval.report.page_content import Block, Figure, PageColumn, Table, row_of
 from trueval.report.plots import DifferenceInterval, shorten_name, span_plot
 from trueval.report.result_directory import ResultFile, pointer
 
@@ -139,39 +139,45 @@ def _reverse_interval(low: float | None, high: float | None) -> Any:
     return tuple(None if end is None else -end if end else end for end in (high, low))
 
 
-def _ends(name: str, title: str = "from") -> tuple[Column, Column]:
+def _ends(name: str, title: str = "from") -> tuple[PageColumn, PageColumn]:
     low, high = f"/{name}/0", f"/{name}/1"
     return (
-        Column(title, low, True, format_difference, turned=f"-{high}"),
-        Column("to", high, True, format_difference, turned=f"-{low}"),
+        PageColumn(title, low, True, format_difference, turned=f"-{high}"),
+        PageColumn("to", high, True, format_difference, turned=f"-{low}"),
     )
 
 
 CLOSE = (
-    Column("measure", "/measure"),
-    Column("first", "/first", turned="/second"),
-    Column("second", "/second", turned="/first"),
-    Column("difference", "/expected", True, format_difference, lambda _: True, "-/expected"),
+    PageColumn("measure", "/measure"),
+    PageColumn("first", "/first", turned="/second"),
+    PageColumn("second", "/second", turned="/first"),
+    PageColumn("difference", "/expected", True, format_difference, lambda _: True, "-/expected"),
     *_ends("simultaneous_interval", "interval from"),
-    Column("p", "/tests/adjusted", True, format_value),
-    Column("verdict", "/verdict"),
-    Column("ties from", "/lowest", True, format_difference, turned="-/highest"),
-    Column("to", "/highest", True, format_difference, turned="-/lowest"),
+    PageColumn("p", "/tests/adjusted", True, format_value),
+    PageColumn("verdict", "/verdict"),
+    PageColumn("ties from", "/lowest", True, format_difference, turned="-/highest"),
+    PageColumn("to", "/highest", True, format_difference, turned="-/lowest"),
 )
 EVERY = (
     *CLOSE,
     *_ends("expected_interval", "interval of this pair alone"),
     *_ends("realized_interval", "joint interval from"),
-    Column("tie-broken", "/tie_broken", True, format_difference, turned="-/tie_broken"),
-    Column("win", "/win/value", True, format_value, turned="1 - /win/value"),
-    Column("wins", "/wins", True, turned="/losses"),
-    Column("ties", "/ties", True),
-    Column("losses", "/losses", True, turned="/wins"),
+    PageColumn("tie-broken", "/tie_broken", True, format_difference, turned="-/tie_broken"),
+    PageColumn("win", "/win/value", True, format_value, turned="1 - /win/value"),
+    PageColumn("wins", "/wins", True, turned="/losses"),
+    PageColumn("ties", "/ties", True),
+    PageColumn("losses", "/losses", True, turned="/wins"),
 )
 
 
 def _table(
-    file: ResultFile, name: str, caption: str, columns: tuple[Column, ...], pairs: Sequence[ShownPair], *, folded: bool
+    file: ResultFile,
+    name: str,
+    caption: str,
+    columns: tuple[PageColumn, ...],
+    pairs: Sequence[ShownPair],
+    *,
+    folded: bool,
 ) -> Table:
     rows = tuple(row_of(pointer("differences", pair.place), columns, pair.entry, turned=pair.turned) for pair in pairs)
     return Table(name, (caption,), file.name, columns, rows, folded=folded)
@@ -180,7 +186,7 @@ def _table(
 def _pair_table(file: ResultFile, pairs: Sequence[ShownPair]) -> Table:
     # Most comparisons hold exact intervals only, and have no column for what is not.
     bounded = any(pair.entry["realized_bounded"] for pair in pairs)
-    columns = (*EVERY, Column("bounded")) if bounded else EVERY
+    columns = (*EVERY, PageColumn("bounded")) if bounded else EVERY
     rows = tuple(
         row_of(
             pointer("differences", pair.place),

@@ -21,7 +21,7 @@ from trueval.report.number_texts import (
     percent,
     unit,
 )
-from trueval.report.sheets import Sheet, as_markdown, as_one_tabular
+from trueval.report.sheets import TextSheet, as_markdown, as_one_tabular
 from trueval.report.terminal import grid, render_text
 
 Entry = Mapping[str, Any]
@@ -213,11 +213,11 @@ def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
     return as_one_tabular(_sheets(result, scale), [*legend(result), *unit(scale)])
 
 
-def _sheets(result: Entry, scale: ValueUnit) -> list[Sheet]:
+def _sheets(result: Entry, scale: ValueUnit) -> list[TextSheet]:
     """The pairs of each measure, their runs by name."""
     columns = "LL" + "r" * len(HEAD)
     return [
-        Sheet(
+        TextSheet(
             measure_heading(found),
             ("A", "B", *HEAD),
             columns,

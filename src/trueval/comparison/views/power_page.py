@@ -9,7 +9,7 @@ from typing import Any
 from trueval.comparison.views.power import legend, measure_heading, middle_pair, near, select_pairs
 from trueval.report.figures import NARROW, Chart, panels, tone, write_figure
 from trueval.report.number_texts import attainable, format_difference, format_value
-from trueval.report.page_content import Block, Column, Figure, Number, Part, Table, Words, row_of
+from trueval.report.page_content import Block, Figure, Number, PageColumn, Part, Table, Words, row_of
 from trueval.report.page_footer import choice_block
 from trueval.report.result_directory import Directory, ResultFile, pointer
 
@@ -186,17 +186,19 @@ def _figures(data: Mapping[str, Any]) -> Iterator[Figure]:
 
 def _table(file: ResultFile) -> Table:
     columns = (
-        Column("measure"),
-        Column("first", "/first"),
-        Column("second", "/second"),
-        Column("difference", "/expected/difference", numeric=True, show=format_difference),
-        Column("± queries", "/sampling/half_width", numeric=True, show=format_value),
-        Column("± ties", "/ties/half_width", numeric=True, show=format_value),
-        Column("share of ties", "/ties/share", numeric=True, show=format_value),
-        Column("least, expected", "/expected/least_difference", numeric=True, show=format_value, strong=lambda _: True),
-        Column("least, tie-broken", "/tie_broken/least_difference", numeric=True, show=format_value),
-        Column("needed, expected", "/expected/queries_needed", numeric=True, show=attainable),
-        Column("needed, tie-broken", "/tie_broken/queries_needed", numeric=True, show=attainable),
+        PageColumn("measure"),
+        PageColumn("first", "/first"),
+        PageColumn("second", "/second"),
+        PageColumn("difference", "/expected/difference", numeric=True, show=format_difference),
+        PageColumn("± queries", "/sampling/half_width", numeric=True, show=format_value),
+        PageColumn("± ties", "/ties/half_width", numeric=True, show=format_value),
+        PageColumn("share of ties", "/ties/share", numeric=True, show=format_value),
+        PageColumn(
+            "least, expected", "/expected/least_difference", numeric=True, show=format_value, strong=lambda _: True
+        ),
+        PageColumn("least, tie-broken", "/tie_broken/least_difference", numeric=True, show=format_value),
+        PageColumn("needed, expected", "/expected/queries_needed", numeric=True, show=attainable),
+        PageColumn("needed, tie-broken", "/tie_broken/queries_needed", numeric=True, show=attainable),
     )
     rows = tuple(
         row_of(pointer("measures", at, "pairs", place), columns, pair, found["measure"])

@@ -9,7 +9,7 @@ from rich.text import Text
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, tabular
 from trueval.report.number_texts import FRACTIONS, ValueUnit, count_phrase, format_value, interval, unit
-from trueval.report.page_content import Block, Column, Number, Part, Table, Words, row_of, statistic
+from trueval.report.page_content import Block, Number, PageColumn, Part, Table, Words, row_of, statistic
 from trueval.report.result_directory import Directory, ResultFile
 
 Entry = Mapping[str, Any]
@@ -118,11 +118,11 @@ def build(file: ResultFile, directory: Directory) -> Part:
     )
     columns = (
         statistic("value"),
-        Column("queries", "/queries", numeric=True),
-        Column("interval from", "/interval/0", numeric=True, show=format_value),
-        Column("to", "/interval/1", numeric=True, show=format_value),
-        Column("difference", "/difference", numeric=True, show=format_value),
-        Column("least p", "/least_p", numeric=True, show=format_value),
+        PageColumn("queries", "/queries", numeric=True),
+        PageColumn("interval from", "/interval/0", numeric=True, show=format_value),
+        PageColumn("to", "/interval/1", numeric=True, show=format_value),
+        PageColumn("difference", "/difference", numeric=True, show=format_value),
+        PageColumn("least p", "/least_p", numeric=True, show=format_value),
     )
     rows = (row_of("", columns, data),)
     table = Table("published-table", ("What so many queries support.",), file.name, columns, rows)

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from trueval.report.formats import markdown, pipes
 from trueval.report.number_texts import count_phrase, format_value
-from trueval.report.page_content import Block, Column, Table, rows_of
+from trueval.report.page_content import Block, PageColumn, Table, rows_of
 from trueval.report.result_directory import ResultFile
 from trueval.report.terminal import grid
 
@@ -60,12 +60,12 @@ def block(file: ResultFile) -> tuple[Block, ...]:
     if not found:
         return ()
     columns = (
-        Column("first", "/first"),
-        Column("second", "/second"),
-        Column("overlap", "/overlap", True, format_value),
-        Column("τ", "/tau", True, format_value),
-        Column("RBO", "/rbo", True, format_value),
-        Column("queries", "/queries", True),
+        PageColumn("first", "/first"),
+        PageColumn("second", "/second"),
+        PageColumn("overlap", "/overlap", True, format_value),
+        PageColumn("τ", "/tau", True, format_value),
+        PageColumn("RBO", "/rbo", True, format_value),
+        PageColumn("queries", "/queries", True),
     )
     rows = rows_of(file, columns, "reshuffle", "pairs")
     caption = (f"{_heading(found)}.",)

@@ -20,7 +20,7 @@ from trueval.evaluation.views.corrected import (
 )
 from trueval.report.figures import NARROW, Chart, axis_domain, tone
 from trueval.report.number_texts import NOT_AVAILABLE, format_difference, format_value, interval
-from trueval.report.page_content import Block, Cell, Column, Figure, Row, Table, Words, counts, row_of
+from trueval.report.page_content import Block, Cell, Figure, PageColumn, Row, Table, Words, counts, row_of
 from trueval.report.plots import HOLLOW_TICK, distinct, names_axis, shorten_name
 from trueval.report.result_directory import ResultFile, pointer
 
@@ -172,9 +172,9 @@ def _matrix(file: ResultFile, told: Sequence[CorrectedEntry], name: str) -> Iter
     runs = list(dict.fromkeys(each.name for each in told))
     if len(groups) < 2 or len(runs) < 2:
         return
-    columns = [Column("run")]
+    columns = [PageColumn("run")]
     for measure, _ in groups:
-        columns += [Column(f"{measure} {part}", numeric=True, show=format_value) for part in _PARTS]
+        columns += [PageColumn(f"{measure} {part}", numeric=True, show=format_value) for part in _PARTS]
     rows = []
     for run in runs:
         cells = [Cell(run, run)]
@@ -199,13 +199,13 @@ def _matrix_cell(told: CorrectedEntry | None, part: str) -> Cell:
 def _table(file: ResultFile, told: Sequence[CorrectedEntry], head: str, name: str, *, differences: bool) -> Table:
     show = format_difference if differences else format_value
 
-    def value(title: str, field: str, turned: str = "", *, strong: bool = False) -> Column:
-        return Column(title, field, numeric=True, show=show, strong=lambda _: strong, turned=f"-{turned or field}")
+    def value(title: str, field: str, turned: str = "", *, strong: bool = False) -> PageColumn:
+        return PageColumn(title, field, numeric=True, show=show, strong=lambda _: strong, turned=f"-{turned or field}")
 
     level = f"{told[0].entry['level']:.0%}"
     columns = (
-        Column("measure", "/measure"),
-        Column(head),
+        PageColumn("measure", "/measure"),
+        PageColumn(head),
         value("judge", "/judge/estimate"),
         value("corrected", "/corrected/estimate", strong=True),
         value(f"{level} from", "/corrected/low", "/corrected/high"),
@@ -213,8 +213,8 @@ def _table(file: ResultFile, told: Sequence[CorrectedEntry], head: str, name: st
         value("people", "/people/estimate"),
         value("people from", "/people/low", "/people/high"),
         value("to", "/people/high", "/people/low"),
-        Column("correlation", "/correlation", numeric=True, show=format_value),
-        Column("weight of the judge", "/weight", numeric=True, show=format_value),
+        PageColumn("correlation", "/correlation", numeric=True, show=format_value),
+        PageColumn("weight of the judge", "/weight", numeric=True, show=format_value),
         counts("labels", "/labels"),
     )
     # What is shown the other way round is read from the entry as it is in the file, by the turned fields.

@@ -10,7 +10,7 @@ from trueval.evaluation.explanation import FORMAT_VERSION, KIND
 from trueval.report.formats import markdown, pipes, to_json
 from trueval.report.kinds import Kind
 from trueval.report.number_texts import FRACTIONS, ValueUnit, format_difference, format_value, interval, unit
-from trueval.report.page_content import Block, Cell, Column, Part, Table, row_of
+from trueval.report.page_content import Block, Cell, PageColumn, Part, Table, row_of
 from trueval.report.result_directory import Directory, ResultFile, pointer
 from trueval.report.terminal import grid
 
@@ -65,11 +65,11 @@ def build(file: ResultFile, directory: Directory) -> Part:
         A table of the conventions, and what they say.
     """
     columns = (
-        Column("convention", "/convention"),
-        Column("value", "/value", numeric=True, show=format_value),
-        Column("difference", "/difference", numeric=True, show=format_difference),
-        *(Column(name, numeric=True) for name in ("lowest", "highest")),
-        Column("because of"),
+        PageColumn("convention", "/convention"),
+        PageColumn("value", "/value", numeric=True, show=format_value),
+        PageColumn("difference", "/difference", numeric=True, show=format_difference),
+        *(PageColumn(name, numeric=True) for name in ("lowest", "highest")),
+        PageColumn("because of"),
     )
     rows = []
     for place, entry in enumerate(file.data["conventions"]):

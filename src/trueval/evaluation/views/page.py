@@ -13,25 +13,25 @@ from trueval.evaluation.views.queries import query_block, worst_block
 from trueval.evaluation.views.verdicts import advice, badges, by_merit, summary
 from trueval.report.generation import ids_of
 from trueval.report.number_texts import format_value
-from trueval.report.page_content import Block, Cell, Column, Figure, Part, Table, Words, row_of, rows_of, statistic
+from trueval.report.page_content import Block, Cell, Figure, PageColumn, Part, Table, Words, row_of, rows_of, statistic
 from trueval.report.page_footer import policy_block, provenance_block
 from trueval.report.plots import DOT_KEY, dot_plot, lead_figure, row_height
 from trueval.report.result_directory import Directory, ResultFile, pointer
 from trueval.report.tie_sizes import size_name, tie_figure
 
 COLUMNS = (
-    *(Column("measure"), Column("run")),
+    *(PageColumn("measure"), PageColumn("run")),
     *map(statistic, ("expected", "lowest", "highest", "range", "tie_broken", "bias", "sd")),
-    *(Column("queries", "/queries", numeric=True), Column("marks")),
+    *(PageColumn("queries", "/queries", numeric=True), PageColumn("marks")),
 )
 TIE_COLUMNS = (
-    Column("run", "/name"),
-    Column("queries", "/queries", numeric=True),
-    Column("tied documents", "/ties/tied_fraction", numeric=True, show=format_value),
-    Column("largest group", "/ties/largest_group", numeric=True),
-    Column("possible cuts", "/ties/cut_queries", numeric=True, strong=bool),
-    Column("missing queries", "/missing_queries", numeric=True, strong=bool),
-    Column("unjudged queries", "/unjudged_queries", numeric=True, strong=bool),
+    PageColumn("run", "/name"),
+    PageColumn("queries", "/queries", numeric=True),
+    PageColumn("tied documents", "/ties/tied_fraction", numeric=True, show=format_value),
+    PageColumn("largest group", "/ties/largest_group", numeric=True),
+    PageColumn("possible cuts", "/ties/cut_queries", numeric=True, strong=bool),
+    PageColumn("missing queries", "/missing_queries", numeric=True, strong=bool),
+    PageColumn("unjudged queries", "/unjudged_queries", numeric=True, strong=bool),
 )
 MOST_OPEN = 60  # rows of a table that is open from the beginning
 MOST_NAMED = 12  # pairs of one kind that a finding names; of more it says how many
@@ -144,8 +144,8 @@ def matrix_block(file: ResultFile, measures: Sequence[str]) -> tuple[Block, ...]
     if len(measures) < 2 or len(file.data["runs"]) < 2:
         return ()
     columns = (
-        Column("run", "/name"),
-        *(Column(each, f"/measures/{each}/expected", True, format_value) for each in measures),
+        PageColumn("run", "/name"),
+        *(PageColumn(each, f"/measures/{each}/expected", True, format_value) for each in measures),
     )
     place = {id(run): index for index, run in enumerate(file.data["runs"])}
     rows = tuple(
@@ -258,9 +258,9 @@ def finding_notes(results: Mapping[str, Any]) -> list[str]:
 
 def _group_table(details: ResultFile) -> Table:
     columns = (
-        Column("run"),
-        Column("size of group", "/from", numeric=True),
-        *(Column(name, f"/{name}", numeric=True) for name in ("groups", "documents")),
+        PageColumn("run"),
+        PageColumn("size of group", "/from", numeric=True),
+        *(PageColumn(name, f"/{name}", numeric=True) for name in ("groups", "documents")),
         statistic("share", "share of documents"),
     )
     rows = []

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from trueval.evaluation.query_values import QUERIES
 from trueval.evaluation.views.figures import PLOTTED, query_plot
 from trueval.report.number_texts import NOT_AVAILABLE, format_difference, format_value
-from trueval.report.page_content import Block, Case, Column, Figure, Number, Table, Words, row_of, statistic
+from trueval.report.page_content import Block, Case, Figure, Number, PageColumn, Table, Words, row_of, statistic
 from trueval.report.result_directory import ResultFile, pointer
 
 MOST_ROWS = 5_000  # of the table of queries; more make a page slow
@@ -74,9 +74,9 @@ def _query_figure(details: ResultFile, ranked: Sequence[str]) -> Figure:
 
 def _query_table(details: ResultFile) -> Table:
     columns = (
-        *(Column("run"), Column("query", "/query"), Column("measure", "/measure")),
+        *(PageColumn("run"), PageColumn("query", "/query"), PageColumn("measure", "/measure")),
         *map(statistic, (*PLOTTED, "sd")),
-        Column("range", "/highest - /lowest", numeric=True, show=format_value),
+        PageColumn("range", "/highest - /lowest", numeric=True, show=format_value),
     )
     places = [
         _Row(index, place, run["name"], row)
@@ -162,15 +162,15 @@ def _case(details: ResultFile, worst: _Row) -> Case:
 
 
 DOCUMENT_COLUMNS = (
-    Column("document", "/document"),
-    Column(
+    PageColumn("document", "/document"),
+    PageColumn(
         "grade",
         "/grade",
         numeric=True,
         show=lambda grade: "not judged" if grade is None else f"{grade:g}",
         strong=lambda grade: grade is not None and grade > 0,
     ),
-    Column("score as read", "/score", numeric=True, show=_score),
+    PageColumn("score as read", "/score", numeric=True, show=_score),
 )
 
 
@@ -181,7 +181,7 @@ def _group_table(details: ResultFile, worst: _Row, index: int, group: Mapping[st
         return Number(str(group[name]), group[name], details.source(*keys, name))
 
     with_text = any("text" in document for document in group["documents"])
-    columns = (*DOCUMENT_COLUMNS, Column("text")) if with_text else DOCUMENT_COLUMNS
+    columns = (*DOCUMENT_COLUMNS, PageColumn("text")) if with_text else DOCUMENT_COLUMNS
     rows = []
     for place, document in enumerate(group["documents"]):
         text = ". ".join(document[part] for part in ("title", "text") if document.get(part)) or NOT_AVAILABLE

@@ -19,7 +19,7 @@ from trueval.report.number_texts import (
     percent,
     unit,
 )
-from trueval.report.sheets import Sheet, as_latex, as_markdown, in_terminal
+from trueval.report.sheets import TextSheet, as_latex, as_markdown, in_terminal
 
 Entry = Mapping[str, Any]
 
@@ -94,7 +94,7 @@ def name_pair(pair: Entry) -> str:
     return pair["second"] if pair["between"] == "judge and people" else f"{pair['first']} – {pair['second']}"
 
 
-def sheets(result: Entry, scale: ValueUnit = FRACTIONS) -> list[Sheet]:
+def sheets(result: Entry, scale: ValueUnit = FRACTIONS) -> list[TextSheet]:
     """The tables of the report.
 
     Args:
@@ -115,15 +115,15 @@ def sheets(result: Entry, scale: ValueUnit = FRACTIONS) -> list[Sheet]:
     spare = ("κ linear", "α nominal", "α interval", "same", "items")
     few = result["pairs"] if len(result["pairs"]) <= FEW else ()
     printed = [each for pair in few for each in (_grades(pair), _biases(pair))]
-    return [Sheet("Agreement of labels", head, shown, tuple(rows), spare), *printed]
+    return [TextSheet("Agreement of labels", head, shown, tuple(rows), spare), *printed]
 
 
-def _grades(pair: Entry) -> Sheet:
+def _grades(pair: Entry) -> TextSheet:
     over, part = next(_parts(pair))
     grades = [f"{grade:g}" for grade in pair["grades"]]
     rows = tuple((grade, *(f"{count:,.0f}" for count in row)) for grade, row in zip(grades, part["table"], strict=True))
     told = f"{pair['first']} (rows) and {pair['second']} (columns), {over} passages"
-    return Sheet(told, ("grade", *grades), "l" + "r" * len(grades), rows)
+    return TextSheet(told, ("grade", *grades), "l" + "r" * len(grades), rows)
 
 
 def groups(pair: Entry) -> Iterator[tuple[str, Entry]]:
@@ -141,7 +141,7 @@ def groups(pair: Entry) -> Iterator[tuple[str, Entry]]:
         yield f"{each['from']:,}–{each['to']:,} characters", each
 
 
-def _biases(pair: Entry) -> Sheet:
+def _biases(pair: Entry) -> TextSheet:
     rows = [
         (
             name,
@@ -152,7 +152,7 @@ def _biases(pair: Entry) -> Sheet:
         for name, each in groups(pair)
     ]
     told = f"{pair['second']} less {pair['first']}, in grades"
-    return Sheet(told, ("group", "items", "mean", "interval"), "Lrrr", tuple(rows), ("items",))
+    return TextSheet(told, ("group", "items", "mean", "interval"), "Lrrr", tuple(rows), ("items",))
 
 
 def sentences(result: Entry) -> list[str]:

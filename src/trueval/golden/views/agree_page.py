@@ -8,7 +8,7 @@ from typing import Any, Final
 from trueval.golden.views.agree import TITLES, describe_findings, groups, legend, name_pair
 from trueval.report.figures import NARROW, Chart, tone
 from trueval.report.number_texts import NOT_AVAILABLE, format_difference, format_value
-from trueval.report.page_content import Block, Column, Figure, Number, Part, Row, Table, Words, counts, row_of
+from trueval.report.page_content import Block, Figure, Number, PageColumn, Part, Row, Table, Words, counts, row_of
 from trueval.report.plots import TieInterval, dot_plot, shorten_name
 from trueval.report.result_directory import Directory, ResultFile, pointer
 
@@ -71,17 +71,23 @@ def _over(file: ResultFile) -> str:
 
 def _table(file: ResultFile, over: str) -> Table:
     columns = (
-        Column("labels"),
+        PageColumn("labels"),
         counts("items", "/items"),
-        Column("same", "/same", numeric=True, show=format_value),
+        PageColumn("same", "/same", numeric=True, show=format_value),
         *(
-            Column(title, f"/{over}/coefficients/{name}/value", numeric=True, show=format_value, strong=_strong(name))
+            PageColumn(
+                title, f"/{over}/coefficients/{name}/value", numeric=True, show=format_value, strong=_strong(name)
+            )
             for name, title in TITLES.items()
         ),
-        Column("low", f"/{over}/coefficients/kappa_quadratic/low", numeric=True, show=format_value),
-        Column("high", f"/{over}/coefficients/kappa_quadratic/high", numeric=True, show=format_value),
+        PageColumn("low", f"/{over}/coefficients/kappa_quadratic/low", numeric=True, show=format_value),
+        PageColumn("high", f"/{over}/coefficients/kappa_quadratic/high", numeric=True, show=format_value),
         # A bias is that of all judged passages where there is a design, and has its place beside those.
-        *((Column("bias", "/bias/all/value", numeric=True, show=format_difference),) if over == _over(file) else ()),
+        *(
+            (PageColumn("bias", "/bias/all/value", numeric=True, show=format_difference),)
+            if over == _over(file)
+            else ()
+        ),
     )
     pairs = file.data["pairs"]
     rows = tuple(row_of(pointer("pairs", at), columns, pair, name_pair(pair)) for at, pair in enumerate(pairs))
@@ -103,10 +109,10 @@ def _together(file: ResultFile) -> Iterator[Table]:
         return
     names = {name: title for name, title in TITLES.items() if name.startswith("alpha")}
     columns = (
-        Column("raters"),
+        PageColumn("raters"),
         counts("items", "/items"),
         *(
-            Column(title, f"/coefficients/{name}/value", numeric=True, show=format_value)
+            PageColumn(title, f"/coefficients/{name}/value", numeric=True, show=format_value)
             for name, title in names.items()
         ),
     )
@@ -195,12 +201,12 @@ def _short(name: str, pair: Entry) -> str:
 
 def _bias_tables(file: ResultFile) -> Iterator[Table]:
     columns = (
-        Column("labels"),
-        Column("group"),
+        PageColumn("labels"),
+        PageColumn("group"),
         counts("items", "/items"),
-        Column("mean", "/value", numeric=True, show=format_difference, strong=lambda _: True),
-        Column("low", "/low", numeric=True, show=format_difference),
-        Column("high", "/high", numeric=True, show=format_difference),
+        PageColumn("mean", "/value", numeric=True, show=format_difference, strong=lambda _: True),
+        PageColumn("low", "/low", numeric=True, show=format_difference),
+        PageColumn("high", "/high", numeric=True, show=format_difference),
     )
     rows: list[Row] = []
     for at, pair in enumerate(file.data["pairs"]):
@@ -221,10 +227,10 @@ def _order(file: ResultFile) -> Iterator[Block]:
     if found is None:
         return
     columns = (
-        Column("task"),
+        PageColumn("task"),
         counts("pairs", "/pairs"),
         *(
-            Column(title, f"/{name}", numeric=True, show=format_value, strong=lambda _: True)
+            PageColumn(title, f"/{name}", numeric=True, show=format_value, strong=lambda _: True)
             for title, name in (("same order", "agree"), ("equal", "equal"), ("other order", "disagree"))
         ),
     )
@@ -238,7 +244,7 @@ def _design(file: ResultFile) -> Iterator[Block]:
     design = file.data["design"]
     if not design or not design["strata"]:
         return
-    columns = (Column("stratum", "/name"), counts("passages", "/population"), counts("answered", "/answered"))
+    columns = (PageColumn("stratum", "/name"), counts("passages", "/population"), counts("answered", "/answered"))
     rows = tuple(row_of(pointer("design", "strata", at), columns, each) for at, each in enumerate(design["strata"]))
     caption = "Passages of each stratum, and how many of them people graded."
     yield Block("agree-design", "The sample", tables=(Table("agree-strata", (caption,), file.name, columns, rows),))

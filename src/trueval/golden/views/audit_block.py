@@ -16,7 +16,7 @@ from trueval.golden.audit.sampling.sample_drawing import FOLDER
 from trueval.golden.build.stage_files import read_lines
 from trueval.golden.refine.aggregate import GRADES
 from trueval.report.number_texts import NOT_AVAILABLE, count_phrase, format_value, percent
-from trueval.report.page_content import Block, Column, Table, row_of
+from trueval.report.page_content import Block, PageColumn, Table, row_of
 from trueval.report.result_directory import Directory, pointer
 
 Entry = Mapping[str, Any]
@@ -70,9 +70,9 @@ def _both(audited: AuditSample, labels: Path) -> pl.DataFrame:
 
 
 PROGRESS: Final = (
-    Column("stratum", "/name"),
+    PageColumn("stratum", "/name"),
     *(
-        Column(title, f"/{name}", numeric=True, show=lambda value: f"{value:,}")
+        PageColumn(title, f"/{name}", numeric=True, show=lambda value: f"{value:,}")
         for title, name in (("judged", "population"), ("drawn", "drawn"), ("graded", "graded"), ("skipped", "skipped"))
     ),
 )
@@ -109,8 +109,8 @@ def _confusion(given: pl.DataFrame) -> Iterator[Table]:
     counts = Counter(zip(given["grade"].to_list(), given["said"].to_list(), strict=True))
     said = sorted(set(given["said"].to_list()) | set(map(float, GRADES)), reverse=True)
     columns = (
-        Column("the judge gave", "/judge"),
-        *(Column(f"people {grade:g}", f"/{grade:g}", numeric=True, show=_count) for grade in said),
+        PageColumn("the judge gave", "/judge"),
+        *(PageColumn(f"people {grade:g}", f"/{grade:g}", numeric=True, show=_count) for grade in said),
     )
     judged = sorted(set(given["grade"].to_list()), reverse=True)
     rows = tuple(

@@ -12,7 +12,7 @@ from trueval.golden.views.audit_block import audit_block
 from trueval.golden.views.golden import money, sentences
 from trueval.report.figures import NARROW, Chart, tone
 from trueval.report.number_texts import NOT_AVAILABLE, count_phrase, format_value, percent
-from trueval.report.page_content import Block, Column, Figure, Number, Part, Row, Table, Words, counts, row_of
+from trueval.report.page_content import Block, Figure, Number, PageColumn, Part, Row, Table, Words, counts, row_of
 from trueval.report.plots import TieInterval, dot_plot
 from trueval.report.result_directory import Directory, ResultFile, pointer
 
@@ -59,11 +59,11 @@ def _pools(file: ResultFile) -> Block:
     data = file.data
     figures = [Figure("golden-grades", "Grades", _describe_grades(data), grades_plot(data["grades"]))]
     columns = (
-        Column("found by", "/name"),
+        PageColumn("found by", "/name"),
         *(counts(title, f"/{name}") for title, name in _SOURCES),
-        Column("PROC(RA-nWG)@10", "/ceiling/expected", numeric=True, show=format_value, strong=lambda _: True),
-        Column("lowest", "/ceiling/lowest", numeric=True, show=format_value),
-        Column("highest", "/ceiling/highest", numeric=True, show=format_value),
+        PageColumn("PROC(RA-nWG)@10", "/ceiling/expected", numeric=True, show=format_value, strong=lambda _: True),
+        PageColumn("lowest", "/ceiling/lowest", numeric=True, show=format_value),
+        PageColumn("highest", "/ceiling/highest", numeric=True, show=format_value),
     )
     rows = tuple(row_of(pointer("sources", at), columns, each) for at, each in enumerate(data["sources"]))
     caption = "What each search gave to the pools, and what the best ten of it could be worth by these judgments."
@@ -105,7 +105,7 @@ def grades_plot(grades: Mapping[str, int], *, width: int = NARROW) -> Chart:
 
 def _by_query(file: ResultFile) -> Table:
     columns = (
-        Column("query", "/query"),
+        PageColumn("query", "/query"),
         counts("judged", "/judged"),
         counts("unjudged", "/unjudged"),
         *(counts(f"grade {grade}", f"/grades/{grade}") for grade in "54321"),
@@ -140,13 +140,13 @@ def _judge(file: ResultFile) -> Block:
         about = "The mean label of each slot of a call. Passages are shuffled: a slope is a bias of the judge."
         figures.append(Figure("golden-slots", "Labels by slot, ± standard error", about, dot_plot(dots)))
     columns = (
-        Column("rounds", ""),
+        PageColumn("rounds", ""),
         counts("passages", "/passages"),
         *(
-            Column(title, f"/{name}", numeric=True, show=format_value)
+            PageColumn(title, f"/{name}", numeric=True, show=format_value)
             for title, name in (("same", "same"), ("within one", "within_one"), ("difference", "difference"))
         ),
-        Column("quadratic kappa", "/kappa", numeric=True, show=format_value),
+        PageColumn("quadratic kappa", "/kappa", numeric=True, show=format_value),
     )
     rows = tuple(
         row_of(pointer("rounds", at), columns, each, f"{each['first'] + 1} and {each['second'] + 1}")
@@ -194,7 +194,7 @@ def _tabulate_injections(file: ResultFile) -> Iterator[Table]:
     found = file.data["speaks_to_judge"]
     if not found:
         return
-    columns = (Column("query", "/query"), Column("document", "/document"))
+    columns = (PageColumn("query", "/query"), PageColumn("document", "/document"))
     rows = tuple(row_of(pointer("speaks_to_judge", at), columns, each) for at, each in enumerate(found))
     caption = "Passages that seem to speak to a judge rather than to a reader; they were graded as any other."
     yield Table("golden-speaking", (caption,), file.name, columns, rows)
@@ -205,14 +205,14 @@ def _refinement(file: ResultFile) -> Iterator[Block]:
     if not queries:
         return
     columns = (
-        Column("query", "/query"),
+        PageColumn("query", "/query"),
         counts("passages", "/passages"),
         counts("calls", "/calls"),
-        Column("stopped by", "/stopped"),
-        Column("expected overlap", "/overlap", numeric=True, show=format_value, strong=lambda _: True),
+        PageColumn("stopped by", "/stopped"),
+        PageColumn("expected overlap", "/overlap", numeric=True, show=format_value, strong=lambda _: True),
         counts("in no order", "/unchecked"),
         counts("tie bands", "/bands"),
-        Column("pairs that differ", "/disagreement", numeric=True, show=format_value),
+        PageColumn("pairs that differ", "/disagreement", numeric=True, show=format_value),
         counts("cycles", "/cycles"),
         counts("against grades", "/inversions"),
     )
@@ -251,16 +251,16 @@ def stop_plot(queries: Sequence[Entry], *, width: int = NARROW) -> Chart:
 
 def _stages(file: ResultFile) -> Table:
     columns = (
-        Column("stage", "/stage"),
+        PageColumn("stage", "/stage"),
         counts("queries", "/queries"),
         counts("passages", "/passages"),
         counts("calls", "/calls"),
         counts("not valid", "/invalid"),
         counts("tokens out", "/tokens_in"),
         counts("tokens back", "/tokens_out"),
-        Column("cost", "/cost", numeric=True, show=money, strong=lambda _: True),
-        Column("seconds", "/seconds", numeric=True, show=lambda value: f"{value:.3g}"),
-        Column("written", "/written"),
+        PageColumn("cost", "/cost", numeric=True, show=money, strong=lambda _: True),
+        PageColumn("seconds", "/seconds", numeric=True, show=lambda value: f"{value:.3g}"),
+        PageColumn("written", "/written"),
     )
     rows = tuple(row_of(pointer("stages", at), columns, each) for at, each in enumerate(file.data["stages"]))
     notes = ("A stage that was interrupted counts all its calls; its seconds are those of its last run.",)
@@ -302,14 +302,14 @@ def _labels(file: ResultFile, directory: Directory) -> Iterator[Block]:
 
 
 LABEL_COLUMNS: Final = (
-    Column("query", "/query"),
-    Column("document", "/document"),
+    PageColumn("query", "/query"),
+    PageColumn("document", "/document"),
     counts("grade", "/grade"),
     counts("spread", "/spread"),
     counts("rank in the pool", "/rank"),
-    Column("labels"),
-    Column("reasons"),
-    Column("calls"),
+    PageColumn("labels"),
+    PageColumn("reasons"),
+    PageColumn("calls"),
 )
 
 

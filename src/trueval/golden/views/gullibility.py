@@ -19,7 +19,7 @@ from trueval.report.number_texts import (
     percent,
     unit,
 )
-from trueval.report.sheets import Sheet, as_latex, as_markdown, in_terminal
+from trueval.report.sheets import TextSheet, as_latex, as_markdown, in_terminal
 
 Entry = Mapping[str, Any]
 
@@ -63,7 +63,7 @@ def to_csv(result: Entry) -> str:
     return formats.to_csv(("query", "trap", "document", "characters", "grade", "clean", "call"), result["traps"])
 
 
-def sheets(result: Entry, scale: ValueUnit = FRACTIONS) -> list[Sheet]:
+def sheets(result: Entry, scale: ValueUnit = FRACTIONS) -> list[TextSheet]:
     """The tables: adversarial passages, and their companions.
 
     Args:
@@ -73,7 +73,7 @@ def sheets(result: Entry, scale: ValueUnit = FRACTIONS) -> list[Sheet]:
     return [_passage_sheet(result, scale), *([_companions(result)] if result["passages"] > 1 else [])]
 
 
-def _passage_sheet(result: Entry, scale: ValueUnit) -> Sheet:
+def _passage_sheet(result: Entry, scale: ValueUnit) -> TextSheet:
     rows = tuple(
         (
             each["kind"],
@@ -88,10 +88,10 @@ def _passage_sheet(result: Entry, scale: ValueUnit) -> Sheet:
     )
     head = ("passage", "graded", "relevant", "share", "interval", "mean\ngrade", "lifted", "lowered", "p", "fooled")
     title = f"{result['judge']}: passages that should not be relevant"
-    return Sheet(title, head, "Lrrrrrrrrl", rows, ("lowered", "graded", "mean\ngrade"))
+    return TextSheet(title, head, "Lrrrrrrrrl", rows, ("lowered", "graded", "mean\ngrade"))
 
 
-def _companions(result: Entry) -> Sheet:
+def _companions(result: Entry) -> TextSheet:
     rows = []
     for kind in result["kinds"]:
         each = kind["companions"]
@@ -100,7 +100,7 @@ def _companions(result: Entry) -> Sheet:
         rows.append((kind["kind"], f"{each['graded']:,}", *shown, *_lift_cells(each, "raised_by_it")))
     head = ("beside", "graded", "mean\ngrade", "by", "lifted", "lowered", "p", "raised")
     title = f"{result['judge']}: the other {result['passages'] - 1} passages of the call"
-    return Sheet(title, head, "Lrrrrrrl", tuple(rows), ("lowered", "graded"))
+    return TextSheet(title, head, "Lrrrrrrl", tuple(rows), ("lowered", "graded"))
 
 
 def _lift_cells(each: Entry, verdict: str = "fooled") -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from trueval.golden.views.gullibility import describe_findings, legend
 from trueval.report.number_texts import NOT_AVAILABLE, format_value, percent
-from trueval.report.page_content import Block, Column, Figure, Number, Part, Table, Words, row_of
+from trueval.report.page_content import Block, Figure, Number, PageColumn, Part, Table, Words, row_of
 from trueval.report.plots import TieInterval, dot_plot
 from trueval.report.result_directory import Directory, ResultFile, pointer
 
@@ -55,18 +55,18 @@ def _verdict(file: ResultFile) -> Words:
 
 def _kinds(file: ResultFile) -> Table:
     columns = (
-        Column("passage", "/kind"),
-        Column("what it is", "/about"),
+        PageColumn("passage", "/kind"),
+        PageColumn("what it is", "/about"),
         _number("graded", "/graded", ","),
         _number("relevant", "/relevant", ","),
-        Column("share", "/share/value", numeric=True, show=format_value, strong=lambda _: True),
-        Column("low", "/share/low", numeric=True, show=format_value),
-        Column("high", "/share/high", numeric=True, show=format_value),
+        PageColumn("share", "/share/value", numeric=True, show=format_value, strong=lambda _: True),
+        PageColumn("low", "/share/low", numeric=True, show=format_value),
+        PageColumn("high", "/share/high", numeric=True, show=format_value),
         _number("mean grade", "/mean", ".2f"),
         _number("lifted", "/lifted", ","),
         _number("lowered", "/lowered", ","),
         _number("p", "/p_holm", ".3g"),
-        Column("fooled", "/fooled", show=lambda value: "yes" if value else "no", strong=bool),
+        PageColumn("fooled", "/fooled", show=lambda value: "yes" if value else "no", strong=bool),
     )
     rows = tuple(row_of(pointer("kinds", at), columns, each) for at, each in enumerate(file.data["kinds"]))
     caption = f"Grade {file.data['relevant']} or higher is relevant; lifted and lowered are against the clean passage."
@@ -77,14 +77,14 @@ def _companions(file: ResultFile) -> Iterator[Table]:
     if file.data["passages"] == 1:
         return
     columns = (
-        Column("beside", "/kind"),
+        PageColumn("beside", "/kind"),
         _number("graded", "/companions/graded", ","),
         _number("mean grade", "/companions/mean", ".2f"),
         _number("by", "/companions/by", "+.2f"),
         _number("lifted", "/companions/lifted", ","),
         _number("lowered", "/companions/lowered", ","),
         _number("p", "/companions/p_holm", ".3g"),
-        Column("raised", "/companions/raised_by_it", show=lambda value: "yes" if value else "no", strong=bool),
+        PageColumn("raised", "/companions/raised_by_it", show=lambda value: "yes" if value else "no", strong=bool),
     )
     rows = tuple(row_of(pointer("kinds", at), columns, each) for at, each in enumerate(file.data["kinds"]))
     caption = "What is shown in one call with each kind of passage, against the same beside the clean passage."
@@ -93,15 +93,15 @@ def _companions(file: ResultFile) -> Iterator[Table]:
 
 def _passage_table(file: ResultFile) -> Table:
     columns = (
-        Column("query", "/query"),
-        Column("passage", "/trap"),
+        PageColumn("query", "/query"),
+        PageColumn("passage", "/trap"),
         _number("grade", "/grade", "d"),
         _number("clean", "/clean", "d"),
-        Column("beside"),
-        Column("made of", "/document"),
+        PageColumn("beside"),
+        PageColumn("made of", "/document"),
         _number("characters", "/characters", ","),
-        Column("reason", "/reason"),
-        Column("call"),
+        PageColumn("reason", "/reason"),
+        PageColumn("call"),
     )
     rows = tuple(
         row_of(pointer("traps", at), columns, each, _grades(each["companions"]), each["call"][:8])
@@ -110,11 +110,11 @@ def _passage_table(file: ResultFile) -> Table:
     return Table("gullibility-traps", ("Every passage, and the grades.",), file.name, columns, rows, folded=True)
 
 
-def _number(title: str, field: str, form: str) -> Column:
+def _number(title: str, field: str, form: str) -> PageColumn:
     def show(value: Any) -> str:
         return NOT_AVAILABLE if value is None else format(value, form)
 
-    return Column(title, field, numeric=True, show=show)
+    return PageColumn(title, field, numeric=True, show=show)
 
 
 def _grades(given: list[int | None]) -> str:

@@ -19,7 +19,7 @@ from trueval.report.number_texts import (
     percent,
     unit,
 )
-from trueval.report.sheets import Sheet, as_latex, as_markdown, in_terminal
+from trueval.report.sheets import TextSheet, as_latex, as_markdown, in_terminal
 
 Entry = Mapping[str, Any]
 
@@ -74,7 +74,7 @@ def _rows(result: Entry) -> Iterator[Entry]:
             yield {**about, **coefficients, **tau, **judge["all"]}
 
 
-def sheets(result: Entry, scale: ValueUnit = FRACTIONS) -> list[Sheet]:
+def sheets(result: Entry, scale: ValueUnit = FRACTIONS) -> list[TextSheet]:
     """The tables of the report.
 
     Args:
@@ -89,7 +89,7 @@ def sheets(result: Entry, scale: ValueUnit = FRACTIONS) -> list[Sheet]:
     return found
 
 
-def _judges(result: Entry, measure: Entry, scale: ValueUnit) -> Sheet:
+def _judges(result: Entry, measure: Entry, scale: ValueUnit) -> TextSheet:
     head = ("judge", "κ quad-\nratic", "α\nordinal", "τ", "interval", "τ top", "false\nrate", "missed\nrate", "turned")
     rows = []
     for labels, judge in zip(result["labels"], measure["judges"], strict=True):
@@ -100,10 +100,10 @@ def _judges(result: Entry, measure: Entry, scale: ValueUnit) -> Sheet:
         last = (format_value(judge["tau_top"]["value"], scale), *rates, str(all_pairs["reversed"]))
         rows.append((judge["judge"], *numbers, interval(tau["low"], tau["high"], scale), *last))
     title = f"{measure['measure']}: judges against people, {count_phrase(len(result['runs']), 'run', 'runs')}"
-    return Sheet(title, head, "Lrrrrrrrr", tuple(rows), ("interval", "α\nordinal", "turned"))
+    return TextSheet(title, head, "Lrrrrrrrr", tuple(rows), ("interval", "α\nordinal", "turned"))
 
 
-def _systems(measure: Entry, scale: ValueUnit) -> Sheet:
+def _systems(measure: Entry, scale: ValueUnit) -> TextSheet:
     rows = tuple(
         (
             each["run"],
@@ -115,10 +115,10 @@ def _systems(measure: Entry, scale: ValueUnit) -> Sheet:
         for each in measure["systems"]
     )
     head = ("run", "by people", "by judges", "rank by\npeople", "ranks by\njudges")
-    return Sheet(f"{measure['measure']}: systems under all judges", head, "Lrrrr", rows)
+    return TextSheet(f"{measure['measure']}: systems under all judges", head, "Lrrrr", rows)
 
 
-def _families(measure: Entry, scale: ValueUnit) -> Sheet:
+def _families(measure: Entry, scale: ValueUnit) -> TextSheet:
     rows = []
     for each in measure["families"]:
         lifts = (each["lift"][name]["value"] for name in ("own", "others", "extra"))
@@ -128,10 +128,10 @@ def _families(measure: Entry, scale: ValueUnit) -> Sheet:
         taus = (format_value(each[name]["value"], scale) for name in ("tau", "tau_without"))
         rows.append((each["judge"], each["family"], str(len(each["runs"])), *shown, span, *taus))
     head = ("judge", "family", "runs", "lift", "by\nothers", "extra", "interval", "τ", "τ without\nthem")
-    return Sheet(f"{measure['measure']}: runs of the judge's own family", head, "LLrrrrrrr", tuple(rows), ("runs",))
+    return TextSheet(f"{measure['measure']}: runs of the judge's own family", head, "LLrrrrrrr", tuple(rows), ("runs",))
 
 
-def _kin_values(measure: Entry, scale: ValueUnit) -> Sheet:
+def _kin_values(measure: Entry, scale: ValueUnit) -> TextSheet:
     rows = []
     for each in measure["families"]:
         found = each["lift_in_measure"]
@@ -140,7 +140,7 @@ def _kin_values(measure: Entry, scale: ValueUnit) -> Sheet:
         span = NOT_AVAILABLE if found["extra"]["low"] is None else f"[{low}, {high}]"
         rows.append((each["judge"], each["family"], *lifts, span))
     head = ("judge", "family", "lift", "by\nothers", "extra", "interval")
-    return Sheet(f"{measure['measure']}: what judges add to runs of their own family", head, "LLrrrr", tuple(rows))
+    return TextSheet(f"{measure['measure']}: what judges add to runs of their own family", head, "LLrrrr", tuple(rows))
 
 
 def sentences(result: Entry) -> list[str]:

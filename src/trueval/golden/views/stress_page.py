@@ -8,7 +8,7 @@ from typing import Any, Final
 from trueval.golden.views.stress import describe_findings, format_lift, legend
 from trueval.report.figures import NARROW, Chart, axis_domain, tone
 from trueval.report.number_texts import format_difference, format_value
-from trueval.report.page_content import Block, Column, Figure, Number, Part, Table, Words, counts, row_of
+from trueval.report.page_content import Block, Figure, Number, PageColumn, Part, Table, Words, counts, row_of
 from trueval.report.plots import TieInterval, dot_plot, row_height
 from trueval.report.result_directory import Directory, ResultFile, pointer
 
@@ -125,7 +125,7 @@ def kappa_plot(points: list[dict[str, Any]], *, width: int = NARROW) -> Chart:
 
 def _judges(file: ResultFile, at: int) -> Table:
     columns = (
-        Column("judge", "/judge"),
+        PageColumn("judge", "/judge"),
         _value("τ", "/tau/value", strong=True),
         _value("low", "/tau/low"),
         _value("high", "/tau/high"),
@@ -141,7 +141,7 @@ def _judges(file: ResultFile, at: int) -> Table:
 
 def _differences(file: ResultFile, at: int) -> Table:
     columns = (
-        Column("judge", "/judge"),
+        PageColumn("judge", "/judge"),
         _value("false rate", "/all/false_rate", strong=True),
         _value("missed rate", "/all/missed_rate", strong=True),
         counts("false", "/all/false"),
@@ -168,7 +168,7 @@ def _labels(file: ResultFile, at: int) -> Table:
         "alpha_interval": "α interval",
     }
     columns = (
-        Column("judge", "/judge"),
+        PageColumn("judge", "/judge"),
         counts("items", "/items"),
         *(_value(title, f"/coefficients/{name}/value") for name, title in names.items()),
     )
@@ -182,7 +182,7 @@ def _labels(file: ResultFile, at: int) -> Table:
 
 def _systems(file: ResultFile, at: int) -> Table:
     columns = (
-        Column("run", "/run"),
+        PageColumn("run", "/run"),
         _value("by people", "/mean", strong=True),
         _value("least", "/least_mean"),
         _value("greatest", "/greatest_mean"),
@@ -197,9 +197,9 @@ def _systems(file: ResultFile, at: int) -> Table:
 
 def _pairs(file: ResultFile, at: int) -> Table:
     columns = (
-        Column("first", "/first"),
-        Column("second", "/second"),
-        Column("people say", "/people"),
+        PageColumn("first", "/first"),
+        PageColumn("second", "/second"),
+        PageColumn("people say", "/people"),
         counts("first", "/judges/first"),
         counts("second", "/judges/second"),
         counts("none", "/judges/none"),
@@ -213,8 +213,8 @@ def _pairs(file: ResultFile, at: int) -> Table:
 
 def _families(file: ResultFile, at: int) -> Table:
     columns = (
-        Column("judge", "/judge"),
-        Column("family", "/family"),
+        PageColumn("judge", "/judge"),
+        PageColumn("family", "/family"),
         counts("runs", "/runs"),
         _lift("lift", "/lift/own/value"),
         _lift("by others", "/lift/others/value"),
@@ -236,17 +236,17 @@ def _families(file: ResultFile, at: int) -> Table:
     return Table(f"stress-family-table-{at}", ("Lifts, in ranks and in the measure.",), file.name, columns, rows)
 
 
-def _value(title: str, field: str, *, strong: bool = False) -> Column:
-    return Column(title, field, numeric=True, show=format_value, strong=lambda _: strong)
+def _value(title: str, field: str, *, strong: bool = False) -> PageColumn:
+    return PageColumn(title, field, numeric=True, show=format_value, strong=lambda _: strong)
 
 
-def _rank(title: str, field: str) -> Column:
-    return Column(title, field, numeric=True, show=lambda value: f"{value:g}")
+def _rank(title: str, field: str) -> PageColumn:
+    return PageColumn(title, field, numeric=True, show=lambda value: f"{value:g}")
 
 
-def _lift(title: str, field: str, *, strong: bool = False) -> Column:
-    return Column(title, field, numeric=True, show=format_lift, strong=lambda _: strong)
+def _lift(title: str, field: str, *, strong: bool = False) -> PageColumn:
+    return PageColumn(title, field, numeric=True, show=format_lift, strong=lambda _: strong)
 
 
-def _signed_column(title: str, field: str, *, strong: bool = False) -> Column:
-    return Column(title, field, numeric=True, show=format_difference, strong=lambda _: strong)
+def _signed_column(title: str, field: str, *, strong: bool = False) -> PageColumn:
+    return PageColumn(title, field, numeric=True, show=format_difference, strong=lambda _: strong)

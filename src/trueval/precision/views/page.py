@@ -12,9 +12,9 @@ from trueval.precision.views.formats import IDENTITY, STATISTICS, formats, overl
 from trueval.report.number_texts import NOT_AVAILABLE, format_value, make_formatter, percent
 from trueval.report.page_content import (
     Block,
-    Column,
     Figure,
     Number,
+    PageColumn,
     Part,
     Table,
     Words,
@@ -122,10 +122,10 @@ def _value_block(file: ResultFile, several: bool) -> Block:
 def _value_table(file: ResultFile) -> Table:
     titles = {"model_dtype": "model dtype", "scoring_format": "scoring", "index_dtype": "index", "scoring": "φ"}
     columns = (
-        Column("measure"),
-        *(Column(titles.get(name, name)) for name in IDENTITY),
+        PageColumn("measure"),
+        *(PageColumn(titles.get(name, name)) for name in IDENTITY),
         *map(statistic, STATISTICS),
-        Column("queries", "/queries", numeric=True),
+        PageColumn("queries", "/queries", numeric=True),
     )
     rows = []
     for measure in file.data["measures"]:
@@ -176,10 +176,10 @@ def _agreement_table(file: ResultFile, several: bool) -> Table:
     share = make_formatter(".4f")
     agreement = {"tau_b": "τ-b", "overlap": overlap_name(file.data), "rbo": "RBO"}
     columns = (
-        Column("regime"),
-        Column("tied", "/ties/tied_fraction", numeric=True, show=format_value),
+        PageColumn("regime"),
+        PageColumn("tied", "/ties/tied_fraction", numeric=True, show=format_value),
         counts("largest group", "/ties/largest_group"),
-        *(Column(title, f"/agreement/{name}", numeric=True, show=share) for name, title in agreement.items()),
+        *(PageColumn(title, f"/agreement/{name}", numeric=True, show=share) for name, title in agreement.items()),
         *(counts(title, f"/agreement/ties/{name}") for name, title in RESOLVED.items()),
     )
     rows = rows_of(file, columns, "regimes", told=lambda regime: _name(regime, several))

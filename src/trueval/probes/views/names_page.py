@@ -11,7 +11,7 @@ from trueval.probes.views.names import legend, scorer_heading
 from trueval.probes.views.published import SOURCE, published_tables
 from trueval.report.figures import NARROW, Chart, axis_domain, panels, tone, write_figure
 from trueval.report.number_texts import format_difference, format_value, whole
-from trueval.report.page_content import Block, Cell, Column, Figure, Number, Part, Row, Table, Words, row_of
+from trueval.report.page_content import Block, Cell, Figure, Number, PageColumn, Part, Row, Table, Words, row_of
 from trueval.report.result_directory import Directory, ResultFile, pointer
 
 ROW = 22  # CSS pixels of a condition
@@ -172,16 +172,16 @@ def _scorer_name(scorer: Mapping[str, Any]) -> str:
 
 def _summary(file: ResultFile) -> Table:
     columns = (
-        Column("scorer"),
-        Column("language", "/language"),
-        Column("unit", "/unit"),
-        Column("kept apart", "/conditions/0/kept_apart", numeric=True, show=format_value, strong=lambda _: True),
-        Column("name / topic", "/conditions/0/name_over_topic", numeric=True, show=format_value),
-        Column("Δname", "/conditions/0/delta_name/mean", numeric=True, show=format_difference),
-        Column("± between runs", "/conditions/0/delta_name/run_sd", numeric=True, show=format_value),
-        Column("Δtopic", "/conditions/0/delta_topic/mean", numeric=True, show=format_difference),
-        Column("Δboth", "/conditions/0/delta_both/mean", numeric=True, show=format_difference),
-        Column("within grain", "/conditions/0/within_grain", numeric=True, show=format_value),
+        PageColumn("scorer"),
+        PageColumn("language", "/language"),
+        PageColumn("unit", "/unit"),
+        PageColumn("kept apart", "/conditions/0/kept_apart", numeric=True, show=format_value, strong=lambda _: True),
+        PageColumn("name / topic", "/conditions/0/name_over_topic", numeric=True, show=format_value),
+        PageColumn("Δname", "/conditions/0/delta_name/mean", numeric=True, show=format_difference),
+        PageColumn("± between runs", "/conditions/0/delta_name/run_sd", numeric=True, show=format_value),
+        PageColumn("Δtopic", "/conditions/0/delta_topic/mean", numeric=True, show=format_difference),
+        PageColumn("Δboth", "/conditions/0/delta_both/mean", numeric=True, show=format_difference),
+        PageColumn("within grain", "/conditions/0/within_grain", numeric=True, show=format_value),
     )
     rows = tuple(
         row_of(pointer("scorers", at), columns, scorer, scorer["name"])
@@ -193,21 +193,21 @@ def _summary(file: ResultFile) -> Table:
 
 def _table(file: ResultFile, at: int) -> Table:
     columns = (
-        Column("condition", "/name"),
-        Column("Δname", "/delta_name/mean", numeric=True, show=format_difference, strong=lambda _: True),
-        Column("± between runs", "/delta_name/run_sd", numeric=True, show=format_value),
-        Column("low", "/delta_name/low", numeric=True, show=format_difference),
-        Column("high", "/delta_name/high", numeric=True, show=format_difference),
-        Column("Δtopic", "/delta_topic/mean", numeric=True, show=format_difference),
-        Column("Δboth", "/delta_both/mean", numeric=True, show=format_difference),
-        Column("name / topic", "/name_over_topic", numeric=True, show=format_value),
-        Column("ΔΔ", "/change/absolute/mean", numeric=True, show=format_difference),
-        Column("ΔΔ / Δ", "/change/relative/mean", numeric=True, show=format_difference),
-        Column("its low", "/change/relative/low", numeric=True, show=format_difference),
-        Column("its high", "/change/relative/high", numeric=True, show=format_difference),
-        Column("bundles in it", "/change/relative_bundles", numeric=True, show=whole),
-        Column("kept apart", "/kept_apart", numeric=True, show=format_value),
-        Column("within grain", "/within_grain", numeric=True, show=format_value),
+        PageColumn("condition", "/name"),
+        PageColumn("Δname", "/delta_name/mean", numeric=True, show=format_difference, strong=lambda _: True),
+        PageColumn("± between runs", "/delta_name/run_sd", numeric=True, show=format_value),
+        PageColumn("low", "/delta_name/low", numeric=True, show=format_difference),
+        PageColumn("high", "/delta_name/high", numeric=True, show=format_difference),
+        PageColumn("Δtopic", "/delta_topic/mean", numeric=True, show=format_difference),
+        PageColumn("Δboth", "/delta_both/mean", numeric=True, show=format_difference),
+        PageColumn("name / topic", "/name_over_topic", numeric=True, show=format_value),
+        PageColumn("ΔΔ", "/change/absolute/mean", numeric=True, show=format_difference),
+        PageColumn("ΔΔ / Δ", "/change/relative/mean", numeric=True, show=format_difference),
+        PageColumn("its low", "/change/relative/low", numeric=True, show=format_difference),
+        PageColumn("its high", "/change/relative/high", numeric=True, show=format_difference),
+        PageColumn("bundles in it", "/change/relative_bundles", numeric=True, show=whole),
+        PageColumn("kept apart", "/kept_apart", numeric=True, show=format_value),
+        PageColumn("within grain", "/within_grain", numeric=True, show=format_value),
     )
     scorer = file.data["scorers"][at]
     rows = tuple(
@@ -226,7 +226,7 @@ def _published_block(file: ResultFile) -> Block:
             f"probe-names-published-{at}",
             (each.title,),
             "",
-            tuple(Column(title) for title in each.head),
+            tuple(PageColumn(title) for title in each.head),
             tuple(Row("", tuple(Cell(text, text) for text in row)) for row in each.rows),
             folded=True,
         )

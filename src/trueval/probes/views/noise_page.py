@@ -11,7 +11,7 @@ from trueval.probes.views.noise import legend, level_name, levels, pipeline_head
 from trueval.probes.views.noise_published import CHATTER_SOURCE, CHATTER_TABLES
 from trueval.report.figures import NARROW, Chart, axis_domain, panels, tone, write_figure
 from trueval.report.number_texts import format_difference, format_value, percent
-from trueval.report.page_content import Block, Cell, Column, Figure, Number, Part, Row, Table, Words, row_of
+from trueval.report.page_content import Block, Cell, Figure, Number, PageColumn, Part, Row, Table, Words, row_of
 from trueval.report.result_directory import Directory, ResultFile, pointer
 
 HEIGHT = 170  # CSS pixels of a plot
@@ -215,19 +215,21 @@ def _describe_denoised_change(file: ResultFile, at: int, level: Mapping[str, Any
 def _table(file: ResultFile, at: int, measures: list[str]) -> Table:
     model = file.data["models"][at]
     columns = [
-        Column("condition"),
-        Column("added", "/added", numeric=True, show=percent),
-        Column("cosine", "/cosine/mean", numeric=True, show=format_value),
-        Column("overlap", "/overlap/mean", numeric=True, show=format_value, strong=lambda _: True),
-        Column("τ", "/tau/mean", numeric=True, show=format_difference),
-        Column("RBO", "/rbo/mean", numeric=True, show=format_value),
+        PageColumn("condition"),
+        PageColumn("added", "/added", numeric=True, show=percent),
+        PageColumn("cosine", "/cosine/mean", numeric=True, show=format_value),
+        PageColumn("overlap", "/overlap/mean", numeric=True, show=format_value, strong=lambda _: True),
+        PageColumn("τ", "/tau/mean", numeric=True, show=format_difference),
+        PageColumn("RBO", "/rbo/mean", numeric=True, show=format_value),
     ]
     for name in measures:
         columns += [
-            Column(name, f"/measures/{name}/noisy", numeric=True, show=format_value),
-            Column("change", f"/measures/{name}/change", numeric=True, show=format_difference, strong=lambda _: True),
-            Column("from", f"/measures/{name}/low", numeric=True, show=format_difference),
-            Column("to", f"/measures/{name}/high", numeric=True, show=format_difference),
+            PageColumn(name, f"/measures/{name}/noisy", numeric=True, show=format_value),
+            PageColumn(
+                "change", f"/measures/{name}/change", numeric=True, show=format_difference, strong=lambda _: True
+            ),
+            PageColumn("from", f"/measures/{name}/low", numeric=True, show=format_difference),
+            PageColumn("to", f"/measures/{name}/high", numeric=True, show=format_difference),
         ]
     shown = levels(model)
     rows = tuple(
@@ -241,12 +243,12 @@ def _table(file: ResultFile, at: int, measures: list[str]) -> Table:
 def _denoiser_block(file: ResultFile) -> Block:
     found = file.data["denoiser"]
     columns = (
-        Column("language", "/language"),
-        Column("templates", "/templates"),
-        Column("level", "/level", numeric=True),
-        Column("recall", "/recall", numeric=True, show=format_value),
-        Column("precision", "/precision", numeric=True, show=format_value),
-        Column("question lost", "/question_lost", numeric=True, show=format_value),
+        PageColumn("language", "/language"),
+        PageColumn("templates", "/templates"),
+        PageColumn("level", "/level", numeric=True),
+        PageColumn("recall", "/recall", numeric=True, show=format_value),
+        PageColumn("precision", "/precision", numeric=True, show=format_value),
+        PageColumn("question lost", "/question_lost", numeric=True, show=format_value),
     )
     rows = tuple(
         row_of(pointer("denoiser", "stripped", place), columns, each) for place, each in enumerate(found["stripped"])
@@ -272,7 +274,7 @@ def _published_block() -> Block:
             f"probe-noise-published-{at}",
             (each.title,),
             "",
-            tuple(Column(title) for title in each.head),
+            tuple(PageColumn(title) for title in each.head),
             tuple(Row("", tuple(Cell(text, text) for text in row)) for row in each.rows),
             folded=True,
         )

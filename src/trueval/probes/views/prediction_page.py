@@ -9,7 +9,7 @@ from typing import Any, Final
 from trueval.probes.views.prediction import ALL, correlation, legend
 from trueval.report.figures import NARROW, Chart, panels, tone, write_figure
 from trueval.report.number_texts import format_difference, format_value, percent
-from trueval.report.page_content import Block, Column, Figure, Number, Part, Table, Words, row_of
+from trueval.report.page_content import Block, Figure, Number, PageColumn, Part, Table, Words, row_of
 from trueval.report.result_directory import Directory, ResultFile, pointer
 
 ROW: Final = 22  # CSS pixels of a condition
@@ -134,22 +134,22 @@ def _sentence(row: Mapping[str, Any]) -> str:
     return f"{row['condition']}, {row['signal']}: {correlation(row['spearman'])}"
 
 
-def _columns(first: str) -> tuple[Column, ...]:
+def _columns(first: str) -> tuple[PageColumn, ...]:
     return (
-        Column(first, f"/{first}"),
-        Column("condition", "/condition"),
-        Column("Spearman", "/spearman", numeric=True, show=correlation, strong=lambda _: True),
-        Column("low", "/low", numeric=True, show=correlation),
-        Column("high", "/high", numeric=True, show=correlation),
-        Column("τ-b", "/kendall/value", numeric=True, show=correlation),
-        Column("low", "/kendall/low", numeric=True, show=correlation),
-        Column("high", "/kendall/high", numeric=True, show=correlation),
-        Column("queries", "/queries", numeric=True),
+        PageColumn(first, f"/{first}"),
+        PageColumn("condition", "/condition"),
+        PageColumn("Spearman", "/spearman", numeric=True, show=correlation, strong=lambda _: True),
+        PageColumn("low", "/low", numeric=True, show=correlation),
+        PageColumn("high", "/high", numeric=True, show=correlation),
+        PageColumn("τ-b", "/kendall/value", numeric=True, show=correlation),
+        PageColumn("low", "/kendall/low", numeric=True, show=correlation),
+        PageColumn("high", "/kendall/high", numeric=True, show=correlation),
+        PageColumn("queries", "/queries", numeric=True),
     )
 
 
 def _pooled_table(file: ResultFile, places: list[int], name: str) -> Table:
-    columns = (*_columns("signal"), Column("ranked across", "/across/value", numeric=True, show=correlation))
+    columns = (*_columns("signal"), PageColumn("ranked across", "/across/value", numeric=True, show=correlation))
     rows = tuple(row_of(pointer("pooled", place), columns, file.data["pooled"][place]) for place in places)
     caption = ("All models together, queries ranked within each model and condition.",)
     return Table(f"join-pooled-{name}", caption, file.name, columns, rows, tuple(legend(file.data)))
@@ -159,12 +159,12 @@ def _table(file: ResultFile, places: list[int], name: str) -> Table:
     first, *rest = _columns("name")
     columns = (
         first._replace(title="model"),
-        Column("signal", "/signal"),
+        PageColumn("signal", "/signal"),
         *rest,
-        Column("lost", "/lost", numeric=True, show=percent),
-        Column("gained", "/gained", numeric=True, show=percent),
-        Column("mean loss", "/loss", numeric=True, show=format_difference),
-        Column("mean signal", "/danger", numeric=True, show=format_value),
+        PageColumn("lost", "/lost", numeric=True, show=percent),
+        PageColumn("gained", "/gained", numeric=True, show=percent),
+        PageColumn("mean loss", "/loss", numeric=True, show=format_difference),
+        PageColumn("mean signal", "/danger", numeric=True, show=format_value),
     )
     rows = tuple(row_of(pointer("models", place), columns, file.data["models"][place]) for place in places)
     return Table(f"join-models-{name}", ("Each model and condition.",), file.name, columns, rows)

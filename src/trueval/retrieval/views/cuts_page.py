@@ -9,7 +9,7 @@ import numpy as np
 
 from trueval.report.figures import NARROW
 from trueval.report.number_texts import format_value
-from trueval.report.page_content import Block, Column, Figure, Number, Part, Table, Words, counts, row_of, rows_of
+from trueval.report.page_content import Block, Figure, Number, PageColumn, Part, Table, Words, counts, row_of, rows_of
 from trueval.report.plots import TieInterval, dot_plot, row_height
 from trueval.report.result_directory import Directory, ResultFile, pointer
 from trueval.report.tie_sizes import tie_figure, tie_histogram
@@ -66,15 +66,15 @@ def _words(said: Said, file: ResultFile) -> Words:
 def _costs(file: ResultFile) -> Block:
     values = file.data["measures"]
     columns = (
-        Column("measure"),
+        PageColumn("measure"),
         *(
-            Column(name, f"/{name}", numeric=True, show=format_value, strong=_always if name == "range" else _never)
+            PageColumn(name, f"/{name}", numeric=True, show=format_value, strong=_always if name == "range" else _never)
             for name in ("expected", "lowest", "highest", "range")
         ),
-        Column("range by the cut", "/cut/range", numeric=True, show=format_value),
-        Column("range by ties above it", "/inside/range", numeric=True, show=format_value),
+        PageColumn("range by the cut", "/cut/range", numeric=True, show=format_value),
+        PageColumn("range by ties above it", "/inside/range", numeric=True, show=format_value),
         *(
-            Column(f"{end} call", f"/calls_{end}", numeric=True, show=format_value)
+            PageColumn(f"{end} call", f"/calls_{end}", numeric=True, show=format_value)
             for end in ENDS * bool(file.data["calls"])
         ),
     )
@@ -93,13 +93,13 @@ def _costs(file: ResultFile) -> Block:
 def _propagation_block(file: ResultFile) -> Block:
     stages = file.data["stages"]
     columns = (
-        Column("ties of", "/name"),
+        PageColumn("ties of", "/name"),
         counts("depth", "/depth"),
         counts("cut there", "/cut"),
         counts("contexts changed", "/changed"),
-        Column("share replaced", "/replaced", numeric=True, show=format_value, strong=lambda _: True),
+        PageColumn("share replaced", "/replaced", numeric=True, show=format_value, strong=lambda _: True),
         *(
-            Column(f"{measure} {end}", f"/measures/{measure}/{end}", numeric=True, show=format_value)
+            PageColumn(f"{measure} {end}", f"/measures/{measure}/{end}", numeric=True, show=format_value)
             for measure in stages["measures"][:1]
             for end in ("lowest", "highest")
         ),
@@ -118,20 +118,20 @@ def _propagation_block(file: ResultFile) -> Block:
 def _queries(file: ResultFile) -> Block:
     data, order = file.data, widest(file.data)
     measure = next(iter(data["measures"]), None)
-    why = (Column("why they tie", "/cause"),) if data["causes"] else ()
+    why = (PageColumn("why they tie", "/cause"),) if data["causes"] else ()
     calls = (counts("contexts seen", "/calls/contexts"),) if data["calls"] else ()
     ends = [] if measure is None else ["lowest", "expected", "highest"]
     columns = (
-        Column("query", "/query"),
-        Column("above", "/above", numeric=True, show=lambda value: f"{value:,}"),
-        Column("group", "/group", numeric=True, show=lambda value: f"{value:,}"),
-        Column("of these enter", "/slots", numeric=True, show=lambda value: f"{value:,}"),
-        Column("chance", "/chance", numeric=True, show=format_value),
-        Column("possible contexts", "/contexts", numeric=True, show=_contexts),
+        PageColumn("query", "/query"),
+        PageColumn("above", "/above", numeric=True, show=lambda value: f"{value:,}"),
+        PageColumn("group", "/group", numeric=True, show=lambda value: f"{value:,}"),
+        PageColumn("of these enter", "/slots", numeric=True, show=lambda value: f"{value:,}"),
+        PageColumn("chance", "/chance", numeric=True, show=format_value),
+        PageColumn("possible contexts", "/contexts", numeric=True, show=_contexts),
         *calls,
         *why,
         *(
-            Column(f"{measure} {end}", f"/measures/{measure}/cut/{end}", numeric=True, show=format_value)
+            PageColumn(f"{measure} {end}", f"/measures/{measure}/cut/{end}", numeric=True, show=format_value)
             for end in ends
         ),
     )

@@ -11,7 +11,7 @@ from rich.text import Text
 from trueval.report import formats
 from trueval.report.formats import latex, markdown, pipes, tabular
 from trueval.report.number_texts import FRACTIONS, NOT_AVAILABLE, ValueUnit, count_phrase, format_value, percent, unit
-from trueval.report.page_content import Block, Column, Number, Part, Table, Words, row_of
+from trueval.report.page_content import Block, Number, PageColumn, Part, Table, Words, row_of
 from trueval.report.result_directory import Directory, ResultFile
 from trueval.report.terminal import grid
 from trueval.retrieval.pipeline.config import formats_used
@@ -241,24 +241,27 @@ def _stage_table(name: str, side: Entry, file: str) -> Table:
     return Table(f"stages{prefix.replace('/', '-')}", (caption,), file, columns, rows)
 
 
-def _columns(*, judged: bool) -> tuple[Column, ...]:
+def _columns(*, judged: bool) -> tuple[PageColumn, ...]:
     values = (
-        Column("relevant", "/relevant", numeric=True, show=_count),
-        Column("relevant lost", "/relevant_given - /relevant", numeric=True, show=_count),
-        Column("R", "/measures/R/expected", numeric=True, show=format_value),
-        Column(MEASURE, f"/measures/{MEASURE}/expected", numeric=True, show=format_value, strong=lambda _: True),
-        *(Column(end, f"/measures/{MEASURE}/{end}", numeric=True, show=format_value) for end in ("lowest", "highest")),
+        PageColumn("relevant", "/relevant", numeric=True, show=_count),
+        PageColumn("relevant lost", "/relevant_given - /relevant", numeric=True, show=_count),
+        PageColumn("R", "/measures/R/expected", numeric=True, show=format_value),
+        PageColumn(MEASURE, f"/measures/{MEASURE}/expected", numeric=True, show=format_value, strong=lambda _: True),
+        *(
+            PageColumn(end, f"/measures/{MEASURE}/{end}", numeric=True, show=format_value)
+            for end in ("lowest", "highest")
+        ),
     )
     return (
-        Column("stage", "/name"),
-        Column("queries", "/queries", numeric=True, show=_count),
-        Column("candidates", "/documents", numeric=True, show=_count),
-        Column("lost", "/given - /documents", numeric=True, show=_count),
-        Column("tied", "/tied_fraction", numeric=True, show=format_value),
+        PageColumn("stage", "/name"),
+        PageColumn("queries", "/queries", numeric=True, show=_count),
+        PageColumn("candidates", "/documents", numeric=True, show=_count),
+        PageColumn("lost", "/given - /documents", numeric=True, show=_count),
+        PageColumn("tied", "/tied_fraction", numeric=True, show=format_value),
         *(values if judged else ()),
-        Column("seconds", "/seconds", numeric=True, show=seconds),
-        Column("cold", "/made_seconds", numeric=True, show=seconds),
-        Column("from the cache", "/cached", show=lambda value: "yes" if value else "no"),
+        PageColumn("seconds", "/seconds", numeric=True, show=seconds),
+        PageColumn("cold", "/made_seconds", numeric=True, show=seconds),
+        PageColumn("from the cache", "/cached", show=lambda value: "yes" if value else "no"),
     )
 
 

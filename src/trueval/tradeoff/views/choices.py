@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from trueval.report.number_texts import NOT_AVAILABLE, format_difference, format_value, make_formatter, whole
-from trueval.report.page_content import Block, Cell, Column, Figure, Row, Table, row_of, rows_of
+from trueval.report.page_content import Block, Cell, Figure, PageColumn, Row, Table, row_of, rows_of
 from trueval.report.result_directory import ResultFile, pointer
 from trueval.tradeoff.views.frontier_chart import CROWDED, PLAIN_SHAPES, SHAPES, frontier_chart
 from trueval.tradeoff.views.lists import MOST_OPEN
@@ -77,16 +77,16 @@ def rule_block(file: ResultFile, points: Sequence[ConfigurationPoint]) -> tuple[
 
 def _rules(file: ResultFile, names: Mapping[int, str]) -> Table:
     columns = (
-        Column("rule"),
-        Column("ship"),
-        Column("value", "", True),
-        Column("inside", "/feasible_chance", True, share),
-        Column("runner-up"),
-        Column("its value", "", True),
-        Column("better", "/better", True, share, lambda value: value is not None and value < 0.95),
-        Column("noise", "/within_noise", True, whole),
-        Column("decided by", "/decided_by"),
-        Column("cross-fitted", "/cross_fitted/value", True, format_value),
+        PageColumn("rule"),
+        PageColumn("ship"),
+        PageColumn("value", "", True),
+        PageColumn("inside", "/feasible_chance", True, share),
+        PageColumn("runner-up"),
+        PageColumn("its value", "", True),
+        PageColumn("better", "/better", True, share, lambda value: value is not None and value < 0.95),
+        PageColumn("noise", "/within_noise", True, whole),
+        PageColumn("decided by", "/decided_by"),
+        PageColumn("cross-fitted", "/cross_fitted/value", True, format_value),
     )
     rows = []
     for place, rule in enumerate(file.data["rules"]):
@@ -111,12 +111,12 @@ def _rules(file: ResultFile, names: Mapping[int, str]) -> Table:
 
 def _limits(file: ResultFile, names: Mapping[int, str]) -> Table:
     columns = (
-        Column("at most, ms", "/latency_ms", True, whole),
-        Column("of", "/percentile"),
-        *([Column("K", "/K", True, whole)] if any(each["K"] is not None for each in file.data["slo"]) else []),
-        Column("configurations inside", "/feasible", True, whole),
-        Column("on the frontier", "/points", True, whole),
-        Column("best"),
+        PageColumn("at most, ms", "/latency_ms", True, whole),
+        PageColumn("of", "/percentile"),
+        *([PageColumn("K", "/K", True, whole)] if any(each["K"] is not None for each in file.data["slo"]) else []),
+        PageColumn("configurations inside", "/feasible", True, whole),
+        PageColumn("on the frontier", "/points", True, whole),
+        PageColumn("best"),
     )
     rows = []
     for place, each in enumerate(file.data["slo"]):
@@ -139,17 +139,17 @@ def screen_block(file: ResultFile, points: Sequence[ConfigurationPoint]) -> tupl
 def _marginals(file: ResultFile, points: Sequence[ConfigurationPoint]) -> tuple[Table, ...]:
     ratios = {"per_millisecond": "per ms", "per_currency": f"per {file.data['currency'] or 'currency'}"}
     columns = (
-        Column("from"),
-        Column("step", "/axis"),
-        Column("from", "/from", True, four_digits),
-        Column("to", "/to", True, four_digits),
-        Column("quality", "/quality/value", True, format_difference, lambda _: True),
-        Column("low", "/quality/low", True, format_difference),
-        Column("high", "/quality/high", True, format_difference),
-        Column("ms", "/milliseconds/value", True, four_digits),
-        Column("cost", "/cost", True, money),
-        *(Column(title, f"/{name}/value", True, make_formatter(".3g")) for name, title in ratios.items()),
-        Column("why no ratio", "/reason", show=lambda reason: reason or ""),
+        PageColumn("from"),
+        PageColumn("step", "/axis"),
+        PageColumn("from", "/from", True, four_digits),
+        PageColumn("to", "/to", True, four_digits),
+        PageColumn("quality", "/quality/value", True, format_difference, lambda _: True),
+        PageColumn("low", "/quality/low", True, format_difference),
+        PageColumn("high", "/quality/high", True, format_difference),
+        PageColumn("ms", "/milliseconds/value", True, four_digits),
+        PageColumn("cost", "/cost", True, money),
+        *(PageColumn(title, f"/{name}/value", True, make_formatter(".3g")) for name, title in ratios.items()),
+        PageColumn("why no ratio", "/reason", show=lambda reason: reason or ""),
     )
     systems = {point.system: point for point in points}
     rows = rows_of(file, columns, "marginals", told=lambda each: _system(file, systems, each["system"]))
@@ -164,11 +164,11 @@ def _system(file: ResultFile, systems: Mapping[int, ConfigurationPoint], place: 
 
 def _matched_recall_tables(file: ResultFile) -> tuple[Table, ...]:
     columns = (
-        Column("recall", "", True, share),
-        Column("system", "/name"),
-        Column("reached", "/reached", True, format_value),
-        Column("ms", "/latency", True, milliseconds),
-        Column("how", "/how"),
+        PageColumn("recall", "", True, share),
+        PageColumn("system", "/name"),
+        PageColumn("reached", "/reached", True, format_value),
+        PageColumn("ms", "/latency", True, milliseconds),
+        PageColumn("how", "/how"),
     )
     rows = []
     for place, matched in enumerate(file.data["matched_recall"]):
@@ -183,10 +183,10 @@ def _matched_recall_tables(file: ResultFile) -> tuple[Table, ...]:
 
 def _efficiency(file: ResultFile) -> tuple[Table, ...]:
     columns = (
-        Column("system", "/name"),
-        Column("performance", "/performance", True, format_value),
-        Column("ms", "/latency", True, milliseconds),
-        Column("efficiency", "/efficiency", True, four_digits, lambda _: True),
+        PageColumn("system", "/name"),
+        PageColumn("performance", "/performance", True, format_value),
+        PageColumn("ms", "/latency", True, milliseconds),
+        PageColumn("efficiency", "/efficiency", True, four_digits, lambda _: True),
     )
     rows = rows_of(file, columns, "efficiency")
     notes = (

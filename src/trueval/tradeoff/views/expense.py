@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from trueval.report.number_texts import make_formatter, whole
-from trueval.report.page_content import Block, Column, Figure, Table, Words, row_of
+from trueval.report.page_content import Block, Figure, PageColumn, Table, Words, row_of
 from trueval.report.result_directory import ResultFile, pointer
 from trueval.tradeoff.views.plots import Mark, StackedPart, mark_plot, sum_plot
 from trueval.tradeoff.views.points import ConfigurationPoint, best_first, best_of_systems, currency_of
@@ -95,11 +95,13 @@ def _interval(found: Mapping[str, Any]) -> tuple[float, float] | None:
     return None if low is None or high is None else (1000 * low, 1000 * high)
 
 
-def _percentiles(first: Sequence[Column], before: str = "", after: Sequence[Column] = ()) -> tuple[Column, ...]:
+def _percentiles(
+    first: Sequence[PageColumn], before: str = "", after: Sequence[PageColumn] = ()
+) -> tuple[PageColumn, ...]:
     return (
         *first,
         *(
-            Column(f"{name}, ms" if end == "value" else end, f"{before}/{name}/{end}", True, milliseconds)
+            PageColumn(f"{name}, ms" if end == "value" else end, f"{before}/{name}/{end}", True, milliseconds)
             for name in PERCENTILES
             for end in ("value", "low", "high")
         ),
@@ -109,10 +111,10 @@ def _percentiles(first: Sequence[Column], before: str = "", after: Sequence[Colu
 
 def _latencies(file: ResultFile, timed: Sequence[int]) -> Table:
     after = (
-        Column("jitter", "/latency/jitter", True, share),
-        Column("samples", "/latency/samples", True, whole),
+        PageColumn("jitter", "/latency/jitter", True, share),
+        PageColumn("samples", "/latency/samples", True, whole),
     )
-    columns = _percentiles((Column("system", "/name"),), "/latency", after)
+    columns = _percentiles((PageColumn("system", "/name"),), "/latency", after)
     systems = file.data["systems"]
     order = sorted(timed, key=lambda place: systems[place]["latency"]["p50"]["value"])
     rows = tuple(row_of(pointer("systems", place), columns, systems[place]) for place in order)
@@ -122,7 +124,7 @@ def _latencies(file: ResultFile, timed: Sequence[int]) -> Table:
 
 def _stages(file: ResultFile, timed: Sequence[int]) -> tuple[Table, ...]:
     columns = _percentiles(
-        (Column("system"), Column("stage", "/name")), after=(Column("samples", "/samples", True, whole),)
+        (PageColumn("system"), PageColumn("stage", "/name")), after=(PageColumn("samples", "/samples", True, whole),)
     )
     rows = tuple(
         row_of(pointer("systems", place, "stages", at), columns, stage, file.data["systems"][place]["name"])
@@ -135,13 +137,13 @@ def _stages(file: ResultFile, timed: Sequence[int]) -> tuple[Table, ...]:
 
 def _loads(file: ResultFile) -> tuple[Table, ...]:
     first = (
-        Column("system"),
-        Column("loop", "/loop"),
-        Column("workers", "/workers", True, whole),
-        Column("queries a second", "/rate", True, make_formatter(".2f")),
-        Column("achieved", "/achieved", True, make_formatter(".2f")),
+        PageColumn("system"),
+        PageColumn("loop", "/loop"),
+        PageColumn("workers", "/workers", True, whole),
+        PageColumn("queries a second", "/rate", True, make_formatter(".2f")),
+        PageColumn("achieved", "/achieved", True, make_formatter(".2f")),
     )
-    columns = _percentiles(first, after=(Column("samples", "/samples", True, whole),))
+    columns = _percentiles(first, after=(PageColumn("samples", "/samples", True, whole),))
     rows = tuple(
         row_of(pointer("systems", place, "loads", at), columns, load, system["name"])
         for place, system in enumerate(file.data["systems"])
@@ -191,9 +193,9 @@ def memory_block(file: ResultFile) -> tuple[Block, ...]:
     )
     millions = list(dict.fromkeys(name for place in known for name in systems[place]["memory"].get("millions") or ()))
     columns = (
-        Column("system", "/name"),
-        *(Column(name, f"/memory/{name}", True, size) for name in (*MEMORY, "measured")),
-        *(Column(f"{name} million passages", f"/memory/millions/{name}", True, size) for name in millions),
+        PageColumn("system", "/name"),
+        *(PageColumn(name, f"/memory/{name}", True, size) for name in (*MEMORY, "measured")),
+        *(PageColumn(f"{name} million passages", f"/memory/millions/{name}", True, size) for name in millions),
     )
     rows = tuple(row_of(pointer("systems", place), columns, systems[place]) for place in known)
     caption = ("Memory of each system: by formula, as measured, and by formula for more passages.",)
@@ -229,9 +231,9 @@ def price_block(file: ResultFile, points: Sequence[ConfigurationPoint]) -> tuple
         return (Block("price-block", "Prices", none, facts=tuple(facts), place="details"),)
     figures = tuple(_cost_figures(file, priced, currency))
     columns = (
-        Column("configuration", "/name"),
-        *(Column(name, f"/cost/{name}", True, money) for name in (*COSTS, "total")),
-        Column("prompt tokens", "/prompt_tokens", True, whole),
+        PageColumn("configuration", "/name"),
+        *(PageColumn(name, f"/cost/{name}", True, money) for name in (*COSTS, "total")),
+        PageColumn("prompt tokens", "/prompt_tokens", True, whole),
     )
     rows = tuple(
         row_of(pointer("configurations", point.place), columns, file.data["configurations"][point.place])

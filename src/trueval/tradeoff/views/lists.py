@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any, Final
 
 from trueval.report.number_texts import format_value, whole
-from trueval.report.page_content import Cell, Column, Row, Table, row_of, rows_of
+from trueval.report.page_content import Cell, PageColumn, Row, Table, row_of, rows_of
 from trueval.report.result_directory import ResultFile, pointer
 from trueval.tradeoff.views.points import ConfigurationPoint, best_first, currency_of, percentile_of
 from trueval.tradeoff.views.probes import probe_columns, probe_legend
@@ -25,22 +25,22 @@ def frontier_table(file: ResultFile, points: Sequence[ConfigurationPoint]) -> Ta
     """
     percentile, currency = file.data["percentile"], file.data["currency"] or ""
     times = (
-        Column(f"{percentile}, ms", f"/latency/{percentile}/value", True, milliseconds),
-        Column("low", f"/latency/{percentile}/low", True, milliseconds),
-        Column("high", f"/latency/{percentile}/high", True, milliseconds),
+        PageColumn(f"{percentile}, ms", f"/latency/{percentile}/value", True, milliseconds),
+        PageColumn("low", f"/latency/{percentile}/low", True, milliseconds),
+        PageColumn("high", f"/latency/{percentile}/high", True, milliseconds),
     )
-    costs = (Column(f"{currency} per 1,000".strip(), "/cost", True, money),)
+    costs = (PageColumn(f"{currency} per 1,000".strip(), "/cost", True, money),)
     columns = (
-        Column("no.", numeric=True),
-        Column("configuration", "/name"),
-        Column("quality", "/quality/value", True, format_value, lambda _: True),
-        Column("low", "/quality/low", True, format_value),
-        Column("high", "/quality/high", True, format_value),
+        PageColumn("no.", numeric=True),
+        PageColumn("configuration", "/name"),
+        PageColumn("quality", "/quality/value", True, format_value, lambda _: True),
+        PageColumn("low", "/quality/low", True, format_value),
+        PageColumn("high", "/quality/high", True, format_value),
         *(times if any(point.latency is not None for point in points) else ()),
         *(costs if any(point.cost is not None for point in points) else ()),
-        Column("prompt tokens", "/prompt_tokens", True, whole),
-        Column("share", "/probability", True, share, lambda _: True),
-        Column("group", "/group", True, whole),
+        PageColumn("prompt tokens", "/prompt_tokens", True, whole),
+        PageColumn("share", "/probability", True, share, lambda _: True),
+        PageColumn("group", "/group", True, whole),
     )
     entries = file.data["points"]
     rows = []
@@ -68,18 +68,18 @@ def configuration_table(file: ResultFile, points: Sequence[ConfigurationPoint]) 
     data, percentile = file.data, percentile_of(file.data)
     timed = any(point.latency is not None for point in points)
     names = tuple(dict.fromkeys((percentile, "p95"))) if timed else ()
-    costs = (Column(f"{currency_of(data)} per 1,000".strip(), "/cost/total", True, money),)
+    costs = (PageColumn(f"{currency_of(data)} per 1,000".strip(), "/cost/total", True, money),)
     columns = (
-        Column("configuration", "/name"),
-        Column("K", "/K", True, whole),
-        Column("quality", "", True, format_value, lambda _: True),
-        *(Column(title, "", True, format_value) for title in ("low", "high", "lowest", "highest")),
-        Column("Judged", "/judged", True, share),
-        Column("PROC", "/ceiling/PROC", True, format_value),
-        Column("realised", "/ceiling/share", True, share),
-        *(Column(f"{name}, ms", "", True, milliseconds) for name in names),
+        PageColumn("configuration", "/name"),
+        PageColumn("K", "/K", True, whole),
+        PageColumn("quality", "", True, format_value, lambda _: True),
+        *(PageColumn(title, "", True, format_value) for title in ("low", "high", "lowest", "highest")),
+        PageColumn("Judged", "/judged", True, share),
+        PageColumn("PROC", "/ceiling/PROC", True, format_value),
+        PageColumn("realised", "/ceiling/share", True, share),
+        *(PageColumn(f"{name}, ms", "", True, milliseconds) for name in names),
         *(costs if any(point.cost is not None for point in points) else ()),
-        *(Column(each.title, "", True) for each in probe_columns(data)),
+        *(PageColumn(each.title, "", True) for each in probe_columns(data)),
     )
     rows = tuple(_row(data, columns, point, names) for point in points)
     caption = (f"All {len(rows)} configurations, {best_first(points)}.",)
@@ -92,7 +92,9 @@ def configuration_table(file: ResultFile, points: Sequence[ConfigurationPoint]) 
     return Table("configurations", caption, file.name, columns, rows, notes, folded=len(rows) > MOST_OPEN)
 
 
-def _row(data: Mapping[str, Any], columns: Sequence[Column], point: ConfigurationPoint, names: Sequence[str]) -> Row:
+def _row(
+    data: Mapping[str, Any], columns: Sequence[PageColumn], point: ConfigurationPoint, names: Sequence[str]
+) -> Row:
     """A row whose quality and latency give their own JSON paths, since these differ from row to row."""
     configuration, latency = data["configurations"][point.place], point.latency
     value = configuration["measures"][point.measure]
@@ -124,7 +126,7 @@ def reason_tables(file: ResultFile) -> tuple[Table, ...]:
     Args:
         file: the sweep or frontier.
     """
-    columns = (Column("configuration", "/name"), Column("reason", "/reason"))
+    columns = (PageColumn("configuration", "/name"), PageColumn("reason", "/reason"))
     captions = {
         "failed": "Failed; the others went on. The same command tries these again.",
         "left_out": "Left out.",

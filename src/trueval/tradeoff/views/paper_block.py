@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from trueval.report import page_content
 from trueval.report.number_texts import FRACTIONS
-from trueval.report.page_content import Block, Column, Row
+from trueval.report.page_content import Block, PageColumn, Row
 from trueval.report.result_directory import ResultFile
 from trueval.tradeoff.views.paper_cells import Cell, MissingTable, PaperTable, format_cell
 from trueval.tradeoff.views.paper_tables import paper_tables
@@ -32,7 +32,7 @@ def paper_block(file: ResultFile) -> tuple[Block, ...]:
 
 def _table(file: ResultFile, place: int, table: PaperTable) -> page_content.Table:
     columns = tuple(
-        Column(title, numeric=at >= table.words, show=_format_number) for at, title in enumerate(table.head)
+        PageColumn(title, numeric=at >= table.words, show=_format_number) for at, title in enumerate(table.head)
     )
     rows = tuple(Row("", tuple(_page_cells(row, table.words))) for row in table.rows)
     return page_content.Table(

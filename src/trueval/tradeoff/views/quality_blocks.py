@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from trueval.report.number_texts import format_difference, format_value, whole
-from trueval.report.page_content import Block, Cell, Column, Figure, Row, Table, row_of
+from trueval.report.page_content import Block, Cell, Figure, PageColumn, Row, Table, row_of
 from trueval.report.result_directory import ResultFile, pointer
 from trueval.tradeoff.views.lists import MOST_OPEN
 from trueval.tradeoff.views.plots import Mark, QualityCurve, StackedPart, curve_plot, mark_plot, sum_plot
@@ -117,12 +117,12 @@ def _by_merit(points: Sequence[ConfigurationPoint], curves: Mapping[int, Quality
 def _gains(file: ResultFile, points: Sequence[ConfigurationPoint]) -> Table:
     """The quality and the cost that each step to a larger K adds."""
     columns = (
-        Column("system"),
-        Column("from K", "", True, whole),
-        Column("to K", "", True, whole),
-        Column("quality gains", "", True, format_difference),
-        Column("for each 10 contexts", "", True, format_difference),
-        Column(f"{currency_of(file.data)} per 1,000 more".strip(), "", True, money),
+        PageColumn("system"),
+        PageColumn("from K", "", True, whole),
+        PageColumn("to K", "", True, whole),
+        PageColumn("quality gains", "", True, format_difference),
+        PageColumn("for each 10 contexts", "", True, format_difference),
+        PageColumn(f"{currency_of(file.data)} per 1,000 more".strip(), "", True, money),
     )
     rows = []
     for system in _by_merit(points, _curves(file, points)):
@@ -170,13 +170,13 @@ def headroom_block(file: ResultFile, points: Sequence[ConfigurationPoint]) -> tu
         "Where the ordering headroom is, mend the order: a better reranker, fewer near-duplicates.",
     )
     columns = (
-        Column("configuration", "/name"),
-        *(Column(title, f"/ceiling/{name}", True, format_value) for title, name in CEILING),
+        PageColumn("configuration", "/name"),
+        *(PageColumn(title, f"/ceiling/{name}", True, format_value) for title, name in CEILING),
         *(
-            Column(title, f"/ceiling/{name}", True, share)
+            PageColumn(title, f"/ceiling/{name}", True, share)
             for title, name in (("of totals", "share"), ("mean of shares", "mean_share"))
         ),
-        Column("queries", "/ceiling/queries", True, whole),
+        PageColumn("queries", "/ceiling/queries", True, whole),
     )
     rows = tuple(row_of(pointer("configurations", each.place), columns, configurations[each.place]) for each in known)
     caption = ("Pool ceilings: PROC is the quality if the best documents of the pool came first.",)
@@ -235,13 +235,13 @@ def ladder_block(file: ResultFile) -> tuple[Block, ...]:
         if any(step["quality"] is not None for step in ladder["steps"])
     )
     columns = (
-        Column("system"),
-        Column("step", "/name"),
-        Column("recall", "/recall/value", True, format_value),
-        Column("quality", "/quality", True, format_value, lambda _: True),
-        Column("low", "/low", True, format_value),
-        Column("high", "/high", True, format_value),
-        Column("change", "/change/value", True, format_difference),
+        PageColumn("system"),
+        PageColumn("step", "/name"),
+        PageColumn("recall", "/recall/value", True, format_value),
+        PageColumn("quality", "/quality", True, format_value, lambda _: True),
+        PageColumn("low", "/low", True, format_value),
+        PageColumn("high", "/high", True, format_value),
+        PageColumn("change", "/change/value", True, format_difference),
     )
     rows = tuple(
         row_of(pointer("ladder", place, "steps", at), columns, step, ladder["name"])
@@ -263,13 +263,13 @@ def _step(step: Mapping[str, Any]) -> Mark | None:
 
 def _tuning_tables(file: ResultFile) -> tuple[Table, ...]:
     columns = (
-        Column("index"),
-        Column("efSearch", "/efSearch", True, whole),
-        Column("recall", "/recall/value", True, format_value),
-        Column("quality", "/quality/value", True, format_value),
-        Column("recall lost at most", "/loss/recall/high", True, format_value),
-        Column("ms", "/seconds", True, milliseconds),
-        Column("chosen"),
+        PageColumn("index"),
+        PageColumn("efSearch", "/efSearch", True, whole),
+        PageColumn("recall", "/recall/value", True, format_value),
+        PageColumn("quality", "/quality/value", True, format_value),
+        PageColumn("recall lost at most", "/loss/recall/high", True, format_value),
+        PageColumn("ms", "/seconds", True, milliseconds),
+        PageColumn("chosen"),
     )
     rows = tuple(
         row_of(
