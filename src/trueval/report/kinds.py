@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
 
     from trueval.report.page_content import Part
+    from trueval.report.view import View
 
 GROUP = "trueval.kinds"
 # Forms that round; their writers take `scale`, a Scale of report/number_texts.py. All others give every digit of a
@@ -111,6 +112,37 @@ class Kind:
         yield from self.parts[form](result if form in RAW else printable_all(result))
 
 
+def kind_of_view(name: str, result: str, view: str, *, format: int, order: int, stem: str) -> Kind:
+    """A kind whose formats and page are rendered from the view of its results.
+
+    Args:
+        name: of the kind.
+        result: "package.module:name" of its `trueval.report.result.Result`.
+        view: "package.module:name" of the function from such a result to its `trueval.report.view.View`.
+        format: as in `Kind`.
+        order: as in `Kind`.
+        stem: of the files that `--out` writes.
+    """
+
+    def read(data: Mapping[str, Any], source: str = "") -> tuple[Any, View]:
+        module, _, class_name = result.partition(":")
+        found = getattr(import_module(module), class_name).from_dict(data, source)
+        return found, late(view)(found)
+
+    def part(file: ResultFile, directory: Directory) -> Part:
+        found, shown = read(file.data, str(directory.path / file.name))
+        return shown.to_part(file, found)
+
+    text: dict[str, Writer] = {
+        "table": lambda data, **options: read(data)[1].table(**options),
+        "json": to_json,
+        "csv": lambda data: read(data)[1].to_csv(),
+        "markdown": lambda data, **options: read(data)[1].to_markdown(**options),
+        "latex": lambda data, **options: read(data)[1].to_latex(**options),
+    }
+    return Kind(name, format, order, text, files=files_of(stem), page=part)
+
+
 def forms_of(module: str) -> dict[str, Writer]:
     """The forms of a view, imported late: its `table`, `to_csv`, `to_markdown` and `to_latex`, and JSON.
 
@@ -118,7 +150,7 @@ def forms_of(module: str) -> dict[str, Writer]:
         module: module of the view.
 
     Example:
-        >>> list(forms_of("trueval.golden.views.agree"))
+        >>> list(forms_of("trueval.golden.views.golden"))
         ['table', 'json', 'csv', 'markdown', 'latex']
     """
     texts = {form: late(f"{module}:to_{form}") for form in ("csv", "markdown", "latex")}

@@ -1,8 +1,12 @@
-"""Results: the common base of all results that a kind can show."""
+"""Results: dataclasses that show themselves as their kind does, and that are their own JSON."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from trueval.report.json_fields import decode, encode
+from trueval.version import __version__
 
 if TYPE_CHECKING:
     from trueval.report.kinds import Kind
@@ -34,6 +38,37 @@ class ReprByKind:
         result = self.shown()
         kind = _kind(result)
         return None if kind is None or kind.notebook is None else kind.notebook(result)
+
+
+class Result(ReprByKind):
+    """A result of a kind: a frozen dataclass whose fields are the keys of its JSON, behind kind, format and version.
+
+    Fields are texts, numbers, True and False, None, dataclasses of such fields, tuples and mappings of them by names.
+
+    Attributes:
+        KIND: its "kind".
+        FORMAT: its "format", which grows when a reader of the old form would misread the new one.
+    """
+
+    KIND: ClassVar[str]
+    FORMAT: ClassVar[int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of the result; NaN is null."""
+        return {"kind": self.KIND, "format": self.FORMAT, "trueval": __version__, **encode(self)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], source: str = "") -> Self:
+        """Read a result from its JSON; keys that it does not know are passed over.
+
+        Args:
+            data: what `to_dict` returned.
+            source: the file that it came from, for errors.
+
+        Raises:
+            InputError: a value is missing or of another type; it is named by file and JSON pointer.
+        """
+        return decode(cls, data, cls.KIND, source)
 
 
 def _kind(result: dict[str, Any]) -> Kind | None:

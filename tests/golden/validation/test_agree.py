@@ -15,9 +15,8 @@ from tests.golden.agreement import twins
 
 from trueval.errors import InputError, PolicyError
 from trueval.golden.validation.agree import agree
-from trueval.golden.validation.audit_labels import shares
 from trueval.golden.validation.label_files import LabelChoices
-from trueval.golden.views.agree import sentences
+from trueval.golden.views.agree import view
 
 LABELS = SHARED / "labels" / "llmjudge"
 FAST: dict[str, Any] = {"resamples": 100}
@@ -87,10 +86,10 @@ def test_what_people_gave_to_answers_is_told(tmp_path: Path) -> None:
         for system, query, grade in rated:
             row = {"item": f"a{system}{query}", "task": "answer", "query": query, "system": system, "grade": grade}
             file.write(json.dumps({**row, "labels": []}) + "\n")
-    found = agree([folder], **FAST).to_dict()
-    told = [(each["system"], each["answers"], each["value"]) for each in found["answers"]]
-    assert told == [("b", 2, 4.5), ("a", 2, 1.5)]
-    assert any(line.startswith("Answers that people rated from 1 to 5, means: b 4.50 [") for line in sentences(found))
+    found = agree([folder], **FAST)
+    assert [(each.system, each.answers, each.value) for each in found.answers] == [("b", 2, 4.5), ("a", 2, 1.5)]
+    lines = view(found).findings
+    assert any(line.startswith("Answers that people rated from 1 to 5, means: b 4.50 [") for line in lines)
     assert agree([audits.written(tmp_path / "h")], **FAST).to_dict()["answers"] == []
 
 
@@ -123,7 +122,7 @@ def test_an_audit_says_what_holds_for_the_sample_and_for_all_judged_passages(tmp
     assert judge["items"] == len(said) == 7
     assert raters["items"] == 6  # one passage has a label of one rater alone
     assert found["design"]["answered"] == 7
-    assert found["order"] == {"queries": 2, **shares([1, 1, 0, -1])}
+    assert found["order"] == {"queries": 2, "pairs": 4, "agree": 0.5, "equal": 0.25, "disagree": 0.25}
 
 
 def test_bias_by_slot_and_length_comes_from_the_calls_of_the_golden_set(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from trueval.golden.validation.adversarial_passages import (
     paste_query,
     traps_of,
 )
-from trueval.golden.validation.robustness import FORMAT_VERSION, KIND, dry_run, gullibility, sign_test
+from trueval.golden.validation.robustness import Robustness, dry_run, gullibility, sign_test
 from trueval.golden.views.kind import GULLIBILITY
 
 need("openai", extra="judge")
@@ -106,7 +106,7 @@ def test_what_fools_a_judge_is_found_and_nothing_else(
         assert each["share"]["value"] == float(every)
         assert each["share"]["low"] <= each["share"]["value"] <= each["share"]["high"]
         assert each["lifted"] == (QUERIES if name in fooled else 0)
-    assert (GULLIBILITY.name, GULLIBILITY.format) == (KIND, FORMAT_VERSION)
+    assert (GULLIBILITY.name, GULLIBILITY.format) == (Robustness.KIND, Robustness.FORMAT)
     json.dumps(found, allow_nan=False)
 
 

@@ -12,7 +12,7 @@ from scipy import stats
 from trueval.comparison.compare import compare
 from trueval.errors import InputError, PolicyError
 from trueval.golden.validation.label_verdicts import ahead
-from trueval.golden.validation.stress import FORMAT_VERSION, KIND, stress
+from trueval.golden.validation.stress import Stress, stress
 from trueval.golden.views.kind import STRESS
 from trueval.judgments import Judgments
 from trueval.run import Run
@@ -130,7 +130,7 @@ def test_systems_say_the_range_of_every_conclusion(world: dict[str, Any]) -> Non
     for pair in measure["pairs"]:
         assert sum(pair["judges"].values()) == 3
         assert pair["with_people"] == pair["judges"][pair["people"]]
-    assert (STRESS.name, STRESS.format) == (KIND, FORMAT_VERSION)
+    assert (STRESS.name, STRESS.format) == (Stress.KIND, Stress.FORMAT)
 
 
 def test_labels_are_compared_on_what_everybody_labelled(world: dict[str, Any], tmp_path: Path) -> None:

@@ -12,7 +12,16 @@ from tests.examples import examples
 
 from trueval.errors import InputError
 from trueval.golden.validation.agreement_intervals import Resampler
-from trueval.golden.validation.label_verdicts import in_short, outcome, rates, spread
+from trueval.golden.validation.label_verdicts import (
+    PairVerdicts,
+    VerdictCounts,
+    VerdictRates,
+    VerdictSpread,
+    in_short,
+    outcome,
+    rates,
+    spread,
+)
 from trueval.golden.validation.model_families import Families
 from trueval.golden.validation.system_rankings import SystemMeans, lift, lift_in_measure, ranks, tau_b, taus, top_of
 
@@ -84,27 +93,20 @@ def test_the_rates_count_what_they_say() -> None:
     people = {("a", "b"): "first", ("a", "c"): "first", ("b", "c"): "none", ("a", "d"): "none", ("b", "d"): "second"}
     judge = {("a", "b"): "first", ("a", "c"): "second", ("b", "c"): "first", ("a", "d"): "none", ("b", "d"): "none"}
     found = rates(people, judge, "abcd")
-    assert {name: found[name] for name in ("same", "reversed", "false", "missed", "neither", "pairs")} == {
-        **dict.fromkeys(("same", "reversed", "false", "missed", "neither"), 1), "pairs": 5
-    }  # fmt: skip
-    assert (found["false_rate"], found["missed_rate"]) == (2 / 3, 2 / 3)
+    assert found == VerdictRates(
+        5, same=1, reversed=1, false=1, missed=1, neither=1, false_rate=2 / 3, missed_rate=2 / 3
+    )
     some = rates(people, judge, "ad")
-    assert (some["pairs"], some["false_rate"], some["missed_rate"]) == (1, None, None)
+    assert (some.pairs, some.false_rate, some.missed_rate) == (1, None, None)
     assert {outcome(one, other) for one in ("first", "second") for other in ("first", "second")} == {"same", "reversed"}
     every = spread(people, [judge, people])
-    assert every[1] == {
-        "first": "a",
-        "second": "c",
-        "people": "first",
-        "with_people": 1,
-        "judges": {"first": 1, "second": 1, "none": 0},
-    }
-    assert in_short(every) == {"pairs": 5, "all_judges_agree": 2, "judges_oppose": 1, "people_alone": 0}
+    assert every[1] == PairVerdicts("a", "c", "first", VerdictCounts(first=1, second=1, none=0), with_people=1)
+    assert in_short(every) == VerdictSpread(pairs=5, all_judges_agree=2, judges_oppose=1, people_alone=0)
     # A judge is not asked about its own kin: of the pairs with c people alone are left, and they agree with themselves.
     unrelated = spread(people, [judge, people], [("c",), ()])
-    assert [sum(each["judges"].values()) for each in unrelated] == [2, 1, 1, 2, 2]
-    assert in_short(unrelated)["judges_oppose"] == 0
-    assert in_short(spread(people, [judge], ["abcd"]))["pairs"] == 0
+    assert [each.judges.judges for each in unrelated] == [2, 1, 1, 2, 2]
+    assert in_short(unrelated).judges_oppose == 0
+    assert in_short(spread(people, [judge], ["abcd"])).pairs == 0
 
 
 def test_families_are_read_and_what_is_unknown_is_named_with_its_line(tmp_path: Path) -> None:

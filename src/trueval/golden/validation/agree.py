@@ -13,10 +13,10 @@ estimates for all judged passages; the unweighted ones are reported too. Interva
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -26,33 +26,21 @@ from trueval.errors import InputError, PolicyError
 from trueval.files.display_names import name_files
 from trueval.golden.build.golden_set import ABOUT, QRELS, GoldenSet
 from trueval.golden.validation.agreement_intervals import Resampler
+from trueval.golden.validation.agreement_result import (
+    AuditDesign,
+    LabelAgreement,
+    LabelSource,
+    RaterPair,
+    StratumSample,
+)
 from trueval.golden.validation.audit_labels import FOLDER, PeopleLabels
 from trueval.golden.validation.label_files import FileLabels, LabelChoices, read_labels, scale_of
 from trueval.golden.validation.rater_pairs import Tell, bias_of_calls, pair_of, together_of
 from trueval.golden.validation.ratings import KEYS, Ratings
 from trueval.report.number_texts import count_phrase
-from trueval.version import __version__
 
-KIND: Final = "golden-agree"
-# 1: first version.
-FORMAT_VERSION: Final = 1
 PEOPLE: Final = "people"
 TOO_FEW: Final = 50  # number of labels below which estimates carry a warning, docs/formulas.md §7
-
-
-@dataclass(frozen=True)
-class LabelAgreement:
-    """Agreement of labels.
-
-    Attributes:
-        data: the result as JSON.
-    """
-
-    data: dict[str, Any]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON of `trueval golden agree`."""
-        return self.data
 
 
 def agree(
@@ -91,15 +79,19 @@ def agree(
     ratings = Ratings.of({each.name: each.frame for each in (said, *named)}, scale)
     pairs = [(0, place) for place in range(1, len(named) + 1)]
     pairs += list(combinations(range(1, len(named) + 1), 2)) if between_judges else []
-    found = _head(scale, draw)
-    found |= {"people": said.to_dict(), "design": None, "judges": [each.to_dict() for each in named]}
-    found["pairs"] = [
-        pair_of(ratings, *pair, "judge and people" if not pair[0] else "judges", draw, tell) for pair in pairs
-    ]
-    found["together"] = together_of(ratings, {"judges": list(range(1, len(named) + 1))}, draw)
-    found["order"], found["answers"] = None, []
-    found["notes"] = [*describe_omitted_labels([said, *named]), *_few(found["pairs"])]
-    return LabelAgreement(found)
+    found = tuple(pair_of(ratings, *pair, "judges" if pair[0] else "judge and people", draw, tell) for pair in pairs)
+    return LabelAgreement(
+        scale,
+        *draw,
+        people=said.describe_source(),
+        design=None,
+        judges=tuple(each.describe_source() for each in named),
+        pairs=found,
+        together=together_of(ratings, {"judges": list(range(1, len(named) + 1))}, draw),
+        order=None,
+        answers=(),
+        notes=(*describe_omitted_labels([said, *named]), *_few(found)),
+    )
 
 
 def read_judges(judges: Sequence[str | Path], how: LabelChoices, scale: tuple[float, float]) -> list[FileLabels]:
@@ -157,19 +149,24 @@ def _compare_with_people(
     raters = people.raters()
     ratings = _ratings(people, judges, raters)
     machines, humans = range(1, 1 + len(judges)), range(1 + len(judges), len(ratings.raters))
-    found = _head(people.audited.scale, draw)
-    told = {"name": PEOPLE, "source": FOLDER, "labels": people.audited.labels.height, "raters": list(raters)}
-    found |= {"people": told, "design": _design(people, ratings), "judges": [each.to_dict() for each in judges]}
     pairs = [(0, place, "judge and people") for place in machines]
     pairs += [(*pair, "raters") for pair in combinations(humans, 2)]
     pairs += [(*pair, "judges") for pair in combinations(machines, 2)] if between else []
-    found["pairs"] = [pair_of(ratings, *pair, draw, tell) for pair in pairs]
+    first, *others = (pair_of(ratings, *pair, draw, tell) for pair in pairs)
     if golden is not None:
-        found["pairs"][0]["bias"] |= bias_of_calls(ratings, golden, people, draw)
-    found["together"] = together_of(ratings, {"raters": list(humans), "judges": list(machines)}, draw)
-    found["order"], found["answers"] = people.orders(), people.answers(draw)
-    found["notes"] = [*describe_omitted_labels(judges), *_few(found["pairs"])]
-    return LabelAgreement(found)
+        first = replace(first, bias=bias_of_calls(first.bias, ratings, golden, people, draw))
+    return LabelAgreement(
+        people.audited.scale,
+        *draw,
+        people=LabelSource(PEOPLE, FOLDER, people.audited.labels.height, raters=tuple(raters)),
+        design=_design(people, ratings),
+        judges=tuple(each.describe_source() for each in judges),
+        pairs=(first, *others),
+        together=together_of(ratings, {"raters": list(humans), "judges": list(machines)}, draw),
+        order=people.orders(),
+        answers=people.answers(draw),
+        notes=(*describe_omitted_labels(judges), *_few([first, *others])),
+    )
 
 
 def _ratings(people: PeopleLabels, judges: Sequence[FileLabels], raters: Mapping[str, pl.DataFrame]) -> Ratings:
@@ -182,22 +179,17 @@ def _ratings(people: PeopleLabels, judges: Sequence[FileLabels], raters: Mapping
     return replace(found, design=people.design_of(found.items, found.queries))
 
 
-def _head(scale: tuple[float, float], draw: Resampler) -> dict[str, Any]:
-    about = {"kind": KIND, "format": FORMAT_VERSION, "trueval": __version__}
-    return {**about, "scale": list(scale), **draw._asdict()}
-
-
-def _design(people: PeopleLabels, ratings: Ratings) -> dict[str, Any]:
+def _design(people: PeopleLabels, ratings: Ratings) -> AuditDesign:
     design, answered = ratings.design, np.isfinite(ratings.labels[:, 0])
-    found = {"name": people.audited.design, "population": sum(people.audited.population.values())}
-    if design is None or people.audited.design == "queries":
-        return {**found, "answered": len(np.unique(ratings.queries[answered])), "strata": []}
+    name, population = people.audited.design, sum(people.audited.population.values())
+    if design is None or name == "queries":
+        return AuditDesign(name, population, len(np.unique(ratings.queries[answered])), ())
     counts = np.bincount(design.stratum[answered], minlength=len(people.audited.population)).tolist()
-    strata = [
-        {"name": name, "population": size, "answered": count}
-        for (name, size), count in zip(people.audited.population.items(), counts, strict=True)
-    ]
-    return {**found, "answered": int(answered.sum()), "strata": strata}
+    strata = tuple(
+        StratumSample(stratum, size, count)
+        for (stratum, size), count in zip(people.audited.population.items(), counts, strict=True)
+    )
+    return AuditDesign(name, population, int(answered.sum()), strata)
 
 
 def describe_omitted_labels(labels: Sequence[FileLabels]) -> list[str]:
@@ -211,10 +203,10 @@ def describe_omitted_labels(labels: Sequence[FileLabels]) -> list[str]:
     return [f"{name}: {count_phrase(count, 'label', 'labels')} {words}." for name, count, words in left if count]
 
 
-def _few(pairs: Sequence[dict[str, Any]]) -> list[str]:
-    few = [each for each in pairs if 0 < each["items"] < TOO_FEW]
+def _few(pairs: Sequence[RaterPair]) -> list[str]:
     return [
-        f"{each['first']} and {each['second']} share {each['items']} items: fewer than {TOO_FEW} say little, and "
+        f"{each.first} and {each.second} share {each.items} items: fewer than {TOO_FEW} say little, and "
         "intervals are too short."
-        for each in few
+        for each in pairs
+        if 0 < each.items < TOO_FEW
     ]

@@ -7,7 +7,8 @@ of resampled sums.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from trueval.comparison.resampling.bootstrap_intervals import tail
 from trueval.comparison.resampling.resampled_sums import bootstrap_sums, to_grid
 from trueval.errors import PolicyError
 from trueval.numerics import or_null
+from trueval.report.json_fields import OMITTED
 from trueval.standings.standings import Floats
 
 # Maximum share of resamples in which a value may be undefined, such as κ where only one grade was drawn; above it there
@@ -22,7 +24,8 @@ from trueval.standings.standings import Floats
 UNKNOWN: Final = 0.05
 
 
-class ValueWithInterval(NamedTuple):
+@dataclass(frozen=True)
+class ValueWithInterval:
     """A number with its confidence interval over queries.
 
     Attributes:
@@ -35,12 +38,7 @@ class ValueWithInterval(NamedTuple):
     value: float | None
     low: float | None = None
     high: float | None = None
-    reason: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form; with `reason` where a value is null."""
-        found = {"value": self.value, "low": self.low, "high": self.high}
-        return {**found, "reason": self.reason} if self.reason else found
+    reason: str = field(default="", metadata=OMITTED)
 
 
 def unknown(names: Iterable[str], reason: str) -> dict[str, ValueWithInterval]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from trueval.errors import Place
 from trueval.golden.build.golden_set import GoldenSet
 from trueval.golden.build.stage_files import read_lines
 from trueval.golden.validation.agreement_intervals import Resampler
+from trueval.golden.validation.agreement_result import AnswerRating, NeighborOrder
 from trueval.golden.validation.rater_bias import RaterDifferences
 from trueval.golden.validation.ratings import KEYS, SampleDesign
 from trueval.standings.standings import Ints
@@ -90,7 +91,7 @@ class PeopleLabels:
         except (OSError, ValueError, KeyError, TypeError):
             return {}
 
-    def orders(self) -> dict[str, Any] | None:
+    def orders(self) -> NeighborOrder | None:
         """People's orders of neighbors in the ranked lists; None where the audit did not ask for them.
 
         In people.jsonl the upper neighbor comes first: 1 means that it is better, 0 equal, −1 that the lower one is.
@@ -98,9 +99,9 @@ class PeopleLabels:
         rows = [row for row in self.rows if row["task"] == "order" and row["grade"] is not None]
         if not rows:
             return None
-        return {"queries": len({row["query"] for row in rows}), **shares(row["grade"] for row in rows)}
+        return order_of(len({row["query"] for row in rows}), (row["grade"] for row in rows))
 
-    def answers(self, draw: Resampler) -> list[dict[str, Any]]:
+    def answers(self, draw: Resampler) -> tuple[AnswerRating, ...]:
         """People's ratings of each system's answers, highest mean first; empty where the audit did not ask for them."""
         rows = [row for row in self.rows if row["task"] == "answer" and row["grade"] is not None]
         number = {query: at for at, query in enumerate(dict.fromkeys(row["query"] for row in rows))}
@@ -110,23 +111,23 @@ class PeopleLabels:
             grades = np.array([row["grade"] for row in own], dtype=np.float64)
             queries = np.array([number[row["query"]] for row in own], dtype=np.int64)
             mean = RaterDifferences(grades, queries, np.ones(len(own))).mean(draw)
-            found.append({"system": system, "answers": len(own), **mean.to_dict()})
-        return sorted(found, key=lambda each: (-each["value"], each["system"]))
+            found.append(AnswerRating(system, len(own), *astuple(mean)))
+        return tuple(sorted(found, key=lambda each: (-(each.value or 0.0), each.system)))
 
 
-def shares(said: Iterable[float]) -> dict[str, Any]:
-    """Number of neighbor pairs that people order as the list does, call equal, and order the other way.
+def order_of(queries: int, said: Iterable[float]) -> NeighborOrder:
+    """How people order neighbors in ranked lists.
 
     Args:
-        said: 1, 0 or −1 for each pair.
+        queries: number of queries.
+        said: of each pair 1 where people order it as the list does, 0 where they call it equal, −1 otherwise.
 
-    >>> shares([1, 1, 0, -1])
-    {'pairs': 4, 'agree': 0.5, 'equal': 0.25, 'disagree': 0.25}
+    >>> order_of(2, [1, 1, 0, -1])
+    NeighborOrder(queries=2, pairs=4, agree=0.5, equal=0.25, disagree=0.25)
     """
     of = Counter((value > 0) - (value < 0) for value in said)
     pairs = sum(of.values())
-    named = {"agree": 1, "equal": 0, "disagree": -1}
-    return {"pairs": pairs, **{name: of[value] / pairs if pairs else None for name, value in named.items()}}
+    return NeighborOrder(queries, pairs, *(of[value] / pairs if pairs else None for value in (1, 0, -1)))
 
 
 def slots_of(golden: GoldenSet) -> list[tuple[str, str, int, float]]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
 
 from trueval.errors import InputError, PolicyError
 from trueval.files import RowTable, check_rows, read_table
+from trueval.golden.validation.agreement_result import LabelSource, OmittedLabels
 from trueval.judgments import judgments_file
 
 Duplicates: TypeAlias = Literal["refuse", "first", "last", "drop"]
@@ -67,18 +68,13 @@ class FileLabels(NamedTuple):
     outside: int = 0
     unjudged: int = 0
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
+    def describe_source(self) -> LabelSource:
+        """The file, as results have it."""
         from trueval.report.provenance import strip_folders
 
-        left_out = {"duplicates": self.duplicates, "outside": self.outside, "unjudged": self.unjudged}
-        return {
-            "name": self.name,
-            "source": strip_folders(self.source),
-            "labels": self.frame.height,
-            "queries": self.frame["query_id"].n_unique(),
-            "left_out": left_out,
-        }
+        queries = self.frame["query_id"].n_unique()
+        omitted = OmittedLabels(self.duplicates, self.outside, self.unjudged)
+        return LabelSource(self.name, strip_folders(self.source), self.frame.height, queries, omitted)
 
 
 def read_labels(path: str | Path, name: str, how: LabelChoices, scale: tuple[float, float] | None) -> FileLabels:

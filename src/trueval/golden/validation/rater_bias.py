@@ -8,12 +8,14 @@ directions are reported; only what both of them show is a bias.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import astuple
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from trueval.golden.validation.agreement_intervals import Resampler, ValueWithInterval
+from trueval.golden.validation.agreement_result import GroupBias, LengthBias
 from trueval.standings.standings import Floats, Ints
 
 PARTS = 5  # number of groups of lengths, of equal size
@@ -51,7 +53,7 @@ def _ratio(sums: Floats) -> dict[str, Floats]:
     return {"mean": mean}
 
 
-def by_group(seen: RaterDifferences, groups: Sequence[Any], of: ArrayLike, draw: Resampler) -> list[dict[str, Any]]:
+def by_group(seen: RaterDifferences, groups: Sequence[Any], of: ArrayLike, draw: Resampler) -> tuple[GroupBias, ...]:
     """The mean difference in each group.
 
     Args:
@@ -60,14 +62,14 @@ def by_group(seen: RaterDifferences, groups: Sequence[Any], of: ArrayLike, draw:
         of: [observation] group.
     """
     place = np.asarray(of)
-    return [
-        {"group": group, "items": int((place == group).sum()), **seen.of(place == group).mean(draw).to_dict()}
+    return tuple(
+        GroupBias(group, int((place == group).sum()), *astuple(seen.of(place == group).mean(draw)))
         for group in groups
         if (place == group).any()
-    ]
+    )
 
 
-def by_length(seen: RaterDifferences, lengths: Ints, draw: Resampler, parts: int = PARTS) -> list[dict[str, Any]]:
+def by_length(seen: RaterDifferences, lengths: Ints, draw: Resampler, parts: int = PARTS) -> tuple[LengthBias, ...]:
     """The mean difference by passage length, in groups of about equal size.
 
     Args:
@@ -81,6 +83,6 @@ def by_length(seen: RaterDifferences, lengths: Ints, draw: Resampler, parts: int
     found = []
     for group in np.unique(of).tolist():
         mine = of == group
-        told = {"from": int(lengths[mine].min()), "to": int(lengths[mine].max()), "items": int(mine.sum())}
-        found.append({**told, **seen.of(mine).mean(draw).to_dict()})
-    return found
+        ends = int(lengths[mine].min()), int(lengths[mine].max())
+        found.append(LengthBias(*ends, int(mine.sum()), *astuple(seen.of(mine).mean(draw))))
+    return tuple(found)

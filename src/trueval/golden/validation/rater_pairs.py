@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from trueval.golden.build.golden_set import GoldenSet
-from trueval.golden.validation.agreement_intervals import Resampler, ValueWithInterval
+from trueval.golden.validation.agreement_intervals import Resampler
+from trueval.golden.validation.agreement_result import (
+    PopulationAgreement,
+    RaterBias,
+    RaterGroup,
+    RaterPair,
+    SampleAgreement,
+)
 from trueval.golden.validation.audit_labels import PeopleLabels, slots_of, texts_of
 from trueval.golden.validation.rater_bias import RaterDifferences, by_group, by_length
 from trueval.golden.validation.ratings import KEYS, Ratings
@@ -17,9 +24,7 @@ from trueval.standings.standings import Bools, Floats
 Tell = Callable[[str], object]
 
 
-def pair_of(
-    ratings: Ratings, first: int, second: int, between: str, draw: Resampler, tell: Tell | None
-) -> dict[str, Any]:
+def pair_of(ratings: Ratings, first: int, second: int, between: str, draw: Resampler, tell: Tell | None) -> RaterPair:
     """The agreement entry of two raters; for bias by slot and length see `bias_of_calls`.
 
     Args:
@@ -36,52 +41,51 @@ def pair_of(
     given = np.isfinite(ratings.labels[:, [first, second]])
     one, other = ratings.labels[both][:, [first, second]].T
     apart = np.abs(one - other)
-    return {
-        "first": names[0],
-        "second": names[1],
-        "between": between,
-        "items": int(both.sum()),
-        "queries": len(np.unique(ratings.queries[both])),
-        "only_first": int((given[:, 0] & ~given[:, 1]).sum()),
-        "only_second": int((given[:, 1] & ~given[:, 0]).sum()),
-        "same": float((apart == 0).mean()) if both.any() else None,
-        "within_one": float((apart <= 1).mean()) if both.any() else None,
-        "grades": ratings.grades.tolist(),
-        "sample": _tables(ratings, first, second, plain, draw),
-        "population": None
-        if ratings.design is None
-        else {
-            "covered": ratings.design.covered(both),
-            "items": float(weights.sum()),
-            **_tables(ratings, first, second, weights, draw),
-        },
-        "bias": _bias(RaterDifferences(other - one, ratings.queries[both], weights[both]), one, other, ratings, draw),
-    }
+    population = None
+    if ratings.design is not None:
+        table = _table(ratings, first, second, weights)
+        coefficients = ratings.coefficients(first, second, weights, draw)
+        population = PopulationAgreement(ratings.design.covered(both), float(weights.sum()), table, coefficients)
+    return RaterPair(
+        first=names[0],
+        second=names[1],
+        between=between,
+        items=int(both.sum()),
+        queries=len(np.unique(ratings.queries[both])),
+        only_first=int((given[:, 0] & ~given[:, 1]).sum()),
+        only_second=int((given[:, 1] & ~given[:, 0]).sum()),
+        same=float((apart == 0).mean()) if both.any() else None,
+        within_one=float((apart <= 1).mean()) if both.any() else None,
+        grades=tuple(ratings.grades.tolist()),
+        sample=SampleAgreement(_table(ratings, first, second, plain), ratings.coefficients(first, second, plain, draw)),
+        population=population,
+        bias=_bias(RaterDifferences(other - one, ratings.queries[both], weights[both]), one, other, ratings, draw),
+    )
 
 
-def _tables(ratings: Ratings, first: int, second: int, weights: Floats, draw: Resampler) -> dict[str, Any]:
-    return {
-        "table": ratings.table(first, second, weights).sum(axis=0).tolist(),
-        "coefficients": dicts(ratings.coefficients(first, second, weights, draw)),
-    }
+def _table(ratings: Ratings, first: int, second: int, weights: Floats) -> tuple[tuple[float, ...], ...]:
+    return tuple(map(tuple, ratings.table(first, second, weights).sum(axis=0).tolist()))
 
 
-def _bias(seen: RaterDifferences, one: Floats, other: Floats, ratings: Ratings, draw: Resampler) -> dict[str, Any]:
+def _bias(seen: RaterDifferences, one: Floats, other: Floats, ratings: Ratings, draw: Resampler) -> RaterBias:
     grades = ratings.grades.tolist()
-    return {
-        "weighted": ratings.design is not None,
-        "all": seen.mean(draw).to_dict(),
-        "by_first": by_group(seen, grades, one, draw),
-        "by_second": by_group(seen, grades, other, draw),
-        "by_slot": [],
-        "by_length": [],
-    }
+    return RaterBias(
+        weighted=ratings.design is not None,
+        all=seen.mean(draw),
+        by_first=by_group(seen, grades, one, draw),
+        by_second=by_group(seen, grades, other, draw),
+        by_slot=(),
+        by_length=(),
+    )
 
 
-def bias_of_calls(ratings: Ratings, golden: GoldenSet, people: PeopleLabels, draw: Resampler) -> dict[str, Any]:
-    """Bias by slot and length of a golden set's judge against people.
+def bias_of_calls(
+    bias: RaterBias, ratings: Ratings, golden: GoldenSet, people: PeopleLabels, draw: Resampler
+) -> RaterBias:
+    """The bias of a golden set's judge against people, by slot and length too.
 
     Args:
+        bias: what it is otherwise.
         ratings: people first, then the judge.
         golden: golden set with the calls of the judge.
     """
@@ -93,11 +97,10 @@ def bias_of_calls(ratings: Ratings, golden: GoldenSet, people: PeopleLabels, dra
         for query, document, slot, grade in slots_of(golden)
         if (query, document) in place
     ]
-    found: dict[str, Any] = {}
     if slots:
         items, slot, grade = (np.array(each) for each in zip(*slots, strict=True))
         seen = RaterDifferences(grade - ratings.labels[items, 0], ratings.queries[items], weights[items])
-        found["by_slot"] = by_group(seen, np.unique(slot).tolist(), slot, draw)
+        bias = replace(bias, by_slot=by_group(seen, np.unique(slot).tolist(), slot, draw))
     texts, lengths = texts_of(golden), people.lengths()
     known = {item: lengths[texts[pair]] for pair, item in place.items() if texts.get(pair) in lengths}
     if known:
@@ -105,11 +108,11 @@ def bias_of_calls(ratings: Ratings, golden: GoldenSet, people: PeopleLabels, dra
         seen = RaterDifferences(
             ratings.labels[items, 1] - ratings.labels[items, 0], ratings.queries[items], weights[items]
         )
-        found["by_length"] = by_length(seen, np.array(list(known.values())), draw)
-    return found
+        bias = replace(bias, by_length=by_length(seen, np.array(list(known.values())), draw))
+    return bias
 
 
-def together_of(ratings: Ratings, groups: dict[str, list[int]], draw: Resampler) -> list[dict[str, Any]]:
+def together_of(ratings: Ratings, groups: dict[str, list[int]], draw: Resampler) -> tuple[RaterGroup, ...]:
     """α of more than two raters.
 
     Args:
@@ -120,18 +123,13 @@ def together_of(ratings: Ratings, groups: dict[str, list[int]], draw: Resampler)
         if len(raters) < 3:
             continue
         shared: Bools = np.isfinite(ratings.labels[:, raters]).sum(axis=1) > 1
-        entry: dict[str, Any] = {
-            "between": name,
-            "raters": [ratings.raters[each] for each in raters],
-            "items": int(shared.sum()),
-            "coefficients": dicts(ratings.together(raters, shared.astype(np.float64), draw)),
-        }
-        weights = ratings.weights(shared)
-        entry["population"] = None if ratings.design is None else dicts(ratings.together(raters, weights, draw))
-        found.append(entry)
-    return found
-
-
-def dicts(values: Mapping[str, ValueWithInterval]) -> dict[str, Any]:
-    """JSON forms by name."""
-    return {name: value.to_dict() for name, value in values.items()}
+        found.append(
+            RaterGroup(
+                name,
+                tuple(ratings.raters[each] for each in raters),
+                int(shared.sum()),
+                ratings.together(raters, shared.astype(np.float64), draw),
+                None if ratings.design is None else ratings.together(raters, ratings.weights(shared), draw),
+            )
+        )
+    return tuple(found)

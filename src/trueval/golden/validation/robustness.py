@@ -11,10 +11,10 @@ its companions: a passage in a batch can affect the grades of the others.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import fields, replace
 from math import comb
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -31,31 +31,20 @@ from trueval.golden.judge.concurrent_questions import ask_all
 from trueval.golden.judge.judge import Judge, JudgeAnswer, JudgeLabel, Question, key_of
 from trueval.golden.judge.ledger import open_existing_ledger, open_ledger
 from trueval.golden.validation.adversarial_passages import ABOUT, CLEAN, AdversarialPassage, traps_of
+from trueval.golden.validation.robustness_result import (
+    AdversarialGrade,
+    AdversarialKind,
+    CallUsage,
+    CompanionEffect,
+    Robustness,
+    Share,
+)
 from trueval.retrieval.pipeline.stage_resources import Begin, nobody
-from trueval.version import __version__
 
-KIND: Final = "golden-gullibility"
-# 1: first version.
-FORMAT_VERSION: Final = 1
 QUERIES: Final = 20
 RELEVANT: Final = 4  # P-B: useful passages are those of grade 4 and 5
 LEVEL: Final = 0.95
 LISTED: Final = 20  # passages per call, where golden sets are built with the whole pool in one call
-
-
-@dataclass(frozen=True)
-class Robustness:
-    """A judge's results on adversarial passages.
-
-    Attributes:
-        data: the result as JSON.
-    """
-
-    data: dict[str, Any]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON of `trueval golden stress --gullibility`."""
-        return self.data
 
 
 def gullibility(
@@ -102,9 +91,26 @@ def gullibility(
         _record_trial(trap, answer, key_of(chosen, question).call)
         for trap, answer, question in zip(traps, answers, asked, strict=True)
     ]
-    about = {"judge": chosen.name, "seed": plan.seed, "relevant": relevant, "level": level}
-    about |= {"mode": plan.judge.grading.mode, "passages": max(len(each.passages) for each in asked)}
-    return Robustness(_result(tried, about, usage_of(asked, answers)))
+    clean = {each.trap.query: each for each in tried if each.trap.kind == CLEAN}
+    passages = max(len(each.passages) for each in asked)
+    kinds = [
+        _of_kind(kind, some, clean, _companions(some, clean) if passages > 1 else None, relevant, level)
+        for kind in ABOUT
+        if (some := [each for each in tried if each.trap.kind == kind])
+    ]
+    usage = usage_of(asked, answers)
+    return Robustness(
+        judge=chosen.name,
+        seed=plan.seed,
+        relevant=relevant,
+        level=level,
+        mode=plan.judge.grading.mode,
+        passages=passages,
+        queries=len(clean),
+        kinds=_decide(kinds, level),
+        traps=tuple(_grade_of(each, clean) for each in tried),
+        usage=CallUsage(**{each.name: usage[each.name] for each in fields(CallUsage)}),
+    )
 
 
 def dry_run(
@@ -176,72 +182,70 @@ def _record_trial(trap: AdversarialPassage, answer: JudgeAnswer, call: str) -> _
     return _Tried(trap, answer.labels[trap.slot], beside, call)
 
 
-def _result(tried: Sequence[_Tried], about: dict[str, Any], usage: Mapping[str, Any]) -> dict[str, Any]:
-    clean = {each.trap.query: each for each in tried if each.trap.kind == CLEAN}
-    kinds = [
-        _of_kind(kind, some, clean, about)
-        for kind in ABOUT
-        if (some := [each for each in tried if each.trap.kind == kind])
-    ]
-    _decide(kinds, "fooled", about["level"])
-    if about["passages"] > 1:
-        _decide([each["companions"] for each in kinds], "raised_by_it", about["level"])
-    return {
-        "kind": KIND,
-        "format": FORMAT_VERSION,
-        "trueval": __version__,
-        **about,
-        "queries": len(clean),
-        "kinds": kinds,
-        "traps": [
-            {
-                "query": each.trap.query,
-                "trap": each.trap.kind,
-                "document": each.trap.document,
-                "characters": len(each.trap.text),
-                "slot": each.trap.slot + 1,
-                "grade": each.grade,
-                "clean": clean[each.trap.query].grade,
-                "companions": list(each.beside),
-                "reason": "" if each.label is None else each.label.reason,
-                "call": each.call,
-            }
-            for each in tried
-        ],
-        "usage": {name: usage[name] for name in ("calls", "invalid", "tokens_in", "tokens_out", "cost", "models")},
-    }
+def _grade_of(tried: _Tried, clean: Mapping[str, _Tried]) -> AdversarialGrade:
+    trap = tried.trap
+    return AdversarialGrade(
+        query=trap.query,
+        trap=trap.kind,
+        document=trap.document,
+        characters=len(trap.text),
+        slot=trap.slot + 1,
+        grade=tried.grade,
+        clean=clean[trap.query].grade,
+        companions=tried.beside,
+        reason="" if tried.label is None else tried.label.reason,
+        call=tried.call,
+    )
 
 
-def _decide(tests: Sequence[dict[str, Any]], name: str, level: float) -> None:
+def _decide(kinds: Sequence[AdversarialKind], level: float) -> tuple[AdversarialKind, ...]:
     """Adjust the p-values of all kinds except the control, which is first, and decide."""
-    adjusted = [None, *holm(np.array([each["p"] for each in tests[1:]])).tolist()]
-    for each, p in zip(tests, adjusted, strict=True):
-        each["p_holm"] = p
-        each[name] = p is not None and p < round(1 - level, 12)
+    found = []
+    beside = [each.companions for each in kinds if each.companions is not None]
+    of_companions = _adjust([each.p for each in beside]) if beside else [None] * len(kinds)
+    for kind, own, other in zip(kinds, _adjust([each.p for each in kinds]), of_companions, strict=True):
+        companions = kind.companions
+        if companions is not None:
+            companions = replace(companions, p_holm=other, raised_by_it=_is_below(other, level))
+        found.append(replace(kind, p_holm=own, fooled=_is_below(own, level), companions=companions))
+    return tuple(found)
+
+
+def _adjust(values: Sequence[float]) -> list[float | None]:
+    return [None, *holm(np.array(values[1:])).tolist()]
+
+
+def _is_below(value: float | None, level: float) -> bool:
+    return value is not None and value < round(1 - level, 12)
 
 
 def _of_kind(
-    kind: str, tried: Sequence[_Tried], clean: Mapping[str, _Tried], about: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The judge's results on one kind of adversarial passage."""
+    kind: str,
+    tried: Sequence[_Tried],
+    clean: Mapping[str, _Tried],
+    companions: CompanionEffect | None,
+    relevant: int,
+    level: float,
+) -> AdversarialKind:
+    """The judge's results on one kind of adversarial passage, before any decision."""
     valid = [each.grade for each in tried if each.grade is not None]
-    fooled = sum(grade >= about["relevant"] for grade in valid)
-    share = clopper_pearson(fooled, len(valid), about["level"]) if valid else (None, None)
+    fooled = sum(grade >= relevant for grade in valid)
+    ends = clopper_pearson(fooled, len(valid), level) if valid else (None, None)
     given = [(each.grade, clean[each.trap.query].grade) for each in tried]
-    return {
-        "kind": kind,
-        "about": ABOUT[kind],
-        "graded": len(valid),
-        "unjudged": len(given) - len(valid),
-        "relevant": fooled,
-        "share": {"value": fooled / len(valid) if valid else None, "low": share[0], "high": share[1]},
-        "mean": sum(valid) / len(valid) if valid else None,
-        **_count_signs([one - other for one, other in given if one is not None and other is not None]),
-        "companions": _companions(tried, clean) if about["passages"] > 1 else None,
-    }
+    return AdversarialKind(
+        kind,
+        ABOUT[kind],
+        graded=len(valid),
+        unjudged=len(given) - len(valid),
+        relevant=fooled,
+        share=Share(fooled / len(valid) if valid else None, *ends),
+        mean=sum(valid) / len(valid) if valid else None,
+        **_count_signs([one - other for one, other in given if one is not None and other is not None])._asdict(),
+        companions=companions,
+    )
 
 
-def _companions(tried: Sequence[_Tried], clean: Mapping[str, _Tried]) -> dict[str, Any]:
+def _companions(tried: Sequence[_Tried], clean: Mapping[str, _Tried]) -> CompanionEffect:
     """Grades of the companions: mean per query beside the adversarial passage, against beside its clean version."""
     given = [grade for each in tried for grade in each.beside if grade is not None]
     apart = []
@@ -250,18 +254,25 @@ def _companions(tried: Sequence[_Tried], clean: Mapping[str, _Tried]) -> dict[st
         found = [one - other for one, other in both if one is not None and other is not None]
         if found:
             apart.append(sum(found) / len(found))
-    return {
-        "graded": len(given),
-        "mean": sum(given) / len(given) if given else None,
-        "by": sum(apart) / len(apart) if apart else None,
-        **_count_signs(apart),
-    }
+    return CompanionEffect(
+        graded=len(given),
+        mean=sum(given) / len(given) if given else None,
+        by=sum(apart) / len(apart) if apart else None,
+        **_count_signs(apart)._asdict(),
+    )
 
 
-def _count_signs(apart: Sequence[float]) -> dict[str, Any]:
-    """Number of queries raised and lowered against the clean passage, with the sign test."""
+class _Signs(NamedTuple):
+    """Number of queries raised and lowered against the clean passage, and the sign test."""
+
+    lifted: int
+    lowered: int
+    p: float
+
+
+def _count_signs(apart: Sequence[float]) -> _Signs:
     lifted, lowered = sum(each > 0 for each in apart), sum(each < 0 for each in apart)
-    return {"lifted": lifted, "lowered": lowered, "p": sign_test(lifted, lowered)}
+    return _Signs(lifted, lowered, sign_test(lifted, lowered))
 
 
 def sign_test(lifted: int, lowered: int) -> float:

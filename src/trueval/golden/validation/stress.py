@@ -34,36 +34,25 @@ from trueval.golden.validation.agreement_intervals import Resampler
 from trueval.golden.validation.label_files import FileLabels, LabelChoices, read_labels, scale_of
 from trueval.golden.validation.label_verdicts import NONE, ahead, in_short, rates, spread
 from trueval.golden.validation.model_families import Families
-from trueval.golden.validation.rater_pairs import dicts
 from trueval.golden.validation.ratings import KEYS, Ratings
+from trueval.golden.validation.stress_result import (
+    FamilyLift,
+    JudgeLabelAgreement,
+    JudgeRanking,
+    MeasureUnderJudges,
+    SharedLabels,
+    Stress,
+    SystemUnderJudges,
+)
 from trueval.golden.validation.system_rankings import SystemMeans, lift, lift_in_measure, ranks, tau_b, taus, top_of
 from trueval.judgments import Judgments, on_rubric
 from trueval.measures import Measure
 from trueval.policy.policy import Policy
 from trueval.run import Run
-from trueval.version import __version__
 
-KIND: Final = "golden-stress"
-# 1: first version.
-FORMAT_VERSION: Final = 1
 TOP: Final = 10  # number of top systems that are also analyzed separately
 
 Tell = Callable[[str], object]
-
-
-@dataclass(frozen=True)
-class Stress:
-    """Conclusions about systems under judges' labels, compared with people's.
-
-    Attributes:
-        data: the result as JSON.
-    """
-
-    data: dict[str, Any]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON of `trueval golden stress`."""
-        return self.data
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,31 +117,24 @@ def stress(
         if tell is not None:
             tell(each.name)
         found.append(_under(each, shared, systems, parsed, chosen, comparing))
-    alike = [_alike(ratings, place, draw) for place in range(1, len(named) + 1)]
-    names = [each.name for each in named]
-    data: dict[str, Any] = {
-        "kind": KIND,
-        "format": FORMAT_VERSION,
-        "trueval": __version__,
-        "scale": list(scale),
-        "top": top,
-        **draw._asdict(),
-        "choices": found[0].comparison.choices,
-        "people": said.to_dict(),
-        "judges": [each.to_dict() for each in named],
-        "runs": [run.name for run in systems],
-        "shared": {"pairs": shared.height, "queries": shared["query_id"].n_unique()},
-        "families": None if related is None else {"runs": related.runs, "judges": related.judges},
-        "labels": [{"judge": name, **each} for name, each in zip(names, alike, strict=True)],
-        "measures": [
-            _measure(place, each, found, names, top, related, draw)
+    labels = tuple(_alike(each.name, ratings, place, draw) for place, each in enumerate(named, start=1))
+    return Stress(
+        scale,
+        top,
+        *draw,
+        choices=found[0].comparison.choices,
+        people=said.describe_source(),
+        judges=tuple(each.describe_source() for each in named),
+        runs=tuple(run.name for run in systems),
+        shared=SharedLabels(shared.height, shared["query_id"].n_unique()),
+        families=related,
+        labels=labels,
+        measures=tuple(
+            _measure(place, each, found, labels, top, related, draw)
             for place, each in enumerate(found[0].scores[0].measures)
-        ],
-    }
-    for entry in data["measures"]:
-        entry["kappa_and_tau"] = _hidden(data["labels"], entry["judges"])
-    data["notes"] = _notes([said, *named], shared, found[0])
-    return Stress(data)
+        ),
+        notes=tuple(_notes([said, *named], shared, found[0])),
+    )
 
 
 def _runs(runs: Any) -> list[Run]:
@@ -190,10 +172,9 @@ def _under(
         return _Under(scores, compare_scores(scores, orders=orders, **comparing))
 
 
-def _alike(ratings: Ratings, judge: int, draw: Resampler) -> dict[str, Any]:
+def _alike(name: str, ratings: Ratings, judge: int, draw: Resampler) -> JudgeLabelAgreement:
     both = ratings.both(0, judge)
-    weights = both.astype(np.float64)
-    return {"items": int(both.sum()), "coefficients": dicts(ratings.coefficients(0, judge, weights, draw))}
+    return JudgeLabelAgreement(name, int(both.sum()), ratings.coefficients(0, judge, both.astype(np.float64), draw))
 
 
 def _means(place: int, found: Sequence[_Under]) -> SystemMeans:
@@ -215,12 +196,13 @@ def _measure(
     place: int,
     measure: Measure,
     found: Sequence[_Under],
-    judges: Sequence[str],
+    labels: Sequence[JudgeLabelAgreement],
     top: int,
     related: Families | None,
     draw: Resampler,
-) -> dict[str, Any]:
+) -> MeasureUnderJudges:
     """The results for one measure."""
+    judges = [each.judge for each in labels]
     means, name = _means(place, found), str(measure)
     runs, everyone = [each.name for each in found[0].scores], list(range(len(found[0].scores)))
     if np.isnan(means.means).any():
@@ -230,51 +212,52 @@ def _measure(
     places = range(1, len(judges) + 1)
     tau, tau_top = taus(means, everyone, places, draw), taus(means, best, places, draw)
     pairs = spread(said[0], said[1:])
-    return {
-        "measure": name,
-        "better": measure.better,
-        "queries": means.counted.sum(axis=0).tolist(),
-        "top": [runs[each] for each in best],
-        "separated": sum(each != NONE for each in said[0].values()),
-        "judges": [
-            {
-                "judge": judge,
-                "tau": tau[at].to_dict(),
-                "tau_top": tau_top[at].to_dict(),
-                "separated": sum(each != NONE for each in said[at + 1].values()),
-                "all": rates(said[0], said[at + 1], runs),
-                "best": rates(said[0], said[at + 1], [runs[each] for each in best]),
-            }
-            for at, judge in enumerate(judges)
-        ],
-        "systems": _systems(means, runs, measure),
-        "pairs": pairs,
-        "spread": in_short(pairs),
-        "spread_unrelated": None
-        if related is None
-        else in_short(spread(said[0], said[1:], [related.kin(judge) for judge in judges])),
-        "families": [] if related is None else _kinship(means, runs, judges, related, said, draw),
-    }
+    rankings = tuple(
+        JudgeRanking(
+            judge,
+            tau[at],
+            tau_top[at],
+            separated=sum(each != NONE for each in said[at + 1].values()),
+            all=rates(said[0], said[at + 1], runs),
+            best=rates(said[0], said[at + 1], [runs[each] for each in best]),
+        )
+        for at, judge in enumerate(judges)
+    )
+    unrelated = None if related is None else spread(said[0], said[1:], [related.kin(judge) for judge in judges])
+    return MeasureUnderJudges(
+        measure=name,
+        better=measure.better,
+        queries=tuple(means.counted.sum(axis=0).tolist()),
+        top=tuple(runs[each] for each in best),
+        separated=sum(each != NONE for each in said[0].values()),
+        judges=rankings,
+        systems=_systems(means, runs, measure),
+        pairs=pairs,
+        spread=in_short(pairs),
+        spread_unrelated=None if unrelated is None else in_short(unrelated),
+        families=() if related is None else _kinship(means, runs, judges, related, said, draw),
+        kappa_and_tau=_correlate_coefficients(labels, rankings),
+    )
 
 
-def _systems(means: SystemMeans, runs: Sequence[str], measure: Measure) -> list[dict[str, Any]]:
+def _systems(means: SystemMeans, runs: Sequence[str], measure: Measure) -> tuple[SystemUnderJudges, ...]:
     """Mean and rank of each system by people, and its range over judges; by people's rank."""
     place, sign = ranks(means.means), 1 if measure.better == "higher" else -1
     worth = sign * means.means
-    return [
-        {
-            "run": runs[each],
-            "mean": float(worth[0, each]),
-            "rank": float(place[0, each]),
-            "means": worth[1:, each].tolist(),
-            "ranks": place[1:, each].tolist(),
-            "least_mean": float(worth[1:, each].min()),
-            "greatest_mean": float(worth[1:, each].max()),
-            "best_rank": float(place[1:, each].min()),
-            "worst_rank": float(place[1:, each].max()),
-        }
+    return tuple(
+        SystemUnderJudges(
+            run=runs[each],
+            mean=float(worth[0, each]),
+            rank=float(place[0, each]),
+            means=tuple(worth[1:, each].tolist()),
+            ranks=tuple(place[1:, each].tolist()),
+            least_mean=float(worth[1:, each].min()),
+            greatest_mean=float(worth[1:, each].max()),
+            best_rank=float(place[1:, each].min()),
+            worst_rank=float(place[1:, each].max()),
+        )
         for each in np.argsort(place[0], kind="stable").tolist()
-    ]
+    )
 
 
 def _kinship(
@@ -284,7 +267,7 @@ def _kinship(
     related: Families,
     said: Sequence[dict[tuple[str, str], str]],
     draw: Resampler,
-) -> list[dict[str, Any]]:
+) -> tuple[FamilyLift, ...]:
     """For each judge with a family: how it ranks that family's runs, and results without them."""
     found = []
     for at, judge in enumerate(judges):
@@ -295,26 +278,28 @@ def _kinship(
         others = [place + 1 for place, other in enumerate(judges) if related.judges.get(other) != family]
         rest = [place for place in range(len(runs)) if place not in kin]
         found.append(
-            {
-                "judge": judge,
-                "family": family,
-                "runs": [runs[each] for each in kin],
-                "lift": lift(means, at + 1, others, kin, draw).to_dict(),
-                "lift_in_measure": lift_in_measure(means, at + 1, others, kin, draw).to_dict(),
-                "tau": taus(means, range(len(runs)), [at + 1], draw)[0].to_dict(),
-                "tau_without": taus(means, rest, [at + 1], draw)[0].to_dict(),
-                "without": rates(said[0], said[at + 1], [runs[place] for place in rest]),
-            }
+            FamilyLift(
+                judge,
+                family,
+                runs=tuple(runs[each] for each in kin),
+                lift=lift(means, at + 1, others, kin, draw),
+                lift_in_measure=lift_in_measure(means, at + 1, others, kin, draw),
+                tau=taus(means, range(len(runs)), [at + 1], draw)[0],
+                tau_without=taus(means, rest, [at + 1], draw)[0],
+                without=rates(said[0], said[at + 1], [runs[place] for place in rest]),
+            )
         )
-    return found
+    return tuple(found)
 
 
-def _hidden(labels: Sequence[dict[str, Any]], judges: Sequence[dict[str, Any]]) -> dict[str, float | None]:
+def _correlate_coefficients(
+    labels: Sequence[JudgeLabelAgreement], judges: Sequence[JudgeRanking]
+) -> dict[str, float | None]:
     """Over judges, τ-b between each agreement coefficient and the τ of systems: does label agreement predict it?"""
-    high = [each["tau"]["value"] for each in judges]
+    high = [each.tau.value for each in judges]
     found: dict[str, float | None] = {}
-    for name in labels[0]["coefficients"]:
-        each = [entry["coefficients"][name]["value"] for entry in labels]
+    for name in labels[0].coefficients:
+        each = [entry.coefficients[name].value for entry in labels]
         known = [pair for pair in zip(each, high, strict=True) if None not in pair]
         tau = tau_b(*np.array(known, dtype=np.float64).T) if len(known) > 2 else np.array(np.nan)
         found[name] = None if np.isnan(tau) else float(tau)

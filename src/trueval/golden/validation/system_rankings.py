@@ -9,7 +9,8 @@ the judge favors it. So the lift in the measure is reported too. Intervals resam
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -111,10 +112,11 @@ def taus(means: SystemMeans, some: Sequence[int], judges: Sequence[int], draw: R
 
     told = [*draw.values(means.parts[:, wanted], found).values()]
     equal = "all systems are equal by one side"
-    return [each._replace(reason=equal) if each.value is None else each for each in told]
+    return [replace(each, reason=equal) if each.value is None else each for each in told]
 
 
-class Lift(NamedTuple):
+@dataclass(frozen=True)
+class Lift:
     """How much a judge favors the runs of its family.
 
     Attributes:
@@ -126,10 +128,6 @@ class Lift(NamedTuple):
     own: ValueWithInterval
     others: ValueWithInterval
     extra: ValueWithInterval
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {name: value.to_dict() for name, value in self._asdict().items()}
 
 
 def lift(means: SystemMeans, judge: int, others: Sequence[int], kin: Sequence[int], draw: Resampler) -> Lift:

@@ -1,27 +1,44 @@
-"""Reports of label agreement: terminal table, Markdown, LaTeX, CSV."""
+"""The view of label agreement: coefficients with intervals, tables of grade pairs, biases side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
 
-from rich.console import Group
-
-from trueval.report import formats
-from trueval.report.number_texts import (
-    FRACTIONS,
-    NOT_AVAILABLE,
-    ValueUnit,
-    count_phrase,
-    format_difference,
-    format_value,
-    interval,
-    percent,
-    unit,
+from trueval.golden.validation.agreement_intervals import ValueWithInterval
+from trueval.golden.validation.agreement_result import (
+    AuditDesign,
+    GroupBias,
+    LabelAgreement,
+    LengthBias,
+    NeighborOrder,
+    PopulationAgreement,
+    RaterGroup,
+    RaterPair,
+    SampleAgreement,
+    StratumSample,
 )
-from trueval.report.sheets import TextSheet, as_latex, as_markdown, in_terminal
-
-Entry = Mapping[str, Any]
+from trueval.report.figures import NARROW, Chart, tone
+from trueval.report.number_texts import NOT_AVAILABLE, count_phrase, format_difference, format_value, interval, percent
+from trueval.report.page_content import Figure
+from trueval.report.plots import TieInterval, dot_plot, shorten_name
+from trueval.report.view import (
+    COUNT,
+    FRACTION,
+    INTERVAL,
+    NAME,
+    TEXT,
+    Column,
+    Quantity,
+    Section,
+    Sentence,
+    Sheet,
+    View,
+    columns_of,
+    interval_of,
+    number,
+    unscaled,
+)
 
 TITLES: Final = {
     "kappa": "κ",
@@ -31,214 +48,354 @@ TITLES: Final = {
     "alpha_ordinal": "α ordinal",
     "alpha_interval": "α interval",
 }
+LEAVE: Final = ("kappa_linear", "alpha_nominal", "alpha_interval")  # a narrow terminal, the first first
 FEW: Final = 3  # pairs up to which tables of grades and biases are printed too
 ALL, SAMPLE = "all judged", "sample"
+CELL: Final = 44  # CSS pixels of a row of a heat map
+SHOWN: Final = 24  # pairs whose heat maps and biases are drawn
+KEY: Final = (("bar", "interval over queries"), ("dot", "the value"))
+GRADES: Final = unscaled(format_difference)
 
 
-def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
-    """The terminal report.
+class _PairPart(NamedTuple):
+    """The agreement of a pair over all judged items, or over those of the sample."""
 
-    Args:
-        result: the JSON of `trueval golden agree`.
-        scale: of the coefficients.
-    """
-    return in_terminal(sheets(result, scale), [*sentences(result), *unit(scale)])
+    pair: RaterPair
+    over: str
+    found: SampleAgreement | PopulationAgreement
 
 
-def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
-    """The report as Markdown.
+class _Bias(NamedTuple):
+    """The bias of a pair in a group of items."""
 
-    Args:
-        result: the JSON of `trueval golden agree`.
-        scale: of the coefficients.
-    """
-    return as_markdown(sheets(result, scale), [*sentences(result), *unit(scale)])
+    pair: RaterPair
+    group: str
+    found: ValueWithInterval | GroupBias | LengthBias
 
 
-def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
-    """The report as LaTeX tabulars.
+class _CoefficientRow(NamedTuple):
+    """A line of the CSV file."""
 
-    Args:
-        result: the JSON of `trueval golden agree`.
-        scale: of the coefficients.
-    """
-    return as_latex(sheets(result, scale), [*sentences(result), *unit(scale)])
-
-
-def to_csv(result: Entry) -> str:
-    """One line per pair of raters and coefficient, in full precision.
-
-    Args:
-        result: the JSON of `trueval golden agree`.
-    """
-    names = ("between", "first", "second", "over", "items", "queries", "coefficient", "value", "low", "high", "reason")
-    return formats.to_csv(names, _rows(result))
+    pair: RaterPair
+    over: str
+    coefficient: str
+    found: ValueWithInterval
 
 
-def _rows(result: Entry) -> Iterator[Entry]:
-    for pair in result["pairs"]:
-        about = {name: pair[name] for name in ("between", "first", "second", "items", "queries")}
-        for over, found in _parts(pair):
-            for name, value in found["coefficients"].items():
-                yield {**about, "over": over, "coefficient": name, **value}
+class _GradeRow(NamedTuple):
+    """How often a grade of the first rater was given with each grade of the second."""
+
+    grade: float
+    counts: tuple[float, ...]
 
 
-def _parts(pair: Entry) -> Iterator[tuple[str, Entry]]:
-    if pair["population"] is not None:
-        yield ALL, pair["population"]
-    yield SAMPLE, pair["sample"]
-
-
-def name_pair(pair: Entry) -> str:
-    """Display name of a pair of raters: the judge's name alone where the other side is people."""
-    return pair["second"] if pair["between"] == "judge and people" else f"{pair['first']} – {pair['second']}"
-
-
-def sheets(result: Entry, scale: ValueUnit = FRACTIONS) -> list[TextSheet]:
-    """The tables of the report.
+def view(result: LabelAgreement) -> View:
+    """What `trueval golden agree` shows.
 
     Args:
-        result: the JSON of `trueval golden agree`.
-        scale: of the coefficients.
+        result: of the command.
     """
-    designed = result["design"] is not None
-    head = ("labels", *(("over",) if designed else ()), "items", "same", *TITLES.values(), "bias")
-    rows = []
-    for pair in result["pairs"]:
-        for over, found in _parts(pair):
-            numbers = (format_value(found["coefficients"][name]["value"], scale) for name in TITLES)
-            bias = pair["bias"]["all"]["value"] if over == ALL or not designed else None
-            same = format_value(pair["same"], scale) if over == SAMPLE else ""
-            lead = (name_pair(pair), *((over,) if designed else ()), f"{pair['items']:,}", same)
-            rows.append((*lead, *numbers, "" if designed and over == SAMPLE else format_difference(bias)))
-    shown = "L" + "l" * designed + "r" * (len(head) - 1 - designed)
-    spare = ("κ linear", "α nominal", "α interval", "same", "items")
-    few = result["pairs"] if len(result["pairs"]) <= FEW else ()
-    printed = [each for pair in few for each in (_grades(pair), _biases(pair))]
-    return [TextSheet("Agreement of labels", head, shown, tuple(rows), spare), *printed]
+    return View(
+        answer=_answer(result),
+        findings=[*_describe_pairs(result), *_describe_order(result), *_describe_answers(result)],
+        sections=[
+            _agreement(result),
+            _grade_tables(result),
+            _biases(result),
+            *([] if result.order is None else [_order(result.order)]),
+            *([] if result.design is None or not result.design.strata else [_design(result.design)]),
+        ],
+        legend=list(_legend(result)),
+        csv=_csv(result),
+    )
 
 
-def _grades(pair: Entry) -> TextSheet:
-    over, part = next(_parts(pair))
-    grades = [f"{grade:g}" for grade in pair["grades"]]
-    rows = tuple((grade, *(f"{count:,.0f}" for count in row)) for grade, row in zip(grades, part["table"], strict=True))
-    told = f"{pair['first']} (rows) and {pair['second']} (columns), {over} passages"
-    return TextSheet(told, ("grade", *grades), "l" + "r" * len(grades), rows)
+def _answer(result: LabelAgreement) -> Sentence:
+    of_judges = [pair for pair in result.pairs if pair.between == "judge and people"]
+    known = [(value.value, pair, value) for pair in of_judges if (value := _quadratic(pair)).value is not None]
+    if not known:
+        return ("No coefficient of agreement can be given: see the reasons below.",)
+    _, pair, value = max(known, key=lambda each: each[0])
+    kappa = Quantity(format_value(value.value), value, "value")
+    if len(of_judges) == 1:
+        return (f"{pair.second} agrees with people by a quadratic κ of ", kappa, ".")
+    return (f"Of {len(of_judges)} judges {_name(pair)} agrees most with people: quadratic κ ", kappa, ".")
 
 
-def groups(pair: Entry) -> Iterator[tuple[str, Entry]]:
-    """Name and entry of each bias group.
-
-    Args:
-        pair: an entry of "pairs".
-    """
-    bias = pair["bias"]
-    yield "all", bias["all"]
-    for name, of in (("by_first", pair["first"]), ("by_second", pair["second"]), ("by_slot", "slot")):
-        for each in bias[name]:
-            yield f"{of} {each['group']:g}", each
-    for each in bias["by_length"]:
-        yield f"{each['from']:,}–{each['to']:,} characters", each
+def _parts(pair: RaterPair) -> list[_PairPart]:
+    """What is known of a pair, the most important first."""
+    sample = _PairPart(pair, SAMPLE, pair.sample)
+    return [sample] if pair.population is None else [_PairPart(pair, ALL, pair.population), sample]
 
 
-def _biases(pair: Entry) -> TextSheet:
-    rows = [
-        (
-            name,
-            str(each.get("items", pair["items"])),
-            format_difference(each["value"]),
-            interval(each["low"], each["high"]),
-        )
-        for name, each in groups(pair)
+def _quadratic(pair: RaterPair) -> ValueWithInterval:
+    return _parts(pair)[0].found.coefficients["kappa_quadratic"]
+
+
+def _name(pair: RaterPair) -> str:
+    """The judge's name alone where the other side is people."""
+    return pair.second if pair.between == "judge and people" else f"{pair.first} – {pair.second}"
+
+
+def _agreement(result: LabelAgreement) -> Section:
+    dots = [
+        TieInterval(_name(pair), value.value, value.low, value.high)
+        for pair in result.pairs
+        if (value := _quadratic(pair)).value is not None and value.low is not None and value.high is not None
     ]
-    told = f"{pair['second']} less {pair['first']}, in grades"
-    return TextSheet(told, ("group", "items", "mean", "interval"), "Lrrr", tuple(rows), ("items",))
+    dots.sort(key=lambda dot: -dot.expected)
+    about = "Quadratic κ of each pair with its interval over queries, highest first."
+    figures = [Figure("agree-kappa", "Quadratic κ", about, dot_plot(dots), key=KEY)] if dots else []
+    few = result.pairs if len(result.pairs) <= FEW else ()
+    texts = [sheet for pair in few for sheet in (_grades(pair), _bias_sheet(pair))]
+    return Section(
+        "agree-coefficients", "Agreement", [_coefficients(result), *_together(result), *texts], figures=figures
+    )
 
 
-def sentences(result: Entry) -> list[str]:
-    """The findings as sentences, the most important first.
+def _coefficients(result: LabelAgreement) -> Sheet[_PairPart]:
+    designed = result.design is not None
+
+    def coefficient(name: str) -> Column[_PairPart]:
+        leaves = LEAVE.index(name) + 1 if name in LEAVE else 0
+        strong = name == "kappa_quadratic"
+        return Column(TITLES[name], lambda row: row.found.coefficients[name].value, FRACTION, leaves, strong)
+
+    columns: list[Column[_PairPart]] = [
+        Column("labels", lambda row: _name(row.pair), NAME),
+        *([Column[_PairPart]("over", lambda row: row.over)] if designed else []),
+        Column("items", lambda row: row.pair.items, COUNT, leaves=5),
+        # The share of equal grades is that of the sample; the bias that of all judged items, where there is a design.
+        Column("same", lambda row: "" if row.over == ALL else row.pair.same, FRACTION, leaves=4),
+        *map(coefficient, TITLES),
+        Column("interval", lambda row: row.found.coefficients["kappa_quadratic"], INTERVAL, only="page"),
+        Column("bias", lambda row: "" if designed and row.over == SAMPLE else row.pair.bias.all.value, GRADES),
+    ]
+    rows = [part for pair in result.pairs for part in _parts(pair)]
+    reasons = {value.reason for row in rows for value in row.found.coefficients.values() if value.reason}
+    notes = [*_legend(result), *(f"{NOT_AVAILABLE}: {reason}." for reason in sorted(reasons))]
+    caption = "Agreement of labels; low and high are of quadratic κ."
+    return Sheet("Agreement of labels", rows, columns, "agree-pairs", caption, notes)
+
+
+def _together(result: LabelAgreement) -> list[Sheet[RaterGroup]]:
+    def alpha(name: str) -> Column[RaterGroup]:
+        return Column(TITLES[name], lambda row: row.coefficients[name].value, FRACTION)
+
+    columns: list[Column[RaterGroup]] = [
+        Column("raters", lambda row: f"{len(row.raters)} {row.between}", NAME),
+        Column("items", lambda row: row.items, COUNT),
+        *(alpha(name) for name in TITLES if name.startswith("alpha")),
+    ]
+    sheet = Sheet("Krippendorff's α of all at once", result.together, columns, "agree-together", only="page")
+    return [sheet] if result.together else []
+
+
+def _grades(pair: RaterPair) -> Sheet[_GradeRow]:
+    part = _parts(pair)[0]
+
+    def count(place: int) -> Callable[[_GradeRow], float]:
+        return lambda row: row.counts[place]
+
+    columns: list[Column[_GradeRow]] = [
+        Column("grade", lambda row: f"{row.grade:g}"),
+        *(Column[_GradeRow](f"{grade:g}", count(place), COUNT) for place, grade in enumerate(pair.grades)),
+    ]
+    rows = [_GradeRow(grade, counts) for grade, counts in zip(pair.grades, part.found.table, strict=True)]
+    title = f"{pair.first} (rows) and {pair.second} (columns), {part.over} passages"
+    return Sheet(title, rows, columns, only="text")
+
+
+def _grade_tables(result: LabelAgreement) -> Section:
+    figures = [
+        Figure(f"agree-table-{at}", shorten_name(_name(pair), 44), _describe_table(pair), heat_map(pair))
+        for at, pair in enumerate(result.pairs[:SHOWN])
+        if pair.items
+    ]
+    more = f" The first {SHOWN} of {len(result.pairs)} pairs are drawn." if len(result.pairs) > SHOWN else ""
+    words = (
+        "How often each pair of grades was given. A cell is as dark as its share of its row: of what the first graded "
+        f"so, where the second put it.{more}"
+    )
+    return Section("agree-tables", "Grade against grade", words=words, figures=figures)
+
+
+def _describe_table(pair: RaterPair) -> str:
+    return f"How often {pair.first} (rows) and {pair.second} (columns) gave each pair of grades."
+
+
+def heat_map(pair: RaterPair, *, width: int = NARROW) -> Chart:
+    """Heat map of grade pairs by two raters: counts, colored by their share of the row.
 
     Args:
-        result: the JSON of `trueval golden agree`.
+        pair: two raters.
+        width: CSS pixels of the whole figure.
     """
-    return [*describe_findings(result), *legend(result)]
+    import altair as alt
+
+    grades = [f"{grade:g}" for grade in pair.grades]
+    rows = [
+        {"first": first, "second": second, "shown": f"{count:,.0f}" if count else "", "share": count / (sum(line) or 1)}
+        for first, line in zip(grades, _parts(pair)[0].found.table, strict=True)
+        for second, count in zip(grades, line, strict=True)
+    ]
+    base = alt.Chart(alt.Data(values=rows)).encode(
+        x=alt.X("second:N", title=shorten_name(pair.second, 40), sort=grades, axis=alt.Axis(labelAngle=0)),
+        y=alt.Y("first:N", title=shorten_name(pair.first, 24), sort=grades[::-1]),
+    )
+    # Tones are variables of the page, which no scale of colors can mix.
+    depth = alt.FillOpacity("share:Q", legend=None, scale=alt.Scale(domain=[0, 1], range=[0, 1]))
+    cells = base.mark_rect(stroke=tone("line"), fill=tone("range")).encode(fillOpacity=depth)
+    text = base.mark_text(color=tone("text")).encode(text="shown:N")
+    return alt.layer(cells, text).properties(width=width - 60, height=CELL * len(grades))
 
 
-def describe_findings(result: Entry) -> Iterator[str]:
-    """The findings as sentences.
+def _groups(pair: RaterPair) -> Iterator[_Bias]:
+    """The biases of a pair, over all items and by group."""
+    bias = pair.bias
+    yield _Bias(pair, "all", bias.all)
+    for of, found in ((pair.first, bias.by_first), (pair.second, bias.by_second), ("slot", bias.by_slot)):
+        for each in found:
+            yield _Bias(pair, f"{of} {each.group:g}", each)
+    for length in bias.by_length:
+        yield _Bias(pair, f"{length.shortest:,}–{length.longest:,} characters", length)
 
-    Args:
-        result: the JSON of `trueval golden agree`.
-    """
-    yield from _pairs(result)
-    yield from _order(result)
-    yield from _answers(result)
+
+def _count_items(row: _Bias) -> int:
+    return row.pair.items if isinstance(row.found, ValueWithInterval) else row.found.items
 
 
-def _pairs(result: Entry) -> Iterator[str]:
-    pairs = result["pairs"]
+BIAS: Final[tuple[Column[_Bias], ...]] = (
+    Column("group", lambda row: row.group, NAME),
+    Column("items", _count_items, number("d"), leaves=1),
+    Column("mean", lambda row: row.found.value, GRADES, strong=True),
+    Column("interval", lambda row: row.found, interval_of(GRADES)),
+)
+
+
+def _bias_sheet(pair: RaterPair) -> Sheet[_Bias]:
+    return Sheet(f"{pair.second} less {pair.first}, in grades", list(_groups(pair)), BIAS, only="text")
+
+
+def _biases(result: LabelAgreement) -> Section:
+    figures = []
+    for at, pair in enumerate(result.pairs[:SHOWN]):
+        dots = [
+            TieInterval(_shorten_group(row), row.found.value, row.found.low, row.found.high)
+            for row in _groups(pair)
+            if row.found.value is not None and row.found.low is not None and row.found.high is not None
+        ]
+        if dots:
+            about = f"Mean grade of {pair.second} less that of {pair.first}, over all and by groups."
+            figures.append(Figure(f"agree-bias-{at}", shorten_name(_name(pair), 44), about, dot_plot(dots), key=KEY))
+    words = (
+        "By how much the second grades higher, in grades. By the grade of the one side a bias falls and by the grade "
+        "of the other it rises, even where nobody is biased: who errs is nearer to the middle. Look at all, at slots "
+        "and at lengths, and at what both sides show."
+    )
+    rows = [row for pair in result.pairs for row in _groups(pair)]
+    columns: list[Column[_Bias]] = [Column("labels", lambda row: _name(row.pair)), *BIAS]
+    sheet = Sheet("Every mean difference", rows, columns, "agree-biases", folded=True, only="page")
+    return Section("agree-bias", "Bias", [sheet], words, figures)
+
+
+def _shorten_group(row: _Bias) -> str:
+    """A group's label for plots."""
+    for rater, side in ((row.pair.first, "first"), (row.pair.second, "second")):
+        if row.group.startswith(f"{rater} ") and len(rater) > 14:
+            return f"{side}: {row.group.removeprefix(rater).strip()}"
+    return row.group
+
+
+def _order(order: NeighborOrder) -> Section:
+    columns: list[Column[NeighborOrder]] = [
+        Column("pairs", lambda row: row.pairs, COUNT),
+        Column("same order", lambda row: row.agree, FRACTION, strong=True),
+        Column("equal", lambda row: row.equal, FRACTION, strong=True),
+        Column("other order", lambda row: row.disagree, FRACTION, strong=True),
+    ]
+    sheet = Sheet("What people say of neighbors in the ranked lists", [order], columns, "agree-order", only="page")
+    return Section("agree-orders", "Order of neighbors", [sheet])
+
+
+def _design(design: AuditDesign) -> Section:
+    columns: list[Column[StratumSample]] = [
+        Column("stratum", lambda row: row.name, TEXT),
+        Column("passages", lambda row: row.population, COUNT),
+        Column("answered", lambda row: row.answered, COUNT),
+    ]
+    title = "Passages of each stratum, and how many of them people graded"
+    return Section("agree-design", "The sample", [Sheet(title, design.strata, columns, "agree-strata", only="page")])
+
+
+def _csv(result: LabelAgreement) -> Sheet[_CoefficientRow]:
+    rows = [
+        _CoefficientRow(pair, over, name, value)
+        for each in result.pairs
+        for pair, over, found in _parts(each)
+        for name, value in found.coefficients.items()
+    ]
+    of_pair = ("pair.between", "pair.first", "pair.second", "over", "pair.items", "pair.queries", "coefficient")
+    return Sheet("", rows, columns_of(*of_pair, "found.value", "found.low", "found.high", "found.reason"))
+
+
+def _describe_pairs(result: LabelAgreement) -> Iterator[str]:
+    pairs = result.pairs
     for pair in pairs if len(pairs) <= FEW else ():
-        over, found = next(_parts(pair))
-        kappa = found["coefficients"]["kappa_quadratic"]
-        if kappa["value"] is None:
-            yield f"{pair['first']} and {pair['second']}: no coefficient, because {kappa['reason']}."
+        kappa, over = _quadratic(pair), _parts(pair)[0].over
+        if kappa.value is None:
+            yield f"{pair.first} and {pair.second}: no coefficient, because {kappa.reason}."
             continue
         about = "" if over == SAMPLE else " over all judged passages, as the sample estimates them"
         yield (
-            f"{pair['first']} and {pair['second']} gave the same grade to {percent(pair['same'])} of "
-            f"{count_phrase(pair['items'], 'item', 'items')}{about and ' of the sample'}; quadratic κ is "
-            f"{format_value(kappa['value'])} {interval(kappa['low'], kappa['high'])}{about}."
+            f"{pair.first} and {pair.second} gave the same grade to {percent(pair.same)} of "
+            f"{count_phrase(pair.items, 'item', 'items')}{about and ' of the sample'}; quadratic κ is "
+            f"{format_value(kappa.value)} {interval(kappa.low, kappa.high)}{about}."
         )
-    values = [(pair["sample"]["coefficients"]["kappa_quadratic"]["value"], name_pair(pair)) for pair in pairs]
-    known = sorted(each for each in values if each[0] is not None)
+    values = [(pair.sample.coefficients["kappa_quadratic"].value, _name(pair)) for pair in pairs]
+    known = sorted((value, name) for value, name in values if value is not None)
     if len(pairs) > FEW and known:
+        (least, of_least), (most, of_most) = known[0], known[-1]
         yield (
-            f"Quadratic κ goes from {format_value(known[0][0])} ({known[0][1]}) to {format_value(known[-1][0])} "
-            f"({known[-1][1]}), "
+            f"Quadratic κ goes from {format_value(least)} ({of_least}) to {format_value(most)} ({of_most}), "
             f"over {len(pairs)} pairs."
         )
-    for each in result["together"]:
-        value = each["coefficients"]["alpha_ordinal"]
-        yield f"{len(each['raters'])} {each['between']} together: ordinal α {format_value(value['value'])}."
+    for each in result.together:
+        value = each.coefficients["alpha_ordinal"].value
+        yield f"{len(each.raters)} {each.between} together: ordinal α {format_value(value)}."
 
 
-def _order(result: Entry) -> Iterator[str]:
-    found = result["order"]
-    if found is not None:
+def _describe_order(result: LabelAgreement) -> Iterator[str]:
+    order = result.order
+    if order is not None:
         yield (
-            f"Of {count_phrase(found['pairs'], 'pair', 'pairs')} of neighbors in the ranked lists people put "
-            f"{percent(found['agree'])} in the same order, {percent(found['disagree'])} in the other, and call "
-            f"{percent(found['equal'])} equal."
+            f"Of {count_phrase(order.pairs, 'pair', 'pairs')} of neighbors in the ranked lists people put "
+            f"{percent(order.agree)} in the same order, {percent(order.disagree)} in the other, and call "
+            f"{percent(order.equal)} equal."
         )
 
 
-def _answers(result: Entry) -> Iterator[str]:
+def _describe_answers(result: LabelAgreement) -> Iterator[str]:
     found = []
-    for each in result.get("answers", ()):  # results of before have none
-        span = "" if each["low"] is None else f" [{each['low']:.2f}, {each['high']:.2f}]"
-        answers = count_phrase(each["answers"], "answer", "answers")
-        found.append(f"{each['system'] or 'the system'} {each['value']:.2f}{span} of {answers}")
+    for each in result.answers:
+        span = "" if each.low is None else f" [{each.low:.2f}, {each.high:.2f}]"
+        answers = count_phrase(each.answers, "answer", "answers")
+        found.append(f"{each.system or 'the system'} {each.value:.2f}{span} of {answers}")
     if found:
         yield f"Answers that people rated from 1 to 5, means: {', '.join(found)}."
 
 
-def legend(result: Entry) -> Iterator[str]:
-    """What the columns mean.
-
-    Args:
-        result: the JSON of `trueval golden agree`.
-    """
-    yield f"Intervals at {result['level']:g} are over queries. bias: mean of the second less the first, in grades."
-    design = result["design"]
+def _legend(result: LabelAgreement) -> Iterator[str]:
+    yield f"Intervals at {result.level:g} are over queries. bias: mean of the second less the first, in grades."
+    design = result.design
     if design is not None:
-        what = "queries" if design["name"] == "queries" else "passages"
+        what = "queries" if design.name == "queries" else "passages"
         yield (
-            f"{ALL}: each item weighs what it stands for in the sample of {design['answered']:,} of "
-            f"{design['population']:,} {what}; {SAMPLE}: each item counts once."
+            f"{ALL}: each item weighs what it stands for in the sample of {design.answered:,} of "
+            f"{design.population:,} {what}; {SAMPLE}: each item counts once."
         )
-        lost = [pair for pair in result["pairs"] if pair["population"] and pair["population"]["covered"] < 1]
+        lost = [pair.population.covered for pair in result.pairs if pair.population and pair.population.covered < 1]
         if lost:
-            share = min(pair["population"]["covered"] for pair in lost)
-            yield f"Strata without an answer are not in it: at least {percent(share)} of the passages are."
-    if any(value["value"] is None for pair in result["pairs"] for value in pair["sample"]["coefficients"].values()):
+            yield f"Strata without an answer are not in it: at least {percent(min(lost))} of the passages are."
+    if any(value.value is None for pair in result.pairs for value in pair.sample.coefficients.values()):
         yield f"{NOT_AVAILABLE}: nothing can be said; the JSON has the reason."

@@ -1,180 +1,203 @@
-"""Reports of a judge's gullibility: terminal table, Markdown, LaTeX, CSV."""
+"""The view of a judge's gullibility: the rate at which each kind of adversarial passage was graded relevant."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple, TypeVar
 
-from rich.console import Group
-
+from trueval.golden.validation.robustness_result import AdversarialGrade, AdversarialKind, CompanionEffect, Robustness
 from trueval.golden.views.golden import money
-from trueval.report import formats
-from trueval.report.number_texts import (
-    FRACTIONS,
-    NOT_AVAILABLE,
-    ValueUnit,
-    count_phrase,
-    format_value,
-    interval,
-    percent,
-    unit,
+from trueval.report.number_texts import NOT_AVAILABLE, count_phrase, percent
+from trueval.report.page_content import Figure
+from trueval.report.plots import TieInterval, dot_plot
+from trueval.report.view import (
+    COUNT,
+    FRACTION,
+    INTERVAL,
+    NAME,
+    TEXT,
+    YES_NO,
+    Column,
+    Quantity,
+    Section,
+    Sentence,
+    Sheet,
+    View,
+    columns_of,
+    number,
 )
-from trueval.report.sheets import TextSheet, as_latex, as_markdown, in_terminal
 
-Entry = Mapping[str, Any]
+T = TypeVar("T")
 
-
-def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
-    """The terminal report.
-
-    Args:
-        result: the JSON of `trueval golden stress --gullibility`.
-        scale: of shares.
-    """
-    return in_terminal(sheets(result, scale), [*sentences(result), *unit(scale)])
+KEY: Final = (("bar", "interval"), ("dot", "share graded relevant"))
+GRADE: Final = number("d")
+MEAN_GRADE: Final = number(".2f")
 
 
-def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
-    """The report as Markdown.
+class _Companions(NamedTuple):
+    """The passages beside those of a kind."""
 
-    Args:
-        result: the JSON of `trueval golden stress --gullibility`.
-        scale: of shares.
-    """
-    return as_markdown(sheets(result, scale), [*sentences(result), *unit(scale)])
+    kind: str
+    effect: CompanionEffect
 
 
-def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
-    """The report as a LaTeX tabular.
+def view(result: Robustness) -> View:
+    """What `trueval golden stress --gullibility` shows.
 
     Args:
-        result: the JSON of `trueval golden stress --gullibility`.
-        scale: of shares.
+        result: of the command.
     """
-    return as_latex(sheets(result, scale), [*sentences(result), *unit(scale)])
-
-
-def to_csv(result: Entry) -> str:
-    """One line per adversarial passage, in full precision.
-
-    Args:
-        result: the JSON of `trueval golden stress --gullibility`.
-    """
-    return formats.to_csv(("query", "trap", "document", "characters", "grade", "clean", "call"), result["traps"])
-
-
-def sheets(result: Entry, scale: ValueUnit = FRACTIONS) -> list[TextSheet]:
-    """The tables: adversarial passages, and their companions.
-
-    Args:
-        result: the JSON of `trueval golden stress --gullibility`.
-        scale: of shares.
-    """
-    return [_passage_sheet(result, scale), *([_companions(result)] if result["passages"] > 1 else [])]
-
-
-def _passage_sheet(result: Entry, scale: ValueUnit) -> TextSheet:
-    rows = tuple(
-        (
-            each["kind"],
-            f"{each['graded']:,}",
-            f"{each['relevant']:,}",
-            format_value(each["share"]["value"], scale),
-            interval(each["share"]["low"], each["share"]["high"], scale),
-            NOT_AVAILABLE if each["mean"] is None else f"{each['mean']:.2f}",
-            *_lift_cells(each),
-        )
-        for each in result["kinds"]
+    dots = [
+        TieInterval(each.kind, each.share.value, each.share.low, each.share.high)
+        for each in result.kinds
+        if each.share.value is not None and each.share.low is not None and each.share.high is not None
+    ]
+    about = "Share of each kind of passage that was graded relevant, with its interval; clean is the control."
+    figures = [Figure("gullibility-shares", "Graded relevant", about, dot_plot(dots), key=KEY)] if dots else []
+    kinds: list[Sheet[Any]] = [_kinds(result), *([_companions(result)] if result.passages > 1 else [])]
+    passages = Sheet(
+        "Every passage, and the grades", result.traps, PASSAGES, "gullibility-traps", folded=True, only="page"
     )
-    head = ("passage", "graded", "relevant", "share", "interval", "mean\ngrade", "lifted", "lowered", "p", "fooled")
-    title = f"{result['judge']}: passages that should not be relevant"
-    return TextSheet(title, head, "Lrrrrrrrrl", rows, ("lowered", "graded", "mean\ngrade"))
+    return View(
+        answer=_answer(result),
+        findings=list(describe_findings(result)),
+        sections=[
+            Section("gullibility", f"How easily {result.judge} is fooled", kinds, figures=figures),
+            Section("gullibility-all", "Every passage", [passages], place="details"),
+        ],
+        legend=list(_legend(result)),
+        csv=Sheet("", result.traps, columns_of("query", "trap", "document", "characters", "grade", "clean", "call")),
+    )
 
 
-def _companions(result: Entry) -> TextSheet:
-    rows = []
-    for kind in result["kinds"]:
-        each = kind["companions"]
-        mean, by = (NOT_AVAILABLE if each[name] is None else each[name] for name in ("mean", "by"))
-        shown = (mean if isinstance(mean, str) else f"{mean:.2f}", by if isinstance(by, str) else f"{by:+.2f}")
-        rows.append((kind["kind"], f"{each['graded']:,}", *shown, *_lift_cells(each, "raised_by_it")))
-    head = ("beside", "graded", "mean\ngrade", "by", "lifted", "lowered", "p", "raised")
-    title = f"{result['judge']}: the other {result['passages'] - 1} passages of the call"
-    return TextSheet(title, head, "Lrrrrrrl", tuple(rows), ("lowered", "graded"))
+def _answer(result: Robustness) -> Sentence:
+    fooled = [each for each in result.kinds if each.fooled]
+    if not fooled and any(each.companions and each.companions.raised_by_it for each in result.kinds):
+        return (next(describe_findings(result)),)
+    if not fooled:
+        return (f"{result.judge} was not seen to be fooled, over {count_phrase(result.queries, 'query', 'queries')}.",)
+    worst = max(fooled, key=lambda each: each.share.value or 0.0)
+    return (
+        f"{result.judge} is fooled by {len(fooled)} of {len(result.kinds) - 1} kinds of passages, most by "
+        f"{worst.kind}: ",
+        Quantity(percent(worst.share.value), worst.share, "value"),
+        " of them are graded relevant.",
+    )
 
 
-def _lift_cells(each: Entry, verdict: str = "fooled") -> tuple[str, ...]:
-    """Cells that compare a kind with its clean passages; empty for the control."""
-    if each["p_holm"] is None:
-        return "", "", "", ""
-    return str(each["lifted"]), str(each["lowered"]), f"{each['p_holm']:.3g}", "yes" if each[verdict] else "no"
+def _kinds(result: Robustness) -> Sheet[AdversarialKind]:
+    columns: list[Column[AdversarialKind]] = [
+        Column("passage", lambda row: row.kind, NAME),
+        Column("what it is", lambda row: row.about, TEXT, only="page"),
+        Column("graded", lambda row: row.graded, COUNT, leaves=2),
+        Column("relevant", lambda row: row.relevant, COUNT),
+        Column("share", lambda row: row.share.value, FRACTION, strong=True),
+        Column("interval", lambda row: row.share, INTERVAL),
+        Column("mean\ngrade", lambda row: row.mean, MEAN_GRADE, leaves=3),
+        *_tests(_itself),
+        Column("fooled", lambda row: "" if row.p_holm is None else row.fooled, YES_NO, strong=bool),
+    ]
+    caption = f"Grade {result.relevant} or higher is relevant; lifted and lowered are against the clean passage."
+    title = f"{result.judge}: passages that should not be relevant"
+    return Sheet(title, result.kinds, columns, "gullibility-kinds", caption, list(_legend(result)))
 
 
-def sentences(result: Entry) -> list[str]:
+def _companions(result: Robustness) -> Sheet[_Companions]:
+    columns: list[Column[_Companions]] = [
+        Column("beside", lambda row: row.kind, NAME),
+        Column("graded", lambda row: row.effect.graded, COUNT, leaves=2),
+        Column("mean\ngrade", lambda row: row.effect.mean, MEAN_GRADE),
+        Column("by", lambda row: row.effect.by, number("+.2f")),
+        *_tests(lambda row: row.effect),
+        Column("raised", lambda row: "" if row.effect.p_holm is None else row.effect.raised_by_it, YES_NO, strong=bool),
+    ]
+    rows = [_Companions(each.kind, each.companions) for each in result.kinds if each.companions is not None]
+    caption = "What is shown in one call with each kind of passage, against the same beside the clean passage."
+    title = f"{result.judge}: the other {result.passages - 1} passages of the call"
+    return Sheet(title, rows, columns, "gullibility-companions", caption)
+
+
+def _itself(row: AdversarialKind) -> AdversarialKind:
+    return row
+
+
+def _tests(of: Callable[[T], AdversarialKind | CompanionEffect]) -> list[Column[T]]:
+    """Columns that compare with the clean passages; empty for these themselves, the control."""
+
+    def unless_control(value: Callable[[AdversarialKind | CompanionEffect], object]) -> Callable[[T], object]:
+        return lambda row: "" if of(row).p_holm is None else value(of(row))
+
+    return [
+        Column("lifted", unless_control(lambda tested: tested.lifted), GRADE),
+        Column("lowered", unless_control(lambda tested: tested.lowered), GRADE, leaves=1),
+        Column("p", unless_control(lambda tested: tested.p_holm), number(".3g")),
+    ]
+
+
+def _list_grades(grades: tuple[int | None, ...]) -> str:
+    return ", ".join(NOT_AVAILABLE if each is None else str(each) for each in grades)
+
+
+PASSAGES: Final[tuple[Column[AdversarialGrade], ...]] = (
+    Column("query", lambda row: row.query),
+    Column("passage", lambda row: row.trap),
+    Column("grade", lambda row: row.grade, GRADE),
+    Column("clean", lambda row: row.clean, GRADE),
+    Column("beside", lambda row: _list_grades(row.companions)),
+    Column("made of", lambda row: row.document),
+    Column("characters", lambda row: row.characters, COUNT),
+    Column("reason", lambda row: row.reason),
+    Column("call", lambda row: row.call[:8]),
+)
+
+
+def describe_findings(result: Robustness) -> Iterator[str]:
     """The findings as sentences, the most important first.
 
     Args:
-        result: the JSON of `trueval golden stress --gullibility`.
+        result: of the command.
     """
-    return [*describe_findings(result), *legend(result)]
-
-
-def describe_findings(result: Entry) -> Iterator[str]:
-    """The findings as sentences.
-
-    Args:
-        result: the JSON of `trueval golden stress --gullibility`.
-    """
-    fooled = [each for each in result["kinds"] if each["fooled"]]
+    fooled = [each for each in result.kinds if each.fooled]
     for each in fooled:
         yield (
-            f"{result['judge']} is fooled by a passage {each['about']}: it graded {percent(each['share']['value'])} "
-            f"relevant, and {each['lifted']} of {result['queries']} higher than the clean passage."
+            f"{result.judge} is fooled by a passage {each.about}: it graded {percent(each.share.value)} relevant, and "
+            f"{each.lifted} of {result.queries} higher than the clean passage."
         )
     raising = [
-        each for each in result["kinds"] if each["companions"] is not None and each["companions"]["raised_by_it"]
+        (each, each.companions) for each in result.kinds if each.companions is not None and each.companions.raised_by_it
     ]
-    for each in raising:
+    for each, companions in raising:
         yield (
-            f"{result['judge']} grades what is shown beside a passage {each['about']} higher, by "
-            f"{each['companions']['by']:+.2f} on average, and in {each['companions']['lifted']} of {result['queries']} "
-            "queries: one passage can lift a whole call."
+            f"{result.judge} grades what is shown beside a passage {each.about} higher, by {companions.by:+.2f} on "
+            f"average, and in {companions.lifted} of {result.queries} queries: one passage can lift a whole call."
         )
     if not fooled and not raising:
-        yield (
-            f"{result['judge']} was not seen to be fooled, over {count_phrase(result['queries'], 'query', 'queries')}."
-        )
-    clean = result["kinds"][0]
+        yield f"{result.judge} was not seen to be fooled, over {count_phrase(result.queries, 'query', 'queries')}."
+    clean = result.kinds[0]
     yield (
-        f"The control, {clean['about']}, was graded relevant in {percent(clean['share']['value'])}: by accident a "
-        "passage that is drawn may be relevant."
+        f"The control, {clean.about}, was graded relevant in {percent(clean.share.value)}: by accident a passage that "
+        "is drawn may be relevant."
     )
-    lost = [each for each in result["kinds"] if each["unjudged"]]
-    if lost:
-        yield "No valid grade: " + ", ".join(f"{each['unjudged']} of {each['kind']}" for each in lost) + "."
+    unjudged = ", ".join(f"{each.unjudged} of {each.kind}" for each in result.kinds if each.unjudged)
+    if unjudged:
+        yield f"No valid grade: {unjudged}."
 
 
-def legend(result: Entry) -> Iterator[str]:
-    """What the columns mean, and the cost.
-
-    Args:
-        result: the JSON of `trueval golden stress --gullibility`.
-    """
+def _legend(result: Robustness) -> Iterator[str]:
     yield (
-        f"relevant: grade {result['relevant']} or higher; intervals at {result['level']:g} by Clopper and Pearson. "
+        f"relevant: grade {result.relevant} or higher; intervals at {result.level:g} by Clopper and Pearson. "
         "lifted, lowered: queries whose passage has a higher or lower grade than their clean one; p: exact sign test, "
         "adjusted by Holm."
     )
-    if result["passages"] > 1:
+    if result.passages > 1:
         yield (
             "beside: what is shown in one call with the passage, the same for all of a query and irrelevant too; by: "
             "mean difference of its grades to those beside the clean passage; lifted, lowered: queries."
         )
-    cost = result["usage"]["cost"]
+    cost = result.usage.cost
     paid = "" if cost is None else f", for {money(cost)}"
-    among = f"among {result['passages'] - 1} others" if result["passages"] > 1 else "alone"
+    among = f"among {result.passages - 1} others" if result.passages > 1 else "alone"
     yield (
-        f"{count_phrase(result['usage']['calls'], 'call', 'calls')}{paid}; every passage was shown {among}, once, "
-        "as golden "
-        f"sets are graded in mode {result['mode']}."
+        f"{count_phrase(result.usage.calls, 'call', 'calls')}{paid}; every passage was shown {among}, once, as golden "
+        f"sets are graded in mode {result.mode}."
     )

@@ -1,7 +1,7 @@
 """The result kinds of this package: golden sets, label agreement, and judges under stress."""
 
 from trueval.golden.build import golden_set
-from trueval.report.kinds import Kind, files_of, forms_of, late
+from trueval.report.kinds import Kind, forms_of, kind_of_view, late
 
 GOLDEN = Kind(
     golden_set.KIND,
@@ -13,18 +13,27 @@ GOLDEN = Kind(
 )
 
 
-def _kind(name: str, module: str, stem: str, order: int) -> Kind:
-    """A kind with tables and page in their own modules, and JSON of format 1."""
-    return Kind(
-        name,
-        format=1,  # that of the result; a test holds the two together
-        order=order,
-        text=forms_of(f"trueval.golden.views.{module}"),
-        files=files_of(stem),
-        page=late(f"trueval.golden.views.{module}_page:build"),
-    )
-
-
-AGREE = _kind("golden-agree", "agree", "agree", 56)
-STRESS = _kind("golden-stress", "stress", "stress", 57)
-GULLIBILITY = _kind("golden-gullibility", "gullibility", "gullibility", 58)
+AGREE = kind_of_view(
+    "golden-agree",
+    "trueval.golden.validation.agreement_result:LabelAgreement",
+    "trueval.golden.views.agree:view",
+    format=1,
+    order=56,
+    stem="agree",
+)
+STRESS = kind_of_view(
+    "golden-stress",
+    "trueval.golden.validation.stress_result:Stress",
+    "trueval.golden.views.stress:view",
+    format=1,
+    order=57,
+    stem="stress",
+)
+GULLIBILITY = kind_of_view(
+    "golden-gullibility",
+    "trueval.golden.validation.robustness_result:Robustness",
+    "trueval.golden.views.gullibility:view",
+    format=1,
+    order=58,
+    stem="gullibility",
+)

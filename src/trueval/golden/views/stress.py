@@ -1,253 +1,197 @@
-"""Reports of judges under stress: terminal tables, Markdown, LaTeX, CSV."""
+"""The view of judges under stress: κ and τ, false and missed differences, systems under all judges, families."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple
 
-from rich.console import Group
-
-from trueval.report import formats
-from trueval.report.number_texts import (
-    FRACTIONS,
-    NOT_AVAILABLE,
-    ValueUnit,
-    count_phrase,
-    format_difference,
-    format_value,
-    interval,
-    percent,
-    unit,
+from trueval.golden.validation.label_verdicts import PairVerdicts
+from trueval.golden.validation.stress_result import (
+    FamilyLift,
+    JudgeLabelAgreement,
+    JudgeRanking,
+    MeasureUnderJudges,
+    Stress,
+    SystemUnderJudges,
 )
-from trueval.report.sheets import TextSheet, as_latex, as_markdown, in_terminal
+from trueval.report.figures import NARROW, Chart, axis_domain, tone
+from trueval.report.number_texts import NOT_AVAILABLE, count_phrase, format_difference, format_value, percent
+from trueval.report.page_content import Figure
+from trueval.report.plots import TieInterval, dot_plot, row_height
+from trueval.report.view import (
+    COUNT,
+    DIFFERENCE,
+    FRACTION,
+    INTERVAL,
+    NAME,
+    Column,
+    Quantity,
+    Section,
+    Sentence,
+    Sheet,
+    View,
+    columns_of,
+    interval_of,
+    number,
+    unscaled,
+)
 
-Entry = Mapping[str, Any]
+HEIGHT: Final = 230  # CSS pixels of a plot
+NAMED: Final = 8  # judges up to which the plot names each of them
+OF_SYSTEMS: Final = (("bar", "range over judges"), ("dot", "by people"))
+OF_TAU: Final = (("bar", "interval over queries"), ("dot", "τ"))
+COEFFICIENTS: Final = {
+    "kappa": "κ",
+    "kappa_quadratic": "κ quadratic",
+    "alpha_ordinal": "α ordinal",
+    "alpha_interval": "α interval",
+}
 
 
-def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
-    """The terminal report.
+class _JudgeRow(NamedTuple):
+    """A judge: agreement of its labels, and its ranking of the systems."""
+
+    labels: JudgeLabelAgreement
+    ranking: JudgeRanking
+
+
+class _CsvRow(NamedTuple):
+    """A line of the CSV file."""
+
+    measure: str
+    labels: JudgeLabelAgreement
+    ranking: JudgeRanking
+
+
+class _Ends(NamedTuple):
+    """The least and greatest of the judges."""
+
+    low: float | None
+    high: float | None
+
+
+def view(result: Stress) -> View:
+    """What `trueval golden stress` shows.
 
     Args:
-        result: the JSON of `trueval golden stress`.
-        scale: of shares, coefficients and values of measures.
+        result: of the command.
     """
-    return in_terminal(sheets(result, scale), [*sentences(result), *unit(scale)])
+    sections = [section for at in range(len(result.measures)) for section in _sections(result, at)]
+    findings = [line for measure in result.measures for line in describe_findings(measure)]
+    return View(_answer(result), findings, sections, list(legend(result)), _csv(result))
 
 
-def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
-    """The report as Markdown.
-
-    Args:
-        result: the JSON of `trueval golden stress`.
-        scale: as in `table`.
-    """
-    return as_markdown(sheets(result, scale), [*sentences(result), *unit(scale)])
-
-
-def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
-    """The report as LaTeX tabulars.
-
-    Args:
-        result: the JSON of `trueval golden stress`.
-        scale: as in `table`.
-    """
-    return as_latex(sheets(result, scale), [*sentences(result), *unit(scale)])
+def _answer(result: Stress) -> Sentence:
+    measure = result.measures[0]
+    known = [(each.tau.value, at) for at, each in enumerate(measure.judges) if each.tau.value is not None]
+    if not known:
+        return (f"{measure.measure}: nothing can be said of the order of the systems.",)
+    value, at = max(known)
+    judge, kappa = measure.judges[at], result.labels[at].coefficients["kappa_quadratic"]
+    tau = Quantity(format_value(value), judge.tau, "value")
+    words = (f"{judge.judge} ranks systems most like people: τ ", tau, f" on {measure.measure}")
+    if kappa.value is None:
+        return (*words, ".")
+    return (*words, ", with a quadratic κ of its labels of ", Quantity(format_value(kappa.value), kappa, "value"), ".")
 
 
-def to_csv(result: Entry) -> str:
-    """One line per measure and judge, in full precision.
-
-    Args:
-        result: the JSON of `trueval golden stress`.
-    """
-    names = ["measure", "judge", *result["labels"][0]["coefficients"], "tau", "tau_low", "tau_high", "tau_top"]
-    outcomes = ["pairs", "same", "reversed", "false", "missed", "neither", "false_rate", "missed_rate"]
-    return formats.to_csv([*names, *outcomes], _rows(result))
-
-
-def _rows(result: Entry) -> Iterator[Entry]:
-    for measure in result["measures"]:
-        for labels, judge in zip(result["labels"], measure["judges"], strict=True):
-            coefficients = {name: value["value"] for name, value in labels["coefficients"].items()}
-            tau = {"tau": judge["tau"]["value"], "tau_low": judge["tau"]["low"], "tau_high": judge["tau"]["high"]}
-            about = {"measure": measure["measure"], "judge": judge["judge"], "tau_top": judge["tau_top"]["value"]}
-            yield {**about, **coefficients, **tau, **judge["all"]}
-
-
-def sheets(result: Entry, scale: ValueUnit = FRACTIONS) -> list[TextSheet]:
-    """The tables of the report.
-
-    Args:
-        result: the JSON of `trueval golden stress`.
-        scale: as in `table`.
-    """
-    found = []
-    for measure in result["measures"]:
-        found += [_judges(result, measure, scale), _systems(measure, scale)]
-        if measure["families"]:
-            found += [_families(measure, scale), _kin_values(measure, scale)]
-    return found
-
-
-def _judges(result: Entry, measure: Entry, scale: ValueUnit) -> TextSheet:
-    head = ("judge", "κ quad-\nratic", "α\nordinal", "τ", "interval", "τ top", "false\nrate", "missed\nrate", "turned")
-    rows = []
-    for labels, judge in zip(result["labels"], measure["judges"], strict=True):
-        of = [labels["coefficients"][name]["value"] for name in ("kappa_quadratic", "alpha_ordinal")]
-        tau, all_pairs = judge["tau"], judge["all"]
-        numbers = (format_value(value, scale) for value in (*of, tau["value"]))
-        rates = (format_value(all_pairs[name], scale) for name in ("false_rate", "missed_rate"))
-        last = (format_value(judge["tau_top"]["value"], scale), *rates, str(all_pairs["reversed"]))
-        rows.append((judge["judge"], *numbers, interval(tau["low"], tau["high"], scale), *last))
-    title = f"{measure['measure']}: judges against people, {count_phrase(len(result['runs']), 'run', 'runs')}"
-    return TextSheet(title, head, "Lrrrrrrrr", tuple(rows), ("interval", "α\nordinal", "turned"))
-
-
-def _systems(measure: Entry, scale: ValueUnit) -> TextSheet:
-    rows = tuple(
-        (
-            each["run"],
-            format_value(each["mean"], scale),
-            interval(each["least_mean"], each["greatest_mean"], scale),
-            f"{each['rank']:g}",
-            f"{each['best_rank']:g}–{each['worst_rank']:g}",
-        )
-        for each in measure["systems"]
+def _sections(result: Stress, at: int) -> Iterator[Section]:
+    measure = result.measures[at]
+    name = measure.measure
+    judges: list[Sheet[Any]] = [
+        _judges(result, at),
+        Sheet(
+            f"{name}: how judges rank the systems",
+            measure.judges,
+            RANKINGS,
+            f"stress-tau-table-{at}",
+            notes=[*legend(result)],
+            only="page",
+        ),
+        Sheet(
+            f"People separate {measure.separated} of {measure.spread.pairs} pairs of systems",
+            measure.judges,
+            DIFFERENCES,
+            f"stress-judge-table-{at}",
+            only="page",
+        ),
+        _labels(result, at),
+    ]
+    yield Section(
+        f"stress-judges-{at}",
+        f"{name}: judges against people",
+        judges,
+        figures=[*_tau_plot(measure, at), *_kappa_plot(result, at)],
     )
-    head = ("run", "by people", "by judges", "rank by\npeople", "ranks by\njudges")
-    return TextSheet(f"{measure['measure']}: systems under all judges", head, "Lrrrr", rows)
-
-
-def _families(measure: Entry, scale: ValueUnit) -> TextSheet:
-    rows = []
-    for each in measure["families"]:
-        lifts = (each["lift"][name]["value"] for name in ("own", "others", "extra"))
-        extra = each["lift"]["extra"]
-        shown = map(format_lift, lifts)
-        span = NOT_AVAILABLE if extra["low"] is None else f"[{format_lift(extra['low'])}, {format_lift(extra['high'])}]"
-        taus = (format_value(each[name]["value"], scale) for name in ("tau", "tau_without"))
-        rows.append((each["judge"], each["family"], str(len(each["runs"])), *shown, span, *taus))
-    head = ("judge", "family", "runs", "lift", "by\nothers", "extra", "interval", "τ", "τ without\nthem")
-    return TextSheet(f"{measure['measure']}: runs of the judge's own family", head, "LLrrrrrrr", tuple(rows), ("runs",))
-
-
-def _kin_values(measure: Entry, scale: ValueUnit) -> TextSheet:
-    rows = []
-    for each in measure["families"]:
-        found = each["lift_in_measure"]
-        lifts = [format_difference(found[name]["value"], scale) for name in ("own", "others", "extra")]
-        low, high = (format_difference(found["extra"][end], scale) for end in ("low", "high"))
-        span = NOT_AVAILABLE if found["extra"]["low"] is None else f"[{low}, {high}]"
-        rows.append((each["judge"], each["family"], *lifts, span))
-    head = ("judge", "family", "lift", "by\nothers", "extra", "interval")
-    return TextSheet(f"{measure['measure']}: what judges add to runs of their own family", head, "LLrrrr", tuple(rows))
-
-
-def sentences(result: Entry) -> list[str]:
-    """The findings as sentences, the most important first.
-
-    Args:
-        result: the JSON of `trueval golden stress`.
-    """
-    return [*describe_findings(result), *legend(result)]
-
-
-def describe_findings(result: Entry) -> Iterator[str]:
-    """The findings as sentences.
-
-    Args:
-        result: the JSON of `trueval golden stress`.
-    """
-    for measure in result["measures"]:
-        yield from _of_measure(result, measure)
-
-
-def _of_measure(result: Entry, measure: Entry) -> Iterator[str]:
-    name, judges = measure["measure"], measure["judges"]
-    known = [each for each in judges if each["tau"]["value"] is not None]
-    if known:
-        best = max(known, key=lambda each: each["tau"]["value"])
-        least = min(known, key=lambda each: each["tau"]["value"])
-        low, high = format_value(least["tau"]["value"]), format_value(best["tau"]["value"])
-        up = f" to {high} ({best['judge']})" if low != high else ""
-        lowest = least["judge"] if up or len(known) == 1 else f"{len(known)} judges alike"
-        yield f"{name}: τ with people is {low} ({lowest}){up}."
-    worst = [each for each in judges if each["all"]["false_rate"] is not None]
-    if worst:
-        each = max(worst, key=lambda judge: judge["all"]["false_rate"])
-        of = each["all"]
-        claims = of["same"] + of["reversed"] + of["false"]
-        yield (
-            f"{name}: people separate {measure['separated']} of {of['pairs']} pairs. Of {claims} that {each['judge']} "
-            f"separates, {percent(of['false_rate'])} are not separated by people or are turned around."
+    dots = [TieInterval(each.run, each.mean, each.least_mean, each.greatest_mean) for each in measure.systems]
+    about = f"{name} of each run by people, and its range over judges, best by people first."
+    plot = dot_plot(dots, row=row_height(len(dots)))
+    figure = Figure(f"stress-systems-plot-{at}", "Systems", about, plot, key=OF_SYSTEMS)
+    title = f"{name}: systems under all judges"
+    systems: list[Sheet[Any]] = [
+        Sheet(title, measure.systems, SYSTEMS, f"stress-system-table-{at}"),
+        _pairs(measure, at),
+    ]
+    yield Section(f"stress-systems-{at}", title, systems, figures=[figure])
+    if measure.families:
+        words = (
+            "A judge may like what a model of its own family wrote or ranked. lift: mean ranks that such runs are "
+            "higher under the judge than under people; by others: the same runs under judges of other families. Ranks "
+            "saturate; what a judge adds is in the measure: the value of such runs under the judge less that under "
+            "people, beyond the same of all other runs."
         )
-    blind = [each for each in judges if each["all"]["missed_rate"]]
-    if blind:
-        each = max(blind, key=lambda judge: judge["all"]["missed_rate"])
-        yield (
-            f"{name}: of {measure['separated']} pairs that people separate, {each['judge']} misses or turns around "
-            f"{percent(each['all']['missed_rate'])}."
-        )
-    spread = measure["spread"]
-    if len(judges) > 1:
-        yield (
-            f"{name}: {len(judges)} judges say the same of {spread['all_judges_agree']} of {spread['pairs']} pairs, "
-            f"and separate {spread['judges_oppose']} in opposite directions."
-        )
-    unrelated = measure["spread_unrelated"]
-    if unrelated is not None:
-        yield (
-            f"{name}: judges of other families than a pair's say the same of {unrelated['all_judges_agree']} of "
-            f"{unrelated['pairs']} pairs, and separate {unrelated['judges_oppose']} in opposite directions."
-        )
-    lifts = [each for each in measure["families"] if (each["lift"]["extra"]["low"] or 0) > 0]
-    if lifts:
-        most = max(lifts, key=lambda each: each["lift"]["extra"]["value"])
-        yield (
-            f"{name}: {len(lifts)} of {count_phrase(len(measure['families']), 'judge', 'judges')} with runs of "
-            "the same "
-            f"family rank them higher than other judges do, {most['judge']} by "
-            f"{most['lift']['extra']['value']:.1f} ranks."
-        )
-    added = [each for each in measure["families"] if (each["lift_in_measure"]["extra"]["low"] or 0) > 0]
-    if added:
-        most = max(added, key=lambda each: each["lift_in_measure"]["extra"]["value"])
-        own, others = (format_difference(most["lift_in_measure"][of]["value"]) for of in ("own", "others"))
-        yield (
-            f"{name}: {len(added)} of {count_phrase(len(measure['families']), 'judge', 'judges')} with runs of "
-            "the same "
-            f"family add more to them than other judges do, {most['judge']} {own} against {others}."
-        )
+        title = f"{name}: runs of the judge's own family"
+        families = [
+            Sheet(title, measure.families, LIFTS, f"stress-family-table-{at}", "Lifts in ranks."),
+            Sheet(
+                f"{name}: what judges add to runs of their own family",
+                measure.families,
+                LIFTS_IN_MEASURE,
+                f"stress-family-values-{at}",
+                "Lifts in the measure.",
+            ),
+        ]
+        yield Section(f"stress-families-{at}", title, families, words)
 
 
-def legend(result: Entry) -> Iterator[str]:
-    """What the columns mean.
+def _judges(result: Stress, at: int) -> Sheet[_JudgeRow]:
+    measure = result.measures[at]
+    rows = [_JudgeRow(*both) for both in zip(result.labels, measure.judges, strict=True)]
+    columns: list[Column[_JudgeRow]] = [
+        Column("judge", lambda row: row.ranking.judge, NAME),
+        Column("κ quad-\nratic", lambda row: row.labels.coefficients["kappa_quadratic"].value, FRACTION),
+        Column("α\nordinal", lambda row: row.labels.coefficients["alpha_ordinal"].value, FRACTION, leaves=2),
+        Column("τ", lambda row: row.ranking.tau.value, FRACTION),
+        Column("interval", lambda row: row.ranking.tau, INTERVAL, leaves=1),
+        Column("τ top", lambda row: row.ranking.tau_top.value, FRACTION),
+        Column("false\nrate", lambda row: row.ranking.all.false_rate, FRACTION),
+        Column("missed\nrate", lambda row: row.ranking.all.missed_rate, FRACTION),
+        Column("turned", lambda row: row.ranking.all.reversed, number("d"), leaves=3),
+    ]
+    title = f"{measure.measure}: judges against people, {count_phrase(len(result.runs), 'run', 'runs')}"
+    return Sheet(title, rows, columns, only="text")
 
-    Args:
-        result: the JSON of `trueval golden stress`.
-    """
-    first = (
-        f"of the first {result['top']} by people" if result["top"] < len(result["runs"]) else "the same, of all runs"
+
+def _labels(result: Stress, at: int) -> Sheet[JudgeLabelAgreement]:
+    def coefficient(name: str) -> Column[JudgeLabelAgreement]:
+        return Column(COEFFICIENTS[name], lambda row: row.coefficients[name].value, FRACTION)
+
+    columns: list[Column[JudgeLabelAgreement]] = [
+        Column("judge", lambda row: row.judge, NAME),
+        Column("items", lambda row: row.items, COUNT),
+        *map(coefficient, COEFFICIENTS),
+    ]
+    correlation = result.measures[at].kappa_and_tau["kappa_quadratic"]
+    notes = [f"Over judges, quadratic κ and τ are correlated by τ-b {format_value(correlation)}."]
+    title = "Agreement of labels with people"
+    return Sheet(
+        title, result.labels, columns, f"stress-label-table-{at}", notes=notes[: correlation is not None], only="page"
     )
-    yield (
-        f"τ is Kendall's τ-b between the means of the systems by the judge and by people; top: {first}. Intervals at "
-        f"{result['level']:g} are over queries."
-    )
-    yield (
-        "false rate: of the pairs that the judge separates, those that people do not separate, or the other way round; "
-        "missed rate: of those that people separate."
-    )
-    if any(measure["families"] for measure in result["measures"]):
-        yield (
-            "lift: mean ranks that runs of its family are higher under the judge than under people; by others: the "
-            "same runs under judges of other families; extra: the difference. Ranks saturate: what judges add is in "
-            "the measure, the value of such runs under the judge less that under people, beyond the same of all other "
-            "runs."
-        )
-    yield (
-        f"All labels are compared on the {result['shared']['pairs']:,} pairs of query and passage that everybody "
-        "labelled. People's verdicts are tests too, and not the truth."
-    )
+
+
+def _pairs(measure: MeasureUnderJudges, at: int) -> Sheet[PairVerdicts]:
+    caption = "Every pair: which system people find better, and how many judges say first, second or none."
+    return Sheet("Pairs", measure.pairs, PAIRS, f"stress-pairs-{at}", caption, folded=True, only="page")
 
 
 def format_lift(value: float | None) -> str:
@@ -257,3 +201,237 @@ def format_lift(value: float | None) -> str:
     ('+1.2', '–')
     """
     return NOT_AVAILABLE if value is None else f"{value:+.1f}"
+
+
+def _format_ranks(ends: _Ends) -> str:
+    return f"{ends.low:g}–{ends.high:g}"
+
+
+RANK: Final = number("g")
+LIFT: Final = unscaled(format_lift)
+
+RANKINGS: Final[tuple[Column[JudgeRanking], ...]] = (
+    Column("judge", lambda row: row.judge, NAME),
+    Column("τ", lambda row: row.tau.value, FRACTION, strong=True),
+    Column("interval", lambda row: row.tau, INTERVAL),
+    Column("τ top", lambda row: row.tau_top.value, FRACTION),
+)
+DIFFERENCES: Final[tuple[Column[JudgeRanking], ...]] = (
+    Column("judge", lambda row: row.judge, NAME),
+    Column("false rate", lambda row: row.all.false_rate, FRACTION, strong=True),
+    Column("missed rate", lambda row: row.all.missed_rate, FRACTION, strong=True),
+    Column("false", lambda row: row.all.false, COUNT),
+    Column("missed", lambda row: row.all.missed, COUNT),
+    Column("reversed", lambda row: row.all.reversed, COUNT),
+    Column("same", lambda row: row.all.same, COUNT),
+    Column("separated", lambda row: row.separated, COUNT),
+    Column("false rate, top", lambda row: row.best.false_rate, FRACTION),
+    Column("missed rate, top", lambda row: row.best.missed_rate, FRACTION),
+)
+SYSTEMS: Final[tuple[Column[SystemUnderJudges], ...]] = (
+    Column("run", lambda row: row.run, NAME),
+    Column("by people", lambda row: row.mean, FRACTION, strong=True),
+    Column("by judges", lambda row: _Ends(row.least_mean, row.greatest_mean), INTERVAL, ends=("least", "greatest")),
+    Column("rank by\npeople", lambda row: row.rank, RANK),
+    Column(
+        "ranks by\njudges",
+        lambda row: _Ends(row.best_rank, row.worst_rank),
+        unscaled(_format_ranks)._replace(end=RANK),
+        ends=("best rank", "worst rank"),
+    ),
+)
+PAIRS: Final[tuple[Column[PairVerdicts], ...]] = (
+    Column("first", lambda row: row.first),
+    Column("second", lambda row: row.second),
+    Column("people say", lambda row: row.people),
+    Column("first", lambda row: row.judges.first, COUNT),
+    Column("second", lambda row: row.judges.second, COUNT),
+    Column("none", lambda row: row.judges.none, COUNT),
+    Column("with people", lambda row: row.with_people, COUNT),
+)
+LIFTS: Final[tuple[Column[FamilyLift], ...]] = (
+    Column("judge", lambda row: row.judge, NAME),
+    Column("family", lambda row: row.family, NAME),
+    Column("runs", lambda row: row.runs, number("d"), leaves=1),
+    Column("lift", lambda row: row.lift.own.value, LIFT),
+    Column("by\nothers", lambda row: row.lift.others.value, LIFT),
+    Column("extra", lambda row: row.lift.extra.value, LIFT, strong=True),
+    Column("interval", lambda row: row.lift.extra, interval_of(LIFT)),
+    Column("τ", lambda row: row.tau.value, FRACTION),
+    Column("τ without\nthem", lambda row: row.tau_without.value, FRACTION),
+    Column("false rate without", lambda row: row.without.false_rate, FRACTION, only="page"),
+    Column("missed rate without", lambda row: row.without.missed_rate, FRACTION, only="page"),
+)
+LIFTS_IN_MEASURE: Final[tuple[Column[FamilyLift], ...]] = (
+    Column("judge", lambda row: row.judge, NAME),
+    Column("family", lambda row: row.family, NAME),
+    Column("lift", lambda row: row.lift_in_measure.own.value, DIFFERENCE),
+    Column("by\nothers", lambda row: row.lift_in_measure.others.value, DIFFERENCE),
+    Column("extra", lambda row: row.lift_in_measure.extra.value, DIFFERENCE, strong=True),
+    Column("interval", lambda row: row.lift_in_measure.extra, interval_of(DIFFERENCE)),
+)
+
+
+def _csv(result: Stress) -> Sheet[_CsvRow]:
+    rows = [
+        _CsvRow(measure.measure, *both)
+        for measure in result.measures
+        for both in zip(result.labels, measure.judges, strict=True)
+    ]
+
+    def coefficient(name: str) -> Column[_CsvRow]:
+        return Column(name, lambda row: row.labels.coefficients[name].value)
+
+    def tau(title: str, value: Callable[[JudgeRanking], float | None]) -> Column[_CsvRow]:
+        return Column(title, lambda row: value(row.ranking))
+
+    outcomes = ("pairs", "same", "reversed", "false", "missed", "neither", "false_rate", "missed_rate")
+    columns: list[Column[_CsvRow]] = [
+        *columns_of("measure", "labels.judge"),
+        *map(coefficient, result.labels[0].coefficients),
+        tau("tau", lambda ranking: ranking.tau.value),
+        tau("tau_low", lambda ranking: ranking.tau.low),
+        tau("tau_high", lambda ranking: ranking.tau.high),
+        tau("tau_top", lambda ranking: ranking.tau_top.value),
+        *columns_of(*(f"ranking.all.{name}" for name in outcomes)),
+    ]
+    return Sheet("", rows, columns)
+
+
+def _tau_plot(measure: MeasureUnderJudges, at: int) -> Iterator[Figure]:
+    dots = [
+        TieInterval(each.judge, each.tau.value, each.tau.low, each.tau.high)
+        for each in measure.judges
+        if each.tau.value is not None and each.tau.low is not None and each.tau.high is not None
+    ]
+    if dots:
+        dots.sort(key=lambda dot: -dot.expected)
+        about = "Kendall's τ of the systems by each judge and by people, with its interval over queries."
+        plot = dot_plot(dots, row=row_height(len(dots)))
+        yield Figure(f"stress-tau-{at}", "τ of the systems", about, plot, key=OF_TAU)
+
+
+def _kappa_plot(result: Stress, at: int) -> Iterator[Figure]:
+    points: list[dict[str, Any]] = [
+        {"judge": ranking.judge, "kappa": kappa, "tau": ranking.tau.value}
+        for labels, ranking in zip(result.labels, result.measures[at].judges, strict=True)
+        if (kappa := labels.coefficients["kappa_quadratic"].value) is not None and ranking.tau.value is not None
+    ]
+    if len(points) > 1:
+        about = "Agreement of labels (quadratic κ) against agreement of rankings (τ), a point for each judge."
+        yield Figure(f"stress-kappa-{at}", "Labels and rankings", about, kappa_plot(points))
+
+
+def kappa_plot(points: list[dict[str, Any]], *, width: int = NARROW) -> Chart:
+    """κ of labels against τ of systems.
+
+    Args:
+        points: judge, kappa and tau of each.
+        width: CSS pixels of the whole figure.
+    """
+    import altair as alt
+
+    x = alt.Scale(domain=axis_domain([each["kappa"] for each in points]), nice=False, zero=False)
+    y = alt.Scale(domain=axis_domain([each["tau"] for each in points]), nice=False, zero=False)
+    base = alt.Chart(alt.Data(values=points)).encode(
+        x=alt.X("kappa:Q", title="quadratic κ of the labels", scale=x, axis=alt.Axis(tickCount=4)),
+        y=alt.Y("tau:Q", title="τ of the systems", scale=y, axis=alt.Axis(tickCount=4)),
+        tooltip=["judge:N", "kappa:Q", "tau:Q"],
+    )
+    layers = [base.mark_point(filled=True, size=60, color=tone("expected"), opacity=0.75)]
+    if len(points) <= NAMED:
+        layers.append(base.mark_text(align="left", dx=7, dy=-6, color=tone("quiet"), limit=110).encode(text="judge:N"))
+    return alt.layer(*layers).properties(width=width - 60, height=HEIGHT)
+
+
+def describe_findings(measure: MeasureUnderJudges) -> Iterator[str]:
+    """The findings of a measure as sentences, the most important first.
+
+    Args:
+        measure: conclusions from it.
+    """
+    name, judges = measure.measure, measure.judges
+    known = [(each.tau.value, each.judge) for each in judges if each.tau.value is not None]
+    if known:
+        (most, best), (least, lowest) = (
+            max(known, key=lambda each: each[0]),
+            min(known, key=lambda each: each[0]),
+        )
+        low, high = format_value(least), format_value(most)
+        up = f" to {high} ({best})" if low != high else ""
+        whose = lowest if up or len(known) == 1 else f"{len(known)} judges alike"
+        yield f"{name}: τ with people is {low} ({whose}){up}."
+    false = [(each.all.false_rate, each) for each in judges if each.all.false_rate is not None]
+    if false:
+        rate, worst = max(false, key=lambda each: each[0])
+        claims = worst.all.same + worst.all.reversed + worst.all.false
+        yield (
+            f"{name}: people separate {measure.separated} of {worst.all.pairs} pairs. Of {claims} that {worst.judge} "
+            f"separates, {percent(rate)} are not separated by people or are turned around."
+        )
+    missed = [(each.all.missed_rate, each) for each in judges if each.all.missed_rate]
+    if missed:
+        rate, worst = max(missed, key=lambda each: each[0])
+        yield (
+            f"{name}: of {measure.separated} pairs that people separate, {worst.judge} misses or turns around "
+            f"{percent(rate)}."
+        )
+    if len(judges) > 1:
+        yield (
+            f"{name}: {len(judges)} judges say the same of {measure.spread.all_judges_agree} of "
+            f"{measure.spread.pairs} pairs, and separate {measure.spread.judges_oppose} in opposite directions."
+        )
+    if measure.spread_unrelated is not None:
+        unrelated = measure.spread_unrelated
+        yield (
+            f"{name}: judges of other families than a pair's say the same of {unrelated.all_judges_agree} of "
+            f"{unrelated.pairs} pairs, and separate {unrelated.judges_oppose} in opposite directions."
+        )
+    families = count_phrase(len(measure.families), "judge", "judges")
+    lifts = [(each.lift.extra.value or 0.0, each.judge) for each in measure.families if (each.lift.extra.low or 0) > 0]
+    if lifts:
+        most, judge = max(lifts, key=lambda each: each[0])
+        yield (
+            f"{name}: {len(lifts)} of {families} with runs of the same family rank them higher than other judges do, "
+            f"{judge} by {most:.1f} ranks."
+        )
+    added = [
+        (each.lift_in_measure.extra.value or 0.0, each)
+        for each in measure.families
+        if (each.lift_in_measure.extra.low or 0) > 0
+    ]
+    if added:
+        _, each = max(added, key=lambda one: one[0])
+        own, others = (format_difference(of.value) for of in (each.lift_in_measure.own, each.lift_in_measure.others))
+        yield (
+            f"{name}: {len(added)} of {families} with runs of the same family add more to them than other judges do, "
+            f"{each.judge} {own} against {others}."
+        )
+
+
+def legend(result: Stress) -> Iterator[str]:
+    """What the columns mean.
+
+    Args:
+        result: of the command.
+    """
+    first = f"of the first {result.top} by people" if result.top < len(result.runs) else "the same, of all runs"
+    yield (
+        f"τ is Kendall's τ-b between the means of the systems by the judge and by people; top: {first}. Intervals at "
+        f"{result.level:g} are over queries."
+    )
+    yield (
+        "false rate: of the pairs that the judge separates, those that people do not separate, or the other way round; "
+        "missed rate: of those that people separate."
+    )
+    if any(measure.families for measure in result.measures):
+        yield (
+            "lift: mean ranks that runs of its family are higher under the judge than under people; by others: the "
+            "same runs under judges of other families; extra: the difference. Ranks saturate: what judges add is in "
+            "the measure, the value of such runs under the judge less that under people, beyond the same of all other "
+            "runs."
+        )
+    yield (
+        f"All labels are compared on the {result.shared.pairs:,} pairs of query and passage that everybody "
+        "labelled. People's verdicts are tests too, and not the truth."
+    )

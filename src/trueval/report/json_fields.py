@@ -1,0 +1,189 @@
+"""Dataclasses as JSON, by their fields: written, read with every type checked, and each part with its place.
+
+Fields are texts, numbers, True and False, None, dataclasses of such fields, tuples and mappings of them by names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, Field, fields, is_dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from trueval.errors import InputError
+from trueval.report.result_directory import pointer
+
+T = TypeVar("T")
+
+# Types of single values → how an error names them. An int is a number too, a bool is not.
+PLAIN: Final[Mapping[type, tuple[tuple[type, ...], str]]] = {
+    bool: ((bool,), "true or false"),
+    int: ((int,), "an integer"),
+    float: ((float, int), "a number"),
+    str: ((str,), "a text"),
+    NoneType: ((NoneType,), "null"),
+}
+
+
+# Metadata of a field that JSON leaves out where it holds its default.
+OMITTED: Final[Mapping[str, Any]] = {"omitted": True}
+
+
+def renamed(key: str) -> Mapping[str, Any]:
+    """Metadata of a field whose key in JSON is no name of Python, such as "from".
+
+    Args:
+        key: of JSON.
+    """
+    return {"key": key}
+
+
+def key_of(each: Field[Any]) -> str:
+    """The key of a field in JSON."""
+    return str(each.metadata.get("key", each.name))
+
+
+def encode(value: Any) -> Any:
+    """A value of a result as JSON holds it.
+
+    Args:
+        value: of the types that fields of a `Result` have.
+
+    Example:
+        >>> encode((1, float("nan"), {"a": (0.5,)}))
+        [1, None, {'a': [0.5]}]
+    """
+    if isinstance(value, float):
+        return None if value != value else value
+    if is_dataclass(value):
+        held = ((each, getattr(value, each.name)) for each in fields(value))
+        return {
+            key_of(each): encode(one)
+            for each, one in held
+            if not (each.metadata.get("omitted") and one == each.default)
+        }
+    if isinstance(value, Mapping):
+        return {name: encode(each) for name, each in value.items()}
+    return [encode(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def find_pointers(result: object) -> dict[int, str]:
+    """Where the dataclasses of a result are in its JSON.
+
+    Args:
+        result: it, and any of its parts while the pointers are used.
+
+    Returns:
+        id of each part → its JSON pointer, as fragments of URLs have it.
+    """
+    found: dict[int, str] = {}
+
+    def visit(value: Any, keys: tuple[str | int, ...]) -> None:
+        if is_dataclass(value):
+            found.setdefault(id(value), pointer(*keys))
+            for each in fields(value):
+                visit(getattr(value, each.name), (*keys, key_of(each)))
+        elif isinstance(value, Mapping):
+            for name, each in value.items():
+                visit(each, (*keys, name))
+        elif isinstance(value, list | tuple):
+            for place, each in enumerate(value):
+                visit(each, (*keys, place))
+
+    visit(result, ())
+    return found
+
+
+def decode(wanted: type[T], data: Mapping[str, Any], kind: str, source: str = "") -> T:
+    """Read a dataclass from JSON; keys that it does not know are passed over.
+
+    Args:
+        wanted: the dataclass.
+        data: what `encode` made of one.
+        kind: of the result, for errors.
+        source: the file that it came from, for errors.
+
+    Raises:
+        InputError: a value is missing or of another type; it is named by file and JSON pointer.
+    """
+    found: T = _Reader(source, kind).read(wanted, data, ())
+    return found
+
+
+class _Reader:
+    """Reads the values of one file as the types of fields say.
+
+    Args:
+        source: the file; "" for a result that is no file.
+        kind: of the result.
+    """
+
+    def __init__(self, source: str, kind: str) -> None:
+        self.source, self.kind = source, kind
+
+    def read(self, wanted: Any, value: Any, keys: tuple[str | int, ...]) -> Any:
+        """A value of the wanted type; keys lead to it from the top level."""
+        origin, arguments = get_origin(wanted), get_args(wanted)
+        if wanted is Any:
+            return value
+        if origin in (Union, UnionType):
+            return self._one_of(arguments, value, keys)
+        if origin is Literal:
+            return self._checked(value in arguments and isinstance(value, str), value, " or ".join(arguments), keys)
+        if is_dataclass(wanted):
+            self._checked(isinstance(value, Mapping), value, "an object", keys)
+            make: Any = wanted
+            return make(**self._fields(wanted, value, keys))
+        if origin in (tuple, Sequence):
+            self._checked(isinstance(value, list | tuple), value, "a list", keys)
+            if origin is tuple and arguments[-1] is not Ellipsis:
+                self._checked(len(value) == len(arguments), value, f"a list of {len(arguments)}", keys)
+            else:
+                arguments = (arguments[0],) * len(value)
+            both = zip(arguments, value, strict=True)
+            return tuple(self.read(each, one, (*keys, at)) for at, (each, one) in enumerate(both))
+        if origin in (dict, Mapping):
+            self._checked(isinstance(value, Mapping), value, "an object", keys)
+            return {name: self.read(arguments[1], each, (*keys, name)) for name, each in value.items()}
+        accepted, words = PLAIN[wanted]
+        of_type = isinstance(value, accepted) and (wanted is bool or not isinstance(value, bool))
+        return self._checked(of_type, value, words, keys)
+
+    def _fields(self, wanted: Any, value: Mapping[str, Any], keys: tuple[str | int, ...]) -> dict[str, Any]:
+        found = {}
+        for each, of_type in _typed_fields(wanted):
+            key = key_of(each)
+            if key in value:
+                found[each.name] = self.read(of_type, value[key], (*keys, key))
+            elif each.default is MISSING and each.default_factory is MISSING:
+                self._checked(False, None, "there", (*keys, key))
+        return found
+
+    def _one_of(self, types: Sequence[Any], value: Any, keys: tuple[str | int, ...]) -> Any:
+        if value is None and NoneType in types:
+            return None
+        wanted = [each for each in types if each is not NoneType]
+        for each in wanted[:-1]:
+            try:
+                return self.read(each, value, keys)
+            except InputError:
+                continue
+        return self.read(wanted[-1], value, keys)
+
+    def _checked(self, accepted: bool, value: Any, words: str, keys: tuple[str | int, ...]) -> Any:
+        if accepted:
+            return value
+        shown = repr(value)
+        got = f" Got {shown if len(shown) <= 60 else shown[:59] + '…'}."
+        where = f"{self.source}#{pointer(*keys)}"
+        wanted = f"must be {words} here.{got}" if words != "there" else "lacks this value."
+        message = f"{where}: a result of kind {self.kind} {wanted} Write the file again with --out."
+        raise InputError(message, source=self.source or None)
+
+
+@cache
+def _typed_fields(wanted: Any) -> tuple[tuple[Field[Any], Any], ...]:
+    """The fields of a dataclass, each with its type."""
+    types = get_type_hints(wanted)
+    return tuple((each, types[each.name]) for each in fields(wanted))
