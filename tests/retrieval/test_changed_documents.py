@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.extras import need
 from tests.retrieval import models
 
 from trueval import Judgments
@@ -18,8 +19,8 @@ from trueval.numerics import storage_dtype
 from trueval.retrieval.pipeline.config import settings_of_tables
 from trueval.retrieval.pipeline.pipeline import Pipeline
 
-pytest.importorskip("faiss", reason='needs the extra "retrieval"')
-pytest.importorskip("safetensors", reason='needs the extra "models"')
+need("faiss", extra="retrieval")
+need("safetensors", extra="models")
 
 WORDS = ["wing", "lift", "drag", "heat", "flow", "shock", "plate", "layer"]
 

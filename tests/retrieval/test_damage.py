@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.extras import need
 from tests.retrieval.test_changed_documents import Model, collection, use  # noqa: F401 - use is a fixture
 
 from trueval.errors import TruevalWarning
@@ -17,9 +18,8 @@ from trueval.models.outputs import OutputPart, part_outputs
 from trueval.retrieval.pipeline.config import settings_of_tables
 from trueval.retrieval.pipeline.pipeline import Pipeline
 
-pytest.importorskip("faiss", reason='needs the extra "retrieval"')
-pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
-pytest.importorskip("safetensors", reason='needs the extra "models"')
+need("faiss", "bm25s", extra="retrieval")
+need("safetensors", extra="models")
 
 TABLES = {
     "embed": {"model": "embedder", "dtype": "float32"},

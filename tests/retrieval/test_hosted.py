@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.extras import need
 from tests.models.hosted.loopback import Loopback, Trouble, score, serving, vector
 
 import trueval as tv
@@ -22,8 +23,8 @@ from trueval.retrieval.pipeline.config import settings_of_tables
 from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.retrieval.pipeline.rerank import rerank
 
-for library, extra in (("faiss", "retrieval"), ("httpx2", "hosted"), ("openai", "hosted"), ("safetensors", "hosted")):
-    pytest.importorskip(library, reason=f'needs the extra "{extra}"')
+need("faiss", extra="retrieval")
+need("httpx2", "openai", "safetensors", extra="hosted")
 
 DOCUMENTS = {f"d{number}": f"the wing {'lifts ' * (number % 4)}{number}" for number in range(30)}
 QUERIES = {"q1": "what lifts the wing", "q2": "heat"}

@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.extras import need
 
-pytest.importorskip("faiss", reason='needs the extra "retrieval"')
-pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
-pytest.importorskip("safetensors", reason='needs the extra "models"')
+need("faiss", "bm25s", extra="retrieval")
+need("safetensors", extra="models")
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = "tests.retrieval.killed_pipeline"

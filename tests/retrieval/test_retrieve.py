@@ -4,12 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.extras import need
 
 import trueval as tv
 from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.sample import sample_path
 
-pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
+need("bm25s", extra="retrieval")
 
 
 @pytest.fixture

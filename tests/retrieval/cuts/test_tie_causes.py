@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.extras import need
 
 from trueval.retrieval.cuts.cut_audit import cut_index, cut_runs
 from trueval.retrieval.cuts.tie_causes import TieCause
 from trueval.retrieval.indexes.index import make_index
 from trueval.retrieval.indexes.repeated_calls import SearchSession
 
-pytest.importorskip("faiss", reason='needs the extra "retrieval"')
-pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
+need("faiss", "bm25s", extra="retrieval")
 
 TEXTS = {
     "a": "wings lift planes in the air above the sea",

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.extras import need
 from tests.retrieval import models
 
 from trueval import Judgments
@@ -19,8 +20,7 @@ from trueval.retrieval.pipeline.config import settings_of_tables
 from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.retrieval.views import cuts as views
 
-pytest.importorskip("faiss", reason='needs the extra "retrieval"')
-pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
+need("faiss", "bm25s", extra="retrieval")
 
 # One query word; every text has it once and as many words as others, so that BM25 gives c, d, e, f the same score.
 DOCUMENTS = {

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.extras import need
 from tests.retrieval.indexes.elastic_server import Server, elastic_server, error
 
 from trueval.errors import InputError, MissingExtraError, PolicyError
 from trueval.retrieval.indexes import elastic
 from trueval.retrieval.indexes.index import LocalIndex, load_index, make_index
 
-pytest.importorskip("elasticsearch", reason='needs the extra "elastic"')
+need("elasticsearch", extra="elastic")
 
 WORDS = ["wing", "flow", "heat", "shock", "layer", "plate"]
 BUSY = (429, error("es_rejected_execution_exception", "queue is full"), {"Retry-After": "0"})

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.extras import need
 from tests.retrieval import models
 from tests.retrieval.indexes.elastic_server import Server, elastic_server
 from tests.retrieval.pipeline.test_pipeline import Model
@@ -23,10 +24,9 @@ from trueval.retrieval.pipeline.config import settings_of_tables
 from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.retrieval.pipeline.pipeline_result import PipelineResult
 
-pytest.importorskip("elasticsearch", reason='needs the extra "elastic"')
-pymilvus = pytest.importorskip("pymilvus", reason='needs the extra "milvus"')
-pytest.importorskip("milvus_lite", reason='needs the extra "milvus"')
-pytest.importorskip("safetensors", reason='needs the extra "models"')
+need("elasticsearch", extra="elastic")
+need("pymilvus", "milvus_lite", extra="milvus")
+need("safetensors", extra="models")
 
 WORDS = ["wing", "lift", "drag", "heat", "flow", "shock", "plate", "layer"]
 
@@ -174,6 +174,8 @@ def test_sizes_are_bytes():
 def test_a_key_goes_over_plain_http_to_this_machine_alone(
     spec: str, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    import pymilvus
+
     monkeypatch.setenv("SEARCH_KEY", "a-secret-of-search")
     connected: list[object] = []
     monkeypatch.setattr(socket, "getaddrinfo", lambda *given, **_: connected.append(given))

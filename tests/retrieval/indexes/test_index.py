@@ -6,12 +6,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from tests.extras import need
 
 from trueval.errors import InputError, PolicyError
 from trueval.retrieval.indexes.hits import best
 from trueval.retrieval.indexes.index import Index, load_index, make_index
 
-pytest.importorskip("faiss", reason='needs the extra "retrieval"')
+need("faiss", extra="retrieval")
 
 DENSE = [
     "flat",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from tests.extras import need
 
 import trueval as tv
 from trueval import Run
@@ -15,7 +16,7 @@ from trueval.collection import Collection
 from trueval.retrieval.indexes.index import make_index
 
 pytestmark = pytest.mark.evidence
-pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
+need("bm25s", extra="retrieval")
 
 SCIFACT = Path(__file__).resolve().parents[3] / "shared" / "data" / "collections" / "scifact-test"
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.extras import need
 from tests.retrieval.indexes.test_index import made_vectors
 
 from trueval.errors import InputError, MissingExtraError, PolicyError
@@ -12,9 +13,8 @@ from trueval.retrieval.indexes import milvus
 from trueval.retrieval.indexes.hits import Hits
 from trueval.retrieval.indexes.index import TextsAndVectors, load_index, make_index
 
-pytest.importorskip("pymilvus", reason='needs the extra "milvus"')
-pytest.importorskip("milvus_lite", reason='needs the extra "milvus"')
-pytest.importorskip("faiss", reason='needs the extra "retrieval"')
+need("pymilvus", "milvus_lite", extra="milvus")
+need("faiss", extra="retrieval")
 
 WORDS = ["wing", "flow", "heat", "shock", "layer", "plate"]
 

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.extras import need
 
 from trueval.errors import InputError
 from trueval.files.texts.lazy_list import LazyList
 from trueval.retrieval.indexes import analysis, postings
 from trueval.retrieval.indexes.index import load_index, make_index
 
-pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
+need("bm25s", extra="retrieval")
 
 WORDS = ["wing", "flow", "heat", "shock", "layer", "plate"]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.extras import need
 from tests.retrieval import models
 
 import trueval as tv
@@ -24,9 +25,8 @@ from trueval.retrieval.pipeline.config import read_settings, settings_of_tables
 from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.sample import sample_path
 
-pytest.importorskip("faiss", reason='needs the extra "retrieval"')
-pytest.importorskip("bm25s", reason='needs the extra "retrieval"')
-pytest.importorskip("safetensors", reason='needs the extra "models"')
+need("faiss", "bm25s", extra="retrieval")
+need("safetensors", extra="models")
 
 WORDS = ["wing", "lift", "drag", "heat", "flow", "shock", "plate", "layer"]
 

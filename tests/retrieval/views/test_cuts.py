@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
-import pytest
+from tests.extras import need
 
 from trueval.report.formats import to_json
 from trueval.report.page_content import Number, Part
@@ -17,7 +17,7 @@ from trueval.retrieval.views.cuts import widest
 from trueval.retrieval.views.cuts_page import build
 from trueval.retrieval.views.cuts_sentences import advice, lines, of_calls, plain, sentences
 
-pytest.importorskip("altair", reason='needs the extra "report"')
+need("altair", extra="report")
 
 
 def made(**changed: Any) -> Cuts:
