@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from trueval.policy.policy_choices import PolicyChoices
 
-# Values that equal others of their type only if they choose the same.
+# Types whose values are equal only if they make the same choice.
 PLAIN = (str, int, float, type(None))
 
 
@@ -57,23 +57,23 @@ def evaluate_arrays(
     """
     if policy is None and choices.get("convention") is None and choices.get("tie_order") is None:
         choices["tie_order"] = "input"  # ours, docid-desc, needs ids
-    # A loop that calls this for batch after batch makes the same choices and names the same measures each time.
+    # Cached, since a loop over batches passes the same choices and measures each time.
     plain = all(isinstance(value, PLAIN) for value in choices.values())
     chosen = _choose_policy(policy, **choices) if plain else choose(policy, choices)
     texts = measures_in(measures)
     parsed = _parsed_texts(texts) if all(isinstance(text, str) for text in texts) else parse_list(texts)
     scores, grades, offsets = flatten_lists(score_lists, grade_lists, mask)
-    # The zeros can matter where lists end: which documents are in the list may be left to chance there.
+    # Documents of grade 0 can matter where lists end, since chance may decide which documents are in the list.
     keep_zeros = chosen.depth is not None or chosen.rel <= 0 or any(measure.needs_zeros for measure in parsed)
     count = counter(ScoreArrays(scores, grades, offsets, name, keep_zeros), None)
     notes = note_low_thresholds(grades[grades >= 0], parsed, chosen)
     return score(name, [str(query) for query in range(len(offsets) - 1)], count, parsed, chosen, (), notes)
 
 
-@lru_cache(maxsize=256, typed=True)  # typed: 1 and 1.0 are kept apart, so that a policy says what was chosen
+@lru_cache(maxsize=256, typed=True)  # typed: 1 and 1.0 are distinct, so that a policy records the value as given
 def _choose_policy(policy: Policy | None, **choices: Any) -> Policy:
     return choose(policy, choices)
 
 
-# Some hundred lists of measures are more than a program has, and few to keep.
+# A few hundred lists of measures are more than a program uses, and little to store.
 _parsed_texts = lru_cache(maxsize=256)(parse_list)

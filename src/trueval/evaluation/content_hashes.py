@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from trueval.policy.policy import Policy
     from trueval.run import Run
 
-# Rows that are hashed at once. Part of what a hash means.
+# Rows hashed at once. Part of the definition of the hash.
 ROWS: Final = 2**20
-# Documents that are sorted at once, which fit in the processor's cache.
+# Documents sorted at once, which fit in the processor's cache.
 BLOCK: Final = 2**17
-# What results say of their content, in this order.
+# Content hashes in results, in this order.
 NAMES: Final = ("judgments", "queries", "policy", "run", "corpus", "query_texts", "unjudged")
 
 
@@ -40,8 +40,8 @@ class ContentHashes:
     """Hashes of the data a run was evaluated on; the hash of judgments is computed when first needed.
 
     Args:
-        known: hashes by name, and the grade of `unjudged` documents where one was given.
-        source: judgments whose hash is not computed yet; None where it is known, or the judgments are not available.
+        known: name → hash, and the grade of `unjudged` documents if one was given.
+        source: judgments whose hash is not computed yet; None if it is known or the judgments are not available.
     """
 
     def __init__(self, known: Mapping[str, Any], source: Judgments | None = None) -> None:
@@ -67,7 +67,7 @@ def full_content(content: ContentHashes, run: Run, query_ids: Iterable[str], pol
     """Add the hashes of queries, policy and run to the known ones.
 
     Args:
-        content: hashes known already.
+        content: known hashes.
         run: the run as read.
         query_ids: ids of the evaluated queries.
         policy: policy of the evaluation.
@@ -103,7 +103,7 @@ def run_hash(run: Run) -> str:
 
 def queries_hash(query_ids: Iterable[str]) -> str:
     """The hash of the ids of queries, independent of their order."""
-    from trueval.collection import text_hash  # here and below late: most evaluations hash nothing
+    from trueval.collection import text_hash  # here and below: late, since most evaluations hash nothing
 
     return text_hash(sorted(query_ids))
 

@@ -17,11 +17,11 @@ from trueval.policy.conventions import choose
 if TYPE_CHECKING:
     from trueval.policy.policy import Policy
 
-# Of judgments whose scale is not known.
+# Default measures for judgments of unknown scale.
 PLAIN: Final = "nDCG@10 RR@10 AP R@100 P@10"
-# The least grade of a golden set that is relevant.
+# The lowest relevant grade of a golden set.
 RELEVANT: Final = 4
-# Choices that say what grades mean: with one of them, nothing is assumed of a golden set.
+# Choices that define the meaning of grades: with any of them, the golden-set defaults do not apply.
 OF_GRADES: Final = ("convention", "rel", "labels")
 
 
@@ -61,12 +61,12 @@ def fill_defaults(
     with a threshold then name it, `RR(rel=4)@10`, so that results under different thresholds are not confused.
 
     Args:
-        judgments: as `Judgments.of` takes them, or a path; None where they are not known.
+        judgments: as in `Judgments.of`, or a path; None if unknown.
         measures: as in `evaluate`; None for the defaults.
         policy: a complete policy, including what grades mean; None for the default one.
         choices: attributes of Policy; "convention" names a preset.
-        plain: defaults for judgments whose scale is not known.
-        rubric: defaults for a golden set; `rubric_measures()` if None.
+        plain: default measures for judgments of unknown scale.
+        rubric: default measures for a golden set; `rubric_measures()` if None.
 
     Raises:
         MeasureError: a measure cannot be read.
@@ -88,7 +88,7 @@ def scale_is_known(judgments: Any, choices: Mapping[str, Any]) -> bool:
     """Whether the scale of the judgments is known and no choice overrides it.
 
     Args:
-        judgments: as `Judgments.of` takes them, or a path; None where they are not known.
+        judgments: as in `Judgments.of`, or a path; None if unknown.
         choices: attributes of Policy; None means not chosen.
     """
     return all(choices.get(name) is None for name in OF_GRADES) and on_rubric(judgments)

@@ -10,7 +10,7 @@ import numpy as np
 from trueval.numerics import or_null
 from trueval.standings.standings import Floats
 
-# trec_eval MIN_GEO_MEAN: ln 0 would make one failed query decide everything.
+# trec_eval MIN_GEO_MEAN: with ln 0, one failed query would determine the mean.
 LEAST_IN_GEOMETRIC_MEAN = 1e-5
 
 

@@ -91,7 +91,7 @@ def score(
     Args:
         name: name of the run.
         query_ids: [query] ids of the standings' queries.
-        count: gives the standings under a policy (counting.counter).
+        count: function from a policy to standings (counting.counter).
         measures: measures as requested.
         chosen: policy of the evaluation.
         unjudged: queries left out for lack of judgments.
@@ -106,7 +106,7 @@ def score(
             "Count them with --missing worst, or leave them out with --missing skip (in Python missing='worst' or "
             "missing='skip')."
         )
-    # A convention may choose otherwise for one measure; the documents are counted again only where it does.
+    # A convention may differ for one measure; only then are the documents counted again.
     own = [chosen.of(measure.innermost.name) for measure in measures]
     standings_of = [counted if each is chosen else count(each) for each in own]
     settled = [measure.under(each) for measure, each in zip(measures, own, strict=True)]
@@ -169,7 +169,7 @@ def evaluate_measure(
     settled = measure.under(chosen)
     if chosen.labels == "binary":
         _check_binary(counted, measure)
-    # Where no order is known any will do: the tie-broken value is not used there.
+    # Where no order is known any order will do, since the tie-broken value is not used there.
     some_order = counted if counted.order_is_known else replace(counted, ahead=np.maximum(counted.ahead, 0))
     together = settled.one_by_one != settled
     values = _with_order(settled.evaluate(some_order), counted, chosen.tie_order, together=together)
@@ -187,8 +187,8 @@ def evaluate_measure(
         )
 
     def settle(column: Floats, worst: float, nothing: float) -> Floats:
-        # An absent query has no documents at all, so this comes first: what is undefined decides over it, and
-        # 0 * column keeps a query left out (NaN) left out, whatever an undefined one counts as.
+        # An absent query has no documents, so this comes first: the rule for undefined queries takes precedence, and 0
+        # * column keeps queries that are left out (NaN) left out, whatever undefined ones count as.
         column = np.where(absent, np.nan if chosen.missing == "skip" else worst, column)
         return np.where(values.undefined, 0.0 * column + nothing, column)
 
@@ -224,7 +224,7 @@ def _with_order(values: Values, counted: Standings, tie_order: str, *, together:
     if together:  # tied documents enter together, if they are in the list
         open_end = counted.sum_by_query(counted.is_cut & (counted.ahead < 0)) > 0
         return values._replace(tie_broken=np.where(open_end, np.nan, values.tie_broken))
-    unknown = counted.order_unknown & ~np.isnan(values.tie_broken)  # what the measure leaves out in any order stays so
+    unknown = counted.order_unknown & ~np.isnan(values.tie_broken)  # queries left out in any order stay so
     if tie_order == "average":
         return values._replace(tie_broken=np.where(unknown, values.expected, values.tie_broken))
     decided = np.where(values.lowest == values.highest, values.lowest, np.nan)

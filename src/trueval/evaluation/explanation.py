@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from trueval.policy.policy_choices import PolicyChoices
 
 KIND = "explain"
-# 1: the first. 2: every file names its kind.
+# 1: first version. 2: every file names its kind.
 FORMAT_VERSION = 2
 
 # Values closer than this are the same: sums of the same terms in another order differ by less.
@@ -76,7 +76,7 @@ class DifferenceCause(NamedTuple):
 
     Attributes:
         switch: the choice.
-        alone: change of the value when only this choice is made; NaN where that is refused.
+        alone: change of the value when only this choice is made; NaN if that is refused.
     """
 
     switch: Switch
@@ -176,7 +176,7 @@ class Outcome(NamedTuple):
         values: [query] the value under the tie order, or the expectation where the order is not known; NaN where left
             out.
         scores: the complete scores; None if the policy refuses the input.
-        refusal: why it does.
+        refusal: reason of the refusal.
     """
 
     values: Floats
@@ -271,7 +271,7 @@ class _Search:
         name: name of the convention.
         base: our policy.
         choices: choices applied to every tool.
-        outcome: gives the outcome under a policy; cached.
+        outcome: function from a policy to its outcome; cached.
     """
 
     def __init__(
@@ -301,8 +301,8 @@ class _Search:
 
     def causes(self, same: Callable[[Outcome, Outcome], bool]) -> Iterator[tuple[Switch, ...]]:
         """The smallest sets of choices that turn our outcome into theirs."""
-        # Two choices can undo each other, so no set is left out because a part of it changes nothing. Policies whose
-        # outcome is known are not evaluated again, and conventions differ from ours in few choices.
+        # Two choices can cancel each other, so no set is skipped because a part of it changes nothing. Known outcomes
+        # are not evaluated again, and conventions differ from ours in few choices.
         for size in range(len(self.switches) + 1):
             found = [each for each in combinations(self.switches, size) if same(self.under(each), self.theirs)]
             if found:
@@ -347,7 +347,7 @@ def _moves(searches: Sequence[_Search], ours: Outcome, most: int) -> tuple[Move,
     if not open_to_all or ours.scores is None:
         return ()
     theirs = np.array([search.theirs.values for search in open_to_all])
-    # To leave a query out does to the mean what the mean of the other queries in its place would do.
+    # Leaving a query out affects the mean like replacing its value by the mean of the others.
     filled = np.array([np.where(np.isnan(values), _mean(values), values) for values in (ours.values, *theirs)])
     differences = np.where(np.isnan(theirs) & np.isnan(ours.values), 0.0, filled[1:] - filled[0])
     by_size = np.nan_to_num(np.abs(differences))
@@ -361,7 +361,7 @@ def _move(search: _Search, query: int, ours: Outcome, difference: float) -> Move
         return float(found.values[query]) if found.scores else math.nan
 
     def same(one: Outcome, other: Outcome) -> bool:
-        # A refusal has no values, and is not the same as a query left out, whose value is NaN on both sides.
+        # A refusal has no values; it differs from a query left out, whose value is NaN on both sides.
         return one.scores is not None and bool(np.isclose(value(one), value(other), rtol=0, atol=CLOSE, equal_nan=True))
 
     causes = search.effects(next(search.causes(same)), value)

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from trueval.standings.standings import Standings
 
 
-LEVEL = 0.01  # of the permutation test
-NOTE_LEVEL = 0.001  # of the test in every evaluation, which few should meet by chance
-EFFECT = 0.05  # distance of the share from one half that is worth a note
-LEAST_CHANCE = 0.0001  # of a p that is written out; a smaller one is said to be smaller
+LEVEL = 0.01  # number of permutations
+NOTE_LEVEL = 0.001  # significance level of the test in every evaluation, low since it runs often
+EFFECT = 0.05  # minimum distance of the share from one half for a note
+LEAST_CHANCE = 0.0001  # smallest p that is printed as a number
 PERMUTATIONS = 999
-BLOCK = 100_000  # documents of permutations that are drawn at once
-SAMPLED = 4_000  # documents up to which the permutations are drawn; beyond, their normal limit is as good
+BLOCK = 100_000  # documents times permutations drawn at once
+SAMPLED = 4_000  # maximum number of documents for drawing permutations; beyond it the normal limit is as good
 WORDS = {"input": "the order of the input", "rank": "the order of ranks", "docid": "the order of document ids"}
 
 
@@ -77,7 +77,7 @@ def check_orders(run: Run, judgments: Judgments, *, seed: int = 0) -> tuple[Orde
     position = frame["position"].to_numpy()
     ids = frame.select(pl.struct("list", "doc_id").rank("ordinal")).to_series().to_numpy().astype(np.int64)
     rng, grades = np.random.default_rng(seed), frame["grade"].to_numpy()
-    # Every query is a stratum: grades of one query are never compared with those of another, which may be easier.
+    # Every query is a stratum, since grades are not comparable between queries.
     strata, among = (by_tie, "ties") if _is_sorted_by_score(run) else (by_list, "lists")
     checks = [
         label_order("input", grades, strata, position, rng, among=among),
@@ -104,11 +104,11 @@ def label_order(
 
     Args:
         order: name of the order.
-        grades: [document].
-        strata: [document] the list or tie group that holds it; only documents of one stratum are compared.
-        positions: [document] smaller comes first.
+        grades: [document] grades.
+        strata: [document] its list or tie group; only documents of one stratum are compared.
+        positions: [document] position; smaller comes first.
         rng: random generator of the permutations.
-        among: what the strata are.
+        among: kind of strata: "lists" or "ties".
 
     >>> rng = np.random.default_rng(0)
     >>> grades, queries, places = np.array([1.0, 1, 0, 0] * 9), np.repeat(np.arange(9), 4), np.arange(36)
@@ -176,7 +176,7 @@ def _words(check: OrderCheck, tie_order: str | None, *, all_judged: bool = True)
         early = (check.share > 0.5) != (order == "docid-desc")
         extreme = ("the highest" if early else "the lowest") + " value" if share == 1 else "too high" * early
         effects.append(f"with tie order {order} it is {extreme or 'too low'}")
-    # Documents without a grade count as not relevant, and may come before all others.
+    # Unjudged documents count as not relevant, and may come before all others.
     chance = f"p = {check.p:.2g}" if check.p >= LEAST_CHANCE else f"p < {LEAST_CHANCE:f}".rstrip("0")
     effect = f": {' and '.join(effects)}" if all_judged else ", and where documents without a grade are in it"
     return (
@@ -188,7 +188,7 @@ def _words(check: OrderCheck, tie_order: str | None, *, all_judged: bool = True)
 def _join_grades(run: Run, judgments: Judgments) -> pl.DataFrame:
     """List, doc_id, score, position and grade of the judged documents that the run lists."""
     grades = judgments.frame.filter(pl.col("grade") >= 0).group_by("query_id", "doc_id").agg(pl.col("grade").max())
-    # Documents that nobody judged for any query are most of a long run; the rest is little to join.
+    # Most documents of a long run are unjudged for every query; the rest are few to join.
     position = np.flatnonzero(run.documents["doc_id"].is_in(grades["doc_id"].implode()).to_numpy())
     owner = np.searchsorted(run.offsets, position, side="right") - 1
     frame = run.documents.select("doc_id", "score")[position]
@@ -238,16 +238,17 @@ def _permutation_p(grades: NDArray[np.float64], sizes: NDArray[np.int64], rng: n
     found = abs(float(centered @ rank))
     if len(grades) > SAMPLED:
         squares, places = (np.bincount(stratum, values**2).astype(np.float64) for values in (centered, rank))
-        # A stratum of one document has no order, and n - 1 would divide its 0 by 0.
+        # A stratum of one document has no order, and n - 1 would give 0 / 0.
         variance = float((squares * places / np.maximum(sizes - 1, 1)).sum())
-        return math.erfc(found / math.sqrt(2 * variance))  # pairs of different grades vary
-    # Sums of the same terms in another order differ by rounding, and a tie with what was found must count as reached.
+        return math.erfc(found / math.sqrt(2 * variance))  # only pairs of different grades vary
+    # Sums of the same terms in another order differ by rounding, and a value equal to the observed one must count as
+    # reached.
     tolerance = 1e-9 * float(np.abs(centered) @ np.abs(rank))
     reached, at_once = 0, max(1, BLOCK // len(grades))
     for start in range(0, PERMUTATIONS, at_once):
         drawn = rng.random((min(at_once, PERMUTATIONS - start), len(grades)))
-        # Sorted by stratum first and a random number second: every stratum is shuffled by itself, in one sort.
+        # Sorted by stratum and then by a random number: one sort shuffles within every stratum.
         shuffled = centered[np.lexsort((drawn, np.broadcast_to(stratum, drawn.shape)))]
         reached += int((np.abs(shuffled @ rank) >= found - tolerance).sum())
-    # 1 is added because the order found is one of the permutations; without it p could be 0.
+    # 1 is added because the observed order is one of the permutations; without it p could be 0.
     return (1 + reached) / (1 + PERMUTATIONS)

@@ -20,23 +20,23 @@ from trueval.run import Run
 from trueval.standings.corpus.corpus_scorer import CorpusScorer
 from trueval.standings.standings import Floats, Standings
 
-# What reads grades on the rubric 1 to 5 of P-B.
+# Measures that read grades on the rubric 1 to 5 of P-B.
 RUBRIC = frozenset({*WORTHS, "UDCG-proxy"})
-# The least grade of that rubric with any value to a reader.
+# The lowest grade of that rubric with any value to a reader.
 LEAST_OF_WORTH = 3
-# The largest grades of judgments on the rubric 1 to 5 of P-B: a set of them may lack its 5.
+# Largest grades of judgments on the rubric 1 to 5 of P-B, which may lack a 5.
 TOP_OF_RUBRICS = (4, 5)
-# Measures that add up gains of grades; ERR and RBP by scale map grades to chances of their own.
+# Measures that sum gains of grades; ERR and RBP by scale map grades to probabilities.
 GAINING = frozenset({"nDCG", "DCG"})
-# Different grades up to which a note writes the whole map.
+# Maximum number of distinct grades for which a note prints the whole mapping.
 MOST_WRITTEN = 12
 
 
 class GradeCures(NamedTuple):
-    """How the user chooses what grades mean, with {} in place of the value.
+    """The user's options for the meaning of grades, with {} in place of the value.
 
     Attributes:
-        rel: option for the grade from which on a document is relevant.
+        rel: option for the lowest relevant grade.
         grades: option for a mapping of grades.
     """
 
@@ -44,8 +44,8 @@ class GradeCures(NamedTuple):
     grades: str
 
 
-OPTIONS = GradeCures("--rel {}", "--grades {}")  # of the command line
-OF_SWEEPS = GradeCures("rel = {} in [measure]", 'grades = "{}" there')  # keys of the file of a sweep
+OPTIONS = GradeCures("--rel {}", "--grades {}")  # options of the command line
+OF_SWEEPS = GradeCures("rel = {} in [measure]", 'grades = "{}" there')  # keys of a sweep file
 
 
 def notes_of(
@@ -59,14 +59,14 @@ def notes_of(
     """Notes on a run in evaluation.
 
     Args:
-        run: the run, or a scorer of a corpus in its place.
+        run: run, or scorer of a corpus.
         judgments: judgments of the evaluation.
         unjudged: queries of the run without judgments.
         measures: measures as requested.
         chosen: policy of the evaluation.
     """
     gold = _gold_notes(run.name, counted, measures, chosen)
-    # What is said of AllGold already is not said twice.
+    # Do not repeat the note on AllGold.
     others = [measure for measure in measures if not (gold and measure.name == "AllGold")]
     return (
         *_query_notes(run, judgments, counted, unjudged, chosen),
@@ -92,7 +92,7 @@ def _query_notes(
         notes.append(f"{run.name}: without judgments and left out: {_queries(unjudged)}.")
     if missing:
         notes.append(f"{run.name}: judged and missing from the run: {_queries(missing)}.")
-    # Of lists that were given empty, the notes of the run tell.
+    # Lists that were given empty are reported in the notes of the run.
     given = set(run.empty) if isinstance(run, Run) else set()
     emptied = [query for query in emptied if query not in given]
     if emptied:
@@ -157,7 +157,7 @@ def _gold_notes(name: str, standings: Standings, measures: Sequence[Measure], ch
     """Note that AllGold takes grade 1 for gold where the grades look like the rubric 1 to 5 of P-B, whose gold is 4."""
     grades = standings.pool_grade
     open_threshold = [measure for measure in measures if measure.name == "AllGold" and not measure.chosen]
-    # A rubric from 1 has no grade 0; where nothing is judged there is no rubric.
+    # A rubric from 1 has no grade 0; without judgments there is no rubric.
     looks_like_rubric = len(grades) and grades.min() >= 1 and grades.max() in TOP_OF_RUBRICS
     if not looks_like_rubric or not open_threshold or chosen.rel > 1:
         return ()
@@ -184,7 +184,7 @@ def _note_high_thresholds(
     name: str, standings: Standings, measures: Sequence[Measure], chosen: Policy
 ) -> tuple[str, ...]:
     """Note where no grade reaches a threshold: the measure then finds nothing under any tie order."""
-    # Where nothing is judged, the note on unjudged documents says why all values are 0.
+    # Without judgments, the note on unjudged documents explains why all values are 0.
     largest = standings.pool_grade.max() if len(standings.pool_grade) else math.inf
     return tuple(
         f"{name}: {measure} finds nothing relevant in any run: it counts grades {_from(rel)}, and the largest of the "
@@ -208,14 +208,14 @@ def note_low_thresholds(
         grades: grades of all judged documents, zeros included.
         measures: measures as requested.
         chosen: policy of the evaluation.
-        cures: what to change, in the user's terms.
+        cures: advice in the user's terms.
     """
     if not len(grades):
         return ()
     lowest, largest = float(grades.min()), float(grades.max())
     if lowest == largest or lowest <= 0 or (largest not in TOP_OF_RUBRICS and len(np.unique(grades)) < 3):
         return ()
-    left_open = [measure for measure in measures if "rel" not in dict(measure.chosen)]  # others were thought about
+    left_open = [measure for measure in measures if "rel" not in dict(measure.chosen)]  # others are deliberate
     graded = [m for m in measures if m.name in GAINING and m.under(chosen)["gain"] in ("linear", "exp")]
     return tuple(
         _describe_low_threshold(group, rel, grades, graded, cures)

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from trueval.standings.corpus.corpus_scorer import CorpusScorer
     from trueval.standings.standings import Floats
 
-# Scales of grades have few values; that of 0 to 10 is the longest in use.
+# Grade scales have few values; 0 to 10 is the longest in use.
 MOST_GRADES: Final = 11
 # Qrels of TREC mark junk by -2.
 LEAST_GRADE: Final = -2
-# A text of so many words is a question, and no id.
+# A text of this many words is a question, not an id.
 WORDS_OF_QUESTION: Final = 3
 
 ORDER: Final = "evaluate takes a run, then judgments"

@@ -24,9 +24,9 @@ SCHEMA: Final = {
     **dict.fromkeys(("run", "query", "measure"), pl.String),
     **dict.fromkeys(STATISTICS, pl.Float64),
 }
-ROWS_AS_DICTS: Final = 1 << 12  # queries whose values are dicts at once
-ROWS: Final = 1 << 17  # of a row group, and of what is in memory at once
-# Numbers other than 0 that polars writes with the digits and the point of Python; others have an exponent in one.
+ROWS_AS_DICTS: Final = 1 << 12  # queries held as dicts at once
+ROWS: Final = 1 << 17  # rows of a row group, and rows in memory at once
+# Range of nonzero numbers that polars writes as Python does, without an exponent.
 LEAST_PLAIN, MOST_PLAIN = 1e-4, 1e16
 
 
@@ -50,7 +50,7 @@ class QueryRows:
         """The rows as JSON text, built column by column: `to_json` writes them this way.
 
         Args:
-            end: a line feed and the indentation of the line that begins a row.
+            end: line feed and indentation of the line that begins a row.
         """
         names = _json_texts([str(measure) for measure in self.scores.measures])
         between = f",{end}"
@@ -119,7 +119,7 @@ def write_queries(several: Sequence[Scores], path: Path) -> None:
     """
     from polars.io.plugins import register_io_source
 
-    def blocks(*_: object) -> Iterator[pl.DataFrame]:  # polars offers to pass on what a query asks for; this asks all
+    def blocks(*_: object) -> Iterator[pl.DataFrame]:  # all columns are read, whatever a query selects
         for scores in several:
             yield from _blocks(scores)
 
@@ -150,7 +150,7 @@ def read_queries(path: Path, run: str) -> pl.DataFrame:
         InputError: the file is damaged, or has other columns.
     """
     wanted: Any = {name: kind for name, kind in SCHEMA.items() if name != "run"}
-    data = read_bytes(str(path))  # what is measured are the bytes that are noted, so polars gets no path
+    data = read_bytes(str(path))  # polars gets the bytes rather than the path, since these bytes were hashed
     check_sizes(data, str(path))
     try:
         rows = pl.scan_parquet(io.BytesIO(data)).filter(pl.col("run") == run)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from trueval.policy.policy import Policy
 
 KIND = "evaluate"
-# 1: the first. 2: every file names its kind, by which `trueval report` finds what belongs to it.
+# 1: first version. 2: every file names its kind, by which `trueval report` identifies it.
 FORMAT_VERSION = 2
 
 STATISTICS = ("expected", "lowest", "highest", "tie_broken", "sd")
@@ -140,7 +140,7 @@ class Scores(ReprByKind):
         geometric = self.measures[column].definition.mean == "geometric"
         average = geometric_mean if geometric else arithmetic_mean
         sds = self.sd[known, column]
-        # Divided by a power of two, so that no square is out of range.
+        # Scaled by a power of two, so that no square is out of range.
         scale = int(np.frexp(np.nanmax(sds, initial=0.0))[1])
         sd = math.ldexp(math.sqrt(float((np.ldexp(sds, -scale) ** 2).sum())), scale) / count
         # The other statistics are averaged; no exact form of the deviation of a geometric mean is known.

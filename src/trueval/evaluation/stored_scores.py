@@ -15,11 +15,11 @@ from trueval.report.kinds import read_json
 from trueval.report.page_errors import read_by
 from trueval.report.result_directory import Directory, ResultFile
 
-# The first holds the means and the policy. The values of every query are in queries.parquet; older versions wrote them
-# into the second, and whoever asked for them, into the first.
+# The first file contains the means and the policy. Per-query values are in queries.parquet; older versions wrote them
+# into the second file, and on request into the first.
 RESULTS: Final = "results.json"
 DETAILS: Final = "details.json"
-# Between a folder and the name of one of its runs.
+# Separator between a folder and the name of one of its runs.
 CHOSEN: Final = "#"
 
 
@@ -37,11 +37,11 @@ def read_stored(place: str, alike: str | None = None) -> Scores:
     """Read the scores of one run from a folder of results.
 
     Args:
-        place: the folder, or DIR#RUN where it holds several runs.
-        alike: name of the run to take where the folder holds several and none is named.
+        place: the folder, or DIR#RUN if it contains several runs.
+        alike: name of the run to read if the folder contains several and none is named.
 
     Returns:
-        The scores, named DIR#RUN, so that no other run is called the same.
+        The scores, named DIR#RUN, so that names are unique.
 
     Raises:
         InputError: there is no such folder, run, or value of a query, or a file is damaged or newer than us.

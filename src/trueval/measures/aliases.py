@@ -44,7 +44,7 @@ def _exponential(name: str) -> Alias:
     return Alias(name, {"gain": "exp"})
 
 
-# By folded name. trec_eval 10 and pytrec_eval, then ranx 0.3.21, ir_measures 0.4.3, and what mteb and BEIR print.
+# By folded name: trec_eval 10 and pytrec_eval, then ranx 0.3.21, ir_measures 0.4.3, and names printed by mteb and BEIR.
 OTHER_NAMES: Final[Mapping[str, Alias]] = MappingProxyType(
     {
         "map": Alias("AP"),
@@ -85,7 +85,7 @@ OTHER_NAMES: Final[Mapping[str, Alias]] = MappingProxyType(
 
 _COUNT = "it is a count, which the table and the JSON hold beside the measures"
 _SAMPLED = "it estimates AP from sampled judgments; AP and bpref are the nearest"
-# Measures that other tools have and we do not, with a word about each; "" where there is nothing to offer.
+# Measures of other tools that are not implemented here, with advice for each; "" without an alternative.
 ELSEWHERE: Final[Mapping[str, str]] = MappingProxyType(
     {
         "infap": _SAMPLED,
@@ -120,11 +120,11 @@ class AliasParts(NamedTuple):
     """The parts of a measure's text, as another tool may write it.
 
     Attributes:
-        name: as written.
+        name: name as written.
         number: number after the name and "_", "." or "_at_".
         arguments: text between the brackets.
         cutoff: number after "@".
-        level: number after "-l", ranx's least grade of a relevant document.
+        level: number after "-l", ranx's lowest relevant grade.
     """
 
     name: str
@@ -148,7 +148,7 @@ def measure_of(parts: AliasParts, text: str) -> Measure:
     """The measure of a name in any case, with the number that other tools append to it.
 
     Args:
-        parts: name, number and so on; arguments, cutoff and level are left to the caller.
+        parts: the parts of the text, of which arguments, cutoff and level are left to the caller.
         text: the whole measure, for errors.
 
     Raises:
@@ -205,7 +205,7 @@ def rename_parameters(measure: Measure, parameters: Mapping[str, Value]) -> dict
     {'gain': 'exp'}
     """
     found: dict[str, Value] = {}
-    # 'log2' leaves gains as they are; 'exp-log2' would make 2^gain - 1 of those that are named.
+    # 'log2' keeps gains; 'exp-log2' would turn named gains into 2^gain - 1.
     of_gain = [name for name in ("gain", "gains", "dcg") if name in parameters and parameters[name] != "log2"]
     if len(of_gain) > 1:
         raise MeasureError(
@@ -231,7 +231,7 @@ def rename_parameters(measure: Measure, parameters: Mapping[str, Value]) -> dict
 
 
 def with_level(measure: Measure, level: int, text: str) -> Measure:
-    """The measure with ranx's least grade of a relevant document, map-l2.
+    """Apply ranx's lowest relevant grade, as in map-l2.
 
     Raises:
         MeasureError: it has no threshold; then ranx leaves lower grades out, which a map of grades does here.
@@ -243,7 +243,7 @@ def with_level(measure: Measure, level: int, text: str) -> Measure:
     return measure(rel=level)
 
 
-# What trec_eval calls our measures: without a cutoff, and with one.
+# trec_eval's names of our measures: without a cutoff, and with one.
 _TREC_NAMES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {
         "AP": ("map", "map_cut"),
@@ -272,7 +272,7 @@ def trec_name(measure: Measure) -> str:
         return "gm_map" if measure.inner.name == "AP" else "gm_bpref"
     recall = dict(measure.chosen).get("recall")
     if measure.name == "IPrec" and len(measure.chosen) == 1 and isinstance(recall, int | float):
-        # With two decimals, as trec_eval prints it; a level that needs more is none of its own.
+        # With two decimals, as trec_eval prints it; levels that need more are not trec_eval's.
         return f"iprec_at_recall_{recall:.2f}" if round(recall, 2) == recall else str(measure)
     whole, cut = _TREC_NAMES.get(measure.name, ("", "")) if not measure.chosen else ("", "")
     if measure.cutoff is None:

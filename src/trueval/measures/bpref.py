@@ -55,7 +55,7 @@ def _bpref(standings: Standings, measure: Measure) -> Values:
     if standings.order_is_known:
         tie_broken = _value(standings, relevant, standings.tie_broken_rank, most) * scale
     if measure["unopposed"] == "undefined":
-        # B = 0 divides the share of every listed relevant document. The mean over orders is as trec_eval has it.
+        # B = 0 makes the share of every listed relevant document 1, as in trec_eval.
         tie_broken = np.where((most == 0) & (standings.sum_by_query(relevant) > 0), np.nan, tie_broken)
     mean, variance = _moments(standings, relevant, most, last)
     open_queries = highest > lowest
@@ -71,7 +71,7 @@ def _value(standings: Standings, relevant: Bools, rank: Ints, most: Floats) -> F
     others = np.concatenate(([0], np.cumsum(~relevant[order])))
     start = np.searchsorted(query, query)
     above, most = (others[:-1] - others[start]).astype(float), most[query]
-    # Where nothing but relevant documents is judged, each is preferred to all that there are.
+    # If only relevant documents are judged, each is preferred to all others.
     against = np.divide(np.minimum(above, most), most, out=np.zeros_like(above), where=most > 0)
     return sum_by(query, np.where(counted, 1 - against, 0.0), standings.queries)
 
@@ -86,7 +86,7 @@ def _moments(standings: Standings, relevant: Bools, most: Floats, last: int) -> 
     kinds = JudgedKinds(above.astype(float), r.astype(float), others.astype(float), most[groups.query])
     mean, second = _of_whole(kinds)
     inside = groups.above < last
-    # Across the depth, whoever is left behaves as a whole group does, given how many of each kind these are.
+    # Across the depth, the remaining documents behave as a whole group, given how many of each kind remain.
     for group in np.flatnonzero(inside & (groups.above + groups.tied > last) & (r > 0)).tolist():
         drawn = last - int(groups.above[group])
         mean[group], second[group] = _of_cut(kinds, group, int(groups.tied[group]), drawn)

@@ -27,16 +27,16 @@ from trueval.standings.standings import Bools, Floats, Ints, Standings, root_sum
 
 # Offsets held at once, groups times ranks: 8 MiB per array.
 BLOCK = 1 << 20
-# Ranks times pairs of counts of documents that satisfy, in a group from which on these are not walked but arrive at
-# random times; and up to which they are walked where that leaves digits in doubt.
+# Ranks times pairs of counts of satisfying documents above which a group is not walked but its documents arrive at
+# random times; and up to which it is walked if that leaves digits in doubt.
 LONG, MOST_CELLS = 1 << 21, 1 << 24
-# A group with more ranks that matter than this has no standard deviation.
+# A group with more relevant ranks than this has no standard deviation.
 MOST_RANKS = 1 << 14
-# A variance of which more than this part is in doubt is not given.
+# A variance is not reported if more than this share of it is uncertain.
 CLOSE = 2.0**-23
-# A deviation below this part of another changes no digit of their root of squares.
+# A deviation below this share of another changes no digit of their root sum of squares.
 NO_DIGIT = 2.0**-27
-# Chances below this are taken as shares of the largest of their group.
+# Probabilities below this are scaled by the largest of their group.
 LEAST_CHANCE = 2.0**-300
 
 
@@ -69,7 +69,7 @@ def _err(standings: Standings, measure: Measure) -> Values:
     query = standings.groups.query[undecided]
     expected = np.clip(highest + sum_by(query, change, queries), lowest, highest)
     sd = np.where(highest > lowest, root_sum_squares(query, np.nan_to_num(deviation), queries), 0.0)
-    # A group that hardly any reader gets to changes no digit, also where its own deviation is not known.
+    # A group that hardly any user reaches changes no digit, even if its own deviation is unknown.
     most = best.before[standings.groups.start[undecided]] / (standings.groups.above[undecided] + 1)
     sd[query[np.isnan(deviation) & (most > NO_DIGIT * sd[query])]] = np.nan
     return Values(expected, lowest, highest, tie_broken, sd, undefined)
@@ -97,8 +97,8 @@ def _stops(standings: Standings, stop: Floats, rank: Ints, last: int) -> Stops:
     count = np.bincount(standings.query[rows], minlength=standings.queries)
     start, arrived = np.cumsum(count) - count, np.ones(standings.queries)
     before, share = np.zeros(len(stop)), np.zeros(len(stop))
-    # The chance to arrive is a product, found query by query or place by place, whichever are fewer: a running sum of
-    # logarithms would lose R = 1.
+    # The probability of arriving is a product, computed query by query or rank by rank, whichever are fewer: a running
+    # sum of logarithms would fail for R = 1.
     some = np.flatnonzero(count)
     if len(some) < int(count.max(initial=0)):
         for only in some.tolist():
@@ -142,12 +142,12 @@ def _moments(standings: Standings, stop: Floats, groups: Ints, best: Stops, last
 
 
 class RankSpans(NamedTuple):
-    """The ranks of groups that matter.
+    """The ranks of groups that affect the value.
 
     Attributes:
         ranks: [group] number of ranks.
-        ends: [group] whether no rank is left open after them: the probability of having stopped by then is the same in
-            every order.
+        ends: [group] whether its last rank closes it: the probability of having stopped by then is the same in every
+            order.
         taken: [group] mean over its documents of 1 - (1 - R)^2.
     """
 
@@ -170,9 +170,9 @@ class ReciprocalSteps(NamedTuple):
     """The decreases of 1 / r over the ranks of the given groups.
 
     Attributes:
-        all: [group, t] with the last one, down to 0.
-        open: [group, t] without it where all orders agree on what is gone by then: what all documents of a group take
-            together is the same in every order, and deep down it would hide what differs.
+        all: [group, t] including the last one, down to 0.
+        open: [group, t] without the last one if the probability of having stopped by then is the same in every order:
+            deep in the list it would mask the differences between orders.
     """
 
     all: Floats
@@ -208,7 +208,7 @@ def _long_moments(standings: Standings, stop: Floats, group: Ints, spans: RankSp
     mean = float(unit[0] * (steps.all * c).sum())
     if width > MOST_RANKS:
         return mean, math.nan
-    # Where chances are so small that their squares are out of range, the sum grows with them.
+    # If probabilities are so small that their squares underflow, the sum is proportional to them.
     scale = max(float(unit[0]), LEAST_CHANCE)
     chances, number = few_chances(takers.taken[0] * scale)
     total, doubt = PairSums.of(int(tied[0]), steps.open[0], float(spans.taken[0])).sum(

@@ -100,7 +100,7 @@ def _ceiling(standings: Standings, worth: GradeValues, size: int, pool: int) -> 
     if standings.order_is_known:
         tie_broken = _best_of(standings, worth, standings.tie_broken_rank <= pool, size)
     expected, sd = highest.copy(), np.zeros(standings.queries)
-    # Only for these does it matter which documents of a tie group the pool takes in.
+    # Only for these queries does it matter which documents of a tie group are in the pool.
     for query in np.flatnonzero(highest > lowest).tolist():
         mean, variance = best_moments(_pool(standings, worth, query, size, pool))
         expected[query], sd[query] = mean, np.sqrt(variance)
@@ -216,7 +216,7 @@ def _extremes(standings: Standings, parts: CeilingParts, query: int) -> tuple[Ex
     """
     surely, tied, population, drawn = cut_counts(standings, query, parts.pool)
     _, _, _, places = cut_counts(standings, query, parts.cutoff)
-    # Documents without a grade count as grade 0, which has value 0.
+    # Unjudged documents count as grade 0, which has value 0.
     group, weights = tied.copy(), parts.worth.weights[query]
     group[0] += population - tied.sum()
     found = []

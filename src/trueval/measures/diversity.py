@@ -31,17 +31,17 @@ from trueval.measures.span import FROM_ZERO, UNIT
 from trueval.specs import Parameter, Value, choice, number_in_range
 from trueval.standings.standings import Bools, Floats, Ints, Standings, sum_by
 
-# Sets of documents of one group, counted by kind, through which best and worst order are searched.
+# Maximum number of document subsets of one group, counted by kind, for the search of best and worst order.
 MOST_SETS = 1 << 13
-# A group with more ranks that matter than this has no standard deviation.
+# A group with more relevant ranks than this has no standard deviation.
 MOST_RANKS = 1 << 14
 LEAST_ALPHA = 0.05
-# Numbers of documents about either of two facets, or both, and these times ranks, up to which a group is walked down
-# for the two; in longer ones documents arrive at random times.
+# Maximum number of states of documents about either of two facets, or both, and of states times ranks, for walking a
+# group; in longer groups documents arrive at random times.
 MOST_STATES, MOST_STEPS = 1 << 12, 1 << 18
-# A variance of which more than this part is in doubt is not given.
+# A variance is not reported if more than this share of it is uncertain.
 CLOSE = 2.0**-23
-# Weights of the last ranks whose sum is less than this part of all can change no digit.
+# Trailing weights whose sum is below this share of all change no digit.
 NOTHING = 2.0**-60
 
 
@@ -334,7 +334,7 @@ def _long_covariances(found: FacetGroups, group: int, pairs: FacetPairs) -> arri
         return arrivals.Sum(math.nan, math.nan)
     steps = falls(_that_matter(found.weights(own, np.array([reach]))))[0]
     if reach < width or width == tied[0]:
-        steps[-1] = 0  # what all documents take, or those before the last rank that matters, is the same in every order
+        steps[-1] = 0  # the total taken is the same in every order
     facets = np.flatnonzero(found.counts[group])
     alone = np.zeros(found.counts.shape[1])
     alone[facets] = _gone(tied.repeat(len(facets)), found.counts[group, facets], keep, len(steps) - 1) @ steps

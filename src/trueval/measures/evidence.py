@@ -105,7 +105,7 @@ def _details(standings: Standings, measure: Measure, counted: Bools) -> dict[str
         return {}
     judged = linear(standings, np.ones(len(standings.query)), Top(last), np.ones(standings.queries), worth.undefined)
     unjudged = np.minimum(standings.listed, last) - judged.expected
-    # A missing query has the worst value, and no list in which documents without a grade could better it.
+    # A missing query has the worst value, and no unjudged documents that could raise it.
     upper = np.where(standings.absent, measure.definition.worst, _upper(standings, measure, worth).expected)
     found = {"unjudged_in_top": float(unjudged[counted].mean()), "upper": float(upper[counted].mean())}
     if measure.name == "RA-nWG":
@@ -114,7 +114,7 @@ def _details(standings: Standings, measure: Measure, counted: Bools) -> dict[str
     return found
 
 
-# Measures of a set differ only in the value of a document (grade_values.py).
+# Set measures differ only in the values of grades (grade_values.py).
 _of_a_set = partial(
     Definition,
     compute=_evidence,

@@ -114,7 +114,7 @@ def parse_list(measures: Measures) -> tuple[Measure, ...]:
 
 def measures_in(measures: Measures) -> tuple[Any, ...]:
     """The measures given, as a sequence: one text or measure, or several."""
-    # A measure of ir_measures has __getitem__, as what can be iterated.
+    # A measure of ir_measures has __getitem__, like an iterable.
     if isinstance(measures, str | OtherMeasure) or not isinstance(measures, Iterable):
         return (measures,)
     return tuple(measures)

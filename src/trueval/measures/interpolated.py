@@ -30,7 +30,7 @@ from trueval.measures.span import UNIT
 from trueval.specs import choice, number_in_range
 from trueval.standings.standings import Bools, Floats, Ints, Standings
 
-# What trec_eval 9 and 10 add to x R before they cut it to a whole number (10 calls lround).
+# Amount that trec_eval 9 and 10 add to x R before truncating it (10 calls lround).
 PARTS = {"up": 0.9, "nearest": 0.5}
 ROUNDING = choice(
     "up",
@@ -38,9 +38,9 @@ ROUNDING = choice(
     about="documents that reach a recall: rounded up as trec_eval 9 and pytrec_eval, or to the nearest as trec_eval 10",
 )
 LEVELS = tuple(level / 10 for level in range(11))
-# Bounds of an expectation that are this close are one value.
+# Bounds of an expectation this close count as one value.
 SAME = 1e-12
-# Orders of a query listed for the standard deviation of the curve's mean.
+# Maximum number of orders of a query enumerated for the standard deviation of the curve's mean.
 MOST_ORDERS = 5040
 
 
@@ -60,7 +60,7 @@ def _interpolated_precision(standings: Standings, measure: Measure) -> Values:
     groups = relevant_groups(standings, relevant, last)
     ends = np.searchsorted(groups.query, np.arange(standings.queries + 1)).tolist()
     cuts = np.stack(needed)
-    known: dict[tuple[bytes, ...], tuple[CurveMoments, float]] = {}  # lists that are alike, as one under many orders is
+    known: dict[tuple[bytes, ...], tuple[CurveMoments, float]] = {}  # equal lists, such as one list under many orders
     for query in np.flatnonzero((highest > lowest).any(axis=0)).tolist():
         own = groups.take(np.arange(ends[query], ends[query + 1]))
         some = np.flatnonzero(highest[:, query] > lowest[:, query])
@@ -104,7 +104,7 @@ def _values(standings: Standings, relevant: Bools, rank: Ints, needed: list[Ints
 
 def _deviation(groups: RelevantGroups, last: int, cuts: list[int]) -> float:
     """Standard deviation of the mean over levels, by enumerating placements of relevant documents; NaN if too many."""
-    # The levels depend on each other, so that their deviations do not add up to that of their mean.
+    # The levels are dependent, so their deviations do not determine that of their mean.
     if _placements(groups) > MOST_ORDERS:
         return math.nan
     places = [

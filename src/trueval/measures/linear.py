@@ -69,12 +69,12 @@ def linear(standings: Standings, gains: Floats, weights: Weights, norm: Floats, 
     highest, lowest = total(best), total(weights.at(ranks.lowest, query))
 
     def within(values: Floats) -> Floats:
-        # Sums in another order round otherwise; the extremes bound what that may do.
+        # Sums in another order round differently; the extremes bound the effect.
         return np.minimum(np.maximum(total(values), lowest), highest)
 
     mean, sd = best, np.zeros(standings.queries)
     some = (~ranks.decided).nonzero()[0]
-    # Past the weights, a group gains nothing in any order.
+    # Beyond the last weight, a group gains nothing in any order.
     some = some[weights.at(groups.above[some] + 1, groups.query[some]) > 0]
     if len(some):
         tied, judged, of_some = groups.tied[some], groups.judged[some], groups.query[some]
@@ -149,7 +149,7 @@ def gain_deviations(gains: Floats, judged: Ints, tied: Ints) -> Floats:
         ones = np.add.reduceat(gains, start)
         return np.asarray(np.sqrt(ones * ((tied - ones) / tied)))
     most = np.maximum.reduceat(gains, start)
-    # As shares of the largest, which neither overflow when squared nor, unless they do not matter, underflow.
+    # Scaled by the largest: squares cannot overflow, and underflow only where they are negligible.
     lost = 1 - gains / np.repeat(most, judged)
     mean_lost = np.add.reduceat(lost, start) / judged
     squares = np.add.reduceat((lost - np.repeat(mean_lost, judged)) ** 2, start)
@@ -208,16 +208,16 @@ def ideal_gain(standings: Standings, measure: Measure, gains: Floats) -> Floats:
         place = place_in_query(query, standings.queries)
     if bool(((gains[1:] > gains[:-1]) & (place[1:] > 0)).any()):
         gains = gains[np.lexsort((-gains, query))]
-    # What gains nothing adds nothing: the table ends with the last that does.
+    # The table ends with the last document that has a gain.
     some = np.flatnonzero(gains)
     query, rank = query[some], place[some] + 1
     weights = discounts(NO_LIMIT if measure.cutoff is None else measure.cutoff, int(rank.max(initial=1)))
     return sum_by(query, gains[some] * weights.at(rank, query), standings.queries)
 
 
-# Gains from here to there are added as they are; sums of others could leave the range of a double.
+# Gains in this range are summed directly; sums of others could leave the range of a double.
 LEAST_GAIN, MOST_GAIN = 2.0**-900, 2.0**900
-# Grades from which an exponential gain is found relative to that of the largest grade.
+# Grades from which exponential gains are computed relative to that of the largest grade.
 LARGE_GRADE = 900
 
 

@@ -24,9 +24,9 @@ from trueval.standings.standings import Bools, Floats, Ints, Standings
 
 Compute: TypeAlias = Callable[[Standings, Measure], Values]
 
-# Rows of copies evaluated at once: about 200 MB with what measures make of them.
+# Rows of copies evaluated at once: about 200 MB including temporary arrays of measures.
 ROWS = 1 << 20
-# Copies of one query times its rows, past which an answer would take more than some seconds.
+# Maximum copies of one query times its rows; more would take over a few seconds.
 MOST_ROWS = 1 << 23
 
 
@@ -71,7 +71,7 @@ class _Cut(NamedTuple):
 
     Attributes:
         row: [row] whether it is in such a group.
-        kind: [row] what the measure distinguishes.
+        kind: [row] kind that the measure distinguishes.
         queries: queries whose group has a document that the measure does not ignore, ascending.
     """
 
@@ -183,17 +183,17 @@ def _copies(standings: Standings, cut: _Cut, query: int) -> _Copies:
     kept = np.repeat(~inside[None, :], len(outcomes.chance) + 1, axis=0)
     for column, each in enumerate(seen.tolist()):
         own = np.flatnonzero(inside & (kind == each))
-        # Documents of one kind are alike, so the first ones will do.
+        # Documents of one kind are interchangeable, so the first ones are used.
         kept[:-1, own] = np.arange(len(own)) < outcomes.counts[:, [column]]
     ahead, visible = standings.ahead[rows], inside & (kind != 0)
-    # Under the tie order, the place of each document that is seen among those of the group that are.
+    # Under the tie order, the position of each counted document among the counted ones of its group.
     place = np.argsort(np.argsort(np.where(visible, ahead, tied), kind="stable"), kind="stable")
-    # Where the order is not known, all have nothing ahead, too many for the list; their value is not used.
+    # Where the order is unknown, all have nothing ahead, too many for the list; their value is not used.
     kept[-1] |= visible & (ahead < size) & (place < size)
     return _Copies(query, kept, outcomes.chance)
 
 
-# Queries whose lists end alike are many: of 1,000 that end inside a pair of which one is relevant, all draw the same.
+# Many queries have lists that end alike: 1,000 that end inside a pair with one relevant document share their draws.
 _drawn = lru_cache(maxsize=256)(draw)
 
 
@@ -203,8 +203,8 @@ def _standings_of(standings: Standings, copies: list[_Copies]) -> Standings:
     whole, last = standings.take(np.repeat([each.query for each in copies], number)), standings.limit(None)
     kept, inside = np.concatenate([each.kept.ravel() for each in copies]), whole.is_cut
     retrieved = kept & (whole.above < last)
-    # Which documents of a kind a copy keeps does not matter, nor their order: they count up from 0, but in the last
-    # copy of a query, whose order is that of ties.
+    # It does not matter which documents of a kind a copy keeps, nor their order: they count from 0, except in the last
+    # copy of a query, which has the tie order.
     counted = np.cumsum(retrieved & inside)
     before = np.append(0, counted)[whole.query.searchsorted(np.arange(whole.queries))]
     by_ties = np.isin(whole.query, np.cumsum(number) - 1)

@@ -195,7 +195,7 @@ class Measure:
         if self.inner is None and self.definition.takes_measure:
             raise MeasureError(f"{self.name} needs a measure as first argument, for example {self.name}(RA-nWG)@10.")
         values = self.definition.compute(standings, self)
-        # No standard deviation is larger; where ties hardly matter, rounding of it or of the extremes may make it so.
+        # An upper bound of any standard deviation, exceeded only by rounding where ties hardly matter.
         half = (values.highest - values.lowest) / 2
         if not (values.sd > half).any():
             return values
@@ -294,7 +294,7 @@ class Measure:
         )
 
 
-@lru_cache(maxsize=256, typed=True)  # loops settle the same measures anew; typed: 1 and 1.0 are written as given
+@lru_cache(maxsize=256, typed=True)  # for loops; typed: 1 and 1.0 are written as given
 def _with_defaults(measure: Measure, **parameters: Value) -> Measure:
     chosen = dict(measure.chosen)
     free = {n: v for n, v in parameters.items() if n in measure.definition.parameters and n not in chosen}
@@ -360,12 +360,12 @@ def _load_plugins() -> None:
                 f"Cannot load the measures of plugin {waiting[0].name} = {waiting[0].value}: {error}. Mend or remove "
                 f"the package that brings it{'' if waiting[0].dist is None else f', {waiting[0].dist.name}'}."
             ) from error
-        # One that fails waits on, so that every listing says so.
+        # A failing plugin stays in the queue, so that every listing reports it.
         del waiting[0]
 
 
-# Another name of the same measure: of UDCG there is only the proxy, and results say so. Hit, P-B's name of AllGold, is
-# none, because everywhere else a hit means any relevant document.
+# Other names of the same measure: only the proxy of UDCG exists here, and results say so. Hit, P-B's name of AllGold,
+# is not among them, since elsewhere a hit means any relevant document.
 ALIASES: dict[str, str] = {"UDCG": "UDCG-proxy"}
 
 

@@ -188,7 +188,7 @@ def _variance(cut: CutGroup) -> float:
     m, t, beta, steps = cut.tied, cut.drawn, cut.beta, Steps.of(cut)
     total, squares = float(cut.weights.sum()), float((cut.weights**2).sum())
     variance = beta**2 * t * (m - t) / (m - 1) * (squares / m - (total / m) ** 2)
-    # The covariance of levels with the sum of weights.
+    # Covariance of the levels with the sum of weights.
     none = _probability_of_none(cut)[steps.size]
     with_sum = none * (total - steps.reach) * t / np.maximum(m - steps.size, 1) - none * total * t / m
     rises = (1 - beta) ** 2 * _variance_of_rises(cut, steps)
@@ -205,7 +205,7 @@ def _variance_of_rises(cut: CutGroup, steps: Steps) -> float:
     chance = _probability_of_none(cut)
     size, which = np.unique(steps.size, return_inverse=True)
     rise = np.bincount(which, weights=steps.rise)
-    # Levels of one source can have more documents together than there are; what that is worth is taken back below.
+    # Levels of one source can have more documents together than the group; their terms are corrected below.
     disjoint = chance[np.minimum(np.add.outer(size, size), len(chance) - 1)]
     variance = float(rise @ (disjoint - np.multiply.outer(chance[size], chance[size])) @ rise)
     for apart in range(len(steps.size)):
@@ -223,7 +223,7 @@ def _most(cut: CutGroup) -> float:
     """Sum of the T largest additions; within a source the heaviest document comes first, so additions decrease."""
     rise = np.where(cut.heaviest, np.maximum(cut.weights - cut.held, 0), 0)
     added = np.sort((1 - cut.beta) * rise + cut.beta * cut.weights)
-    # One after another, as the ideal is summed up, so that both round alike.
+    # Summed one by one like the ideal, so that both round alike.
     return float(added[::-1][: cut.drawn].cumsum()[-1])
 
 

@@ -58,7 +58,7 @@ def rarity_weights(counts: Floats, alpha: float = 1.0, cap4: float = 1.0, cap3: 
 
     Args:
         counts: [query, grade] n_g.
-        alpha: how strongly rarity scales; 0 for no scaling.
+        alpha: exponent of rarity scaling; 0 for no scaling.
         cap4: maximum of w4.
         cap3: maximum of w3.
 

@@ -13,8 +13,8 @@ from trueval.standings.standings import NO_LIMIT, Floats, Ints, Standings
 
 # Terms computed at once, groups times offsets: 8 MiB per array.
 BLOCK = 1 << 20
-# The first t of m documents hold none of r relevant ones with a chance below exp(-t r / m): past this many times m / r
-# ranks, 1e-28 is left, which changes no digit.
+# The first t of m documents contain none of r relevant ones with probability below exp(-t r / m): beyond this multiple
+# of m / r ranks, 1e-28 remains, which changes no digit.
 ENOUGH = 64
 
 
@@ -63,7 +63,7 @@ def _moments(first: FirstRelevant, terms: Ints, possible: Ints) -> tuple[Floats,
     head: Floats = 1.0 / (first.above + 1)
     value: Floats = 1.0 / (above + 1 + offset)
     mean: Floats = np.einsum("ij,ij->i", chance, value)
-    # 1 / (c + 1) less the value, as values deep down the list are nearly the same.
+    # 1 / (c + 1) minus the value, since values deep in the list are nearly equal.
     value *= offset
     value *= head[:, None]
     past = np.where(terms == possible, 0.0, np.maximum(1 - chance.sum(axis=1), 0))

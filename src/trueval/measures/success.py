@@ -26,7 +26,7 @@ def _success(standings: Standings, measure: Measure) -> Values:
     if standings.order_is_known:
         rank = first_relevant_rank(standings, measure)
         tie_broken = ((rank <= last) & (rank < NO_LIMIT)).astype(float)
-    # From the chance of a miss itself: one below 1e-16 would vanish in 1 - miss.
+    # From the probability of a miss itself: one below 1e-16 would vanish in 1 - miss.
     sd = np.sqrt(miss * (1 - miss))
     return Values(1 - miss, lowest, highest, tie_broken, sd, count_relevant(standings, measure) == 0)
 

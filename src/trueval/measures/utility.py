@@ -31,7 +31,7 @@ from trueval.measures.rarity import best_counts, check_rubric
 from trueval.measures.span import UNIT
 from trueval.standings.standings import Floats, Standings
 
-# Twelfths by grade 0 (as documents without one), 1 .. 5: u where relevant, -u/3 where not.
+# Contribution in twelfths by grade, 0 (unjudged) and 1 .. 5: u if relevant, else -u/3.
 TWELFTHS = np.array([0.0, 0.0, -1.0, -2.0, 9.0, 12.0])
 UNITS = 12
 NODES = 12
@@ -64,8 +64,8 @@ class _Group(NamedTuple):
     """A tie group that K cuts.
 
     Attributes:
-        tied: number of documents of each grade from 0; those without a grade count as grade 0.
-        drawn: number of them within K.
+        tied: number of documents of each grade from 0; unjudged documents count as grade 0.
+        drawn: number of documents within K.
     """
 
     tied: tuple[float, ...]
@@ -82,7 +82,7 @@ class _Group(NamedTuple):
         return np.array([best_counts(np.array(self.tied), sign * TWELFTHS, self.drawn) @ TWELFTHS for sign in (-1, 1)])
 
 
-# Under single orders a query comes many times, as for win probabilities, always with the same group.
+# Cached, since a query recurs under many single orders, as for win probabilities, with the same group.
 @lru_cache(maxsize=64)
 def _moments(group: _Group, surely: float, scale: float) -> tuple[float, float]:
     """Mean and standard deviation of the sigmoid.
@@ -108,7 +108,7 @@ def _moments(group: _Group, surely: float, scale: float) -> tuple[float, float]:
     for number, chance in zip(of_low.numbers.tolist(), of_low.chance.tolist(), strict=True):
         worst, rest = likely(low, threes, number), likely(population - low, high, group.drawn - number)
         lost = basis[number + worst.first :][: len(worst.chance)]
-        # What is likely only beside an unlikely number here is not in the table.
+        # Numbers that are likely only together with an unlikely number here are not in the table.
         begin, end = max(rest.first, of_high.first), min(rest.end, of_high.end)
         gained = (
             rest.chance[begin - rest.first : end - rest.first] @ table[:, begin - of_high.first : end - of_high.first]

@@ -1,1 +1,1 @@
-"""Shared by families of measures: sums and probabilities over the orders of a tie group."""
+"""Computations shared by measures: sums and probabilities over the orders of a tie group."""

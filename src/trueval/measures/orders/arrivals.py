@@ -1,12 +1,12 @@
 """Sums over pairs of ranks of a long tie group, whose documents arrive at random times.
 
-What the first s of m tied documents take together is C_s, and E[C_s C'_t] for ranks s <= t is asked for only in sums
+What the first s of m tied documents take together is C_s, and E[C_s C'_t] for ranks s <= t is needed only in sums
 
     M = sum over s <= t of delta_s delta_t E[C_s C'_t],   where s = t counts half
 
 Let every document arrive at a time of its own, uniform on [0, 1]. The number t of those that come by time v is
 binomial, and so is the number s of these that come by z v. The mean of C at z v times C' at v is a product over
-documents, or what is gone of one, so that nothing is subtracted,
+documents, or 1 minus one computed without cancellation,
 
     G(z, v) = sum over t of Bin(m, v)(t)  sum over s of Bin(t, z)(s) E[C_s C'_t]
 
@@ -14,9 +14,9 @@ Binomial means turn the polynomials of Hahn into those of Legendre: with Q_n(t; 
 
     sum over t of Bin(m, v)(t) Q_n(t; m) = 2F1(-n, n+1; 1; v) = P_n(1 - 2 v),
 
-so that a series of G in Legendre polynomials, first in v and then in z, gives the sums over ranks: M is a quadrature,
-M = sum of weights times G at Gauss points. About 6 sqrt(q m) degrees are enough where documents take a part q of what
-is left on average, and Q_n grows like exp(.4 n^2 / m) inside, which is what rounding is multiplied by.
+so that a series of G in Legendre polynomials, first in v and then in z, gives the sums over ranks: M is a quadrature, M
+= sum of weights times G at Gauss points. About 6 sqrt(q m) degrees are enough if documents take a fraction q of the
+remainder on average, and Q_n grows like exp(.4 n^2 / m) inside, the factor by which rounding is amplified.
 
 Sources: Karlin & McGregor 1961 (polynomials of Hahn); Koekoek, Lesky & Swarttouw 2010 §9.5; derived in docs/formulas.md
 §3. Checked against the walk over documents of survival.py.
@@ -33,30 +33,31 @@ from numpy.polynomial.legendre import leggauss
 
 from trueval.standings.standings import Floats, Ints
 
-# Ranks between two powers of two at which the sum over the ranks before is found; between, it is interpolated.
+# Number of ranks between two powers of two at which the sum over the previous ranks is computed; it is interpolated in
+# between.
 NODES = 16
-# Degrees of the series of exp(-x): a few, and so many for each root of the largest x. Rounding grows with each of them,
-# and where documents take much the few are among the many, also where a part of 1 / 10 is taken.
+# Degrees of the series of exp(-x): a constant, plus a multiple of the root of the largest x. Rounding error grows with
+# the degree.
 FEW_DEGREES, MORE_DEGREES, LITTLE = 16, 6.2, 0.1
-# Chances between 1 - 2a and 1 - a go by this many: log(1 - u R) has its nearest singularity as far away as these are
-# long, so the error falls by 5.8 with each.
+# Number of points for probabilities between 1 - 2a and 1 - a: the nearest singularity of log(1 - u R) is an interval's
+# length away, so the error falls by a factor of 5.8 with each point.
 CHANCES = 20
 
 
 class Sum(NamedTuple):
-    """A sum, and how far rounding or degrees that are left out may have moved it."""
+    """A sum, and a bound of its error by rounding or omitted degrees."""
 
     total: float
     doubt: float
 
 
 class ArrivalKinds(NamedTuple):
-    """Documents of a group that take something, by how much.
+    """Kinds of documents in a group, by the fraction that they take.
 
     Attributes:
-        first: [kind] part of what is left of C that one of them takes, 0 to 1.
-        second: [kind] of C'.
-        number: [kind] documents; where kinds stand for others, any real number.
+        first: [kind] fraction of the remaining C that each takes, 0 to 1.
+        second: [kind] fraction of the remaining C'.
+        number: [kind] number of documents; any real number where kinds represent others.
     """
 
     first: Floats
@@ -77,7 +78,7 @@ class ArrivalKinds(NamedTuple):
             if first > 0 and second > 0:
                 part = earlier * first / (1 - first * earlier) * (second * (1 - later) / (1 - second * later))
                 together += number * np.log1p(part)
-        # As a difference where the factor may be out of range; it is far above 1 there.
+        # As a difference where the factor, which is far above 1, may overflow.
         near = together < 1
         product = np.exp(one + other)
         beside = np.where(
@@ -87,10 +88,11 @@ class ArrivalKinds(NamedTuple):
 
 
 def few_chances(chances: Floats) -> tuple[Floats, Floats]:
-    """Chances and numbers of documents with nearly the same sum of log(1 - u R), and of what else `joint` adds up.
+    """Replace probabilities by few with nearly the same sum of log(1 - u R) and of the other terms in `joint`.
 
-    Equal chances are one. Where more of them than CHANCES lie between 1 - 2a and 1 - a, for a power of two a, they are
-    replaced by the points of Chebyshev there, each with the sum of its polynomials of Lagrange at the chances.
+    Equal probabilities are merged. Where more than CHANCES of them lie between 1 - 2a and 1 - a, for a power of two a,
+    they are replaced by the Chebyshev points of the interval, each weighted by the sum of its Lagrange polynomial at
+    the probabilities.
     """
     values, number = np.unique(chances, return_counts=True)
     if len(values) <= CHANCES:
@@ -112,10 +114,10 @@ class PairSums:
     """Sums over the pairs of ranks of one group as a quadrature over pairs of times.
 
     Attributes:
-        earlier: [z, v] the times z v.
-        later: [z, v] the times v.
-        weights: [z, v] what they are multiplied by.
-        last: [z, v] the part of the weights that belongs to the last eighth of the degrees.
+        earlier: [z, v] earlier times z v.
+        later: [z, v] later times v.
+        weights: [z, v] quadrature weights.
+        last: [z, v] part of the weights from the last eighth of the degrees.
     """
 
     earlier: Floats
@@ -128,9 +130,9 @@ class PairSums:
         """Prepare the sums.
 
         Args:
-            tied: m.
+            tied: m, number of documents in the group.
             steps: [t = 0 .. T] delta_t, smooth below T; 0 for t = 0.
-            taken: mean over the m documents of 1 - (1 - R)^2, which says how many degrees are needed.
+            taken: mean over the m documents of 1 - (1 - R)^2, which determines the number of degrees.
         """
         times, series = _legendre(_degrees(tied, taken))
         shares, share_series = _legendre(_degrees(len(steps) - 1, taken))
@@ -155,13 +157,13 @@ class PairSums:
 
 
 def _degrees(length: int, taken: float) -> int:
-    """Degrees for a group, or a part of it, of so many ranks; never more than a polynomial of them can have."""
+    """Number of degrees for a group, or part of one, with this many ranks; at most that of an exact polynomial."""
     much = max(FEW_DEGREES, 2 + int(MORE_DEGREES * np.sqrt(max(taken, LITTLE) * length)))
     return min(length + 1, FEW_DEGREES + int(MORE_DEGREES * np.sqrt(taken * length)), much)
 
 
 def _legendre(count: int) -> tuple[Floats, Floats]:
-    """Gauss points on [0, 1], and [n, point] what turns values there into coefficients of P_n(1 - 2 v)."""
+    """Gauss points on [0, 1], and the [n, point] transform from values there to coefficients of P_n(1 - 2 v)."""
     points, gauss = leggauss(count)
     rows = np.ones((count, count))
     rows[1:2] = -points
@@ -171,7 +173,7 @@ def _legendre(count: int) -> tuple[Floats, Floats]:
 
 
 def _hahn(rank: Floats, length: Floats, count: int) -> Iterator[Floats]:
-    """Q_n(rank; length) for n = 0 .. count - 1; of no use from n = length + 1 on."""
+    """Q_n(rank; length) for n = 0 .. count - 1; meaningless from n = length + 1 on."""
     before, now = np.zeros_like(rank), np.ones_like(rank)
     for n in range(count):
         yield now
@@ -181,7 +183,7 @@ def _hahn(rank: Floats, length: Floats, count: int) -> Iterator[Floats]:
 
 
 def _sums_below(steps: Floats, taken: float, count: int) -> tuple[Floats, Ints, Floats]:
-    """[node, n] sum over s <= t of delta_s Q_n(s; t), the last one half, at some ranks t; these; and their weights."""
+    """[node, n] sum over s <= t of delta_s Q_n(s; t), last term halved, at some ranks t; these ranks; their weights."""
     found, ranks, weights = [], [], []
     for at, begin, end in _panels(len(steps) - 1):
         s = np.arange(int(at[-1]) + 1)
@@ -201,9 +203,9 @@ def _sums_below(steps: Floats, taken: float, count: int) -> tuple[Floats, Ints, 
 
 
 def _panels(last: int) -> Iterator[tuple[Ints, int, int]]:
-    """Ranks from 1 on in stretches begin .. end - 1 that double, with those of them that are looked at.
+    """Ranks from 1 in stretches begin .. end - 1 of doubling length, with the sampled ranks of each.
 
-    The last rank is a stretch of its own: its step is of another kind.
+    The last rank is a stretch of its own, since its step differs in kind.
     """
     begin = 1
     while begin < last:
@@ -218,12 +220,12 @@ def _panels(last: int) -> Iterator[tuple[Ints, int, int]]:
 
 
 def _chebyshev(count: int) -> Floats:
-    """The points of Chebyshev on [-1, 1], ascending."""
+    """The Chebyshev points on [-1, 1], ascending."""
     return np.asarray(-np.cos(np.pi * (np.arange(count) + 0.5) / count))
 
 
 def _lagrange(points: Floats, at: Floats) -> Floats:
-    """[at, point] the polynomial of each point that is 1 there and 0 at the others; by the barycentric form."""
+    """[at, point] Lagrange polynomial of each point, 1 there and 0 at the others, by the barycentric form."""
     unit = float(np.ptp(points)) or 1.0
     apart = (points[:, None] - points) / unit
     np.fill_diagonal(apart, 1.0)

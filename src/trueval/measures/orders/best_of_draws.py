@@ -1,13 +1,13 @@
-"""Best of draws: the value of the best K documents that a cut admits, and of those that the run itself puts first.
+"""Best of draws: the value of the best K documents that a cut admits, and of the run's own top documents.
 
-Kinds of documents are worth v1 >= v2 >= v3 > 0, and S_i of each surely come before the tie group. When x_i of each kind
-are drawn from it, the best K of all of them are worth a + b::
+The kinds of documents have values v1 >= v2 >= v3 > 0, and S_i of each surely come before the tie group. When x_i of
+each kind are drawn from it, the best K of all of them have the value a + b::
 
     a = v1 min(S1 + x1, K) + v2 min(S2 + x2, K - min(S1 + x1, K))
     b = v3 min(S3 + x3, R),   R = max(0, K - S1 - S2 - (x1 + x2))
 
-R is known from s = x1 + x2, and given s, x1 and x3 are independent (group_draws.py), so mean and variance of the sum go
-over s and then over x1 and x3 apart. A ratio to it goes over both together, up to the x3 that fills R.
+R is known from s = x1 + x2, and given s, x1 and x3 are independent (group_draws.py), so mean and variance of the sum
+are computed over s and then separately over x1 and x3. A ratio to it needs both jointly, up to the x3 that fills R.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from trueval.measures.orders.group_draws import Split, Three, likely, mixture_mo
 from trueval.measures.rarity import best_counts
 from trueval.standings.standings import Floats
 
-# Outcomes of one query that a ratio goes over, a few seconds. Past it, bounds.
+# Maximum number of outcomes of one query for a ratio, a few seconds; above it, bounds.
 MOST_OUTCOMES = 1 << 26
 
 
@@ -33,7 +33,7 @@ class CandidatePool(NamedTuple):
         surely: [kind] number of documents that are candidates in every order.
         tied: [kind] number of documents in the tie group that the pool cuts.
         population: number of documents in that group, m.
-        drawn: number of them that are candidates, t.
+        drawn: number of documents in that group that are candidates, t.
         best: number of documents the ideal takes, K.
     """
 
@@ -46,7 +46,7 @@ class CandidatePool(NamedTuple):
 
     @property
     def sizes(self) -> tuple[int, int, int]:
-        """The documents of each kind in the tie group."""
+        """The number of documents of each kind in the tie group."""
         one, two, three = (int(size) for size in self.tied)
         return one, two, three
 
@@ -62,11 +62,11 @@ class CandidatePool(NamedTuple):
 
 
 class RunTop(NamedTuple):
-    """The documents that the run itself puts first.
+    """The top documents of the run itself.
 
     Attributes:
-        mean: mean of their value; where the cutoff and the pool cut the same group, the value of those that are
-            candidates in every order.
+        mean: mean of their value; if the cutoff and the pool cut the same group, the value of those that are candidates
+            in every order.
         variance: variance of that value.
         places: number of further documents drawn at random from the candidates in the group that the pool cuts.
     """
@@ -80,9 +80,9 @@ class _Side(NamedTuple):
     """One side of a split: the first two kinds, or the third.
 
     Attributes:
-        chance: [number] of the documents that the split leaves open.
-        ideal: [number] value of those that the ideal takes.
-        total: [number] value of all that were drawn; its mean where several numbers are joined.
+        chance: [number] probability of each number of documents drawn.
+        ideal: [number] value of those in the ideal.
+        total: [number] value of all drawn documents; the mean where several numbers are merged.
         variance: [number] variance of that value.
         squares: [number] sum of the squared values.
     """
@@ -94,7 +94,7 @@ class _Side(NamedTuple):
     squares: Floats
 
     def up_to_full(self) -> _Side:
-        """With all numbers from the one on that fills the ideal joined."""
+        """The side with all numbers from the first that fills the ideal merged into one."""
         first = int(self.ideal.searchsorted(self.ideal[-1]))
         if first == len(self.ideal) - 1:
             return self
@@ -120,11 +120,11 @@ def _third(pool: CandidatePool, split: Split) -> _Side:
 
 
 def _side(chance: Floats, ideal: Floats, total: Floats, squares: Floats) -> _Side:
-    """With each number by itself."""
+    """The side with one entry per number."""
     return _Side(chance, ideal, total, np.zeros(len(chance)), squares)
 
 
-# Under single orders a query comes many times, as for win probabilities, always with the same candidates.
+# Cached, since a query recurs under many single orders, as for win probabilities, with the same candidates.
 @lru_cache(maxsize=64)
 def best_moments(pool: CandidatePool) -> tuple[float, float]:
     """Mean and variance of the value of the best K candidates."""
@@ -136,7 +136,7 @@ def lead_variance(pool: CandidatePool, chosen: RunTop) -> float:
     """Variance of the value of the best K candidates minus that of the documents the run puts first."""
     n, t, m = chosen.places, pool.drawn, pool.population
     _, variance = _less_part_of_total(pool, n / t)
-    # What the candidates leave open: n of t documents, which on average differ as all in the group do.
+    # The remaining randomness: n of t documents, whose values vary on average as in the whole group.
     mean = float(np.dot(pool.values, pool.tied)) / m
     squares = sum((value - mean) ** 2 * size for value, size in zip(pool.values, pool.tied, strict=True))
     squares += mean**2 * (m - sum(pool.tied))
@@ -144,7 +144,7 @@ def lead_variance(pool: CandidatePool, chosen: RunTop) -> float:
 
 
 def _less_part_of_total(pool: CandidatePool, part: float) -> tuple[float, float]:
-    """Mean and variance of the value of the best K candidates, less a share of the value of all that were drawn."""
+    """Mean and variance of the value of the best K candidates, minus a share of the value of all drawn documents."""
     chance, means, variances = [], [], []
     for split in splits(pool.sizes, pool.population, pool.drawn):
         first, third = _first_two(pool, split), _third(pool, split)
@@ -160,7 +160,7 @@ def _less_part_of_total(pool: CandidatePool, part: float) -> tuple[float, float]
 def share_moments(pool: CandidatePool, chosen: RunTop) -> tuple[float, float]:
     """Mean and variance of the run's top documents as a share of the best K candidates.
 
-    The candidates must be worth something in every order.
+    The candidates must have a positive value in every order.
     """
     about = _share_on_average(pool, chosen)
     chance, means, variances = [], [], []
@@ -174,17 +174,17 @@ def share_moments(pool: CandidatePool, chosen: RunTop) -> tuple[float, float]:
 
 
 def _share_on_average(pool: CandidatePool, chosen: RunTop) -> float:
-    """The share if every kind were drawn as often as on average: near the mean."""
+    """The share if every kind were drawn at its mean number: close to the mean share."""
     values, drawn = np.array(pool.values), np.array(pool.tied) * (pool.drawn / pool.population)
     ideal = best_counts(pool.surely + drawn, values, pool.best) @ values
     return float((chosen.mean + drawn @ values * (chosen.places / pool.drawn)) / ideal)
 
 
 def _share_apart(pool: CandidatePool, chosen: RunTop, about: float, first: _Side, third: _Side) -> tuple[float, float]:
-    """Mean and variance, in one split, of how far the share is from one that it is about.
+    """Mean and variance, within one split, of the difference of the share from a reference value.
 
-    With w = 1 / (a + b) of the ideal that distance is (A + B) w, A of one side and B of the other. So means of it and
-    of its square are products of a matrix, w or w^2, with columns of one side and rows of the other.
+    With w = 1 / (a + b) of the ideal, the difference is (A + B) w, A from one side and B from the other. So the means
+    of it and of its square are products of a matrix, w or w^2, with a column for one side and a row for the other.
     """
     n, t = chosen.places, pool.drawn
     per_ideal = 1 / np.add.outer(first.ideal, third.ideal)
@@ -192,7 +192,8 @@ def _share_apart(pool: CandidatePool, chosen: RunTop, about: float, first: _Side
     b = n / t * third.total - about * third.ideal
     once = per_ideal @ (third.chance[:, None] * np.column_stack((np.ones(len(b)), b)))
     mean = float(first.chance @ (a * once[:, 0] + once[:, 1]))
-    # Of n out of t documents, without replacement: n (t - n) / (t - 1) times their mean square less their squared mean.
+    # Variance of n out of t documents without replacement: n (t - n) / (t - 1) times their mean square minus their
+    # squared mean.
     spread = n * (t - n) / max(t - 1, 1)
     of_first = chosen.variance + spread * (first.squares / t - (first.total / t) ** 2)
     of_third = spread * (third.squares / t - (third.total**2 + third.variance) / t**2) + (n / t) ** 2 * third.variance

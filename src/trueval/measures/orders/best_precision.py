@@ -1,17 +1,17 @@
-"""The chance that no precision at a relevant document of one tie group is above a value.
+"""The probability that no precision at a relevant document of one tie group exceeds a value.
 
-The j-th relevant document of a group is at offset p_j of its m ranks; its precision (R + j) / (c + p_j) is above v on
+The j-th relevant document of a group is at offset p_j of its m ranks; its precision (R + j) / (c + p_j) exceeds v on
 the first a_j of them. Where some p_j <= a_j, there is a last such j, and then exactly j relevant documents are on the
-first a_j ranks, for the next one is past a_{j+1} > a_j. So with M_j the ways to put the others on the ranks after a_j,
-each past its own a_i, and C(n, k) the binomial coefficient::
+first a_j ranks, for the next one is past a_{j+1} > a_j. So with M_j the number of ways to place the others on the ranks
+after a_j, each past its own a_i, and C(n, k) the binomial coefficient::
 
     M_j    = C(m - a_j, r - j) - sum over i > j of C(a_i - a_j, i - j) M_i
     chance = 1 - sum over j >= k of C(a_j, j) M_j / C(m, r),   k the first that counts
 
-One pass from j = r down serves every k, so all levels of recall. What is taken off is no larger than what it is taken
-off from, and an error in one M_i enters M_j with the chance that i is the next above v, so that none grows: the chance
-is right to 1e-14, though where it is smaller than that not in its digits. C(n, k) is held as the binomial chance of k
-among n at r / m, by which all terms of a sum gain the same factor.
+One pass from j = r down serves every k, so all levels of recall. The subtracted terms never exceed what they are
+subtracted from, and an error in one M_i enters M_j with the probability that i is the next above v, so errors do not
+grow: the result is accurate to 1e-14 absolutely, though not relatively. C(n, k) is represented by the binomial
+probability of k among n at r / m, which multiplies all terms of a sum by the same factor.
 """
 
 from __future__ import annotations
@@ -24,29 +24,30 @@ from numpy.typing import NDArray
 
 from trueval.standings.standings import Floats, Ints
 
-# Numbers held at once, values times relevant documents: 64 KiB, for memory from 128 KiB on is asked of the system anew.
+# Numbers held at once, values times relevant documents: 64 KiB, since the allocator returns blocks from 128 KiB on to
+# the system.
 BLOCK = 1 << 13
-# Numbers j, times values, that are solved for at once.
+# Numbers j times values that are solved together.
 TOGETHER = 256
-# A j is left out where its a_j ranks hold exactly j with no larger chance.
+# A j is left out if the probability that its a_j ranks contain exactly j is at most this.
 UNLIKELY = 1e-18
-# Ranks past which some precision is above a value with no larger chance are not counted as steps, where they are many.
+# Ranks past which a precision exceeds a value with at most this probability are not counted as steps, if they are many.
 NEGLIGIBLE = 1e-15
 MANY_RANKS = 1024
-# Values and blocks of ranks at which that chance is bounded.
+# Numbers of values and of blocks of ranks at which that probability is bounded.
 SAMPLES = 128
 STRETCHES = 512
 
 
 class HitGroup(NamedTuple):
-    """A tie group, in the letters of docs/formulas.md §3.
+    """A tie group, in the notation of docs/formulas.md §3.
 
     Attributes:
-        above: c, documents above it.
-        tied: m.
-        relevant: r, 1 .. m - 1.
-        relevant_above: R.
-        within: T, its ranks that count.
+        above: c, number of documents above it.
+        tied: m, number of documents in it.
+        relevant: r, number of relevant documents, 1 .. m - 1.
+        relevant_above: R, number of relevant documents above it.
+        within: T, number of its ranks that count.
     """
 
     above: int
@@ -56,21 +57,22 @@ class HitGroup(NamedTuple):
     within: int
 
     def ranks_above(self, values: Floats) -> Ints:
-        """[value] ranks on which some precision can be above it."""
+        """[value] number of ranks on which some precision can exceed it."""
         return self.places_above(self.relevant, self.within, values)
 
     def places_above(self, found: int | Ints, ranks: int, values: Floats) -> Ints:
-        """[value] how many of the first ranks give relevant document `found` of the group a precision above it."""
+        """[value] number of first ranks on which relevant document `found` of the group has a precision above it."""
         hits = np.asarray(self.relevant_above + found, dtype=float)
         with np.errstate(divide="ignore"):
             count = np.clip(np.floor(hits / values) - self.above, 0, ranks)
-        # The floor of a rounded quotient can be one off; what counts is how the precision itself rounds.
+        # The floor of a rounded quotient can be off by one; the rounding of the precision itself counts.
         count += (count < ranks) & (hits / (self.above + count + 1) > values)
         count -= (count > 0) & (hits / np.maximum(self.above + count, 1) <= values)
         return np.asarray(count, dtype=np.int64)
 
     def horizon(self, values: Floats) -> Ints:
-        """[value] ranks that decide whether a precision is above it: those later hardly ever do. Values ascend."""
+        """[value] number of ranks that decide whether a precision exceeds it; later ones hardly ever do. Values ascend.
+        """
         ranks = self.ranks_above(values)
         if not len(values) or ranks[0] <= MANY_RANKS:
             return ranks
@@ -78,14 +80,14 @@ class HitGroup(NamedTuple):
         edges = np.unique(np.geomspace(1, ranks[0], STRETCHES).astype(np.int64))
         rare = np.cumsum(self._passing(edges, values[at])[:, ::-1], axis=1)[:, ::-1] <= NEGLIGIBLE
         last = np.where(rare.any(axis=1), edges[np.argmax(rare, axis=1)], ranks[0])
-        # From the next lower sample, whose precisions are passed on more ranks.
+        # From the next lower sample, which is exceeded on more ranks.
         return np.asarray(np.minimum(ranks, last[np.searchsorted(at, np.arange(len(values)), side="right") - 1]))
 
     def _passing(self, edges: Ints, values: Floats) -> Floats:
-        """[value, stretch] bound of the chance that a precision between two edges is above it.
+        """[value, stretch] bound of the probability that a precision between two edges exceeds it.
 
         It needs x relevant documents by the second edge n, x = v (c + first edge) - R. A hypergeometric number is that
-        large with a chance of at most exp(-n KL(x/n, rho)), as a binomial one is: Hoeffding 1963, theorems 1 and 4.
+        large with probability at most exp(-n KL(x/n, rho)), like a binomial one: Hoeffding 1963, theorems 1 and 4.
         """
         rho, size = self.relevant / self.tied, edges[1:].astype(float)
         share = (values[:, None] * (self.above + edges[:-1]) - self.relevant_above) / size
@@ -95,14 +97,14 @@ class HitGroup(NamedTuple):
         return np.asarray(np.where(share > 1, 0.0, np.exp(-size * divergence)))
 
     def steps(self, first: int, values: Floats) -> Floats:
-        """[value] ranks times relevant documents behind its chance, from number `first` on: its cost, or more."""
+        """[value] upper bound of its cost: ranks times relevant documents, from number `first` on."""
         if self.relevant == 1:
             return np.ones(len(values))
         ranks = self.horizon(values)
         return np.asarray(ranks * np.maximum(self.most_found(ranks, values) - first + 1, 1.0))
 
     def most_found(self, ranks: Ints, values: Floats) -> Floats:
-        """[value] relevant documents that fit into so many ranks with no precision above it, or one more."""
+        """[value] maximum number of relevant documents on so many ranks with no precision above it, or one more."""
         return np.asarray(np.clip(np.floor(values * (self.above + ranks)) - self.relevant_above + 1, 0, self.relevant))
 
     def candidates(self, first: int, floor: float) -> Floats:
@@ -116,12 +118,12 @@ class HitGroup(NamedTuple):
 
 
 def chances_at_most(group: HitGroup, firsts: Ints, values: Floats) -> Floats:
-    """[first, value] the chance that no precision from relevant document `first` of the group on is above a value.
+    """[first, value] probability that no precision from relevant document `first` of the group on exceeds a value.
 
     Args:
-        group: with both relevant and other documents.
+        group: group with both relevant and other documents.
         firsts: numbers of relevant documents of the group, 1 .. r, ascending.
-        values: ascending.
+        values: values, ascending.
 
     >>> chances_at_most(HitGroup(0, 2, 1, 0, 2), np.array([1]), np.array([0.4, 0.5, 1.0])).tolist()
     [[0.0, 0.5, 1.0]]
@@ -136,12 +138,12 @@ def chances_at_most(group: HitGroup, firsts: Ints, values: Floats) -> Floats:
         block = slice(begin, begin + max(1, BLOCK // most))
         chances[:, block] = _block(group, binomial, firsts, values[block], most)
         begin = block.stop
-    # A chance does not fall where the value grows, but for rounding.
+    # The probability is non-decreasing in the value, except for rounding.
     return np.asarray(np.maximum.accumulate(np.clip(chances, 0.0, 1.0), axis=1))
 
 
 def _block(group: HitGroup, binomial: Binomial, firsts: Ints, values: Floats, most: int) -> Floats:
-    """[first, value] the chances for values that relevant documents past number `most` of the group cannot pass."""
+    """[first, value] probabilities for values that relevant documents past number `most` of the group cannot exceed."""
     m, r, chances = group.tied, group.relevant, np.ones((len(firsts), len(values)))
     found = np.arange(firsts[0], most + 1)
     above = group.places_above(found, group.within, values[:, None])
@@ -159,11 +161,11 @@ def _block(group: HitGroup, binomial: Binomial, firsts: Ints, values: Floats, mo
 
 
 def _ways(group: HitGroup, binomial: Binomial, found: Ints, above: Ints, ways: Floats, values: Floats) -> Floats:
-    """[value, j] M_j, from a_j and from the ways before the sum is taken off. Changes the latter."""
+    """[value, j] M_j, from a_j and from the ways before the sum is subtracted, which are overwritten."""
     size = len(found)
-    # Where values are few, several j are solved for at once: a step of Python for each would take longer than its sums.
+    # With few values, several j are solved together: one Python step per j would take longer than its sums.
     several = max(1, min(TOGETHER // len(values), 2 * BLOCK // above.size))
-    # a_i - a_j is what (i - j) / v is rounded to, or one more, so that its chance is one of two; both [value, j, i].
+    # a_i - a_j is (i - j) / v rounded, or one more, so its probability is one of two; both [value, j, i].
     gaps = np.arange(1 - several, size)
     rounded = group._replace(above=0, relevant_above=0).places_above(np.maximum(gaps, 1), group.tied, values) * (
         gaps > 0
@@ -185,31 +187,31 @@ def _ways(group: HitGroup, binomial: Binomial, found: Ints, above: Ints, ways: F
         own -= np.einsum("vji,vi->vj", pairs[:, :, stop - begin :], ways[:, stop:])
         if several > 1:
             own[:] = np.linalg.solve(pairs[:, :, : stop - begin], own[:, :, None])[:, :, 0]
-        # With fewer than j ranks above the value M_j counts nowhere; it may be no number of ways, and grow.
+        # With fewer than j ranks above the value, M_j is unused; it may then not be a count, and grow.
         own *= above[:, begin:stop] >= found[begin:stop]
     return ways
 
 
 def _by_gap(table: NDArray[Any], size: int) -> NDArray[Any]:
-    """[value, j, i] of a table of i - j, a view."""
+    """[value, j, i] view of a table over i - j."""
     return sliding_window_view(table, size, axis=1)[:, ::-1]
 
 
 class Binomial:
-    """Chances of k successes among n, each of one chance.
+    """Probabilities of k successes among n, with one success probability.
 
     >>> Binomial(4, 0.5)(np.array([1, 2, 3]), np.array([2, 2, 2])).tolist()
     [0.5, 0.25, 0.0]
     """
 
     def __init__(self, most: int, chance: float) -> None:
-        """Of n up to `most`."""
+        """Prepare for n up to `most`."""
         factorials = _split_logs(np.log(np.maximum(np.arange(most + 1.0), 1.0)))
         self._factorials = np.cumsum(factorials, out=factorials)
         self._success, self._failure = _split_logs(np.log(chance)), _split_logs(np.log1p(-chance))
 
     def __call__(self, successes: Ints, size: Ints) -> Floats:
-        """The chances, and 0 for those below e^-90: products of the least numbers there are would take far longer."""
+        """The probabilities, with 0 for those below e^-90: products of subnormal numbers would be far slower."""
         failures = size - successes
         possible = (successes >= 0) & (failures >= 0)
         failures, successes = np.where(possible, failures, 0), np.maximum(successes, 0)
@@ -220,9 +222,9 @@ class Binomial:
 
 
 def _split_logs(logs: Floats) -> NDArray[np.complex128]:
-    """Multiples of 2^-26 as real parts, of which sums are exact, and the rest as imaginary parts.
+    """Split logs into multiples of 2^-26 as real parts, whose sums are exact, and the remainders as imaginary parts.
 
-    The logarithm of a factorial is too large for a float to hold it to 1e-14, as a difference of them needs it.
+    The logarithm of a factorial is too large for a float to represent it to 1e-14, as differences of them require.
     """
     coarse = np.round(logs * 2.0**26) / 2.0**26
     return np.asarray(coarse + 1j * (logs - coarse))

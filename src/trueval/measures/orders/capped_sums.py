@@ -1,8 +1,8 @@
 """Capped sums: mean and variance of the excess (L - l)+ of the value L that a cut admits over a threshold l.
 
-Documents of three kinds are worth v1 > v2 > v3; L = v1 x1 + v2 x2 + v3 x3. Given s = x2 + x3, the number x1 is
-independent of x2 (group_draws.py), so for each x2 what is left is (v1 x1 - rest)+. That needs three sums over the tail
-of x1, of P(x), (x - k) P(x) and (x - k)^2 P(x) over x >= k, found once for all k by adding from the end, so nothing
+Documents of three kinds have values v1 > v2 > v3; L = v1 x1 + v2 x2 + v3 x3. Given s = x2 + x3, the number x1 is
+independent of x2 (group_draws.py), so for each x2 there remains (v1 x1 - rest)+. That needs three sums over the tail of
+x1, of P(x), (x - k) P(x) and (x - k)^2 P(x) over x >= k, computed once for all k by adding from the end, so nothing
 cancels.
 """
 
@@ -18,11 +18,11 @@ from trueval.standings.standings import Floats
 
 
 class _Tail(NamedTuple):
-    """Sums over the numbers from k on, for k one after another.
+    """Tail sums over the numbers from k on, for consecutive k.
 
     Attributes:
-        first: the least k.
-        chance: [k - first] of a number >= k.
+        first: smallest k.
+        chance: [k - first] probability of a number >= k.
         excess: [k - first] sum of (x - k) P(x).
         squares: [k - first] sum of (x - k)^2 P(x).
     """
@@ -35,7 +35,7 @@ class _Tail(NamedTuple):
     @classmethod
     def of(cls, drawn: LikelyCounts) -> _Tail:
         chance = np.append(drawn.chance[::-1].cumsum()[::-1], 0.0)
-        # One k lower adds a 1 to every x - k, so 2 (x - k) + 1 to its square.
+        # Decreasing k by 1 adds 1 to every x - k, and 2 (x - k) + 1 to its square.
         excess = np.append(chance[::-1].cumsum()[::-1][1:], 0.0)
         squares = np.append((2 * excess + chance)[::-1].cumsum()[::-1][1:], 0.0)
         return cls(drawn.first, chance, excess, squares)
@@ -49,7 +49,7 @@ class _Tail(NamedTuple):
         return mean, np.maximum(squares + 2 * over * excess + over**2 * chance - mean**2, 0)
 
 
-# Under single orders a query comes many times, as for win probabilities, always with the same group.
+# Cached, since a query recurs under many single orders, as for win probabilities, with the same group.
 @lru_cache(maxsize=64)
 def excess_moments(values: Three, tied: Three, population: int, drawn: int, threshold: float) -> tuple[float, float]:
     """Mean and variance of (L - l)+ over the outcomes of a cut.
@@ -58,8 +58,8 @@ def excess_moments(values: Three, tied: Three, population: int, drawn: int, thre
         values: value of a document of each kind, descending, the first above 0.
         tied: [kind] number of documents in the group that is cut.
         population: number of documents in that group, m.
-        drawn: number of them that are admitted, t.
-        threshold: l.
+        drawn: number of documents in that group that are admitted, t.
+        threshold: threshold l.
 
     >>> excess_moments((1.0, 0.0, 0.0), (1.0, 0.0, 0.0), 2, 1, 0.5)
     (0.25, 0.0625)

@@ -1,13 +1,13 @@
 """Mean and standard deviation of interpolated precision over the orders of one query, at some levels of recall.
 
 At a level that c relevant documents reach, the value is the largest precision at a relevant document from the c-th on.
-It is at most v if that holds in every tie group, so its chance F(v) is the product of those of best_precision.py, a
-step function with steps at the precisions there can be. With all of them the mean is exact. Where that would take too
-long, some values v_0 < v_1 < .. are enough to bound it::
+It is at most v if that holds in every tie group, so its probability F(v) is the product of those from
+best_precision.py, a step function with steps at the possible precisions. With all of them the mean is exact. Where that
+would take too long, some values v_0 < v_1 < .. bound it::
 
-    sum of f_i u_i <= mean <= sum of f_i v_i,   f_i = F(v_i) - F(v_{i-1}), u_i the least precision above v_{i-1}
+    sum of f_i u_i <= mean <= sum of f_i v_i,   f_i = F(v_i) - F(v_{i-1}), u_i the smallest precision above v_{i-1}
 
-Values are added where a step leaves most open, f_i (v_i - v_{i-1}), until the steps are spent.
+Values are added where a step leaves the most uncertainty, f_i (v_i - v_{i-1}), until the budget of steps is used.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from trueval.measures.orders.group_draws import moments
 from trueval.measures.orders.precision_sums import RelevantGroups
 from trueval.standings.standings import Floats, Ints
 
-# Steps for one query, about a third of a second: ranks times relevant documents for each value. Past it, bounds.
+# Maximum steps for one query, about a third of a second: ranks times relevant documents, summed over values; above it,
+# bounds.
 MOST_STEPS = 1 << 26
-# Precisions of one query that are listed; of more, this many values between the extremes are taken.
+# Maximum number of precisions of one query that are listed; otherwise this many values between the extremes are used.
 MOST_VALUES = 1 << 20
-# Rounds in which values are added, the values of the first, and the part of the steps that one value may take.
+# Rounds of adding values, number of values in the first, and share of the steps that one value may use.
 ROUNDS = 12
 FIRST = 64
 LEAST = 16
@@ -35,9 +36,9 @@ class Levels(NamedTuple):
     """Levels of recall of one query at which orders differ.
 
     Attributes:
-        needed: [level] relevant documents that reach it.
-        lowest: [level] least value over all orders.
-        highest: [level] greatest.
+        needed: [level] number of relevant documents that reach it.
+        lowest: [level] lowest value over all orders.
+        highest: [level] highest value over all orders.
     """
 
     needed: Ints
@@ -46,12 +47,12 @@ class Levels(NamedTuple):
 
 
 class CurveMoments(NamedTuple):
-    """What all orders give at each level.
+    """The moments over all orders at each level.
 
     Attributes:
-        mean: [level] the mean, or the middle of its bounds.
-        width: [level] distance of the bounds, 0 where the mean is exact.
-        sd: [level] standard deviation; NaN where the mean is bounded.
+        mean: [level] mean, or the middle of its bounds.
+        width: [level] distance of the bounds, 0 if the mean is exact.
+        sd: [level] standard deviation; NaN if the mean is only bounded.
     """
 
     mean: Floats
@@ -60,12 +61,12 @@ class CurveMoments(NamedTuple):
 
 
 class LevelGroup(NamedTuple):
-    """A tie group on which some level depends.
+    """A tie group that affects some level.
 
     Attributes:
-        firsts: numbers of its relevant documents from which on some level counts them, ascending.
-        of_level: [level] which of these is its; -1 where nothing here can raise the level above its lowest value.
-        floor: values up to this one need not be told apart.
+        firsts: for the levels, the number of the first relevant document of the group that counts, ascending.
+        of_level: [level] index into `firsts`; -1 if the group cannot raise the level above its lowest value.
+        floor: values up to this one need not be distinguished.
     """
 
     group: HitGroup
@@ -75,28 +76,28 @@ class LevelGroup(NamedTuple):
 
     @property
     def places(self) -> int:
-        """Pairs of a rank and a relevant document that count."""
+        """Number of pairs of a rank and a relevant document that count."""
         ranks = int(self.group.ranks_above(np.array([self.floor]))[0])
         return ranks * (self.group.relevant - int(self.firsts[0]) + 1)
 
     def at_most(self, values: Floats) -> Floats:
-        """[level that depends on it, value] the chance that no precision here is above a value."""
+        """[level that depends on it, value] probability that no precision in the group exceeds a value."""
         chances = np.ones((len(self.firsts), len(values)))
         begin = int(np.searchsorted(values, self.floor))
         chances[:, begin:] = chances_at_most(self.group, self.firsts, values[begin:])
         return np.asarray(chances[self.of_level[self.of_level >= 0]])
 
     def steps(self, values: Floats) -> Floats:
-        """[value] steps that its chance takes."""
+        """[value] number of steps to compute its probability."""
         begin = int(np.searchsorted(values, self.floor))
         return np.append(np.zeros(begin), self.group.steps(int(self.firsts[0]), values[begin:]))
 
 
 def curve_moments(groups: RelevantGroups, levels: Levels) -> CurveMoments:
-    """Mean over all orders at each level.
+    """Moments over all orders at each level.
 
     Args:
-        groups: the tie groups of the query with a relevant document.
+        groups: tie groups of the query with a relevant document.
     """
     parts = _parts(groups, levels)
     if sum(part.places for part in parts) > MOST_VALUES:
@@ -108,11 +109,11 @@ def curve_moments(groups: RelevantGroups, levels: Levels) -> CurveMoments:
 
 
 def _parts(groups: RelevantGroups, levels: Levels) -> list[LevelGroup]:
-    """The groups in which a precision can be above the lowest value of a level."""
+    """The groups in which a precision can exceed the lowest value of a level."""
     parts = []
     for above, tied, relevant, before, within in zip(*(column.tolist() for column in groups[1:]), strict=True):
         most = before + relevant
-        # No precision here is above most / above: what is not above a level's lowest value cannot raise it.
+        # No precision here exceeds most / above; one that does not exceed a level's lowest value cannot raise it.
         depends = (levels.needed <= most) & (most > levels.lowest * above)
         if within > 0 and relevant < tied and depends.any():
             firsts = np.maximum(levels.needed - before, 1)
@@ -124,11 +125,11 @@ def _parts(groups: RelevantGroups, levels: Levels) -> list[LevelGroup]:
 
 
 def _exact(parts: list[LevelGroup], own: list[Floats], levels: Levels) -> CurveMoments:
-    """From the chance of every value there can be; that of a group only changes at its own."""
+    """The exact moments, from the probability of every possible value; a group's changes only at its own values."""
     values = np.unique(np.concatenate((*own, levels.lowest)))
     at_most = (values >= levels.lowest[:, None]).astype(float)
     for part, steps in zip(parts, own, strict=True):
-        # Between two of its own values the chance of a group stays what it is at the lower one.
+        # Between two of its own values, the probability of a group equals that at the lower one.
         at = np.maximum(np.searchsorted(steps, values, side="right") - 1, 0)
         at_most[part.of_level >= 0] *= part.at_most(steps)[:, at]
     chance = np.diff(at_most, axis=1, prepend=0.0)
@@ -137,18 +138,18 @@ def _exact(parts: list[LevelGroup], own: list[Floats], levels: Levels) -> CurveM
 
 
 def _grid(levels: Levels) -> Floats:
-    """Values between the extremes, even in size and in ratio."""
+    """Values between the extremes, evenly spaced on linear and logarithmic scales."""
     low, high = float(levels.lowest.min()), float(levels.highest.max())
     even = np.linspace(low, high, MOST_VALUES // 64)
     return np.unique(np.concatenate((even, np.geomspace(max(low, high * 1e-9), high, len(even)), levels.lowest)))
 
 
 def _bounds(parts: list[LevelGroup], levels: Levels, values: Floats, *, complete: bool) -> CurveMoments:
-    """Bounds of the mean from some of the values, of which `complete` says that they are all there can be."""
+    """Bounds of the mean from some of the values; `complete` tells that these are all possible values."""
     at, at_most = _choose_values(parts, levels, values)
     chance = np.diff(at_most, axis=1, prepend=0.0)
-    # A best precision above one chosen value is at least the next value there can be; where not all of them are
-    # listed, no more is known than that it is above the chosen one.
+    # A maximum precision above one chosen value is at least the next possible value; if not all values are listed, it
+    # is only known to exceed the chosen one.
     lower = np.append(0, at[:-1] + complete) if len(at) else at
     least, most = np.maximum(values[lower], levels.lowest[:, None]), np.minimum(values[at], levels.highest[:, None])
     rest = 1 - chance.sum(axis=1)
@@ -159,9 +160,9 @@ def _bounds(parts: list[LevelGroup], levels: Levels, values: Floats, *, complete
 
 
 def _choose_values(parts: list[LevelGroup], levels: Levels, values: Floats) -> tuple[Ints, Floats]:
-    """Indices of the values that justify their steps, ascending, and [level, value] the probability of at most each."""
+    """Indices of the values worth their steps, ascending, and [level, value] the probability of at most each."""
     steps = np.sum([part.steps(values) for part in parts], axis=0)
-    # The smaller a value, the more ranks can pass it and the more steps it takes: begin where one leaves enough.
+    # Smaller values can be exceeded on more ranks and take more steps, so begin where the steps suffice.
     first = int(np.argmax(steps <= MOST_STEPS / LEAST))
     if steps[first] > MOST_STEPS / LEAST:
         return np.zeros(0, dtype=np.int64), np.zeros((len(levels.lowest), 0))
@@ -179,13 +180,13 @@ def _choose_values(parts: list[LevelGroup], levels: Levels, values: Floats) -> t
 
 
 def _spread(values: Floats, first: int, count: int) -> Ints:
-    """Places of about so many values, even in size, from a first one to the last."""
+    """Indices of about this many values, evenly spaced in size, from a first one to the last."""
     wanted = np.linspace(values[first], values[-1], count)
     return np.unique(np.append(first, np.minimum(np.searchsorted(values, wanted), len(values) - 1)))
 
 
 def _choose_midpoints(values: Floats, at: Ints, at_most: Floats, steps: Floats, most: float) -> Ints:
-    """Places that halve the intervals which leave most open, for so many steps."""
+    """Indices that halve the intervals with the most uncertainty, within a number of steps."""
     low, high = at[:-1], at[1:]
     opened = np.where(high - low > 1, np.diff(at_most).sum(axis=0) * (values[high] - values[low]), 0.0)
     some = np.argsort(-opened)
@@ -196,7 +197,7 @@ def _choose_midpoints(values: Floats, at: Ints, at_most: Floats, steps: Floats, 
 
 
 def _at_most(parts: list[LevelGroup], levels: Levels, values: Floats) -> Floats:
-    """[level, value] the chance that the level is at most a value."""
+    """[level, value] probability that the level is at most a value."""
     at_most = (values >= levels.lowest[:, None]).astype(float)
     for part in parts:
         at_most[part.of_level >= 0] *= part.at_most(values)

@@ -1,4 +1,4 @@
-"""Covariance of what two facets gain from one tie group, and blocks of groups of like size to walk down together.
+"""Covariance of the gains of two facets from one tie group, and blocks of groups of similar size to process together.
 
 Of m tied documents, a are about the first facet only, b about the second only, c about both. A facet gains
 X = sum over k of keep^(k-1) w(offset of its k-th document), so after p ranks with (x, y, z) of the three kinds::
@@ -20,17 +20,17 @@ import numpy as np
 
 from trueval.standings.standings import Bools, Floats, Groups, Ints
 
-# States walked at once, groups times numbers of documents so far: 512 KiB per array.
+# States per block, groups times numbers of documents so far: 512 KiB per array.
 STATES = 1 << 16
 
 
 class FacetPairs(NamedTuple):
-    """Every two facets of tie groups.
+    """Pairs of facets within tie groups.
 
     Attributes:
-        group: [pair] place of the group among those asked for.
-        one: [pair] facet.
-        other: [pair] another.
+        group: [pair] index of the group among the requested ones.
+        one: [pair] first facet.
+        other: [pair] second facet.
         sizes: [pair, kind] a, b, c.
     """
 
@@ -45,7 +45,7 @@ class FacetPairs(NamedTuple):
 
 
 def facet_pairs(rows: Bools, groups: Groups, chosen: Ints) -> FacetPairs:
-    """Find every two facets that documents of the same group are about, the one with more documents first.
+    """Find all pairs of facets that occur in the same group, the one with more documents first.
 
     Args:
         rows: [row, facet] whether the document is about the facet.
@@ -62,11 +62,11 @@ def facet_pairs(rows: Bools, groups: Groups, chosen: Ints) -> FacetPairs:
 
 
 def blocks(sizes: Ints, width: Ints) -> Iterator[Ints]:
-    """Rows to walk together: their sizes lie between the same powers of two, and they are few enough to hold.
+    """Rows to process together: few enough to fit in memory, with sizes between the same powers of two.
 
     Args:
-        sizes: [row, kind] documents of each kind.
-        width: [row] ranks that count.
+        sizes: [row, kind] number of documents of each kind.
+        width: [row] number of ranks that count.
     """
     # Sizes between two powers of two are padded to at most twice their number.
     powers = np.frexp(sizes)[1]
@@ -82,7 +82,7 @@ class _Facet:
     """Expected gain of one facet of each pair, carried from rank to rank.
 
     Args:
-        count: [pair] its documents.
+        count: [pair] number of its documents.
     """
 
     def __init__(self, count: Ints) -> None:
@@ -91,7 +91,7 @@ class _Facet:
         self._mean = np.zeros((len(count), most + 2))
 
     def step(self, rest: Ints, weight: Floats, keep: float) -> tuple[Floats, Floats]:
-        """[pair, k] chance q of one of its documents at a rank, and what that changes; moves on to the rank above."""
+        """[pair, k] probability q of one of its documents at a rank, and the resulting change; moves one rank up."""
         chance = self._left / np.maximum(np.maximum(rest[:, None], self._left), 1)
         change = weight[:, None] + keep * self._mean[:, 1:] - self._mean[:, :-1]
         self._mean[:, :-1] += chance * change
@@ -102,10 +102,10 @@ def covariances(tied: Ints, sizes: Ints, keep: float, weights: Floats) -> Floats
     """[pair] covariance of the gains of two facets.
 
     Args:
-        tied: [pair] m.
+        tied: [pair] m, number of documents in the group.
         sizes: [pair, kind] a, b, c.
-        keep: what each document leaves of its facets to the next.
-        weights: [pair, offset] w, falling; 0 past the ranks that count.
+        keep: factor that each document leaves of its facets' gains.
+        weights: [pair, offset] w, non-increasing; 0 beyond the ranks that count.
 
     >>> covariances(np.array([2]), np.array([[1, 1, 0]]), 0.5, np.array([[1.0, 0.5]])).tolist()
     [-0.0625]
@@ -119,7 +119,7 @@ def covariances(tied: Ints, sizes: Ints, keep: float, weights: Floats) -> Floats
     first, second = _Facet(sizes[:, 0] + sizes[:, 2]), _Facet(sizes[:, 1] + sizes[:, 2])
     found = np.zeros((len(tied), a + 2, b + 2, c + 2))
     for p in range(weights.shape[1] - 1, -1, -1):
-        # States that cannot be reached have more documents left than ranks; any chance up to 1 does for them.
+        # Unreachable states have more documents left than ranks; any probability up to 1 serves for them.
         rest = tied - p
         each = 1 / np.maximum(np.maximum(rest[:, None, None, None], left), 1)
         one, other = first.step(rest, weights[:, p], keep), second.step(rest, weights[:, p], keep)
@@ -134,5 +134,5 @@ def covariances(tied: Ints, sizes: Ints, keep: float, weights: Floats) -> Floats
 
 
 def _look_up_part(part: Floats, at: Ints) -> Floats:
-    """[pair, x, z] what a facet has after x + z of its documents; past all of them nothing is asked."""
+    """[pair, x, z] the value of a facet after x + z of its documents; never used beyond all of them."""
     return np.asarray(part[:, np.minimum(at, part.shape[1] - 1)])

@@ -1,4 +1,4 @@
-"""Facets of documents as tables: what each document is about, and the greedy ideal ranking of them."""
+"""Facets of documents as tables, and the greedy ideal ranking of them."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from trueval.measures.measure import Measure
 from trueval.measures.parameters import is_relevant
 from trueval.standings.standings import Bools, Floats, Ints, Standings
 
-# Gains closer than this are equal: they differ by the order of a sum.
+# Gains closer than this are equal: they differ only by the order of summation.
 SAME = 1e-12
 
 
 class About(NamedTuple):
-    """Which facets the judged documents are relevant to; judgments without facets have one.
+    """The facets to which the judged documents are relevant; judgments without facets have one.
 
     Attributes:
-        pool: [pool, facet] whether the document is relevant to the facet; facets are numbered inside each query.
+        pool: [pool, facet] whether the document is relevant to the facet; facets are numbered within each query.
         rows: [row, facet] the same for the documents that the run lists.
-        facets: [query] facets with a relevant document, M.
-        place: [pool] place of the document by descending id, for the ideal of ndeval; 0 where there are no facets.
+        facets: [query] number of facets with a relevant document, M.
+        place: [pool] position of the document by descending id, for the ideal of ndeval; 0 without facets.
     """
 
     pool: Bools
@@ -31,7 +31,7 @@ class About(NamedTuple):
 
 
 def about(standings: Standings, measure: Measure) -> About:
-    """Find what every judged document is relevant to, under the threshold `rel` of the measure."""
+    """Find the facets to which every judged document is relevant, under the threshold `rel` of the measure."""
     if standings.facets is None:
         pool = is_relevant(standings.pool_grade, measure)[:, None]
         rows = is_relevant(standings.grade, measure)[:, None]
@@ -49,7 +49,7 @@ def about(standings: Standings, measure: Measure) -> About:
 
 
 def _number_inside(query: Ints, facet: Ints, queries: int) -> tuple[Ints, Ints]:
-    """[entry] number of the facet among those of its query, in order; [query] how many there are."""
+    """[entry] index of the facet among those of its query, in order; [query] number of facets."""
     keys, entry = np.unique(np.stack((query, facet), axis=1), axis=0, return_inverse=True)
     owner = keys[:, 0]
     number = np.arange(len(keys)) - np.searchsorted(owner, owner)
@@ -57,11 +57,11 @@ def _number_inside(query: Ints, facet: Ints, queries: int) -> tuple[Ints, Ints]:
 
 
 class FacetKinds(NamedTuple):
-    """Documents of a set by what they are about; those about nothing are left out.
+    """Documents of a set grouped by their facets; those without any are left out.
 
     Attributes:
-        about: [kind, facet] 1 where documents of the kind are about the facet; kinds about earlier facets first.
-        size: [kind] documents.
+        about: [kind, facet] 1 if documents of the kind are about the facet; kinds with earlier facets first.
+        size: [kind] number of documents.
         of: [document] its kind; -1 for none.
     """
 
@@ -71,7 +71,7 @@ class FacetKinds(NamedTuple):
 
 
 def kinds_of(documents: Bools) -> FacetKinds:
-    """Group documents, [document, facet], by what they are about.
+    """Group documents, [document, facet], by their facets.
 
     >>> kinds_of(np.array([[False, True], [True, True], [False, False], [False, True]])).of.tolist()
     [1, 0, -1, 1]
@@ -86,18 +86,18 @@ def kinds_of(documents: Bools) -> FacetKinds:
 
 
 class _Turns(NamedTuple):
-    """Places of documents, those of each kind together and ascending.
+    """Positions of documents, grouped by kind and ascending within.
 
     Attributes:
-        place: place of the documents, kind after kind.
-        start: [kind] where its own begin.
+        place: positions of the documents, kind by kind.
+        start: [kind] start of its documents.
     """
 
     place: Ints
     start: Ints
 
     def at(self, kind: Ints, taken: Ints) -> Ints:
-        """Place of the next document of some kinds, of which so many are taken."""
+        """Position of the next document of some kinds, given the numbers already taken."""
         return np.asarray(self.place[self.start[kind] + taken[kind]])
 
 
@@ -112,9 +112,9 @@ def greedy_gains(kinds: FacetKinds, keep: float, length: int, place: Ints | None
 
     Args:
         kinds: the judged documents of a query.
-        keep: what a facet still gains after each document about it, 1 - alpha.
-        length: ranks to fill.
-        place: [document] decides between equal gains, smallest first; None for kinds about earlier facets first.
+        keep: factor that each document leaves of its facets' gains, 1 - alpha.
+        length: number of ranks to fill.
+        place: [document] breaks ties of gains, smallest first; None for kinds with earlier facets first.
     """
     left, taken = kinds.size.copy(), np.zeros_like(kinds.size)
     worth, gains = np.ones(kinds.about.shape[1]), []

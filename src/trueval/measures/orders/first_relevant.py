@@ -44,7 +44,7 @@ def first_relevant(standings: Standings, measure: Measure) -> FirstRelevant:
 
 
 def first_relevant_rank(standings: Standings, measure: Measure) -> Ints:
-    """[query] rank of the first relevant document under the tie order; NO_LIMIT where none is listed."""
+    """[query] rank of the first relevant document under the tie order; NO_LIMIT if none is listed."""
     rank = np.full(standings.queries, NO_LIMIT)
     rows = is_relevant(standings.grade, measure)
     np.minimum.at(rank, standings.query[rows], standings.tie_broken_rank[rows])

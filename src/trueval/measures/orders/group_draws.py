@@ -1,9 +1,9 @@
 """Draws from one tie group: how many documents of each kind a cut inside the group admits.
 
 The first t of m tied documents are a random subset, so the numbers of each kind among them are multivariate
-hypergeometric. A measure of a set needs nothing else of the group. The outcomes of three kinds are nearly the cube of
-their documents, but once s documents of the first two kinds are drawn together, how they split is independent of the
-number of the third: what is a sum over both sides then takes the time of the outcomes of two kinds.
+hypergeometric. A set measure depends on nothing else in the group. The number of outcomes of three kinds grows with the
+cube of their documents, but given that s documents of the first two kinds are drawn together, their split is
+independent of the number of the third: a sum over both sides then costs as much as the outcomes of two kinds.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ import numpy as np
 
 from trueval.standings.standings import Floats, Ints
 
-# Numbers of documents whose chance is no larger a part of the likeliest one's are left out: far below any rounding.
+# Numbers of documents are left out if their probability relative to the most likely one is at most this: far below
+# rounding.
 NEGLIGIBLE = 1e-20
-# Numbers kept without a look at their chance, in standard deviations and besides; more where those are not enough.
+# Numbers kept without checking their probability: a multiple of the standard deviation plus a constant; more where
+# those are not enough.
 SPREADS, BESIDES = 10, 24
-# Draws from groups up to this size are kept, since thousands of queries share them.
+# Draws from groups up to this size are cached, since thousands of queries share them.
 MOST_KEPT = 1024
 
 
@@ -32,7 +34,7 @@ class LikelyCounts(NamedTuple):
     """The distribution of the number of marked documents drawn, without negligible outcomes.
 
     Attributes:
-        first: the least number.
+        first: smallest number.
         chance: [number - first] probability, sums to 1.
     """
 
@@ -63,15 +65,15 @@ class DrawOutcomes(NamedTuple):
 
 
 class Split(NamedTuple):
-    """One number of documents drawn of the first two of three kinds together, and what it leaves open.
+    """A total number of documents drawn of the first two of three kinds, and the distributions that remain given it.
 
-    The two numbers left open are independent of each other.
+    The two remaining numbers are independent of each other.
 
     Attributes:
-        both: documents of the first two kinds together.
+        both: total number of documents of the first two kinds.
         chance: probability of that number.
-        one: how many of them are of the first kind.
-        third: how many documents of the third kind are drawn.
+        one: distribution of the number of the first kind among them.
+        third: distribution of the number of documents of the third kind.
     """
 
     both: int
@@ -83,7 +85,7 @@ class Split(NamedTuple):
 def hypergeometric(population: int, marked: int, drawn: int) -> Floats:
     """[x] probability of x = 0 .. marked marked documents among those drawn without replacement.
 
-    Found outward from the most likely number by the ratios of neighbors, then divided by the sum.
+    Computed outward from the most likely number by the ratios of neighbors, then normalized.
 
     >>> hypergeometric(4, 2, 2).round(12).tolist() == [round(x / 6, 12) for x in (1, 4, 1)]
     True
@@ -125,10 +127,10 @@ _likely_kept = lru_cache(maxsize=4096)(_likely)
 
 
 def _outward(population: int, marked: int, drawn: int, low: int, high: int) -> Floats:
-    """[x = low .. high] chances, which sum to 1; the most likely number must be among them."""
+    """[x = low .. high] probabilities, which sum to 1; the most likely number must be in the range."""
     x = np.arange(low, high)
     ratios = (marked - x) * (drawn - x) / ((x + 1) * (population - marked - drawn + x + 1.0))
-    # From the largest chance outward, so that products of ratios only shrink.
+    # From the largest probability outward, so that products of ratios only shrink.
     mode = min(max((drawn + 1) * (marked + 1) // (population + 2), low), high) - low
     up, down = np.cumprod(ratios[mode:]), np.cumprod(1 / ratios[:mode][::-1])[::-1]
     inside = np.concatenate((down, [1.0], up))
@@ -136,7 +138,7 @@ def _outward(population: int, marked: int, drawn: int, low: int, high: int) -> F
 
 
 def splits(sizes: tuple[int, int, int], population: int, drawn: int) -> Iterator[Split]:
-    """The numbers of documents of the first two kinds together, from the least up.
+    """Iterate over the total numbers of documents of the first two kinds, ascending.
 
     Args:
         sizes: [kind] number of documents; the rest of the population is of no kind.
@@ -175,7 +177,7 @@ def draw(sizes: Sequence[int], population: int, drawn: int) -> DrawOutcomes:
         table = np.array([hypergeometric(population, size, t) for t in range(int(left.max()) + 1)])
         joint = chance[:, None] * table[left]
         number = np.arange(size + 1)
-        # What is left to draw must fit into the documents of the other kinds.
+        # The remaining draws must fit into the documents of the other kinds.
         possible = (number <= left[:, None]) & (left[:, None] - number <= population - size)
         row, number = np.nonzero(possible)
         counts, chance = np.column_stack((counts[row], number)), joint[row, number]
@@ -195,13 +197,13 @@ class GradeKinds(NamedTuple):
     members: Floats
 
     def documents(self, by_grade: Floats) -> Three:
-        """Documents of each kind, from those of each grade."""
+        """Number of documents of each kind, from those of each grade."""
         one, two, three = (self.members @ by_grade).tolist()
         return one, two, three
 
 
 def three_kinds(values: Floats) -> GradeKinds:
-    """Join grades of equal value, and leave out those of value 0.
+    """Merge grades of equal value, and leave out those of value 0.
 
     Args:
         values: [grade] value of a document, 0 or more; at most three distinct values above 0.
@@ -215,7 +217,7 @@ def three_kinds(values: Floats) -> GradeKinds:
 
 
 def moments(values: Floats, chance: Floats) -> tuple[float, float]:
-    """Mean and standard deviation of a discrete distribution; exactly 0 deviation where the values are equal."""
+    """Mean and standard deviation of a discrete distribution; the deviation is exactly 0 if the values are equal."""
     low, high = float(values.min()), float(values.max())
     if low == high:
         return low, 0.0
@@ -224,7 +226,7 @@ def moments(values: Floats, chance: Floats) -> tuple[float, float]:
 
 
 def mixture_moments(mean: Floats, variance: Floats, chance: Floats) -> tuple[float, float]:
-    """Mean and variance of a mixture, from those of its parts and their chances.
+    """Mean and variance of a mixture, from those of its components and their probabilities.
 
     >>> mixture_moments(np.array([0.0, 2.0]), np.array([0.0, 2.0]), np.array([0.5, 0.5]))
     (1.0, 2.0)

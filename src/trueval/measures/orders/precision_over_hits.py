@@ -1,12 +1,13 @@
 """Average precision divided by the hits: the mean precision at the relevant documents of the top k (torchmetrics).
 
-The number of hits is random when the cutoff falls inside a tie group. With j of its r relevant documents among the T
-places before the cutoff, everything is as in a group of T documents with j relevant ones::
+The number of hits is random when the cutoff falls inside a tie group. Given j of its r relevant documents among the T
+ranks before the cutoff, the group behaves like one of T documents with j relevant ones::
 
     E = sum over j of Hyp(j; m, r, T) [E_above + E_cut(j)] / (R + j),   a term with R + j = 0 is 0
 
-and the second moment likewise. "Relevant first" is not its maximum: the extrema are those over all feasible j, with the
-relevant documents first or last within the T places. Source: docs/formulas.md §3; letters as in precision_sums.
+and similarly for the second moment. "Relevant first" need not be the maximum: the extremes are taken over all feasible
+j, with the relevant documents first or last within the T ranks. Source: docs/formulas.md §3; letters as in
+precision_sums.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ from trueval.standings.standings import NO_LIMIT, Bools, Floats, Ints, Standings
 
 
 class Splits(NamedTuple):
-    """What the cutoff can do: a row for each number j of relevant documents before it in the group that it cuts.
+    """The outcomes of the cutoff: one row per number j of relevant documents before it in the group that it cuts.
 
     Attributes:
-        query: [split] index of the query; each has one split at least.
-        chance: [split] probability of j; 1 for a query whose groups are whole.
-        cut: [split] the group as if it held T documents, j relevant; T = j = 0 for a query whose groups are whole.
+        query: [split] index of the query; each has at least one split.
+        chance: [split] probability of j; 1 for a query whose groups are uncut.
+        cut: [split] the group as one of T documents, j relevant; T = j = 0 for a query whose groups are uncut.
         share: [split] 1 / (R + j), or 0.
     """
 
@@ -49,9 +50,9 @@ def over_hits(standings: Standings, relevant: Bools, groups: RelevantGroups, las
 
     Args:
         relevant: [row] whether the document is relevant.
-        groups: the tie groups with a relevant document.
+        groups: tie groups with a relevant document.
         last: the last rank that counts.
-        undefined: [query] where there is nothing to measure.
+        undefined: [query] whether there is nothing to measure.
     """
     queries = standings.queries
     whole = groups.take(groups.within == groups.tied)
@@ -74,7 +75,7 @@ def over_hits(standings: Standings, relevant: Bools, groups: RelevantGroups, las
 
 
 def _splits(across: RelevantGroups, whole: RelevantGroups, queries: int) -> Splits:
-    """List the splits of every query: those of the group across the cutoff, or the one of a query without it."""
+    """List the splits of every query: those of the group across the cutoff, or the single one of a query without it."""
     least = np.maximum(across.within - (across.tied - across.relevant), 0)
     count = np.minimum(across.relevant, across.within) - least + 1
     group, j = np.repeat(np.arange(len(count)), count), ranges(least, count)
@@ -97,7 +98,7 @@ def _hypergeometric(group: RelevantGroups, j: Ints, owner: Ints) -> Floats:
     r, m, T = group.relevant, group.tied, group.within
     first = np.append(True, owner[1:] != owner[:-1])
     ratio = np.where(first, 1.0, (r - j + 1) * (T - j + 1) / np.where(first, 1, j * (m - r - T + j)))
-    # All owners in one running sum of logarithms, each then relative to its largest chance.
+    # All owners in one running sum of logarithms, each then scaled by its largest probability.
     logs, starts = np.cumsum(np.log(ratio)), np.flatnonzero(first)
     weight = np.exp(logs - np.maximum.reduceat(logs, starts)[owner])
     chance: Floats = weight / np.add.reduceat(weight, starts)[owner]
@@ -105,7 +106,7 @@ def _hypergeometric(group: RelevantGroups, j: Ints, owner: Ints) -> Floats:
 
 
 def _values(splits: Splits, whole: RelevantGroups, queries: int, before: Ints, before_cut: Ints) -> Floats:
-    """[split] value when the relevant documents of each group come together, right after the ranks given."""
+    """[split] value when the relevant documents of each group come together, right after the given ranks."""
     # All of these ranks are before the cutoff.
     above = sum_by(whole.query, sums_together(whole, before, NO_LIMIT), queries)[splits.query]
     return (above + sums_together(splits.cut, before_cut, NO_LIMIT)) * splits.share
@@ -120,7 +121,7 @@ def _moments_of_splits(splits: Splits, whole: RelevantGroups, queries: int) -> S
 
 
 def _moments(groups: RelevantGroups) -> SumMoments:
-    """[group] mean and variance of its sum of precisions; a group that is all relevant has the sum itself."""
+    """[group] mean and variance of its sum of precisions; if all of a group is relevant, the sum itself."""
     mean = sums_together(groups, groups.above, NO_LIMIT)
     variance = np.zeros_like(mean)
     undecided = np.flatnonzero((groups.relevant > 0) & (groups.relevant < groups.tied))

@@ -1,21 +1,21 @@
-"""Sums of precisions at the ranks of relevant documents, group by group: what average precision divides.
+"""Sums of precisions at the ranks of relevant documents per tie group: the numerator of average precision.
 
 Letters as in docs/formulas.md §3, per tie group with a relevant document: c documents above, m in it, r of them
 relevant, R relevant above, T = min(m, max(0, k - c)) of its ranks within the cutoff, a_t = 1 / (c + t) or 0 past T.
 
-Of n relevant documents in the first t - 1 ranks of a group, a relevant one at rank t instead of another raises what is
-expected of the group by D_t(n), the sum of two parts of which neither is negative; so is every term of the variance::
+Given n relevant documents in the first t - 1 ranks of a group, a relevant rather than another document at rank t raises
+the group's expectation by D_t(n), a sum of two nonnegative parts; so every term of the variance is nonnegative::
 
     mean     (r/m) sum over t of a_t [R + 1 + (t-1) (r-1) / (m-1)]
     D_t(n)   (R + 1 + n) x_t + (r - 1 - n) y_t
     variance sum over t of E[p (1-p) D_t(n)^2],   p = (r-n) / (m-t+1)
 
     x_t  mean of a_t - a_s over the M = m - t ranks s > t,   X_t = M x_t = sum over s >= t of (m-s) (a_s - a_{s+1})
-    y_t  what the mean of a over these ranks is above one with weights that rise as 0, 1, 2, ..,
+    y_t  excess of the mean of a over these ranks above one with weights rising as 0, 1, 2, ..,
          y_t M (M-1) = sum over s > t of X_s
 
 Weighted with p (1-p), n is hypergeometric: r - 1 of m - 2 documents, t - 1 drawn. Nothing cancels, so that groups deep
-down the list, where all a_t are nearly the same, keep their digits. Derived here; checked against all orders.
+in the list, where all a_t are nearly equal, keep their digits. Derived here; checked against all orders.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ from trueval.measures.orders.blocks import blocks
 from trueval.measures.parameters import relevant_by_group
 from trueval.standings.standings import Bools, Floats, Ints, Standings, sum_by
 
-# Terms of a block of groups, groups times ranks.
+# Maximum terms of a block of groups, groups times ranks.
 BLOCK = 1 << 20
-# Terms of a piece of ranks: 128 KiB per array. Of many groups it has some ranks at least, or steps would cost more.
+# Terms of a chunk of ranks: 128 KiB per array. With many groups a chunk has a minimum number of ranks, to limit the
+# cost of steps.
 PIECE = 1 << 14
 LEAST_RANKS = 256
 
@@ -40,11 +41,11 @@ class RelevantGroups(NamedTuple):
 
     Attributes:
         query: [group] index of the query.
-        above: [group] c.
-        tied: [group] m.
-        relevant: [group] r >= 1.
-        relevant_above: [group] R.
-        within: [group] T.
+        above: [group] c, number of documents above.
+        tied: [group] m, number of documents.
+        relevant: [group] r >= 1, number of relevant documents.
+        relevant_above: [group] R, number of relevant documents above.
+        within: [group] T, number of ranks within the cutoff.
     """
 
     query: Ints
@@ -72,7 +73,7 @@ def relevant_groups(standings: Standings, relevant: Bools, last: int) -> Relevan
 
 
 def sums_together(groups: RelevantGroups, before: Ints, last: int) -> Floats:
-    """[group] sum of precisions when its relevant documents come together, right after rank `before`."""
+    """[group] sum of precisions if its relevant documents come together, right after rank `before`."""
     if len(before) > 1 and groups.relevant.sum() > BLOCK:
         found = np.zeros(len(before))
         for block in blocks(groups.relevant, BLOCK):
@@ -104,11 +105,11 @@ def moments(groups: RelevantGroups) -> SumMoments:
 
 
 def _single_moments(groups: RelevantGroups, width: int) -> SumMoments:
-    """As _block_moments where r = 1: one relevant document, which is at each rank with chance 1 / m."""
+    """As _block_moments for r = 1: one relevant document, at each rank with probability 1 / m."""
     t = np.arange(1, width + 1, dtype=float)
     above, within, tied = groups.above[:, None], groups.within[:, None], groups.tied
     inside, share, first = t <= within, groups.within / tied, 1 / (groups.above + 1.0)
-    # a_1 - a_t, of numbers that may be nearly the same.
+    # a_1 - a_t, of numbers that may be nearly equal.
     lost = np.where(inside, (t - 1) / (above + t), 0.0) * first[:, None]
     mean_lost = lost.sum(axis=1) / np.maximum(groups.within, 1)
     squares = np.where(inside, (lost - mean_lost[:, None]) ** 2, 0.0).sum(axis=1)
@@ -119,10 +120,9 @@ def _single_moments(groups: RelevantGroups, width: int) -> SumMoments:
 def _block_moments(groups: RelevantGroups, width: int) -> SumMoments:
     """[group] mean and variance over the ranks t = 1 .. width; letters as above.
 
-    Ranks are gone through from the last one up in pieces that stay in the processor's cache, as X and Y are sums over
-    the ranks behind. They are kept in place of x = X / M and y = Y / M (M-1), and divided last: of D_t^2 as of p (1-p).
-    Past its last rank a group has X = Y = 0, so that what they are multiplied by there does not matter as long as it is
-    finite.
+    Ranks are processed from the last one up in chunks that stay in the processor's cache, since X and Y are sums over
+    later ranks. They are used in place of x = X / M and y = Y / M (M-1), with the divisions of D_t^2 and of p (1-p)
+    done last. Beyond its last rank a group has X = Y = 0, so their factors there only need to be finite.
     """
     c, m, T = groups.above[:, None], groups.tied[:, None].astype(float), groups.within[:, None]
     r, alpha = groups.relevant[:, None].astype(float), groups.relevant_above[:, None] + 1.0
@@ -139,7 +139,7 @@ def _block_moments(groups: RelevantGroups, width: int) -> SumMoments:
         x = a / rank
         ends = np.flatnonzero((groups.within > begin) & (groups.within <= begin + step))
         last = groups.within[ends] - 1 - begin
-        x[ends, last] = a[ends, last]  # the rank after the last that counts gives nothing
+        x[ends, last] = a[ends, last]  # the rank after the last that counts contributes nothing
         x *= rest
         x[:, -1] += behind
         np.cumsum(x[:, ::-1], axis=1, out=x[:, ::-1])
@@ -180,5 +180,5 @@ def tie_broken_sum(standings: Standings, relevant: Bools, last: int) -> Floats:
 
 
 def tie_broken_hits(standings: Standings, relevant: Bools, last: int) -> Floats:
-    """[query] relevant documents within the last rank under the tie order."""
+    """[query] number of relevant documents within the last rank under the tie order."""
     return standings.sum_by_query(relevant & (standings.tie_broken_rank <= last))

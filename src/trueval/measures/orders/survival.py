@@ -1,17 +1,18 @@
-"""Discounted survival: sums over ranks of what each document takes from a quantity that the documents before it left.
+"""Discounted survival: sums over ranks of the fraction that each document takes of what earlier documents left.
 
     X = sum over offsets t of (S_t - S_{t+1}) w_t,   S_t = product of the factors of the first t documents of a group
 
 A document of factor 1 takes nothing. ERR is such a sum, with factors 1 - R; so is the part of one facet in alpha-nDCG,
-with factor 1 - alpha for the documents of the facet. What is taken may be so little that no product shows it, so that
-everything is said in what is gone, C_t = 1 - S_t, of which nothing is ever subtracted::
+with factor 1 - alpha for the documents of the facet. The fraction taken may be too small to change a product, so
+everything is expressed by the total taken, C_t = 1 - S_t, computed without subtraction::
 
     X = sum over t of delta_t C_t,   delta_t = w_{t-1} - w_t,  w = 0 past the last rank
 
 Under a random order of m tied documents, E[C_t] is found one document at a time: the n-th is among the first t with
-chance t / n, and then it takes what it takes and leaves a part of what the others took. E[C_s C'_{s+u}] is the same
-with two numbers of ranks. Of the takers alone that is enough: how many of them are among the first ranks of their group
-is a chain of its own. Of long groups, whole sums come from arrivals.py. Source: docs/formulas.md §3.
+probability t / n, and then it adds its own fraction and keeps the rest of what the others took. E[C_s C'_{s+u}] is
+found likewise with two numbers of ranks. This is needed only among the documents that take anything: how many of them
+are among the first ranks of their group is a Markov chain. For long groups, whole sums come from arrivals.py. Source:
+docs/formulas.md §3.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ from trueval.standings.standings import Bools, Floats, Ints
 
 
 class Slots(NamedTuple):
-    """The ranks of some tie groups of like size.
+    """The ranks of tie groups of similar size.
 
     Attributes:
         query: [group] index of the query.
-        above: [group] documents above the group, c.
-        tied: [group] documents in it, m.
-        width: largest number of ranks of a group that count.
+        above: [group] number of documents above the group, c.
+        tied: [group] number of documents in it, m.
+        width: maximum number of ranks of a group that count.
     """
 
     query: Ints
@@ -42,7 +43,7 @@ class Slots(NamedTuple):
     width: int
 
     def weights(self, weights: Weights) -> Floats:
-        """[group, offset] w of each of its ranks, 0 past its end."""
+        """[group, offset] w of each of its ranks, 0 beyond its end."""
         offset = np.arange(self.width)
         rank = self.above[:, None] + offset + 1
         own = np.broadcast_to(self.query[:, None], rank.shape)
@@ -50,12 +51,12 @@ class Slots(NamedTuple):
 
 
 class GroupTakers(NamedTuple):
-    """What some documents of each group take when they come first; the others of the group take nothing.
+    """The documents of each group that take anything; its other documents take nothing.
 
     Attributes:
-        taken: [group, document] what it takes of 1, in any unit; 0 as padding.
-        left: [group, document] factor that is left to those after it.
-        given: [group] documents that are given.
+        taken: [group, document] fraction that it takes when first, in any unit; 0 as padding.
+        left: [group, document] factor left for later documents.
+        given: [group] number of documents listed here.
     """
 
     taken: Floats
@@ -64,7 +65,7 @@ class GroupTakers(NamedTuple):
 
 
 def gone(tied: Ints, takers: GroupTakers, width: int) -> Floats:
-    """[group, t = 0 .. width] E[C_t], what the first t of m documents take together.
+    """[group, t = 0 .. width] E[C_t], the expected total taken by the first t of m documents.
 
     >>> gone(np.array([2]), GroupTakers(np.array([[0.5]]), np.array([[0.5]]), np.array([1])), 2).tolist()
     [[0.0, 0.25, 0.5]]
@@ -76,8 +77,9 @@ def gone(tied: Ints, takers: GroupTakers, width: int) -> Floats:
 
 
 def _arrivals(tied: Ints, given: Ints, width: int) -> Iterator[tuple[int, Floats, Bools]]:
-    """Each document after those that take nothing: its place, [group, t] the chance to be among the first t, [group]
-    whether the group has it.
+    """Each document after those that take nothing: its index, its chance of being among the first t, where it exists.
+
+    The chance is [group, t]; the last item is [group], whether the group has the document.
     """
     size, t = tied - given, np.arange(width + 1)
     for place in range(int(given.max(initial=0))):
@@ -87,20 +89,20 @@ def _arrivals(tied: Ints, given: Ints, width: int) -> Iterator[tuple[int, Floats
 
 
 def _with_one_more(found: Floats, chance: Floats, takers: GroupTakers, place: int) -> Floats:
-    """[group, t] E[C_t] with one document more."""
+    """[group, t] E[C_t] with one more document."""
     more = (1 - chance) * found
     more[:, 1:] += chance[:, 1:] * (takers.taken[:, place, None] + takers.left[:, place, None] * found[:, :-1])
     return more
 
 
 def gone_together(tied: Ints, first: GroupTakers, second: GroupTakers, width: int) -> Floats:
-    """[group, s, u] E[C_s C'_{s+u}] of what two kinds of takers take, s + u <= width.
+    """[group, s, u] E[C_s C'_{s+u}] for two quantities taken by the same documents, s + u <= width.
 
     Args:
-        tied: [group] documents, m.
-        first: what documents take of C.
-        second: what the same documents take of C'.
-        width: largest s + u that is asked for; cells past it hold nothing of use.
+        tied: [group] number of documents, m.
+        first: fractions that documents take of C.
+        second: fractions that the same documents take of C'.
+        width: largest s + u; cells beyond it are undefined.
     """
     both = np.zeros((len(tied), width + 1, width + 1))
     one, other = np.zeros((2, len(tied), width + 1))
@@ -108,7 +110,7 @@ def gone_together(tied: Ints, first: GroupTakers, second: GroupTakers, width: in
         taken, left, take, leave = (each[:, place, None] for each in (*first[:2], *second[:2]))
         among = after = chance[:, 1:]
         more = np.maximum(1 - chance[:, :, None] - chance[:, None, :], 0) * both
-        # Among the first s it takes of both, (taken + left C) (take + leave C'); among the u after them, of C' only.
+        # Among the first s it takes from both, (taken + left C) (take + leave C'); among the next u, from C' only.
         more[:, 1:] += (among * (left * leave))[..., None] * both[:, :-1]
         later = sliding_window_view(np.pad(other, ((0, 0), (0, width))), width + 1, axis=1)[:, :-1]
         more[:, 1:] += (among * (taken * leave))[..., None] * later
@@ -124,13 +126,13 @@ def gone_together(tied: Ints, first: GroupTakers, second: GroupTakers, width: in
 
 
 def horizon(taken: Floats) -> Ints:
-    """[group] ranks after which what is left of C, and of its square, is less than 2^-128 on average.
+    """[group] number of ranks after which the remainder of C, and of its square, is below 2^-128 on average.
 
     The mean of a product of squares over the subsets of t documents is at most their mean to the power t: Maclaurin's
     inequality of elementary symmetric means.
 
     Args:
-        taken: [group] mean over all its documents of 1 - f^2, f the factor that each leaves.
+        taken: [group] mean over all its documents of 1 - f^2, with f the factor that each leaves.
 
     >>> int(horizon(np.array([0.75, 0.0]))[0])
     64
@@ -155,15 +157,15 @@ def falls(weights: Floats) -> Floats:
 def second_moments(tied: Ints, takers: GroupTakers, steps: Floats) -> Floats:
     """[group] E[X^2] of X = sum over t of delta_t C_t: sum over s, t of delta_s delta_t E[C_s C_t].
 
-    What the first s of m documents take depends on how many of the n takers are among them, K_s, and on which. Which
-    they are is any subset as likely as another, so that E[C_s C_t] is the mean of g(K_s, K_t), which `gone_together`
-    finds for the takers alone, and the pairs of counts go down the ranks as one chain::
+    The total taken by the first s of m documents depends on how many of the n takers are among them, K_s, and on which.
+    All subsets are equally likely, so E[C_s C_t] is the mean of g(K_s, K_t), which `gone_together` computes for the
+    takers alone, and the pairs of counts form one Markov chain over ranks::
 
         F_t(i, k) = sum over s < t of delta_s P(K_s = i, K_t = k),   q = (n - k) / (m - t) of rank t + 1
         E[X^2]    = sum over t of delta_t (2 sum over i, k of F_t(i, k) g(i, k) + delta_t E[g(K_t, K_t)])
 
     Args:
-        tied: [group] documents, m.
+        tied: [group] number of documents, m.
         steps: [group, t = 0 .. width] delta_t; 0 for t = 0.
 
     >>> takers = GroupTakers(np.array([[0.5]]), np.array([[0.5]]), np.array([1]))
@@ -172,7 +174,7 @@ def second_moments(tied: Ints, takers: GroupTakers, steps: Floats) -> Floats:
     """
     ranks = steps.shape[1] - 1
     counts = np.arange(min(int(takers.given.max(initial=0)), ranks) + 1)
-    # [i, k] from [i, k - i], and a row for how likely each count is, which adds nothing by itself.
+    # [i, k] from [i, k - i], and a row for the probability of each count, which adds nothing by itself.
     worth = np.zeros((len(tied), len(counts) + 1, len(counts)))
     first, last = np.triu_indices(len(counts))
     worth[:, first, last] = gone_together(takers.given, takers, takers, len(counts) - 1)[:, first, last - first]
@@ -192,11 +194,11 @@ def second_moments(tied: Ints, takers: GroupTakers, steps: Floats) -> Floats:
 
 
 class Repeats(NamedTuple):
-    """Mean and variance of sums in which every document takes the same share.
+    """Mean and variance of sums in which every document takes the same fraction.
 
     Attributes:
-        mean: [group].
-        variance: [group].
+        mean: [group] means.
+        variance: [group] variances.
     """
 
     mean: Floats
@@ -206,15 +208,15 @@ class Repeats(NamedTuple):
 def discounted_moments(tied: Ints, count: Ints, keep: float, weights: Floats) -> Repeats:
     """Moments of sum over k = 1 .. n of keep^(k-1) w(offset of the k-th of n documents among m that tie).
 
-    Rank by rank from the last: the next rank holds one of them with chance q = (n - k) / (m - p) after k of them in p
-    ranks, and then the rest is w + keep X(p+1, k+1), else X(p+1, k). Variances add by the law of total variance:
+    Rank by rank from the last: the next rank holds one of them with probability q = (n - k) / (m - p) after k of them
+    in p ranks, and then the rest is w + keep X(p+1, k+1), else X(p+1, k). Variances add by the law of total variance:
     nothing cancels.
 
     Args:
-        tied: [group] m.
-        count: [group] n.
-        keep: what each document leaves to the next.
-        weights: [group, offset] w, falling; 0 past the ranks that count.
+        tied: [group] m, number of documents.
+        count: [group] n, number of documents that take.
+        keep: factor that each of them leaves for the next.
+        weights: [group, offset] w, non-increasing; 0 beyond the ranks that count.
 
     >>> discounted_moments(np.array([2]), np.array([1]), 0.5, np.array([[1.0, 0.5]]))
     Repeats(mean=array([0.75]), variance=array([0.0625]))
@@ -223,7 +225,7 @@ def discounted_moments(tied: Ints, count: Ints, keep: float, weights: Floats) ->
     mean, variance = np.zeros((len(tied), most + 2)), np.zeros((len(tied), most + 2))
     left = np.maximum(count[:, None] - np.arange(most + 1), 0)
     for p in range(weights.shape[1] - 1, -1, -1):
-        end = min(p, most) + 1  # after p ranks, no more than p documents have come
+        end = min(p, most) + 1  # after p ranks, at most p documents have come
         chance = np.minimum(left[:, :end] / np.maximum(tied - p, 1)[:, None], 1.0)
         without = mean[:, :end]
         gap = weights[:, p, None] + keep * mean[:, 1 : end + 1] - without

@@ -1,7 +1,7 @@
 """Rank weights of linear measures, with their mean and deviation over the ranks of a tie group.
 
-Deep down the list neighbors weigh nearly the same, so that differences of running sums would lose every digit: mean and
-spread are found from the differences to the weight of the first rank of the group.
+Deep in the list neighboring ranks have nearly equal weights, so that differences of running sums would lose every
+digit: mean and deviation are computed from differences to the weight of the group's first rank.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import numpy as np
 
 from trueval.standings.standings import Floats, Ints
 
-# Tables of up to this many ranks are kept for the next call, at most KEPT_TABLES of them: 4 MiB.
+# Tables of up to this many ranks are cached, at most KEPT_TABLES of them: 4 MiB.
 KEPT = 1 << 10
 KEPT_TABLES = 128
-# Ranks of groups looked at together: 1 MiB per array.
+# Ranks of groups per block: 1 MiB per array.
 BLOCK = 1 << 17
-# Where two ranks differ by a smaller part than this, the difference of their discounts comes from a logarithm of it.
+# Relative difference of two ranks below which the difference of their discounts is computed from its logarithm.
 NEAR = 2.0**-14
-# Weights below this are taken as shares of the first of their group, so that no square is out of range.
+# Weights below this are scaled by the first of their group, so that no square underflows.
 TINY = 2.0**-400
 
 
@@ -131,9 +131,9 @@ class Discounts(WeightTable):
     """The discounts of DCG as a table."""
 
     def _lost(self, head: Floats, first: Ints, rank: Ints, within: Ints) -> Floats:
-        """As for any table; w(first) w(rank) log2((rank+1) / (first+1)) where the two weights are nearly the same."""
+        """As for any table, but w(first) w(rank) log2((rank+1) / (first+1)) where the two weights are nearly equal."""
         lost = super()._lost(head, first, rank, within)
-        # In shorter tables, two ranks differ by a larger part than NEAR.
+        # In shorter tables, the relative difference of two ranks exceeds NEAR.
         if len(self.weights) * NEAR > 1:
             near = np.flatnonzero(((first + 1) * NEAR > 1).repeat(within))
             start = first.repeat(within)[near]
