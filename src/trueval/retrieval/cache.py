@@ -3,9 +3,9 @@
     outputs/MODEL-DTYPE-PART-HASH/    embeddings and logits: part.json, and rows.npy once all of them are there
     indexes/NAME-HASH/                an index with index.json; the folder is there when it is complete
     stages/NAME-HASH.parquet          candidates of a stage of a pipeline, their remarks in NAME-HASH.json
-    ledger.jsonl                      what hosted models cost; it is shown and never removed
+    ledger.jsonl                      costs of hosted models; shown, but never removed
 
-What is not of these forms is somebody else's: it is counted, and left alone.
+Other files belong to other programs: they are counted, and left alone.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from trueval.retrieval.indexes import index
 from trueval.retrieval.pipeline.stage_cache import is_kept
 from trueval.retrieval.pipeline.stage_resources import REMOVED
 
-# 2: when entries were used, and the limit. 1: the first.
+# 2: time of last use, and the limit. 1: first version.
 FORMAT: Final = 2
 KIND: Final = "cache"
 KINDS: Final = ("outputs", "indexes", "stages")
-HASHED: Final = re.compile(r".+-[0-9a-f]{12,16}")  # what the name of an entry ends with
-LEFTOVER: Final = re.compile(r"\.(?P<name>.+-[0-9a-f]{12,16})(\.parquet|\.json)?\..+")  # what an ended process began
+HASHED: Final = re.compile(r".+-[0-9a-f]{12,16}")  # suffix of an entry's name
+LEFTOVER: Final = re.compile(r"\.(?P<name>.+-[0-9a-f]{12,16})(\.parquet|\.json)?\..+")  # leftovers of an ended process
 COMPLETE: Final = "complete"
-BUSY: Final = timedelta(hours=1)  # what is not complete and newer than this may be in the hands of a process
-CACHE: Final = "TRUEVAL_CACHE"  # in the environment: another folder than that of the system
-LIMIT: Final = "TRUEVAL_CACHE_LIMIT"  # the size from which on entries leave that were not used longest
+BUSY: Final = timedelta(hours=1)  # incomplete entries newer than this may be in use by a process
+CACHE: Final = "TRUEVAL_CACHE"  # environment variable for another folder than the system's
+LIMIT: Final = "TRUEVAL_CACHE_LIMIT"  # size above which the least recently used entries are removed
 DEFAULT_LIMIT: Final = "20G"
 ANOTHER: Final = f"--cache DIR, cache= in Python, or {CACHE} names another."
 UNITS: Final = {"d": "days", "h": "hours", "w": "weeks"}
@@ -113,8 +113,8 @@ def user_cache(environment: Mapping[str, str] = os.environ, platform: str = sys.
     """The user's cache folder, by the conventions of the system.
 
     Args:
-        environment: its TRUEVAL_CACHE decides, otherwise XDG_CACHE_HOME, or LOCALAPPDATA on Windows.
-        platform: platform as in sys.platform.
+        environment: environment variables: TRUEVAL_CACHE if set, otherwise XDG_CACHE_HOME, or LOCALAPPDATA on Windows.
+        platform: value of sys.platform.
 
     Raises:
         FileNotFoundError: the user has no home.
@@ -125,7 +125,7 @@ def user_cache(environment: Mapping[str, str] = os.environ, platform: str = sys.
     if environment.get(CACHE):
         return Path(environment[CACHE])
     home = environment.get("XDG_CACHE_HOME", "")
-    if Path(home).is_absolute():  # the rule of XDG: any other is to be ignored
+    if Path(home).is_absolute():  # XDG: relative paths must be ignored
         return Path(home) / "trueval"
     if platform == "win32" and environment.get("LOCALAPPDATA"):
         return Path(environment["LOCALAPPDATA"]) / "trueval" / "Cache"
@@ -146,7 +146,7 @@ def own_cache(environment: Mapping[str, str] = os.environ) -> Path:
     """
     place = user_cache(environment)
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with tempfile.TemporaryFile(dir=place):  # one that can only be read is no cache
+    with tempfile.TemporaryFile(dir=place):  # a read-only folder cannot serve as a cache
         return place
 
 
@@ -154,7 +154,7 @@ def limit_of(environment: Mapping[str, str] = os.environ) -> int:
     """Maximum size of the user's cache in bytes.
 
     Args:
-        environment: its TRUEVAL_CACHE_LIMIT decides.
+        environment: environment variables; TRUEVAL_CACHE_LIMIT sets the limit.
 
     Raises:
         PolicyError: that is no size.
@@ -179,13 +179,13 @@ class CacheFolder(NamedTuple):
 def cache_for(given: Path | None, out: Path | None, *, make: bool = True) -> CacheFolder:
     """The cache for one job: the named folder, or the user's.
 
-    Of the user's own, what was not used longest leaves where it is larger than its limit. Where it cannot be written,
-    the folder `cache` of the results takes its place.
+    The least recently used entries of the user's cache are removed if it exceeds its limit. If it cannot be written,
+    the folder `cache` of the results is used.
 
     Args:
-        given: folder as named; None for the user's.
+        given: folder as named; None for the user's cache.
         out: folder of the results; None for none.
-        make: whether to create the user's where it does not exist; a dry run creates nothing.
+        make: whether to create the user's cache if missing; a dry run creates nothing.
 
     Raises:
         PolicyError: the limit of the user's is no size.
@@ -227,7 +227,7 @@ def size_of(folder: Path) -> int:
     try:
         for each in os.scandir(folder):
             size += size_of(Path(each.path)) if each.is_dir(follow_symlinks=False) else each.stat().st_size
-    except OSError:  # what another process removed meanwhile has no size
+    except OSError:  # files that another process removed in the meantime have no size
         return size
     return size
 
@@ -287,7 +287,7 @@ def select_entries(cache: Cache, names: Sequence[str], age: timedelta | None, no
         PolicyError: nothing there begins with a name, or a name is empty.
     """
     meant = list[CacheEntry]()
-    if "" in names:  # an empty variable of a shell
+    if "" in names:  # an empty shell variable
         raise PolicyError(f"A name is empty. Give one of {', '.join(KINDS)}, all, or how a name begins.")
     for name in names or ("all",):
         found = [entry for entry in cache.entries if name in ("all", entry.kind) or entry.name.startswith(name)]
@@ -335,7 +335,7 @@ def _entries(folder: Path) -> Iterator[CacheEntry | None]:
             yield _entry(folder.name, path.name, (path,), "", None, "leftover")
         elif folder.name == "stages":
             if path.suffix == ".json" and path.stem in candidates and HASHED.fullmatch(path.stem):
-                continue  # it belongs to the candidates beside it
+                continue  # it belongs to the candidates next to it
             yield _stage(path) if path.is_file() and HASHED.fullmatch(path.stem) else None
         else:
             read = _outputs if folder.name == "outputs" else _index

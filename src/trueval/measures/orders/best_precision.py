@@ -71,8 +71,7 @@ class HitGroup(NamedTuple):
         return np.asarray(count, dtype=np.int64)
 
     def horizon(self, values: Floats) -> Ints:
-        """[value] number of ranks that decide whether a precision exceeds it; later ones hardly ever do. Values ascend.
-        """
+        """[value] number of ranks that decide whether a precision exceeds it; later ones hardly do. Values ascend."""
         ranks = self.ranks_above(values)
         if not len(values) or ranks[0] <= MANY_RANKS:
             return ranks

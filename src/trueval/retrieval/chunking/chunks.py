@@ -24,10 +24,10 @@ from trueval.retrieval.chunking.sentence_ends import Span, sentence_spans
 
 SEPARATOR: Final = " › "
 HEADING: Final = re.compile(r"^(?P<level>#{1,6})[ \t]+(?P<title>.*?)[ \t]*#*[ \t]*$", re.MULTILINE)
-MARK: Final = "#"  # between a document and the number of a chunk in the id of the chunk
+MARK: Final = "#"  # separates document and chunk number in a chunk's id
 TOKEN: Final = re.compile(r"\w+|[^\w\s]")
 
-# [token, 2] where each token of a text starts and ends.
+# [token, 2] start and end of each token of a text.
 Tokenizer = Callable[[str], NDArray[np.int64]]
 How = Literal["sentences", "windows"]
 
@@ -95,7 +95,7 @@ def document_of(id: str) -> str | None:
 
 @dataclass(frozen=True)
 class Chunker:
-    r"""How documents are cut.
+    r"""The settings for cutting documents.
 
     Attributes:
         how: "sentences" or "windows".
@@ -132,12 +132,11 @@ class Chunker:
         """Cut a document.
 
         Args:
-            document: id of the document.
             text: text of the document; Markdown headings begin sections.
             title: first part of every breadcrumb.
 
         Yields:
-            Chunks in order; none of a document without a token, and none of blanks alone.
+            Chunks in order; none for a document without tokens, and none of white space only.
         """
         tokens = (self.tokenizer or words_and_marks)(text)
         number = 0
@@ -149,7 +148,7 @@ class Chunker:
             inside = _Tokens(tokens, section.start, section.end)
             for first, last in self._cuts(inside, text, room):
                 start, end = inside.span(first, last)
-                if not text[start:end].strip():  # blanks, of which models have tokens
+                if not text[start:end].strip():  # white space, for which models have tokens
                     continue
                 yield Chunk(document, number, start, end, breadcrumb, text[start:end], head + last - first)
                 number += 1
@@ -175,7 +174,7 @@ class Chunker:
             yield begin, end
             if past == len(pieces):
                 return
-            # The next chunk must bring something new, so it starts after this one's first piece and holds the next.
+            # The next chunk must contain new text, so it starts after this one's first piece and includes the next.
             following = past
             while following - 1 > first and end - pieces[following - 1][0] <= overlap:
                 if pieces[past][1] - pieces[following - 1][0] > room:
@@ -185,7 +184,7 @@ class Chunker:
 
 
 def words_and_marks(text: str) -> NDArray[np.int64]:
-    """[token, 2] words and single marks.
+    """[token, 2] spans of words and single punctuation marks.
 
     >>> words_and_marks("Yes, now.").tolist()
     [[0, 3], [3, 4], [5, 8], [8, 9]]

@@ -21,14 +21,14 @@ from trueval.files.texts.text_rows import read_rows
 from trueval.retrieval.chunking.chunks import SEPARATOR, Chunk, Chunker
 from trueval.threads import Executor
 
-# 1: the first.
+# 1: first version.
 FORMAT: Final = 1
 KIND: Final = "chunks"
-TITLES: Final = ("title", "section")  # of a document: what its breadcrumbs begin with
+TITLES: Final = ("title", "section")  # fields of a document with which its breadcrumbs begin
 FIELDS: Final = ("text",)
 SUFFIXES: Final = (".jsonl", ".jsonl.gz")
 TELL: Final = 1_000  # documents between two calls of tell
-PIECE: Final = 1 << 20  # characters that a process cuts at once, and pieces that all of them do
+PIECE: Final = 1 << 20  # characters per task of a process, and tasks in flight
 PIECES: Final = 16
 
 Tell = Callable[[int], object] | None
@@ -41,11 +41,11 @@ class ChunkedCorpus:
     Attributes:
         documents: number of documents with a text.
         empty: number of documents without a token, which give no chunk.
-        tokens: tokens in all chunks, breadcrumbs included.
-        most: tokens in the longest chunk.
+        tokens: number of tokens in all chunks, breadcrumbs included.
+        most: number of tokens in the longest chunk.
         longer: number of chunks above the size, whose breadcrumb alone leaves no room.
-        characters: characters in the bodies of all chunks.
-        repeated: characters of these that the previous chunk also has.
+        characters: number of characters in the bodies of all chunks.
+        repeated: number of these that the previous chunk contains too.
     """
 
     documents: int = 0
@@ -194,7 +194,7 @@ def _pieces(rows: Iterable[TextRow]) -> Iterator[list[TextRow]]:
 
 
 def _text(values: Mapping[str, Any], fields: Sequence[str]) -> str:
-    # By line ends, so that a heading at the beginning of a field is one.
+    # Joined by line feeds, so that a heading at the start of a field is recognized.
     return "\n".join(text for text in (join_fields(values, (name,)) for name in fields) if text)
 
 
@@ -206,7 +206,7 @@ def _title(values: Mapping[str, Any], titles: Sequence[str]) -> str:
 def _line(chunk: Chunk) -> bytes:
     try:
         return f"{json.dumps(chunk.to_dict(), ensure_ascii=False)}\n".encode()
-    except UnicodeEncodeError:  # half a surrogate pair, which JSON has a way to write and UTF-8 has not
+    except UnicodeEncodeError:  # lone surrogates can be written in JSON, but not in UTF-8
         return f"{json.dumps(chunk.to_dict())}\n".encode()
 
 

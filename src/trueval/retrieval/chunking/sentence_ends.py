@@ -20,7 +20,7 @@ END: Final = re.compile(
     r"|\n[ \t]*\n\s*"
     r"|\n(?=[ \t]*(?:[-*•–]|\d+[.)]|#{1,6})[ \t])"
 )
-# After which a full stop ends nothing, in lower case and without it.
+# Abbreviations after which a full stop ends no sentence, in lower case and without it.
 ABBREVIATIONS: Final = frozenset(
     (
         *(
@@ -47,7 +47,7 @@ ABBREVIATIONS: Final = frozenset(
         *("jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec", "janv", "févr", "déc"),
     )
 )
-# What ends nothing where the next thing is small or a number only: "etc." before a capital does end one.
+# Abbreviations that end no sentence only before a lower-case letter or a number: "etc." before a capital ends one.
 ENDS_BEFORE_CAPITALS: Final = frozenset(("etc", "al", "inc", "ltd", "co", "jr", "sr"))
 WORD_BEFORE: Final = re.compile(r"[^\s(\[«“\"']+$")
 
@@ -78,7 +78,7 @@ def _goes_on(text: str, stop: int, mark: str, after: int) -> bool:
     if len(word) == 1 and word.isupper() and word != "I":
         return True
     if word.isdigit() and _begins(text, stop - len(word)):
-        return True  # the number of a list
+        return True  # the number of a list item
     lower = word.lower()
     if lower not in ABBREVIATIONS:
         return False

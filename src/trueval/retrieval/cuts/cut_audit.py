@@ -34,10 +34,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-# 1: the first.
+# 1: first version.
 FORMAT_VERSION: Final = 1
 KIND: Final = "cuts"
-# What the JSON says of a measure, of both sources of ties together and of each.
+# Statistics of a measure in the JSON, for both sources of ties together and for each.
 ENDS: Final = ("expected", "lowest", "highest")
 # Integers up to here are exact where JSON is read as float64.
 EXACT: Final = 2**53
@@ -162,7 +162,7 @@ class Cuts:
             "score": cut.score if math.isfinite(cut.score) else str(cut.score),
             "open": cut.open,
             "contexts": contexts if contexts <= EXACT else None,
-            "log10_contexts": math.log10(contexts),  # also of integers that are too large for a float
+            "log10_contexts": math.log10(contexts),  # also for integers that are too large for a float
             "overlap": cut.overlap,
         }
         if self.causes:

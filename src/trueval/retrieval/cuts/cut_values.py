@@ -58,7 +58,7 @@ def choose_cut_measure(
 
     Args:
         k: number of documents in a context.
-        judgments: as `Judgments.of` takes them; None for none.
+        judgments: as in `Judgments.of`; None for none.
         choices: attributes of Policy.
 
     Raises:

@@ -42,9 +42,9 @@ def cuts(
     """Audit the cut at k: how often it falls inside a tie group, and the effect on quality.
 
     Args:
-        collection: as in `retrieve`, searched past k; with runs, the texts that tell why documents tie.
+        collection: as in `retrieve`, searched past k; with runs, the texts used to find why documents tie.
         k: number of documents in a context.
-        runs: in place of a search, a run that goes past k, or several of the same call, as `Run.of` takes them.
+        runs: instead of a search, a run that goes past k, or several of the same call, as for `Run.of`.
         pipeline: as in `retrieve`.
         index: as in `retrieve`.
         model: as in `retrieve`.
@@ -52,7 +52,7 @@ def cuts(
         repeats: number of calls for k documents to compare.
         most: maximum number of documents to fetch per query.
         draws: maximum number of orders of equal scores to send through a pipeline.
-        judgments: as `Judgments.of` takes them; None for those of the searched collection.
+        judgments: as in `Judgments.of`; None for those of the searched collection.
         measures: as in `evaluate`, at k; None: recall, nDCG and, for grades of the rubric, RA-nWG.
         cache: as in `retrieve`.
         begin: as in `retrieve`.
@@ -66,7 +66,7 @@ def cuts(
     >>> cuts(runs=[{"q": {"a": 3.0, "b": 2.0, "c": 2.0}}], k=2).inside[0].documents
     ('b', 'c')
     """
-    # Late: indexes take as long as the start of a command.
+    # Late: importing indexes takes as long as starting a command.
     from trueval.collection import Collection
     from trueval.report.provenance import strip_folders
     from trueval.retrieval.cuts.cut_audit import cut_runs

@@ -1,4 +1,4 @@
-"""Pipeline tail: the stages after the retrievers, run again on other lists."""
+"""Pipeline tail: the stages after the retrievers, applied to other lists."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Ints = NDArray[np.int64]
 
 
 class TailLists(NamedTuple):
-    """Lists as numbers, grouped by query and best first.
+    """Lists as arrays of indices, grouped by query and best first.
 
     Attributes:
         query: [row] index of the query in the collection.
         document: [row] index of the document.
-        score: [row].
+        score: [row] score.
     """
 
     query: Ints
@@ -38,7 +38,7 @@ class TailLists(NamedTuple):
 
     @property
     def rank(self) -> Ints:
-        """[row] from 0."""
+        """[row] rank from 0."""
         return np.arange(len(self.query)) - np.searchsorted(self.query, self.query)
 
     def at(self, rows: Any) -> TailLists:
@@ -103,7 +103,7 @@ class Tail:
         return self.to_rows(self.work.deduplicate([run], (), silent) if "deduplicate" in self.settings else run)
 
     def reranked(self, ends: Sequence[TailLists]) -> TailLists | None:
-        """The pairs that some order brings to the reranker, sorted, with scores; None without a reranker."""
+        """The pairs that the reranker gets under any order, sorted, with scores; None without a reranker."""
         if "rerank" not in self.settings:
             return None
         settings = self.settings["rerank"]
@@ -120,7 +120,7 @@ class Tail:
         Args:
             rows: rows before reranking.
             reranked: pairs and their scores.
-            rng: breaks ties of the reranker; None keeps the order before it.
+            rng: random generator for breaking the reranker's ties; None keeps the previous order.
         """
         if reranked is None:
             return rows

@@ -34,9 +34,9 @@ INDEX: Final = "index or format"
 SCORES: Final = "equal scores"
 UNKNOWN: Final = "not known"
 
-# Documents of a group beyond which near duplicates are not looked for: all pairs are compared.
+# Maximum number of documents in a group for the search of near duplicates, which compares all pairs.
 MOST_PAIRED: Final = 1000
-# Products of unit vectors in float64 that differ by less may be equal: 384 terms of rounding.
+# Products of unit vectors in float64 that differ by less count as equal: rounding of 384 terms.
 NOISE: Final = 1e-13
 
 
@@ -94,7 +94,7 @@ def _cause(
 ) -> TieCause:
     known = all(doc in texts for doc in cut.documents)
     different = len({" ".join(texts[doc].split()) for doc in cut.documents}) if known else None
-    if cut.size == 1:  # of an open group one document is known, which says nothing of the others
+    if cut.size == 1:  # in an open group only one document is known
         name = UNKNOWN
     elif different == 1:
         name = IDENTICAL

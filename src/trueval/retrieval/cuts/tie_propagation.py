@@ -1,9 +1,9 @@
 """Tie propagation: how far the ties of each stage of a pipeline change the contexts at its end.
 
 Every retriever is asked past its depth until the group of equal scores there ends. Then the equal scores of one stage
-are put into other orders, as engines put them, and all that follows is done again: fusion, duplicates, reranking, the
-cut at k. A query whose stage has no more orders than `draws` goes through all of them, any other through `draws` that
-are drawn at random. Each pair is reranked once, whatever the number of orders.
+are reordered, as engines may order them, and all later stages are repeated: fusion, deduplication, reranking, the cut
+at k. All orders are tried for a query whose stage has at most `draws` of them, otherwise `draws` random ones. Each pair
+is reranked once, whatever the number of orders.
 
     replaced = mean over queries and orders of the share of the context that the pipeline as it is does not have
 """
@@ -45,7 +45,7 @@ Ints = NDArray[np.int64]
 
 # The table with the depth of each retriever.
 RETRIEVERS: Final = {"dense": "index", "sparse": "sparse"}
-# The stage whose scores the final lists have → what their ties of different texts are called.
+# Stage whose scores the final lists have → name of their ties between different texts.
 LAST: Final = {"rerank": "reranker", "fuse": "fusion", "index": "index or format", "sparse": "equal scores"}
 
 
@@ -147,10 +147,10 @@ def _final(
         k: number of documents in a context.
     """
     settings, run = tail.settings, tail.to_run(ordered, name)
-    if not settings.keys() & {"fuse", "deduplicate", "rerank"}:  # what one index finds, scored anew
+    if not settings.keys() & {"fuse", "deduplicate", "rerank"}:  # the results of one index, rescored
         return run, np.diff(run.offsets) >= min(searched.depths.values())
     if settings.keys() & {"deduplicate", "rerank"} == set() and (tail.depth or 0) >= k:
-        run = tail.to_run(tail.to_rows(tail.joined(runs)), name)  # [fuse] depth cuts what k cuts, or more
+        run = tail.to_run(tail.to_rows(tail.joined(runs)), name)  # [fuse] depth cuts at k or above
     return run, np.zeros(len(run.query_ids), dtype=bool)
 
 

@@ -1,7 +1,7 @@
-"""Tie sources: the lists of a run with the equal scores at the cutoff alone, and with those above it alone.
+"""Tie sources: the lists of a run with only the ties at the cutoff, and with only those above it.
 
-What the choice at the cutoff does to a measure, and what the order of documents does that are in the context anyway,
-are two things. Each is seen in a list where every other tie is settled as the run has it.
+The choice at the cutoff and the order of documents that are in the context anyway affect a measure separately. Each
+effect is isolated in lists where all other ties are broken in the order of the run.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from trueval.standings.groups import tie_groups
 
 
 class TieSources(NamedTuple):
-    """A run, twice.
+    """Two versions of a run.
 
     Attributes:
-        cut: with no ties but those of the groups that the cutoff falls into.
-        inside: with no ties but the others.
+        cut: only the ties of the groups that the cutoff falls into.
+        inside: only the other ties.
     """
 
     cut: Run
@@ -33,14 +33,14 @@ class TieSources(NamedTuple):
 
 
 def separate_ties(run: Run, cuts: Sequence[CutoffGroup], precision: str | float | None = None) -> TieSources:
-    """Settle the ties at the cutoff of a run as it has them, or all others.
+    """Break the ties of a run in its order, except those at the cutoff, or except the others.
 
-    Scores become places in the list, shifted so that what was above 0 stays there and what was not stays below: some
-    conventions take a score of 0 or less for not retrieved.
+    Scores become positions in the list, shifted so that positive scores stay positive and others do not become so: in
+    some conventions a score of 0 or less means not retrieved.
 
     Args:
-        run: lists that go past the cutoff.
-        precision: in which scores are compared; None for as they are.
+        run: lists that extend past the cutoff.
+        precision: precision in which scores are compared; None for exact comparison.
 
     >>> from trueval.retrieval.cuts.cutoff import find_cuts
     >>> run = Run.of({"q": {"a": 3.0, "b": 3.0, "c": 2.0, "d": 2.0}})

@@ -1,7 +1,8 @@
-"""Exact sums: sums of fractions in twice the digits of a float64, and lists sorted by them.
+"""Exact sums: sums of fractions in double-double precision, and lists sorted by them.
 
-A sum of rounded fractions depends on the order of its terms. Twice the digits (Dekker 1971) tell equal sums of
-fractions from different ones; each sum is then rounded once, so that scores are equal if and only if the sums are.
+A sum of rounded fractions depends on the order of its terms. Double-double arithmetic (Dekker 1971) distinguishes equal
+sums of fractions from different ones; each sum is then rounded once, so that scores are equal if and only if the sums
+are.
 """
 
 from __future__ import annotations
@@ -24,21 +25,21 @@ Ints = NDArray[np.int64]
 
 # Integers up to here are exact as float64.
 EXACT: Final = 2**53
-# Sums closer than this part of them are taken as equal: their own error is below 2^-100, and with k = 60 different sums
-# of up to four ranks below 1,000 are at least 2^-96 apart.
+# Relative difference below which sums count as equal: their own error is below 2^-100, and with k = 60 distinct sums of
+# up to four ranks below 1,000 are at least 2^-96 apart.
 SAME: Final = 2.0**-96
-# Multiplies a float64 to cut it into two halves of 26 digits (Veltkamp).
+# Factor that splits a float64 into two halves of 26 bits (Veltkamp).
 HALVES: Final = float(2**27 + 1)
-# Rows that are summed at once, so that what is made on the way stays in the processor's cache.
+# Rows summed at once, so that temporary arrays stay in the processor's cache.
 BLOCK: Final = 1 << 14
 
 
 class Sums(NamedTuple):
-    """Sums in twice the digits of a float64.
+    """Sums as pairs of float64 (double-double).
 
     Attributes:
         high: [row] the nearest float64.
-        low: [row] what is missing from it, to the next 53 bits.
+        low: [row] remainder, to another 53 bits.
     """
 
     high: Floats
@@ -46,11 +47,11 @@ class Sums(NamedTuple):
 
 
 class SortedSums(NamedTuple):
-    """Lists sorted by falling sums, equal ones as they stand.
+    """Lists sorted by descending sums; ties keep their order.
 
     Attributes:
-        order: [row] the row that comes there.
-        scores: [row] the sum as a float64, in that order; equal if and only if the sums are.
+        order: [row] index of the input row at this position.
+        scores: [row] sum as a float64, in that order; equal if and only if the exact sums are.
     """
 
     order: Ints
@@ -61,9 +62,10 @@ def sort_rank_sums(ranks: Ints, k: Fraction, weights: Sequence[Fraction], offset
     """Sort lists by their sums of w / (k + rank) over runs.
 
     Args:
-        ranks: [run, row] from 1, lists one after another; 0 for a run that adds nothing, which no row has for all.
-        k: at least 0.
-        weights: [run] above 0.
+        ranks: [run, row] ranks from 1, lists one after another; 0 for a run without the document. Every row is in some
+            run.
+        k: constant of RRF, at least 0.
+        weights: [run] weights above 0.
         offsets: [list + 1] where each list starts.
 
     Raises:
@@ -88,10 +90,10 @@ class _Fractions(NamedTuple):
     """Sums of fractions of integers: with k = a/b and weights p/q over one q, a term is (p b) / (a + b rank) / q.
 
     Attributes:
-        ranks: [run, row]; 0 adds nothing.
-        tops: [run] p b.
-        bottoms: [rank] a + b rank.
-        over: q.
+        ranks: [run, row] ranks; 0 adds nothing.
+        tops: [run] numerators p b.
+        bottoms: [rank] denominators a + b rank.
+        over: common denominator q.
     """
 
     ranks: Ints
@@ -101,7 +103,7 @@ class _Fractions(NamedTuple):
 
     @classmethod
     def of(cls, ranks: Ints, k: Fraction, weights: Sequence[Fraction]) -> _Fractions:
-        """The integers of k and weights.
+        """Convert k and weights to integers.
 
         Raises:
             PolicyError: they are too large for a float64.
@@ -115,9 +117,9 @@ class _Fractions(NamedTuple):
 
     @property
     def known_apart(self) -> bool:
-        """Whether sums that differ are sure to differ by more than `SAME` of them.
+        """Whether distinct sums are certain to differ by more than the relative tolerance `SAME`.
 
-        The difference of two sums is an integer over the product of all their bottoms, or nothing.
+        The difference of two sums is an integer over the product of all their denominators, or 0.
         """
         runs, first, last = len(self.tops), int(self.bottoms[min(1, len(self.bottoms) - 1)]), int(self.bottoms[-1])
         return Fraction(first, runs * max(self.tops) * last ** (2 * runs)) > SAME
@@ -138,11 +140,11 @@ class _Fractions(NamedTuple):
         return total
 
     def confused(self, order: Ints, scores: Floats, offsets: Ints) -> list[int]:
-        """Lists in which documents have equal scores whose sums are not the same."""
+        """Lists in which documents have equal scores but different exact sums."""
         heads = np.zeros(len(order), dtype=bool)
         heads[offsets[:-1][offsets[:-1] < len(order)]] = True
         tied = np.flatnonzero((scores[1:] == scores[:-1]) & ~heads[1:])
-        # Of the same ranks in runs of the same weight the sums are the same.
+        # Equal ranks in runs of equal weight give equal sums.
         weights = np.array(self.tops)
         alike = np.ones(len(tied), dtype=bool)
         for weight in np.unique(weights):
@@ -159,7 +161,7 @@ class _Fractions(NamedTuple):
         return sum(terms, Fraction(0)) / self.over
 
     def ordered(self, rows: slice) -> SortedSums:
-        """One list, in rational arithmetic."""
+        """Sort one list in rational arithmetic."""
         exact = [self.exact(row) for row in range(rows.start, rows.stop)]
         order = np.array(sorted(range(len(exact)), key=lambda row: -exact[row]), dtype=np.int64)
         falling = [exact[row] for row in order.tolist()]
@@ -169,7 +171,7 @@ class _Fractions(NamedTuple):
 
 
 def _terms(top: int, bottoms: Ints) -> Sums:
-    """[rank] the term of each rank that there is, and none for rank 0."""
+    """[rank] term of each rank; 0 for rank 0."""
     whole = np.where(np.arange(len(bottoms)) > 0, float(top), 0.0)
     return _divide_sums(Sums(whole, np.zeros(len(whole))), np.maximum(bottoms, 1).astype(float))
 
@@ -188,7 +190,7 @@ def _divide_sums(top: Sums, bottom: Floats) -> Sums:
 
 
 def _product_error(one: Floats, other: Floats) -> Floats:
-    """What rounding took from a product (Dekker 1971)."""
+    """The rounding error of a product (Dekker 1971)."""
     (a, b), (c, d) = _halves(one), _halves(other)
     error: Floats = ((a * c - one * other) + a * d + b * c) + b * d
     return error
@@ -207,7 +209,7 @@ def _renormalize(high: Floats, low: Floats) -> Sums:
 
 
 def _sort_sums(sums: Sums, offsets: Ints) -> SortedSums:
-    # The bits of a float64 above 0 order as integers do. Of those that all sums share nothing needs to be sorted.
+    # The bits of positive float64 numbers order as integers do, and bits common to all sums need no sorting.
     bits = sums.high.view(np.uint64)
     falling = bits.max(initial=0) - bits
     spare = WORD - max(int(falling.max(initial=0)).bit_length(), 1)
@@ -221,34 +223,34 @@ def _sort_sums(sums: Sums, offsets: Ints) -> SortedSums:
 
 
 def _find_misplaced_lists(sums: Sums, order: Ints, key: NDArray[np.uint64], offsets: Ints) -> list[int]:
-    """Lists in which the key makes sums equal that are not, or different that are equal."""
+    """Lists in which the sort key equates different sums, or separates equal ones."""
     high, low = sums.high[order], sums.low[order]
     apart = np.abs((high[:-1] - high[1:]) + (low[:-1] - low[1:])) > SAME * high[:-1]
     differ = differs_from_last(key)[1:]
     wrong = apart != differ
-    wrong |= (high[:-1] != high[1:]) & ~differ  # one sum, rounded to two neighbouring numbers
+    wrong |= (high[:-1] != high[1:]) & ~differ  # one sum, rounded to two adjacent numbers
     heads = offsets[1:-1]
-    wrong[heads[(heads > 0) & (heads < len(high))] - 1] = False  # of two lists
+    wrong[heads[(heads > 0) & (heads < len(high))] - 1] = False  # rows of two lists
     found: list[int] = np.unique(offsets.searchsorted(np.flatnonzero(wrong), side="right") - 1).tolist()
     return found
 
 
 def _to_the_last_bit(sums: Sums) -> SortedSums:
-    """One list by falling exact sums, with scores that are equal where the sums are."""
+    """Sort one list by descending exact sums, with scores that are equal where the sums are."""
     order = np.lexsort((-sums.low, -sums.high))
     high, low = sums.high[order], sums.low[order]
     new = differs_from_last(high)
     new[1:] = (high[:-1] - high[1:]) + (low[:-1] - low[1:]) > SAME * np.abs(high[:-1])
-    # Equal sums may have come out of order by their last bits: back to the order of the rows.
+    # Equal sums may be out of order because of their last bits: restore the order of the rows.
     group = np.cumsum(new) - 1
     return SortedSums(order[np.lexsort((order, group))], _distinct(high[new])[group])
 
 
 def _distinct(scores: Floats) -> Floats:
-    """[group] falling scores of different sums: where two have the same nearest float64, the next one below."""
+    """[group] descending scores of different sums: where two round to the same float64, the next one below."""
     scores = scores.copy()
     for place in range(1, len(scores)):
-        # One that moved down may have reached the next one, which then moves too.
+        # A score that moves down may reach the next one, which then moves too.
         if scores[place] >= scores[place - 1]:
             scores[place] = np.nextafter(scores[place - 1], -np.inf)
     return scores

@@ -4,11 +4,11 @@
     weighted(d) = sum over runs i of w_i norm_i(score_i(d))    norm: min-max or z-score over the list of each query
 
 A document that a run does not list adds nothing to RRF. In a weighted sum it adds the norm of the lowest score of the
-run's list: nobody knows more than that it is no better than the last one.
+run's list: all that is known is that it is no better than the last one.
 
-RRF makes ties: ranks (1, 3) and (3, 1) are worth the same, and so is any other pair whose sums of fractions are equal.
-A sum of rounded fractions breaks some of these ties by the order of its terms. Here documents have the same score if
-and only if their exact sums are the same (exact_sums.py).
+RRF makes ties: ranks (1, 3) and (3, 1) have the same score, and so do any two documents whose sums of fractions are
+equal. A sum of rounded fractions breaks some of these ties by the order of its terms. Here documents have the same
+score if and only if their exact sums are the same (exact_sums.py).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class FusedRun:
     """A run fused from several.
 
     Attributes:
-        run: documents of each query by falling score; ties in the order of the first run that lists them.
+        run: documents of each query by descending score; ties in the order of the first run that lists them.
         ties: tie counts of the fused run.
         before: tie counts of each input run, in order, down to the depth.
     """
@@ -63,11 +63,12 @@ def reciprocal_rank_fusion(
 
     Args:
         runs: two or more.
-        k: added to every rank; the larger, the less the first ranks count. Taken as the decimal number that it prints.
-        weights: one weight per run, above 0, read as a decimal too; all 1 if None.
-        depth: number of documents of each list that count; all if None.
-        tied: the rank of documents with equal scores in a run: "listed", one after the other as the run has them, as
-            engines do it, or "shared", all the rank of the first one, so that what ties going in can tie coming out.
+        k: constant added to every rank; the larger it is, the less the first ranks dominate. Read as the decimal number
+            that it prints.
+        weights: one weight per run, above 0, also read as decimals; all 1 if None.
+        depth: number of top documents per list that count; all if None.
+        tied: ranks of documents with equal scores in a run: "listed", consecutive ranks in the order of the run, as in
+            engines; or "shared", all the rank of the first one, so that input ties can remain ties.
         name: name of the fused run.
 
     Raises:
@@ -102,10 +103,10 @@ def weighted_fusion(
 
     Args:
         runs: two or more.
-        norm: "min-max" puts the scores of a list on 0 to 1; a list of equal scores is worth 1, as every document is its
-            best. "z-score" takes their mean away and divides by their standard deviation; of equal scores all are 0.
+        norm: "min-max" scales the scores of a list to 0 to 1; in a list of equal scores all become 1. "z-score"
+            subtracts their mean and divides by their standard deviation; equal scores all become 0.
         weights: one weight per run, above 0; all 1 if None.
-        depth: number of documents of each list that count; all if None.
+        depth: number of top documents per list that count; all if None.
         name: name of the fused run.
 
     Raises:
@@ -122,10 +123,10 @@ def weighted_fusion(
     united = unite(lists)
     norms = [_normalize_scores(each, run, norm) for each, run in zip(lists, runs, strict=True)]
     values = _values(united, norms, np.nan)
-    # The lowest of a list stands for what the list lacks; a run without a list for the query adds nothing.
+    # The lowest score of a list is used for missing documents; a run without a list for the query adds nothing.
     lowest = np.fmin.reduceat(values, united.offsets[:-1], axis=1).repeat(np.diff(united.offsets), axis=1)
     worth = np.nan_to_num(np.where(np.isnan(values), lowest, values))
-    # By size, so that no sum depends on the order in which the runs were given.
+    # Sorted by size, so that no sum depends on the order of the runs.
     total = np.sort(worth * np.array([float(share) for share in shares])[:, None], axis=0).sum(axis=0)
     groups = tie_groups(total, united.offsets)
     return _build_fused_run(united, in_order(groups), groups.score.repeat(groups.size), lists, runs, name)
@@ -139,7 +140,7 @@ def _check_weights(runs: Sequence[Run], weights: Sequence[float] | None, depth: 
     chosen = [1.0] * len(runs) if weights is None else list(weights)
     if len(chosen) != len(runs) or not all(0 < weight < EXACT for weight in chosen):
         raise PolicyError(f"There must be one weight above 0 for each of {len(runs)} runs. Got {chosen}.")
-    # 0.7 means seven tenths, and not the binary fraction next to it.
+    # 0.7 means seven tenths, not the nearest binary fraction.
     return [Fraction(str(weight)) for weight in chosen]
 
 
@@ -158,7 +159,8 @@ def _normalize_scores(listed: RankedLists, run: Run, norm: Norm) -> Floats:
     sizes = np.diff(listed.offsets)
     if not np.isfinite(scores).all():
         raise PolicyError(f"{run.name} has infinite scores, which cannot be normalised. Fuse by ranks instead.")
-    # Norms know no scale. By a power of two, which rounds nothing, no width or square is too large or too small.
+    # Norms are scale-free. Scaling by a power of two, which is exact, prevents overflow and underflow of widths and
+    # squares.
     scale = np.frexp(np.maximum(np.abs(scores[starts]), np.abs(scores[listed.offsets[1:] - 1])))[1]
     scores = np.ldexp(scores, -scale.repeat(sizes))
     largest, smallest = scores[starts], scores[listed.offsets[1:] - 1]
@@ -167,7 +169,7 @@ def _normalize_scores(listed: RankedLists, run: Run, norm: Norm) -> Floats:
     else:
         low = np.add.reduceat(scores, starts) / sizes
         width = np.sqrt(np.add.reduceat((scores - low.repeat(sizes)) ** 2, starts) / sizes)
-    flat = largest == smallest  # of which the mean may differ by a rounding
+    flat = largest == smallest  # whose mean may differ by rounding
     of_row = np.where(flat, 1.0, width).repeat(sizes)
     worth = (scores - low.repeat(sizes)) / of_row
     return np.where(flat.repeat(sizes), 1.0 if norm == "min-max" else 0.0, worth)

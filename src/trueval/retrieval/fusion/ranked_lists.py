@@ -38,10 +38,10 @@ class RankedLists(NamedTuple):
     """The lists of a run, best first, down to a depth.
 
     Attributes:
-        documents: [row] doc_id, score.
+        documents: [row] columns doc_id and score.
         offsets: [list + 1] where each list starts.
-        query_ids: [list].
-        rank: [row] from 1.
+        query_ids: [list] query ids.
+        rank: [row] rank from 1.
         first_rank: [row] rank of the first document with its score.
     """
 
@@ -79,7 +79,7 @@ def rank_lists(run: Run, depth: int | None = None) -> RankedLists:
     """Sort each list of a run, ties in the run's order, and cut it.
 
     Args:
-        run: run, sorted by scores and not by ranks.
+        run: run, sorted by scores rather than ranks.
         depth: number of documents per list; all if None.
     """
     offsets, scores = run.offsets, run.documents["score"].to_numpy()
@@ -105,7 +105,7 @@ def count_ties(scores: Floats, offsets: Ints) -> TieCount:
     """Count the documents that tie.
 
     Args:
-        scores: [document] lists one after another.
+        scores: [document] scores, list by list.
         offsets: [list + 1] where each list starts.
 
     >>> count_ties(np.array([2.0, 1.0, 1.0]), np.array([0, 3]))
@@ -116,7 +116,7 @@ def count_ties(scores: Floats, offsets: Ints) -> TieCount:
 
 
 def _count(begins: Ints, documents: int, offsets: Ints) -> TieCount:
-    """Count by where tie groups begin."""
+    """Count ties, given the starts of tie groups."""
     sizes = np.diff(begins, append=documents)
     many = sizes > 1
     lists = offsets.searchsorted(begins[many], side="right")
@@ -127,8 +127,8 @@ def places_of(ids: pl.Series, among: pl.Series) -> Ints:
     """The index of each id among distinct ids.
 
     Args:
-        ids: [id].
-        among: [place] different ids; every one of `ids` is there.
+        ids: [id] ids to look up.
+        among: [place] distinct ids, which contain all of `ids`.
 
     >>> places_of(pl.Series(["b", "a", "b"]), pl.Series(["a", "b"])).tolist()
     [1, 0, 1]

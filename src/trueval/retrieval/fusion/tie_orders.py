@@ -1,6 +1,6 @@
 """Tie orders of a run: its lists as an engine that chooses differently among equal scores would return them.
 
-A query with few orders goes through all of them, one with more through some that are drawn at random.
+All orders are enumerated for a query with few of them; otherwise some are drawn at random.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class TieSpan(NamedTuple):
     """A group of equal scores in a list.
 
     Attributes:
-        begin: its first position in the list, from 0.
-        taken: number of them before the depth.
+        begin: position of its first document in the list, from 0.
+        taken: number of its documents before the depth.
     """
 
     begin: int
@@ -40,15 +40,14 @@ class TieOrderings:
     """Orders of the equal scores of a run, cut at a depth.
 
     Args:
-        run: that goes past the depth where there is more.
-        depth: documents of each list that go on; None for all.
-        most: a query with more orders takes random ones; 1 for random ones only.
-        precision: in which scores are compared.
-        rng: draws orders.
+        run: run that extends past the depth where there are more documents.
+        depth: number of documents per list to keep; None for all.
+        most: maximum number of orders to enumerate; a query with more gets random ones. 1 for random ones only.
+        precision: precision in which scores are compared.
 
     Attributes:
-        number: [query of the run] orders of a query; 0 for more than `most`.
-        cut: [query of the run] documents of the group that the depth cuts; 0 where it cuts none.
+        number: [query of the run] number of orders; 0 for more than `most`.
+        cut: [query of the run] number of documents in the group that the depth cuts; 0 if it cuts none.
 
     >>> run = Run.of({"q": {"a": 2.0, "b": 1.0, "c": 1.0}})
     >>> orders = TieOrderings(run, 2, 10, None, np.random.default_rng(0))
@@ -63,7 +62,7 @@ class TieOrderings:
         scores = run.documents["score"].to_numpy()
         groups = tie_groups(round_to(scores, precision), run.offsets)
         self.order, self.group = in_order(groups), np.arange(len(groups.size)).repeat(groups.size)
-        # What the precision calls equal is equal for all that follows, or the next stage would sort it again.
+        # Scores equal in this precision are made equal for later stages, which would otherwise sort them again.
         self.score = np.maximum.reduceat(scores[self.order], groups.start[:-1])[self.group] if len(scores) else scores
         self.of_row = np.arange(len(run.query_ids)).repeat(np.diff(run.offsets))
         self.number = np.ones(len(run.query_ids), dtype=np.int64)
@@ -101,7 +100,7 @@ class TieOrderings:
 
 
 def _spans(run: Run, groups: TieGroups, depth: int | None) -> dict[int, list[TieSpan]]:
-    """Query → its groups of several documents that begin before the depth."""
+    """Query → its groups of several documents that begin above the depth."""
     found: dict[int, list[TieSpan]] = {}
     many = np.flatnonzero(groups.size > 1)
     query = run.offsets.searchsorted(groups.start[many], side="right") - 1
@@ -114,7 +113,7 @@ def _spans(run: Run, groups: TieGroups, depth: int | None) -> dict[int, list[Tie
 
 
 def _key(documents: int, spans: Sequence[TieSpan], way: Sequence[Sequence[int]]) -> Ints:
-    """[document of the list] what sorts each group so that those of its way come first, in their order."""
+    """[document of the list] sort key that puts the chosen documents of each group first, in their order."""
     key = np.zeros(documents, dtype=np.int64)
     for span, chosen in zip(spans, way, strict=True):
         key[span.begin : span.begin + span.size] = span.taken

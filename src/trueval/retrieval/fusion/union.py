@@ -17,15 +17,15 @@ from trueval.standings.groups import differs_from_last, ranges, starts_of
 Ints = NDArray[np.int64]
 Unsigned = NDArray[np.uint64]
 
-WORD: Final = 64  # bits of an integer that is sorted
+WORD: Final = 64  # bits of a sort key
 
 
 class Union(NamedTuple):
-    """Documents that some run lists, query after query, those of a query in order of first appearance.
+    """Documents that some run lists, query by query, in order of first appearance.
 
     Attributes:
-        query_ids: [query] in the order of the first run that has them.
-        doc_ids: [row].
+        query_ids: [query] ids, in the order of the first run that has them.
+        doc_ids: [row] document ids.
         offsets: [query + 1] where each query starts.
         places: [run, row] row of the document in the lists of each run; -1 where the run lacks it.
     """
@@ -59,7 +59,7 @@ def unite(lists: Sequence[RankedLists]) -> Union:
 
 
 def together(runs: Sequence[Run], depth: int | None) -> Run:
-    """The first documents of each list of several runs, each once, as one run without scores.
+    """The top documents of each list of several runs, without repetitions, as one run without scores.
 
     Args:
         runs: runs, ranked by scores.
@@ -71,7 +71,7 @@ def together(runs: Sequence[Run], depth: int | None) -> Run:
 
 
 def replace_scores(run: Run, scored: Run, depth: int | None) -> Run:
-    """The first documents of each list of a run, with scores from another run; ties keep their order.
+    """The top documents of each list of a run, with scores from another run; ties keep their order.
 
     Args:
         run: run, ranked by scores.
@@ -89,12 +89,12 @@ def replace_scores(run: Run, scored: Run, depth: int | None) -> Run:
 
 
 class _Slots(NamedTuple):
-    """The rows of all runs in one order: query after query, and in a query run after run.
+    """The rows of all runs in one order: query by query, and within a query run by run.
 
     Attributes:
-        offsets: [query + 1] the first slot of each query.
-        of_run: [run] → [row of the run] its slot.
-        source: [slot] its row among those of all runs, one run after another.
+        offsets: [query + 1] first slot of each query.
+        of_run: [run] → [row of the run] slot.
+        source: [slot] row among those of all runs, run by run.
     """
 
     offsets: Ints
@@ -120,11 +120,11 @@ class _Slots(NamedTuple):
 
 
 def _group_slots(doc_ids: pl.Series, slots: _Slots) -> tuple[Ints, NDArray[np.bool_]]:
-    """Slots by query and document, those of a document as they stand, and which begins a new document."""
+    """Slots grouped by query and document, in input order within each, and whether each starts a new document."""
     hashes = _hashes(doc_ids)[slots.source]
     order, key = sort_by_upper_bits(hashes, slots.offsets)
     new = differs_from_last(key)
-    # Different ids may have equal hashes: then ids are compared themselves, in thirty times as long.
+    # Different ids may have equal hashes: then the ids themselves are compared, which takes thirty times as long.
     again = np.flatnonzero(~new)
     source = slots.source[order]
     if not bool((doc_ids[source[again]] == doc_ids[source[again - 1]]).all()):
@@ -147,15 +147,15 @@ def _group_slots_by_id(doc_ids: pl.Series, slots: _Slots) -> tuple[Ints, NDArray
 def sort_by_upper_bits(values: Unsigned, offsets: Ints) -> tuple[Ints, Unsigned]:
     """Sort lists by the upper bits of values; equal ones keep their order.
 
-    List, value and place share one integer, and integers are sorted five times as fast as an order is found. What the
-    list and the place leave of 64 bits is for the value; its lower bits are left out.
+    List, value and index share one integer, and sorting integers is five times as fast as an argsort. The value gets
+    the bits that list and index leave of 64; its lower bits are dropped.
 
     Args:
-        values: [item] lists one after another.
+        values: [item] values, list by list.
         offsets: [list + 1] where each list starts.
 
     Returns:
-        [item] the item that comes there, and the list and the upper bits of its value as one integer.
+        [item] index of the input item at this position, and its list and the upper bits of its value as one integer.
 
     >>> sums = np.array([3 << 60, 1 << 60, 3 << 60, 1 << 60], dtype=np.uint64)
     >>> order, key = sort_by_upper_bits(sums, np.array([0, 3, 4]))
@@ -174,6 +174,6 @@ def sort_by_upper_bits(values: Unsigned, offsets: Ints) -> tuple[Ints, Unsigned]
     key |= ranges(np.zeros_like(sizes), sizes).view(np.uint64)
     key.sort()
     upper = key >> low
-    # Sorted, a list is where it was.
+    # Sorting keeps the lists in place.
     order = (key & np.uint64((1 << of_place) - 1)).view(np.int64) + offsets[:-1].repeat(sizes)
     return order, upper

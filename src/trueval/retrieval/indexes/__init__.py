@@ -1,1 +1,1 @@
-"""Indexes: in-process and engine indexes that a spec can name (trueval.retrieval.indexes.index defines the role)."""
+"""Indexes: in-process and engine indexes that a spec can name; trueval.retrieval.indexes.index defines the protocol."""

@@ -1,10 +1,10 @@
-"""Analysis: texts into the terms that BM25 counts, much as Lucene's analyzers do it.
+"""Analysis: texts into the terms that BM25 counts, similar to Lucene's analyzers.
 
-    text → NFC, one kind of blank and of apostrophe → lower case → words → elision or possessive → stop words → stems
+    text → NFC, one kind of space and of apostrophe → lower case → words → elision or possessive → stop words → stems
 
-Words are what Unicode calls so (UAX #29): letters, digits and marks, joined by a full stop or
-an apostrophe between letters, and by a full stop or comma between digits. Chinese, Japanese and Thai are not cut into
-words. Stop words are the lists of bm25s, of which the English one is Lucene's; stems are Snowball's.
+Words are those of Unicode (UAX #29): letters, digits and marks, joined by a full stop or an apostrophe between letters,
+and by a full stop or comma between digits. Chinese, Japanese and Thai are not segmented into words. Stop words are the
+lists of bm25s, of which the English one is Lucene's; stems are Snowball's.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-# Language → stemmer of Snowball, list of stop words in bm25s. English has Porter's first one, as Lucene does.
+# Language → Snowball stemmer, stop word list of bm25s. English has the original Porter stemmer, as in Lucene.
 LANGUAGES: Final = {
     "en": ("porter", "STOPWORDS_EN"),
     "fr": ("french", "STOPWORDS_FRENCH"),
@@ -29,14 +29,14 @@ LANGUAGES: Final = {
     "nl": ("dutch", "STOPWORDS_DUTCH"),
     "pt": ("portuguese", "STOPWORDS_PORTUGUESE"),
 }
-# Articles and pronouns that French joins to the next word.
+# French articles and pronouns that are elided before the next word.
 ELIDED: Final = re.compile(r"(?:[ldjmtsnc]|qu|jusqu|lorsqu|puisqu|quoiqu|quelqu)'")
 # Ways to write an apostrophe: typographic, modifier letter, prime, full width.
 APOSTROPHES: Final = "‘’‛ʼʹ′＇`´"
-# Narrow, no-break, figure and thin blanks, of which French puts one before ; : ! ? and inside numbers.
+# Narrow, no-break, figure and thin spaces; French uses one before ; : ! ? and inside numbers.
 BLANKS: Final = "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
-TERMS: Final = 1 << 21  # of the documents that are analysed before they are counted
-# Inside words these are not seen: soft hyphen, zero-width blanks and joiners.
+TERMS: Final = 1 << 21  # documents analyzed per batch of counting
+# Invisible inside words: soft hyphen, zero-width spaces and joiners.
 UNSEEN: Final = "\u00ad\u200b\u2060\ufeff"
 SAME: Final = str.maketrans(
     {**dict.fromkeys(APOSTROPHES, "'"), **dict.fromkeys(BLANKS, " "), **dict.fromkeys(UNSEEN, None)}
@@ -45,26 +45,26 @@ SAME: Final = str.maketrans(
 
 @cache
 def word_pattern() -> re.Pattern[str]:
-    r"""What a word is; made when it is first asked for, since it looks through all of Unicode.
+    r"""The pattern of a word; compiled on first use, since it scans all of Unicode.
 
-    Vowel signs and accents that stand by themselves are inside words of Hindi and vocalised Arabic, and \w lacks them.
+    Words of Hindi and vocalised Arabic contain combining vowel signs and accents, which \w lacks.
     """
     marks = "".join(filter(lambda each: unicodedata.category(each)[0] == "M", map(chr, range(0x300, 0x10000))))
     run = rf"\w+(?:[{marks}]+\w*)*"
     return re.compile(rf"{run}(?:(?:(?<=[^\W\d]|[{marks}])['.:·](?=[^\W\d])|(?<=\d)[.,;'](?=\d)){run})*")
 
 
-# The same in ASCII, in half the time: no marks, and the joining sign is looked for before what stands around it.
+# The same for ASCII, twice as fast: no marks, and the joining character is searched before its neighbors.
 ASCII_WORD: Final = re.compile(r"\w+(?:['.:,;](?:(?<=[^\W\d]['.:])(?=[^\W\d])|(?<=\d[.,;'])(?=\d))\w+)*", re.ASCII)
 
 
 def one_writing(text: str) -> str:
-    """A text with one way to write what looks the same: NFC, one kind of blank and of apostrophe, nothing unseen.
+    """Normalize a text: NFC, one kind of space and of apostrophe, no invisible characters.
 
     >>> one_writing("l\u2019e\u0301te\u0301\u202f!")
     "l'été !"
     """
-    if text.isascii():  # of what is brought together, ASCII has one sign
+    if text.isascii():  # of the characters that are unified, ASCII has one each
         return text.replace("`", "'")
     return unicodedata.normalize("NFC", text).translate(SAME)
 
@@ -73,8 +73,8 @@ class DocumentTerms(NamedTuple):
     """The terms of some documents.
 
     Attributes:
-        terms: [word] numbers, those of one document after those of another.
-        lengths: [document] how many are its.
+        terms: [word] term numbers, document by document.
+        lengths: [document] number of its terms.
     """
 
     terms: NDArray[np.int32]
@@ -82,18 +82,18 @@ class DocumentTerms(NamedTuple):
 
     @classmethod
     def of(cls, terms: array[int], ends: Sequence[int]) -> DocumentTerms:
-        """Take the numbers of words that were gathered one by one, -1 for those that are no terms."""
+        """Build from word numbers that were collected one by one, with -1 for words that are not terms."""
         numbers = np.array(terms, dtype=np.int32)
         kept = numbers >= 0
         return cls(numbers[kept], np.diff(np.concatenate(([0], np.cumsum(kept)))[ends]))
 
 
 class Analyzer:
-    """Texts into terms, numbered in the order in which documents bring them.
+    """Turns texts into terms, numbered in order of first occurrence in documents.
 
     Args:
-        language: a key of LANGUAGES; None for words as they are, without stop words and stems.
-        normalise: whether to bring ways of writing the same together before words are cut.
+        language: key of LANGUAGES; None for words unchanged, without stop words and stems.
+        normalise: whether to normalize spelling variants of characters before segmenting.
     """
 
     def __init__(self, language: str | None, *, normalise: bool, stemmers: Any, stopwords: Any) -> None:
@@ -106,7 +106,7 @@ class Analyzer:
 
     @property
     def settings(self) -> tuple[str | None, bool]:
-        """Language and normalising: two analyzers of the same ones find the same terms."""
+        """Language and normalization; analyzers with equal settings find the same terms."""
         return self.language, self.normalise
 
     def words(self, text: str) -> list[str]:
@@ -129,11 +129,11 @@ class Analyzer:
             word = word[found.end() :] if found else word
         if word in self.stops:
             return ""
-        # Porter's own program, and Lucene, leave words of two letters as they are; Snowball's makes "u" of "us".
+        # Porter's own program and Lucene keep words of two letters; Snowball turns "us" into "u".
         return word if self.language == "en" and len(word) <= 2 else str(self.stem(word))
 
     def documents(self, texts: Iterable[str]) -> Iterator[DocumentTerms]:
-        """The terms of documents, some at a time; new terms get the next numbers."""
+        """Yield the terms of documents in batches; new terms get the next numbers."""
         terms, ends = array("i"), [0]
         for text in texts:
             terms.extend(map(self.known.__getitem__, self.words(text)))
@@ -145,21 +145,21 @@ class Analyzer:
             yield DocumentTerms.of(terms, ends)
 
     def query(self, text: str) -> list[int]:
-        """The numbers of the terms of a query that some document has; one that stands there twice counts twice."""
+        """Numbers of the query's terms that some document contains, with repetitions."""
         terms = filter(None, map(self.term, self.words(text)))
         return [self.vocabulary[term] for term in terms if term in self.vocabulary]
 
     def take(self, vocabulary: Sequence[str]) -> None:
-        """Take the terms of documents that were analysed before, in the order of their numbers."""
+        """Set the vocabulary of documents that were analyzed before, in order of term number."""
         self.vocabulary = {term: number for number, term in enumerate(vocabulary)}
         self.known.clear()
 
 
 class _Known(dict[str, int]):
-    """Word as it stands → the number of its term, -1 for a stop word; each word is stemmed once.
+    """Cache from a word to its term number, -1 for a stop word; each word is stemmed once.
 
     Args:
-        analyzer: whose words they are.
+        analyzer: analyzer of the words.
     """
 
     def __init__(self, analyzer: Analyzer) -> None:
@@ -167,7 +167,7 @@ class _Known(dict[str, int]):
         self.analyzer = analyzer
 
     def __missing__(self, word: str) -> int:
-        """The number of a word that is seen for the first time."""
+        """Compute the number of a new word."""
         term, vocabulary = self.analyzer.term(word), self.analyzer.vocabulary
         self[word] = found = vocabulary.setdefault(term, len(vocabulary)) if term else -1
         return found

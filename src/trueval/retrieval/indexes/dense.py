@@ -1,11 +1,11 @@
-"""Dense indexes, on FAISS: the inner product of a query with every stored vector, or with those that a search visits.
+"""Dense indexes, on FAISS: inner products of a query with every stored vector, or with those that a search visits.
 
-    flat   every vector              storage float32, float16, bfloat16, int8 (a range a dimension), binary (signs)
+    flat   every vector              storage float32, float16, bfloat16, int8 (a range per dimension), binary (signs)
     hnsw   a graph of neighbors      Malkov & Yashunin 2018
     ivf    the nearest of some cells Sivic & Zisserman 2003
-    pq     parts of vectors by codes Jégou et al. 2011; opq turns the vectors first, Ge et al. 2013
+    pq     parts of vectors by codes Jégou et al. 2011; opq rotates the vectors first, Ge et al. 2013
 
-Embeddings that have length 1 are compared by cosine. Binary scores are d - 2 (number of differing signs), the inner
+Embeddings of length 1 are thus compared by cosine. Binary scores are d - 2 (number of differing signs), the inner
 product of the signs: whole numbers, which tie. Scores are sums in float32: their last bits depend on the kernel.
 """
 
@@ -27,17 +27,17 @@ from trueval.specs import Value, choice, whole
 from trueval.standings.groups import starts_of
 
 FILE: Final = "vectors.faiss"
-# Name of a storage → what FAISS calls the type of its scalar quantizer; float32 is stored as it is.
+# Storage format → type of FAISS's scalar quantizer; float32 is stored unquantized.
 QUANTIZERS: Final = {"float16": "QT_fp16", "bfloat16": "QT_bf16", "int8": "QT_8bit"}
-# What FAISS itself asks for before it warns.
+# Training points per centroid below which FAISS warns.
 POINTS_PER_CENTROID: Final = 39
-# Documents below the depth that are looked at, and hits that are held while a group of equal scores is followed.
+# Documents fetched below the depth, and maximum hits in memory, while following a tie group.
 BELOW: Final = 8
 FOLLOWED: Final = 1 << 22
 
 
 class Dense(LocalIndex):
-    """Vectors in FAISS; a kind says which index FAISS builds."""
+    """Vectors in FAISS; each subclass builds one kind of FAISS index."""
 
     takes = "vectors"
     exact = False
@@ -50,16 +50,16 @@ class Dense(LocalIndex):
 
     @property
     def follows(self) -> bool:
-        """Whether equal scores below the depth are looked for: where FAISS keeps any, and would find the same again."""
+        """Whether tie groups are followed below the depth: where FAISS keeps any of them and a deeper search agrees."""
         return True
 
     @property
     def dimension(self) -> int | None:
-        """Of its vectors; None before there are any."""
+        """Dimension of its vectors; None before the index is built."""
         return None if self.faiss is None else int(self.faiss.d)
 
     def number(self, name: str) -> int:
-        """The value of a whole parameter."""
+        """The value of an integer parameter."""
         return int(self.values[name])  # type: ignore[arg-type]  # checked by the parameter
 
     def fill(self, documents: NDArray[Any]) -> None:
@@ -77,7 +77,7 @@ class Dense(LocalIndex):
         self.faiss = index
 
     def check(self, dimension: int, documents: int) -> None:
-        """Refuse what FAISS cannot make an empty index of; as in LocalIndex."""
+        """Refuse input from which FAISS cannot make an empty index; as in LocalIndex."""
         try:
             self.made(dimension, documents)
         except RuntimeError as error:
@@ -87,7 +87,7 @@ class Dense(LocalIndex):
 
     @abstractmethod
     def made(self, dimension: int, documents: int) -> Any:
-        """The empty index of FAISS."""
+        """Make the empty FAISS index."""
 
     def search(self, queries: NDArray[Any], depth: int) -> Hits:
         """Find up to `depth` documents for each query.
@@ -100,7 +100,7 @@ class Dense(LocalIndex):
         return _hits(*self._first(vectors, min(depth, self.documents)))
 
     def library_call(self, queries: NDArray[Any], depth: int) -> Callable[[], object]:
-        """The search of FAISS alone; as in LocalIndex.
+        """A call of FAISS's search alone; as in LocalIndex.
 
         Raises:
             InputError: as in search.
@@ -111,9 +111,9 @@ class Dense(LocalIndex):
         return lambda: self.faiss.search(vectors, most)
 
     def _first(self, vectors: NDArray[np.float32], depth: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """[query, depth] scores and places, best first; of equal ones that the depth cuts, those of the first places.
+        """[query, depth] scores and places, best first; of ties at the depth, the first places.
 
-        FAISS keeps any of them, so that a group is followed below the depth to its end.
+        FAISS keeps arbitrary ones, so a group at the depth is followed to its end.
         """
         if not self.follows:
             return _in_order(*self.found(vectors, depth))
@@ -132,20 +132,20 @@ class Dense(LocalIndex):
         return cut, kept
 
     def found(self, vectors: NDArray[np.float32], depth: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """[query, depth] scores and places as FAISS gives them; a place of -1 is none."""
+        """[query, depth] scores and places as returned by FAISS; a place of -1 is empty."""
         self.tune(depth)
         scores, places = self.faiss.search(vectors, depth)
         return scores, places
 
     def tune(self, depth: int) -> None:
-        """Set what FAISS keeps of a search beside its arguments."""
+        """Set the search parameters that FAISS stores in the index."""
 
     def size(self) -> int:
-        """Bytes that the saved index has, which are those that it holds in memory."""
+        """Size of the serialized index in bytes, which equals its size in memory."""
         return self.serialized_size(self.faiss)
 
     def serialized_size(self, index: Any) -> int:
-        """Count the bytes of an index while it is written to nowhere."""
+        """Size of an index when serialized, without storing it."""
         counter = _Counter(self.library)
         self.library.write_index(index, counter.writer)
         return counter.bytes
@@ -159,12 +159,12 @@ class Dense(LocalIndex):
         self.take(self.library.read_index(str(folder / FILE)))
 
     def take(self, index: Any) -> None:
-        """Take an index that was read."""
+        """Use a loaded FAISS index."""
         self.faiss = index
 
 
 class Flat(Dense):
-    """Every vector, scored one by one: exact up to what the storage keeps of the vectors."""
+    """Every vector, scored one by one: exact up to the storage format."""
 
     name: ClassVar = "flat"
     exact = True
@@ -174,7 +174,7 @@ class Flat(Dense):
 
     @property
     def follows(self) -> bool:
-        """Of equal distances of signs FAISS keeps the first."""
+        """Yes, except for binary storage: of equal Hamming distances, FAISS keeps the first."""
         return not isinstance(self.faiss, _Signs)
 
     def made(self, dimension: int, documents: int) -> Any:
@@ -184,7 +184,7 @@ class Flat(Dense):
         return self.stored(dimension)
 
     def stored(self, dimension: int) -> Any:
-        """A flat index of a storage that FAISS scores by inner products."""
+        """A flat index with a storage format that FAISS scores by inner products."""
         product = self.library.METRIC_INNER_PRODUCT
         storage = str(self.values["storage"])
         if storage == "float32":
@@ -193,7 +193,7 @@ class Flat(Dense):
         return self.library.IndexScalarQuantizer(dimension, kind, product)
 
     def size(self) -> int:
-        """Bytes of the vectors or signs."""
+        """Size of the vectors or signs in bytes."""
         return self.faiss.size() if isinstance(self.faiss, _Signs) else super().size()
 
     def write(self, folder: Path) -> None:
@@ -215,7 +215,7 @@ class Flat(Dense):
 
 
 class Hnsw(Dense):
-    """A graph in which a search walks from neighbor to neighbor, on layers that get finer."""
+    """A graph in which a search moves from neighbor to neighbor, on increasingly fine layers."""
 
     name: ClassVar = "hnsw"
     parameters: ClassVar = {
@@ -229,11 +229,11 @@ class Hnsw(Dense):
 
     @property
     def follows(self) -> bool:
-        """A search for more documents walks another way."""
+        """No: a search for more documents takes another path."""
         return False
 
     def made(self, dimension: int, documents: int) -> Any:
-        """An empty graph."""
+        """Make an empty graph."""
         product, links = self.library.METRIC_INNER_PRODUCT, self.number("M")
         if self.values["storage"] == "float32":
             index = self.library.IndexHNSWFlat(dimension, links, product)
@@ -244,7 +244,7 @@ class Hnsw(Dense):
         return index
 
     def tune(self, depth: int) -> None:
-        """Have it walk the graph with as many candidates as documents are asked for, at least."""
+        """Set efSearch to at least the requested number of documents."""
         self.faiss.hnsw.efSearch = max(self.number("efSearch"), depth)
 
 
@@ -259,7 +259,7 @@ class Ivf(Dense):
     }
 
     def made(self, dimension: int, documents: int) -> Any:
-        """Empty cells, to be trained."""
+        """Make empty cells, to be trained."""
         product = self.library.METRIC_INNER_PRODUCT
         cells = cells_of(self.values["nlist"], documents)
         _check_points(self, cells, documents, "nlist")
@@ -269,16 +269,16 @@ class Ivf(Dense):
         else:
             kind = getattr(self.library.ScalarQuantizer, QUANTIZERS[storage])
             index = self.library.IndexIVFScalarQuantizer(centroids, dimension, cells, kind, product)
-        index.cp.min_points_per_centroid = 1  # fewer are in the notes, not on a stream that nobody reads
+        index.cp.min_points_per_centroid = 1  # too few points are reported in the notes rather than on stderr
         return index
 
     def tune(self, depth: int) -> None:
-        """Have it visit the nearest cells."""
+        """Set the number of cells to visit."""
         self.faiss.nprobe = self.number("nprobe")
 
 
 class Pq(Dense):
-    """Vectors cut into parts, each kept as the number of the nearest of some centroids."""
+    """Vectors cut into parts, each stored as the index of the nearest of some centroids."""
 
     name: ClassVar = "pq"
     parameters: ClassVar = {
@@ -287,20 +287,20 @@ class Pq(Dense):
     }
 
     def made(self, dimension: int, documents: int) -> Any:
-        """Empty codes, to be trained."""
+        """Make an empty product quantizer, to be trained."""
         return self.coded(dimension, self.parts(dimension), documents)
 
     def coded(self, dimension: int, parts: int, documents: int) -> Any:
-        """Codes of so many parts."""
+        """An empty index of codes with this many parts."""
         bits = self.number("nbits")
         _check_points(self, 2**bits, documents, "nbits")
         index = self.library.IndexPQ(dimension, parts, bits, self.library.METRIC_INNER_PRODUCT)
-        index.do_polysemous_training = False  # serves a search by Hamming distance, and takes 14 times as long
+        index.do_polysemous_training = False  # only needed for search by Hamming distance, and takes 14 times as long
         index.pq.cp.min_points_per_centroid = 1
         return index
 
     def parts(self, dimension: int) -> int:
-        """How many parts a vector has.
+        """Number of parts of a vector.
 
         Raises:
             InputError: the dimension cannot be cut so.
@@ -315,19 +315,19 @@ class Pq(Dense):
 
 
 class Opq(Pq):
-    """Product codes of vectors that were turned so that the parts lose least."""
+    """Product codes of vectors that are rotated to minimize the quantization error."""
 
     name: ClassVar = "opq"
 
     def made(self, dimension: int, documents: int) -> Any:
-        """A rotation before codes, to be trained."""
+        """Make an empty rotation with product codes."""
         parts = self.parts(dimension)
         turn = self.library.OPQMatrix(dimension, parts)
         codes = self.coded(dimension, parts, documents)
-        # Its own product quantizer, which the rotation is trained for, is made silent in the same way.
+        # The rotation's own product quantizer is silenced in the same way.
         self.trainer = self.library.ProductQuantizer(dimension, parts, self.number("nbits"))
         self.trainer.cp.min_points_per_centroid = 1
-        turn.pq = self.trainer  # FAISS points to it, so that it is kept here
+        turn.pq = self.trainer  # FAISS keeps a pointer to it, so a reference is held here
         return self.library.IndexPreTransform(turn, codes)
 
 
@@ -336,7 +336,7 @@ class _Signs:
 
     def __init__(self, library: Any, dimension: int) -> None:
         self.d, self.is_trained, self.library = dimension, True, library
-        self.index = library.IndexBinaryFlat(-(-dimension // 8) * 8)  # whole bytes; what is added is 0 on both sides
+        self.index = library.IndexBinaryFlat(-(-dimension // 8) * 8)  # whole bytes; the padding is 0 on both sides
 
     def add(self, vectors: NDArray[np.float32]) -> None:
         self.index.add(np.packbits(vectors > 0, axis=1))
@@ -350,7 +350,7 @@ class _Signs:
 
 
 class _Counter:
-    """Takes the bytes that FAISS writes, and counts them."""
+    """A writer that counts the bytes that FAISS writes."""
 
     def __init__(self, library: Any) -> None:
         self.bytes = 0
@@ -361,7 +361,7 @@ class _Counter:
 
 
 def cells_of(chosen: Value, documents: int) -> int:
-    """Cells of an index of so many documents: those that were chosen, else four times the root of their number.
+    """Number of cells for this many documents: as chosen, else four times the square root.
 
     >>> cells_of(None, 10_000), cells_of(64, 10_000)
     (400, 64)
@@ -370,7 +370,7 @@ def cells_of(chosen: Value, documents: int) -> int:
 
 
 def parts_of(chosen: Value, dimension: int) -> int:
-    """Parts of a vector that is kept by codes: those that were chosen, else the fewest equal ones of 8 numbers or less.
+    """Number of parts of a coded vector: as chosen, else the fewest equal parts of at most 8 numbers.
 
     >>> parts_of(None, 384), parts_of(None, 100), parts_of(96, 384)
     (48, 20, 96)
@@ -380,12 +380,12 @@ def parts_of(chosen: Value, dimension: int) -> int:
 
 
 def finite_vectors(given: NDArray[Any], what: str, dimension: int | None = None) -> NDArray[np.float32]:
-    """Vectors as indexes take them: float32, one after another.
+    """Validate vectors and convert them to contiguous float32.
 
     Args:
-        given: [text, dimension].
-        what: documents or queries, for errors.
-        dimension: that they must have; None for any.
+        given: [text, dimension] vectors.
+        what: "documents" or "queries", for errors.
+        dimension: required dimension; None for any.
 
     Raises:
         InputError: they are not [any, dimension], or hold what is not finite.
@@ -414,24 +414,24 @@ def finite_vectors(given: NDArray[Any], what: str, dimension: int | None = None)
 
 
 def _in_order(scores: NDArray[Any], places: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Rows by falling scores, ties by place; what FAISS left empty comes last."""
+    """Rows by descending score, ties by place; empty results come last."""
     order = np.lexsort((places, -scores.astype(np.float64), places < 0), axis=1)
     return np.take_along_axis(scores, order, axis=1), np.take_along_axis(places, order, axis=1)
 
 
 def _goes_on(scores: NDArray[Any], places: NDArray[np.int64], depth: int) -> NDArray[np.int64]:
-    """Rows whose last score is that of the depth, so that more of the same may be below."""
+    """Rows whose last score equals that at the depth, so that more of the same may follow."""
     return np.flatnonzero((places[:, -1] >= 0) & (scores[:, -1] == scores[:, depth - 1]))
 
 
 def _hits(scores: NDArray[Any], places: NDArray[np.int64]) -> Hits:
-    """Rows without the places that FAISS leaves empty."""
+    """The hits without the places that FAISS leaves empty."""
     there = places >= 0
     return Hits(starts_of(there.sum(axis=1)), places[there], scores[there].astype(np.float64))
 
 
 def _check_points(index: Dense, centroids: int, documents: int, name: str) -> None:
-    """Refuse more centroids than documents, and remark on few documents for each.
+    """Refuse more centroids than documents, and note if there are few documents per centroid.
 
     Raises:
         InputError: there are more.

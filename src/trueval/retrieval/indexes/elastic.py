@@ -1,12 +1,12 @@
 """Elasticsearch, by its own client: BM25 of texts, or vectors in a `dense_vector`.
 
-    elastic(search='bm25')                    words by one of its analyzers
+    elastic(search='bm25')                    terms of one of its analyzers
     elastic(search='dense')                   inner products, by a graph (index='hnsw') or one by one (index='flat')
-    elastic(search='dense', storage='int8')   the same on whole numbers from -128 to 127
+    elastic(search='dense', storage='int8')   the same with integers from -128 to 127
 
-Elasticsearch gives no inner product p but 1 + p or, below 0, 1 / (1 - p), and (1 + p) / 2 under the similarity
-dot_product; its BM25 is (k1 + 1) times the form of sparse.py. Both are turned back here, which keeps order and ties.
-It computes in float32: two products of less than 1.2e-7 apart may tie that would not tie as products.
+Elasticsearch returns for an inner product p the score 1 + p or, below 0, 1 / (1 - p), and (1 + p) / 2 under the
+similarity dot_product; its BM25 is (k1 + 1) times the form of sparse.py. Both are converted back here, which keeps
+order and ties. It computes in float32: two products less than 1.2e-7 apart may tie although the products differ.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ T = TypeVar("T")
 
 PLACE, VECTOR, TEXT = "place", "vector", "text"
 MARK: Final = "trueval"
-GRAPH: Final = ("M", "efConstruction", "num_candidates")  # parameters of a graph alone
-# Of one message. A vector is about six times as long in JSON, and Elasticsearch takes 100 MB.
+GRAPH: Final = ("M", "efConstruction", "num_candidates")  # parameters for a graph only
+# Limits of one message. A vector is about six times as long in JSON, and Elasticsearch accepts 100 MB.
 ROWS, BYTES = 500, 2 << 20
 QUERIES: Final = 100
-# A server that has too much to do says so by these, and may say in Retry-After how long to wait.
+# HTTP statuses of an overloaded server, which may give a waiting time in Retry-After.
 BUSY: Final = (429, 502, 503, 504)
 CONFLICT: Final = 409
-WAITS: Final = (1.0, 2.0, 4.0, 8.0)  # seconds before each further try, where it does not say
+WAITS: Final = (1.0, 2.0, 4.0, 8.0)  # seconds before each retry, without Retry-After
 LONGEST_WAIT: Final = 60.0
 
 
 class Elastic(Engine):
-    """An index of Elasticsearch: a document for each document, its place as the id."""
+    """An index in Elasticsearch, with a document's place as its id."""
 
     name: ClassVar = "elastic"
     engine: ClassVar = "Elasticsearch"
@@ -59,7 +59,7 @@ class Elastic(Engine):
     distributions: ClassVar = ("elasticsearch",)
     extra: ClassVar = "elastic"
     feature: ClassVar = "Indexes of Elasticsearch"
-    deepest: ClassVar = 10000  # index.max_result_window, and the most num_candidates
+    deepest: ClassVar = 10000  # index.max_result_window, and the maximum of num_candidates
     graph: ClassVar = GRAPH
     address: ClassVar = "url"
     loggers: ClassVar = ("elasticsearch", "elastic_transport")
@@ -94,7 +94,7 @@ class Elastic(Engine):
 
     @classmethod
     def fitting(cls, chosen: Mapping[str, Value]) -> dict[str, Value]:
-        """Parameters that were given, if they go together and the URL is one.
+        """Check that the given parameters are compatible and the URL is valid, and return them.
 
         Raises:
             PolicyError: they do not, or it is none.
@@ -106,14 +106,14 @@ class Elastic(Engine):
 
     @property
     def client(self) -> Any:
-        """The client, which connects when it is asked something."""
+        """The client, which connects on first use."""
         if self._client is None:
             ca_certs = {} if self.values["ca_certs"] is None else {"ca_certs": self.values["ca_certs"]}
             self._client = self.library.Elasticsearch(
                 self.values["url"],
                 api_key=self.key(),
                 request_timeout=self.real("timeout"),
-                max_retries=2,  # of connections that break; a busy server is waited for in `patient`
+                max_retries=2,  # for broken connections; waiting for a busy server is done in `patient`
                 retry_on_status=(),
                 retry_on_timeout=False,
                 **ca_certs,
@@ -121,32 +121,32 @@ class Elastic(Engine):
         return self._client
 
     def ready(self) -> Elastic:
-        """Itself, once the server answers."""
+        """The index itself, once the server answers."""
         with self.told():
             self.version()
         return self
 
     def version(self) -> str:
-        """What the server says that it is."""
+        """The server's version."""
         try:
             return str(self.patient(self.client.info)["version"]["number"])
-        except self.library.AuthorizationException:  # a key for one index may not ask this
+        except self.library.AuthorizationException:  # an API key for one index may not be allowed to ask this
             return "version unknown"
 
     def raised(self) -> tuple[type[Exception], ...]:
-        """What the client raises: answers that say no, and answers that do not come; ValueError for a bad URL."""
+        """Exceptions of the client: error responses, missing responses, and ValueError for a bad URL."""
         return (self.library.ApiError, self.library.TransportError, ValueError)
 
     def error(self, error: Any) -> InputError:
-        """One line on what it raised, with the cure."""
+        """The error in one line, with its cure."""
         url = str(self.values["url"])
         return InputError(f"Elasticsearch at {url}: {self._what(error)}", source=url)
 
     def patient(self, call: Callable[[], T]) -> T:
-        """What a call gives, once the server is not too busy for it.
+        """Call, and retry while the server is too busy.
 
         Args:
-            call: can be called again.
+            call: idempotent call.
         """
         for wait in WAITS:
             try:
@@ -159,7 +159,7 @@ class Elastic(Engine):
         return call()
 
     def held(self) -> EngineIndex | None:
-        """What Elasticsearch holds under the name; None if there is no such index."""
+        """The index of this name in Elasticsearch; None if there is none."""
         indices = self.client.indices
         if not self.patient(lambda: indices.exists(index=self.collection)):
             return None
@@ -172,7 +172,7 @@ class Elastic(Engine):
         self.patient(lambda: self.client.indices.delete(index=self.collection))
 
     def send(self, given: EngineInput) -> None:
-        """Make the index and send the documents, some in a message; then they can be found.
+        """Create the index and send the documents in bulk messages, then refresh it.
 
         Raises:
             InputError: a document is refused.
@@ -190,7 +190,7 @@ class Elastic(Engine):
             _whole(merged, "merge")
 
     def settle(self, documents: int) -> None:
-        """Ask what the index has become."""
+        """Record the state of the index after filling it."""
         about = self.patient(lambda: self.client.indices.stats(index=self.collection, metric="store,segments"))
         primaries = about["_all"]["primaries"]
         self.bytes, segments = int(primaries["store"]["size_in_bytes"]), int(primaries["segments"]["count"])
@@ -220,13 +220,13 @@ class Elastic(Engine):
         return join_hits(found)
 
     def size(self) -> int:
-        """Bytes of its files, without copies."""
+        """Size of its files in bytes, without replicas."""
         return self.bytes
 
     def _settings(self) -> dict[str, Any]:
         settings: dict[str, Any] = {
             "number_of_shards": self.values["shards"],
-            "number_of_replicas": 0,  # a copy that merged other segments would give other scores
+            "number_of_replicas": 0,  # a replica with other merged segments would give other scores
             "refresh_interval": "-1",
         }
         if self.takes == "texts":
@@ -261,7 +261,7 @@ class Elastic(Engine):
         return {"type": f"{prefix}hnsw", "m": self.values["M"], "ef_construction": self.values["efConstruction"]}
 
     def _send_some(self, given: EngineInput, chosen: Sequence[int]) -> None:
-        """Send documents in one message, and again those that the server was too busy for.
+        """Send documents in one message, and resend those that the server was too busy for.
 
         Raises:
             InputError: some are refused.
@@ -282,8 +282,8 @@ class Elastic(Engine):
             time.sleep(wait)
 
     def _sent(self, given: EngineInput, chosen: Sequence[int]) -> list[Any]:
-        """What the server says of the documents of a message that it did not take."""
-        # "create" leaves what is there already, 409, so that nothing is counted twice where an answer was lost.
+        """The server's responses for the documents of a message that it did not accept."""
+        # "create" refuses existing documents with 409, so that nothing is counted twice if a response was lost.
         where = {"_op_type": "create", "_index": self.collection}
         actions = [{**where, "_id": str(place), PLACE: place, **self._fields(given, place)} for place in chosen]
         bulk = import_module("elasticsearch.helpers").streaming_bulk
@@ -307,12 +307,13 @@ class Elastic(Engine):
         return body | {"knn": {"field": VECTOR, "query_vector": vector, "k": depth, "num_candidates": candidates}}
 
     def _answers(self, searches: list[dict[str, Any]]) -> list[Any]:
-        """The answers of some searches; each may be an error.
+        """The responses to some searches; each may be an error.
 
         Raises:
             ApiError: the server was too busy for one of them.
         """
-        # Words are counted over all shards first, so that scores do not depend on where documents are.
+        # Term statistics are collected over all shards first, so that scores do not depend on the distribution of
+        # documents.
         how = {"search_type": "dfs_query_then_fetch"} if self.takes == "texts" else {}
         answer = self.client.msearch(index=self.collection, searches=searches, **how)
         busy = next((each for each in answer["responses"] if each.get("status") in BUSY), None)
@@ -340,7 +341,7 @@ class Elastic(Engine):
         return places[order], scores[order]
 
     def turned_back(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """BM25 as in sparse.py, or inner products, from what Elasticsearch makes of them."""
+        """Convert Elasticsearch's scores back to BM25 as in sparse.py, or to inner products."""
         if self.takes == "texts":
             return scores / (self.real("k1") + 1)
         if self.values["similarity"] == "dot_product":
@@ -348,7 +349,7 @@ class Elastic(Engine):
         return np.where(scores >= 1, scores - 1, 1 - 1 / np.minimum(scores, 1))
 
     def _what(self, error: Any) -> str:
-        """What went wrong, and the cure."""
+        """The cause of an error, and its cure."""
         library = self.library
         if isinstance(error, library.UnsupportedProductError):
             return "the server does not say that it is Elasticsearch (header X-Elastic-Product). OpenSearch is not."
@@ -377,7 +378,7 @@ class Elastic(Engine):
 
 
 def _whole(answer: Any, what: str) -> None:
-    """Refuse an answer that some shards did not take part in.
+    """Refuse a response from which some shards are missing.
 
     Raises:
         InputError: some did not.
@@ -394,7 +395,7 @@ def _whole(answer: Any, what: str) -> None:
 
 
 def _reason(error: Any) -> str:
-    """What Elasticsearch says of an error, in its innermost words."""
+    """The innermost reason of an error response."""
     while isinstance(error, Mapping):
         inner = error.get("caused_by") or error.get("error") or next(iter(error.get("root_cause") or []), None)
         own = ": ".join(str(error[name]) for name in ("type", "reason") if error.get(name))

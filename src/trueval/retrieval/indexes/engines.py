@@ -1,8 +1,8 @@
-"""Engines: indexes that Milvus or Elasticsearch holds; what their adapters share.
+"""Engines: the common part of the adapters for indexes in Milvus or Elasticsearch.
 
-An engine takes the documents once: what it holds is named by the hash of texts, vectors and what decides the index,
-and is found again under this name. What was not filled to its end is filled anew; a name of the user's own choice that
-holds something else is refused. Whatever a library or a server raises is told in one line, with the cure.
+An engine gets the documents once: the index is named by the hash of texts, vectors and everything that determines it,
+and is found again under this name. An incompletely filled index is filled again; if the user chose the name and it
+contains something else, it is refused. Errors of a library or a server are reported in one line, with the cure.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from trueval.retrieval.indexes.dense import finite_vectors
 from trueval.retrieval.indexes.index import LocalIndex, Takes, TextsAndVectors
 from trueval.specs import Parameter, Value, number_in_range, text
 
-# 1: the first. What an engine holds of an older one is not found again.
+# 1: first version. An index of an older version in an engine is not found again.
 FORMAT: Final = 1
 ABOUT: Final = "engine.json"
 SIDES: Final[Mapping[str, Takes]] = {"dense": "vectors", "bm25": "texts", "hybrid": "both"}
-# Seconds that an engine may take to build what it was given.
+# Maximum seconds for an engine to build its index.
 BUILDING: Final = 3600.0
 
 
 def make_search_parameter(parameter: Parameter) -> Parameter:
-    """A parameter that decides how an engine is asked, and not what it holds."""
+    """A parameter that affects how an engine is searched, but not what it stores."""
     return replace(parameter, searched=True)
 
 
@@ -57,11 +57,11 @@ CONNECTION: Final[Mapping[str, Parameter]] = {
 
 @dataclass(frozen=True, eq=False)
 class EngineInput:
-    """Documents or queries, as an engine takes them.
+    """Documents or queries in the form that an engine takes.
 
     Attributes:
-        texts: None where it takes vectors alone.
-        vectors: [text, dimension]; None where it takes texts alone.
+        texts: texts; None if it takes only vectors.
+        vectors: [text, dimension] vectors; None if it takes only texts.
     """
 
     texts: Sequence[str] | None
@@ -71,27 +71,27 @@ class EngineInput:
         return len(self.vectors) if self.texts is None and self.vectors is not None else len(self.texts or ())
 
     def text(self, place: int) -> str:
-        """One of the texts, as UTF-8 can write it."""
+        """One of the texts, encodable as UTF-8."""
         return encodable((self.texts or ())[place])
 
     @cached_property
     def text_sizes(self) -> NDArray[np.int64]:
-        """Bytes of each text; 0 where there is none."""
+        """Size of each text in bytes; 0 without texts."""
         found = (len(encodable(each).encode()) for each in self.texts or ())
         return np.fromiter(found, dtype=np.int64) if self.texts is not None else np.zeros(len(self), dtype=np.int64)
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """Bytes of each text and vector."""
+        """Size of each text and vector in bytes."""
         return self.text_sizes + (0 if self.vectors is None else self.vectors.shape[1] * self.vectors.itemsize)
 
 
 class EngineIndex(NamedTuple):
-    """What an engine holds under a name.
+    """The index that an engine has under a name.
 
     Attributes:
-        mark: the hash that we left there; None where it is none of ours.
-        documents: in it.
+        mark: hash that was stored with it; None if it is not ours.
+        documents: number of documents in it.
     """
 
     mark: str | None
@@ -99,15 +99,15 @@ class EngineIndex(NamedTuple):
 
 
 class Engine(LocalIndex):
-    """An index that an engine holds; an adapter says how it is asked.
+    """An index in an engine; each adapter implements its calls.
 
     Attributes:
-        engine: its name in errors.
-        widest: numbers of a vector, at most.
-        modes: parameters that only some ways of searching have, by the way.
-        graph: parameters that an index of vectors without a graph has not.
-        address: name of the parameter that says where it is.
-        loggers: of its library, which are silent while it works: every error is told once.
+        engine: name of the engine in errors.
+        widest: maximum dimension of a vector.
+        modes: search mode → parameters that only this mode has.
+        graph: parameters that only apply to a graph index of vectors.
+        address: name of the parameter with the address.
+        loggers: loggers of its library, which are silenced since every error is reported once.
     """
 
     engine: ClassVar[str]
@@ -134,14 +134,14 @@ class Engine(LocalIndex):
 
     @classmethod
     def takes_of(cls, chosen: Mapping[str, Value]) -> Takes:
-        """What an index of these parameters is built from and searched with."""
+        """The kind of input that an index with these parameters is built from and searched with."""
         return SIDES[_mode(cls, chosen)]
 
     @classmethod
     def fitting(cls, chosen: Mapping[str, Value]) -> dict[str, Value]:
-        """Parameters that were given, if none belongs to another way of searching or to a graph that is not there.
+        """Check that no parameter belongs to another search mode or to a missing graph, and return the parameters.
 
-        An address may hold no password.
+        An address must not contain a password.
 
         Raises:
             PolicyError: there is one.
@@ -168,24 +168,24 @@ class Engine(LocalIndex):
 
     @property
     def dimension(self) -> int | None:
-        """Of its vectors; None for words, and before there are any."""
+        """Dimension of its vectors; None for texts, and before the index is built."""
         return self.vector_size
 
     def check(self, dimension: int, documents: int) -> None:
-        """Refuse vectors that the engine does not take; as in LocalIndex."""
+        """Refuse vectors that the engine does not accept; as in LocalIndex."""
         if dimension > self.widest:
             raise InputError(f"{self.engine} takes {self.widest} dimensions at most. Got vectors of {dimension}.")
 
     def number(self, name: str) -> int:
-        """The value of a whole parameter."""
+        """The value of an integer parameter."""
         return int(self.values[name])  # type: ignore[arg-type]  # checked by the parameter
 
     def real(self, name: str) -> float:
-        """The value of a parameter that is a number."""
+        """The value of a real parameter."""
         return float(self.values[name])  # type: ignore[arg-type]  # checked by the parameter
 
     def fill(self, documents: Any) -> None:
-        """Send the documents, unless the engine holds them already.
+        """Send the documents, unless the engine already has them.
 
         Raises:
             InputError: the engine does not answer, refuses something, or holds something else under this name.
@@ -206,7 +206,7 @@ class Engine(LocalIndex):
             self.settle(len(given))
 
     def given(self, items: Any, what: str) -> EngineInput:
-        """Texts and vectors of what the index is built from or searched with.
+        """Texts and vectors of the input for building or searching.
 
         Raises:
             InputError: vectors do not fit.
@@ -219,12 +219,12 @@ class Engine(LocalIndex):
         )
 
     def write(self, folder: Path) -> None:
-        """Write where the engine holds the documents."""
+        """Write the address of the index in the engine."""
         about = {"mark": self.mark, "collection": self.collection, "dimension": self.vector_size}
         (folder / ABOUT).write_text(json.dumps({**about, "documents": self.documents}) + "\n", encoding="utf-8")
 
     def read(self, folder: Path) -> None:
-        """Read where the engine holds the documents, and see that it still does.
+        """Read the address of the index, and check that it still exists.
 
         Raises:
             InputError: it does not.
@@ -247,7 +247,7 @@ class Engine(LocalIndex):
         self.notes = (*self.notes, note)
 
     def key(self) -> str | None:
-        """The key of the environment variable that the spec names; None if it names none.
+        """The API key from the environment variable that the spec names; None if it names none.
 
         Raises:
             InputError: the variable holds no key, or anybody on the way to the server could read it.
@@ -259,8 +259,8 @@ class Engine(LocalIndex):
         """Say once what leaves this machine, and to whom.
 
         Args:
-            items: how many.
-            what: they are.
+            items: number of items.
+            what: kind of the items.
         """
         url = str(self.values[self.address] or "")
         if what in self.announced or "://" not in url or is_this_machine(url):
@@ -273,7 +273,7 @@ class Engine(LocalIndex):
 
     @contextmanager
     def told(self) -> Iterator[None]:
-        """Tell what its library raises in one line, and silence what it logs.
+        """Report errors of its library in one line, and silence its logs.
 
         Raises:
             InputError: something was raised.
@@ -283,12 +283,12 @@ class Engine(LocalIndex):
             logger.setLevel(logging.CRITICAL + 1)
         try:
             yield
-        except InputError:  # told already
+        except InputError:  # already reported
             raise
         except self.raised() as error:
             failure = self.error(error)
             name = str(self.values["api_key_env"] or "")
-            said = Secret(os.environ.get(name, ""), name).taken_out_of(str(failure))  # some servers repeat the key
+            said = Secret(os.environ.get(name, ""), name).taken_out_of(str(failure))  # some servers echo the key
             raise InputError(said, source=failure.source) from error
         finally:
             for logger, level in loggers.items():
@@ -296,27 +296,27 @@ class Engine(LocalIndex):
 
     @abstractmethod
     def raised(self) -> tuple[type[Exception], ...]:
-        """What its library raises."""
+        """Exceptions of its library."""
 
     @abstractmethod
     def error(self, error: Any) -> InputError:
-        """One line on what its library raised, with the cure."""
+        """The error of its library in one line, with the cure."""
 
     @abstractmethod
     def held(self) -> EngineIndex | None:
-        """What the engine holds under the name; None if there is nothing."""
+        """The index of this name in the engine; None if there is none."""
 
     @abstractmethod
     def drop(self) -> None:
-        """Remove what the engine holds under the name."""
+        """Remove the index of this name from the engine."""
 
     @abstractmethod
     def send(self, given: EngineInput) -> None:
-        """Make what holds the documents, and send them."""
+        """Create the index, and send the documents."""
 
     @abstractmethod
     def settle(self, documents: int) -> None:
-        """See that the engine finds all documents by the index that the spec says."""
+        """Check that the engine finds all documents with the index that the spec names."""
 
     def _send(self, given: EngineInput, held: EngineIndex | None) -> None:
         if held is not None and held.mark != self.mark:
@@ -325,7 +325,7 @@ class Engine(LocalIndex):
                 f"{len(given)}, or in another index. Name another collection='...', or remove that one yourself."
             )
         self.announce(len(given), "documents")
-        if held is not None:  # ours, of the same documents, and not filled to its end
+        if held is not None:  # ours, with the same documents, but incomplete
             self.drop()
         self.send(given)
         now = self.held()
@@ -336,7 +336,7 @@ class Engine(LocalIndex):
             )
 
     def _mark(self, given: EngineInput) -> str:
-        """The hash of the documents and of what decides the index."""
+        """The hash of the documents and of everything that determines the index."""
         where = (self.address, "collection")
         about = {
             name: value
@@ -353,12 +353,12 @@ class Engine(LocalIndex):
 
 
 def batches(sizes: Sequence[int] | NDArray[np.int64], rows: int, most: int) -> Iterator[range]:
-    """Places that go into one message.
+    """Ranges of places, one per message.
 
     Args:
-        sizes: [document] bytes of each.
-        rows: documents of a message at most.
-        most: bytes of a message at most, unless one document alone has more.
+        sizes: [document] size in bytes.
+        rows: maximum number of documents per message.
+        most: maximum bytes per message, unless a single document is larger.
 
     >>> [list(each) for each in batches([4, 4, 4, 20, 1, 1, 1], rows=2, most=9)]
     [[0, 1], [2], [3], [4, 5], [6]]
@@ -374,5 +374,5 @@ def batches(sizes: Sequence[int] | NDArray[np.int64], rows: int, most: int) -> I
 
 
 def _mode(kind: type[Engine], chosen: Mapping[str, Value]) -> str:
-    """The way of searching."""
+    """The search mode."""
     return str(chosen.get("search", kind.parameters["search"].default))

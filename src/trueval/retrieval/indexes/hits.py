@@ -57,7 +57,7 @@ def best(scores: Floats, depth: int, *, above: float | None = None) -> Ints:
     """
     places = np.arange(len(scores)) if above is None else np.flatnonzero(scores > above)
     if len(places) > depth:
-        # Every document of the group that the depth cuts, so that the first of them by place are kept.
+        # All documents of the group that the depth cuts, so that the first by place can be kept.
         last = np.partition(scores[places], len(places) - depth)[len(places) - depth]
         places = places[scores[places] >= last]
     return places[np.argsort(-scores[places], kind="stable")][:depth]

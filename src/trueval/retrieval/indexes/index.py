@@ -1,13 +1,13 @@
-"""Indexes: the role of searching a corpus for its best documents, and the kinds that a spec names.
+"""Indexes: the protocol for searching a corpus for its best documents, and the kinds that a spec names.
 
     flat                                      every score, exact
     hnsw(storage='int8', M=32, efSearch=128)  a graph, approximate
-    bm25(language='fr')                       words instead of vectors
+    bm25(language='fr')                       terms instead of vectors
     milvus(uri='http://host:19530')           Milvus: a server, or a folder (milvus.py)
     elastic(url='http://host:9200')           Elasticsearch (elastic.py)
 
-A spec is written in the grammar of measures (trueval.specs). An index knows documents by their places, 0 for the first
-one that it was built from; who builds it keeps the ids.
+A spec is written in the grammar of measures (trueval.specs). An index identifies documents by place, 0 for the first
+one that it was built from; the caller keeps the ids.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from trueval.specs import Parameter, Value, check_value, format_spec, read_argum
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# 2: digests. 1: the first.
+# 2: digests. 1: first version.
 FORMAT: Final = 2
 KIND: Final = "index"
 ABOUT: Final = "index.json"
-# Module of each kind that a spec can name; imported when it is named, since each brings a library.
+# Module of each kind of index; imported on first use, since each needs a library.
 HOMES: Final = {
     "flat": "trueval.retrieval.indexes.dense",
     "hnsw": "trueval.retrieval.indexes.dense",
@@ -54,7 +54,7 @@ HOMES: Final = {
     "elastic": "trueval.retrieval.indexes.elastic",
 }
 
-# What an index is built from and searched with: [text, dimension] arrays of an embedder, texts, or TextsAndVectors.
+# Input of an index: [text, dimension] arrays of an embedder, texts, or TextsAndVectors.
 Takes: TypeAlias = Literal["vectors", "texts", "both"]
 
 
@@ -63,8 +63,7 @@ class TextsAndVectors:
     """Texts and vectors, for indexes that are built and searched with both.
 
     Attributes:
-        texts: [text].
-        vectors: [text, dimension].
+        vectors: [text, dimension] vectors.
     """
 
     texts: Sequence[str]
@@ -80,10 +79,10 @@ class Description:
 
     Attributes:
         spec: spec with every parameter written out.
-        dimension: dimension of its vectors; None for words.
+        dimension: dimension of its vectors; None for terms.
         bytes: size in memory, or on an engine's disk: vectors or postings and the search structure.
-        build_seconds: duration of build, including work shared from an earlier index.
-        exact: whether every document is scored, with the scores of what is stored.
+        build_seconds: seconds to build it, including work shared from an earlier index.
+        exact: whether every document is scored, up to the storage format.
         notes: one-line warnings from building.
     """
 
@@ -98,10 +97,10 @@ class Description:
 
 @runtime_checkable
 class Index(Protocol):
-    """Finds the best documents for queries; the role that engine adapters implement.
+    """The protocol of an index that finds the best documents for queries.
 
     Attributes:
-        takes: kind of input that it is built from and searched with.
+        takes: kind of its input for building and searching.
     """
 
     takes: Takes
@@ -131,13 +130,14 @@ class LocalIndex(ABC):
     """An index made from a spec; a subclass per kind builds, searches and writes it.
 
     Args:
-        chosen: parameters by name, checked; all others have their defaults.
+        chosen: parameter → validated value; the others have their defaults.
 
     Attributes:
-        name: name of the kind, as specs write it.
-        package: of Python that it needs; `distributions` are those whose versions decide what it finds, of `extra`.
-        deepest: documents that a search gives at most; None if there is no such limit.
-        earlier_seconds: that another index of the same documents took for what this one takes from it.
+        name: name of the kind in specs.
+        package: Python package that it needs; the versions of `distributions` affect the results, and `extra` installs
+            them.
+        deepest: maximum depth of a search; None without a limit.
+        earlier_seconds: seconds that another index of the same documents took for shared work.
     """
 
     name: ClassVar[str]
@@ -192,7 +192,7 @@ class LocalIndex(ABC):
         """
         return self
 
-    def check(self, dimension: int, documents: int) -> None:  # noqa: B027 - an index of words refuses none
+    def check(self, dimension: int, documents: int) -> None:  # noqa: B027 - an index of terms refuses none
         """Refuse input that it cannot be built from, before hours of embedding.
 
         Args:
@@ -203,7 +203,7 @@ class LocalIndex(ABC):
         """
 
     def searching(self, **values: Value) -> LocalIndex:
-        """The same index with other search parameters: nothing is rebuilt, and the built index is shared.
+        """The same index with other search parameters; the built index is shared.
 
         Args:
             values: parameters that affect search only, such as efSearch.
@@ -222,12 +222,12 @@ class LocalIndex(ABC):
 
     @property
     def spec(self) -> str:
-        """Its text form with every parameter that has a value, or None where something else is the default."""
+        """Its text form with every parameter that has a value, or None where that differs from the default."""
         return format_spec(self.name, _select_spec_values(self.values, self.parameters))
 
     @property
     def dimension(self) -> int | None:
-        """Dimension of its vectors; None for words."""
+        """Dimension of its vectors; None for terms."""
         return None
 
     def build(self, documents: Any) -> None:
@@ -259,7 +259,7 @@ class LocalIndex(ABC):
         """A search as a function without arguments, for timing the library or engine alone.
 
         Returns:
-            What searches. Checks of the queries are done before; what we bring into order afterwards is left out.
+            A function that searches. Queries are checked before, and our ordering of the results is excluded.
         """
         return lambda: self.search(queries, depth)
 
@@ -287,7 +287,7 @@ class LocalIndex(ABC):
 
         Args:
             folder: folder of the index.
-            of: key of its content, where a cache stores it.
+            of: key of its content, if stored in a cache.
 
         Raises:
             InputError: there is something of that name already.
@@ -302,7 +302,7 @@ class LocalIndex(ABC):
             about = {"kind": KIND, "format": FORMAT, "library": library, **asdict(self.describe())}
             (place / ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
             seal(place, of)
-            place.chmod(0o777 & ~umask())  # a temporary folder is its owner's alone
+            place.chmod(0o777 & ~umask())  # a temporary folder is accessible only to its owner
             try:
                 place.rename(folder)
             except OSError as error:
@@ -339,7 +339,7 @@ def make_index(spec: str) -> LocalIndex:
     """Make an empty index from a spec.
 
     Args:
-        spec: such as "flat", "hnsw(M=16)" or "bm25(language='fr')".
+        spec: spec such as "flat", "hnsw(M=16)" or "bm25(language='fr')".
 
     Raises:
         PolicyError: no such kind, no such parameter, or a value that it does not take.
@@ -390,7 +390,7 @@ def build_spec(spec: str) -> str:
 def _select_spec_values(values: Mapping[str, Value], parameters: Mapping[str, Parameter]) -> dict[str, Value]:
     """The parameters that a spec must name so that any reader gets the same values."""
     defaults = {name: parameters[name].default for name in values}
-    # 1 and 1.0 are one index.
+    # 1 and 1.0 specify the same index.
     same = {
         name: float(value) if type(defaults[name]) is float and type(value) is int else value
         for name, value in values.items()

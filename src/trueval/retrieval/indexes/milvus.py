@@ -1,12 +1,12 @@
-"""Milvus: by default Milvus Lite in a folder of the index, with a URI a file of the user's own or a server.
+"""Milvus: by default Milvus Lite in a folder of the index; with a URI, the user's own file or a server.
 
-    milvus(search='dense')    inner products, through a graph (index='hnsw') or one by one (index='flat')
+    milvus(search='dense')    inner products, by a graph (index='hnsw') or one by one (index='flat')
     milvus(search='bm25')     Milvus's own BM25 of texts
     milvus(search='hybrid')   both, joined by Milvus's own reciprocal rank fusion
 
-Milvus scans what is not indexed yet, so that documents are flushed, indexed, released and loaded before anything is
-called a graph. Its BM25 is (k1 + 1) times the form of sparse.py, and Milvus Lite gives it negated, as a distance: a
-score is its absolute value divided by k1 + 1. Milvus Lite counts words segment by segment. Scores are float32.
+Milvus scans documents that are not indexed yet, so documents are flushed, indexed, released and loaded before the index
+counts as a graph. Its BM25 is (k1 + 1) times the form of sparse.py, and Milvus Lite returns it negated, as a distance:
+a score is its absolute value divided by k1 + 1. Milvus Lite collects term statistics per segment. Scores are float32.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ from trueval.specs import Value, choice, number_in_range, text, whole
 
 PLACE, VECTOR, TEXT, WORDS = "place", "vector", "text", "words"
 MARK: Final = "trueval"
-GRAPH: Final = ("storage", "M", "efConstruction", "efSearch")  # parameters of a graph alone
+GRAPH: Final = ("storage", "M", "efConstruction", "efSearch")  # parameters for a graph only
 DATABASE: Final = "milvus.db"
 # Milvus's own limit: bytes of a VARCHAR (milvus.io/docs/limitations.md).
 LONGEST_TEXT: Final = 65535
-# Of one message: Milvus takes 64 MiB.
+# Limits of one message: Milvus accepts 64 MiB.
 ROWS, BYTES = 1000, 8 << 20
 QUERIES: Final = 20
-LITE: Final = "milvus_lite"  # how the version of Milvus Lite begins
+LITE: Final = "milvus_lite"  # prefix of Milvus Lite's version
 SEALED: Final = 3  # SegmentState of Milvus's protocol
-NO_CONNECTION: Final = 2  # code of pymilvus
-# gRPC asks the proxy of the environment for servers of this machine too, and what stays here would go there.
+NO_CONNECTION: Final = 2  # error code of pymilvus
+# gRPC uses the proxy of the environment even for local servers, so local data would leave the machine.
 DIRECT: Final[Mapping[str, int]] = MappingProxyType({"grpc.enable_http_proxy": 0})
 
 
 class Milvus(Engine):
-    """A collection of Milvus: a row for each document, its place as the key."""
+    """A collection in Milvus: one row per document, with its place as the key."""
 
     name: ClassVar = "milvus"
     engine: ClassVar = "Milvus"
@@ -96,7 +96,7 @@ class Milvus(Engine):
 
     @classmethod
     def fitting(cls, chosen: Mapping[str, Value]) -> dict[str, Value]:
-        """Parameters that were given, if they go together and the URI is a server or a file of Milvus Lite.
+        """Check that the given parameters are compatible and the URI is a server or a file of Milvus Lite; return them.
 
         Raises:
             PolicyError: they do not, or it is neither.
@@ -108,12 +108,12 @@ class Milvus(Engine):
 
     @property
     def version(self) -> str:
-        """What Milvus says that it is."""
+        """The version of Milvus."""
         return str(self.client.get_server_version(timeout=self.patience))
 
     @property
     def patience(self) -> float:
-        """Seconds to wait for an answer; Milvus Lite in this process works as long as it must."""
+        """Timeout in seconds; Milvus Lite in this process has none."""
         return self.real("timeout") if self.path is None else BUILDING
 
     @property
@@ -123,7 +123,7 @@ class Milvus(Engine):
 
     @property
     def client(self) -> Any:
-        """The open client; nothing is loaded by it yet.
+        """The open client; no collection is loaded yet.
 
         Raises:
             InputError: nobody answers, or the file is another process's.
@@ -134,18 +134,18 @@ class Milvus(Engine):
         return self._client
 
     def ready(self) -> Milvus:
-        """Itself, once the server answers or the file can be opened."""
+        """The index itself, once the server answers or the file can be opened."""
         if self.values["uri"] is not None:
             with self.told():
                 _ = self.version
         return self
 
     def raised(self) -> tuple[type[Exception], ...]:
-        """What pymilvus raises: its own errors, and those of gRPC."""
+        """Exceptions of pymilvus: its own errors, and those of gRPC."""
         return (self.library.MilvusException, import_module("grpc").RpcError)
 
     def error(self, error: Any) -> InputError:
-        """One line on what it raised, with the cure."""
+        """The error in one line, with its cure."""
         where = str(self.path or self.values["uri"])
         told = str(getattr(error, "message", "") or error).strip().partition("\n")[0].partition(". ")[0].rstrip(".")
         if isinstance(error, import_module("grpc").Call):
@@ -167,12 +167,12 @@ class Milvus(Engine):
         return InputError(f"Milvus at {where}: {told or type(error).__name__}. {cure}", source=where)
 
     def held(self) -> EngineIndex | None:
-        """What Milvus holds under the name; None if there is no such collection."""
+        """The collection of this name in Milvus; None if there is none."""
         client, wait = self.client, self.patience
         if not client.has_collection(self.collection, timeout=wait):
             return None
         about = client.describe_collection(self.collection, timeout=wait)
-        # A server keeps the description and Milvus Lite the properties.
+        # A server keeps the description, Milvus Lite the properties.
         mark = (about.get("properties") or {}).get(MARK) or str(about.get("description")).removeprefix(f"{MARK} ")
         return EngineIndex(mark, int(client.get_collection_stats(self.collection, timeout=wait)["row_count"]))
 
@@ -181,7 +181,7 @@ class Milvus(Engine):
         self.client.drop_collection(self.collection, timeout=self.patience)
 
     def send(self, given: EngineInput) -> None:
-        """Make the collection and insert the documents, some in a message.
+        """Create the collection and insert the documents in messages.
 
         Raises:
             InputError: a text or a vector is longer than Milvus takes.
@@ -201,7 +201,7 @@ class Milvus(Engine):
         client.create_index(self.collection, self._index_params(), timeout=BUILDING)
 
     def settle(self, documents: int) -> None:
-        """Release and load what was flushed, and see that all of it is indexed.
+        """Release and reload the flushed collection, and check that all of it is indexed.
 
         Raises:
             InputError: some of it is not.
@@ -247,24 +247,24 @@ class Milvus(Engine):
         return join_hits([self._scored(hits) for hits in found])
 
     def size(self) -> int:
-        """Bytes of Milvus Lite's files; of a server, of the segments that it has in memory."""
+        """Size of Milvus Lite's files in bytes; for a server, of the segments that it has in memory."""
         return self.bytes
 
     def write(self, folder: Path) -> None:
-        """Write where the documents are held, or copy the files of Milvus Lite."""
+        """Write the address of the documents, or copy the files of Milvus Lite."""
         super().write(folder)
         if self.path is not None and self.values["uri"] is None:
             self.close()  # so that nothing is written while it is copied
             shutil.copytree(self.path, folder / DATABASE, ignore=shutil.ignore_patterns("LOCK"))
 
     def read(self, folder: Path) -> None:
-        """Read where the documents are held, or open the files of Milvus Lite in the folder."""
+        """Read the address of the documents, or open the files of Milvus Lite in the folder."""
         if self.path is not None and self.values["uri"] is None:
             self.path = folder / DATABASE
         super().read(folder)
 
     def close(self) -> None:
-        """Leave the server, or let go of the files."""
+        """Disconnect from the server, or release the files."""
         if self._client is not None:
             self._client.close()
             self._client = None
@@ -272,7 +272,7 @@ class Milvus(Engine):
                 _release(self.path)
 
     def _own_path(self) -> Path | None:
-        """The files of Milvus Lite, in a temporary folder if nobody named any; None for a server."""
+        """The files of Milvus Lite, in a temporary folder unless the user named one; None for a server."""
         uri = self.values["uri"]
         if uri is not None:
             return None if is_server(str(uri)) else Path(str(uri))
@@ -299,7 +299,7 @@ class Milvus(Engine):
             )
 
     def _schema(self) -> Any:
-        """A row: the place, and the vector or the text, of which Milvus makes the words."""
+        """The schema of a row: the place, and the vector, or the text that Milvus analyzes into terms."""
         kinds = self.library.DataType
         schema = self.library.MilvusClient.create_schema(
             auto_id=False, enable_dynamic_field=False, description=f"{MARK} {self.mark}"
@@ -325,14 +325,14 @@ class Milvus(Engine):
     def _index_params(self) -> Any:
         params = self.library.MilvusClient.prepare_index_params()
         for field, (kind, metric, settings) in self._indexes().items():
-            # pymilvus 3.0 sends each setting by itself. Milvus Lite 3.2 reads them from one JSON text, "params", and
-            # builds with its own defaults where there is none.
+            # pymilvus 3.0 sends each setting separately. Milvus Lite 3.2 reads them from one JSON text, "params", and
+            # uses its own defaults without it.
             sent = {"params": settings} if self.is_lite else settings
             params.add_index(field, index_type=kind, metric_type=metric, params=sent)
         return params
 
     def _indexes(self) -> dict[str, tuple[str, str, dict[str, Any]]]:
-        """Type, metric and settings of the index of each field."""
+        """Index type, metric and settings of each field."""
         found: dict[str, tuple[str, str, dict[str, Any]]] = {}
         if self.takes != "texts":
             graph: dict[str, Any] = {name: self.values[name] for name in ("M", "efConstruction") if name in self.values}
@@ -344,13 +344,13 @@ class Milvus(Engine):
         return found
 
     def _type(self) -> str:
-        """What Milvus calls the index of vectors."""
+        """Milvus's name of the vector index type."""
         if self.values["index"] == "flat":
             return "FLAT"
         return "HNSW_SQ" if self.values["storage"] == "int8" else "HNSW"
 
     def _indexed(self, field: str, documents: int) -> Mapping[str, Any]:
-        """What Milvus says of an index, once it says that it has every document; a server builds it in its own time."""
+        """Milvus's description of an index, once it covers every document; a server builds it asynchronously."""
         end = time.monotonic() + BUILDING
         while True:
             about: Mapping[str, Any] = self.client.describe_index(self.collection, field, timeout=self.patience)
@@ -364,7 +364,7 @@ class Milvus(Engine):
             time.sleep(0.5)
 
     def _segments(self, documents: int) -> int | None:
-        """How many segments hold the documents, none of which still grows; None where Milvus does not say.
+        """Number of segments with the documents, none of which still grows; None if Milvus does not report them.
 
         Raises:
             InputError: one grows.
@@ -385,7 +385,7 @@ class Milvus(Engine):
         return len(segments)
 
     def _found(self, given: EngineInput, chosen: range, depth: int) -> Any:
-        """What Milvus finds for some queries: for each a list of hits, with `ids` and `distances`."""
+        """Milvus's results for some queries: for each a list of hits, with `ids` and `distances`."""
         searches = []
         if given.vectors is not None:
             candidates = {} if self.values["index"] == "flat" else {"ef": max(self.number("efSearch"), depth)}
@@ -417,7 +417,7 @@ class Milvus(Engine):
 
 
 def is_server(uri: str) -> bool:
-    """Whether a URI names a server, not a file.
+    """Whether a URI names a server rather than a file.
 
     >>> is_server("http://localhost:19530"), is_server("corpus.db")
     (True, False)
@@ -435,7 +435,7 @@ def _row(given: EngineInput, place: int) -> dict[str, Any]:
 
 
 def _release(path: Path) -> None:
-    """End the server of Milvus Lite, which runs in threads of this process and holds the files."""
+    """Stop the server of Milvus Lite, which runs in threads of this process and holds the files."""
     import_module("milvus_lite.server_manager").server_manager_instance.release_server(str(path))
 
 

@@ -1,8 +1,8 @@
-"""Postings: which documents have a term, and what it adds to the BM25 score of each.
+"""Postings: the documents that contain a term, and its contribution to the BM25 score of each.
 
-Documents come in batches. Those of a batch are counted at once and wait in a temporary file, 12 bytes a posting, sorted
-by term. When all are there, some terms after others are taken out of every batch, and their lists are complete. So many
-postings are in memory as are taken at once; all of them, 12 bytes each, only where they are few, and else on disk.
+Documents come in batches. Each batch is counted at once and stored in a temporary file, 12 bytes per posting, sorted by
+term. Finally the batches are merged, a range of terms at a time. Memory holds only the postings of one such range; all
+of them, 12 bytes each, only if they are few, else they are on disk.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ Ints = NDArray[np.int64]
 Integers = NDArray[np.int32]
 
 POSTING: Final = 12  # bytes
-IN_MEMORY: Final = 1 << 29  # bytes of postings; more go to the disk
-TAKEN: Final = 1 << 20  # postings that are taken out of all batches at once
+IN_MEMORY: Final = 1 << 29  # bytes of postings in memory; more go to disk
+TAKEN: Final = 1 << 20  # postings merged at once from all batches
 
 
 class Postings(NamedTuple):
-    """The lists of all terms, one after another; documents rise in each. The names are those of bm25s.
+    """The posting lists of all terms, one after another; documents ascend in each. Attribute names are those of bm25s.
 
     Attributes:
-        data: [posting] what the term adds to the score of the document.
-        indices: [posting] the document.
-        indptr: [term + 1] where the list of each term starts.
+        data: [posting] contribution of the term to the score of the document.
+        indices: [posting] place of the document.
+        indptr: [term + 1] start of each term's list.
     """
 
     data: NDArray[np.float64]
@@ -41,12 +41,12 @@ class Postings(NamedTuple):
 
 
 class PostingRows(NamedTuple):
-    """Postings on their way, by term, and by document in each.
+    """Postings before assembly, by term, and by document within each.
 
     Attributes:
-        terms: [row] numbers.
-        documents: [row] that have them.
-        counts: [row] how often.
+        terms: [row] term numbers.
+        documents: [row] places of the documents.
+        counts: [row] term frequencies.
     """
 
     terms: Integers
@@ -55,10 +55,10 @@ class PostingRows(NamedTuple):
 
 
 class PostingsBuilder:
-    """Documents on their way to postings.
+    """Collects the term counts of documents for postings.
 
     Attributes:
-        close: gives the file up, at the latest when nobody holds the counts any more.
+        close: releases the temporary file, at the latest when the builder is garbage-collected.
     """
 
     def __init__(self) -> None:
@@ -73,14 +73,15 @@ class PostingsBuilder:
         """Count the terms of further documents.
 
         Args:
-            terms: [word] numbers, those of one document after those of another.
-            lengths: [document] how many are its.
+            terms: [word] term numbers, document by document.
+            lengths: [document] number of its terms.
 
         Raises:
             InputError: the disk is full.
         """
         documents = np.repeat(np.arange(self.documents, self.documents + len(lengths)), lengths)
-        # One number holds both, terms first: sorted, the list of each term is in one piece, and its documents rise.
+        # Term and document are packed into one number: sorted, each term's list is contiguous, and its documents
+        # ascend.
         found, counts = np.unique(terms.astype(np.int64) << 32 | documents, return_counts=True)
         rows = [part.astype(np.int32) for part in (found >> 32, found & 0xFFFFFFFF, counts)]
         with explain_full_disk():
@@ -96,15 +97,15 @@ class PostingsBuilder:
 
     @property
     def bytes(self) -> int:
-        """Of the counts on the disk."""
+        """Size of the counts on disk in bytes."""
         return POSTING * sum(self._sizes)
 
     def postings(self, k1: float, b: float) -> Postings:
-        """The postings of all documents, of which some have a term; to be asked for as often as wanted.
+        """The postings of all documents, at least one of which has a term; may be called repeatedly.
 
         Args:
-            k1: how slowly further occurrences of a term count less.
-            b: how much long documents count less.
+            k1: saturation of term frequency: with a larger k1, further occurrences count more.
+            b: strength of length normalization.
 
         Raises:
             InputError: the disk is full.
@@ -121,13 +122,13 @@ class PostingsBuilder:
         return Postings(data.whole(), indices.whole(), indptr)
 
     def _by_term(self, indptr: Ints) -> Iterator[PostingRows]:
-        """The rows of all batches by term, some terms at a time; documents rise in each."""
+        """Yield the rows of all batches by term, a range of terms at a time; documents ascend in each."""
         mapped = _map_file(self._file)
         numbers = np.frombuffer(mapped, dtype=np.int32)
         batches = [PostingRows(*part.reshape(3, -1)) for part in np.split(numbers, 3 * np.cumsum(self._sizes)[:-1])]
         first, begins = 0, [0] * len(batches)
         while first < len(indptr) - 1:
-            # As many terms as have so many postings together, but one at least.
+            # As many terms as have this many postings together, but at least one.
             last = max(int(np.searchsorted(indptr, indptr[first] + TAKEN, side="right")) - 1, first + 1)
             stops = [int(np.searchsorted(batch.terms, last)) for batch in batches]
             some = [[part[i:j] for part in batch] for batch, i, j in zip(batches, begins, stops, strict=True)]
@@ -135,29 +136,29 @@ class PostingsBuilder:
             order = np.argsort(taken.terms, kind="stable")
             yield PostingRows(*(part[order] for part in taken))
             first, begins = last, stops
-            if hasattr(mapped, "madvise"):  # what was read of the file is memory of this process until it says so
+            if hasattr(mapped, "madvise"):  # pages read from the file count as memory of this process until released
                 mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def _give_up(file: IO[bytes]) -> None:
-    with suppress(OSError):  # what a full disk has no room for is written once more
+    with suppress(OSError):  # a write that failed on a full disk is retried
         file.close()
 
 
 def _map_file(file: IO[bytes]) -> mmap.mmap:
-    """A temporary file as memory; it may be closed."""
+    """A temporary file as a memory map; the file may be closed."""
     with explain_full_disk():
         file.flush()
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 class _Column:
-    """Numbers that come one part after another, in memory or on disk.
+    """An array that is filled part by part, in memory or on disk.
 
     Args:
         dtype: dtype of the numbers.
-        count: how many come in all.
-        on_disk: whether they go to a temporary file, which is mapped in the end.
+        count: total number of elements.
+        on_disk: whether to write to a temporary file, which is finally memory-mapped.
     """
 
     def __init__(self, dtype: type[np.generic], count: int, on_disk: bool) -> None:

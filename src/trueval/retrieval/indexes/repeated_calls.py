@@ -1,4 +1,4 @@
-"""Calls: an index asked past the cut until the group of equal scores ends, and asked the same again."""
+"""Calls: search an index past the cut until the tie group ends, and repeat the same call."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-# Documents to fetch at most for one query: Elasticsearch's window of results, and what other engines allow too.
+# Maximum number of documents to fetch per query: Elasticsearch's result window, which other engines allow too.
 MOST: Final = 10_000
-# How much deeper each further call goes.
+# Factor by which each further call goes deeper.
 DEEPER: Final = 4
 
 
 @dataclass(frozen=True, eq=False)
 class SearchSession:
-    """An index with what it is asked.
+    """An index with the queries for it.
 
     Attributes:
-        index: built or loaded.
-        queries: [query] texts, or vectors, as the index takes them.
-        query_ids: [query].
-        doc_ids: [place].
+        index: built or loaded index.
+        queries: [query] texts or vectors, as the index takes them.
+        query_ids: [query] ids.
+        doc_ids: [place] ids.
         vectors: [place, dimension] embeddings of the documents, where the index is one of vectors.
-        query_vectors: [query, dimension] those of the queries.
-        dtype: dtype of the model that made them.
+        query_vectors: [query, dimension] embeddings of the queries.
+        dtype: dtype of the model of the embeddings.
     """
 
     index: Index | LocalIndex
@@ -52,17 +52,17 @@ class SearchSession:
     dtype: str | None = None
 
     def asked(self, places: Ints) -> Any:
-        """Some of the queries, as the index takes them."""
+        """Some of the queries, in the form that the index takes."""
         return _at(self.queries, places)
 
 
 @dataclass(frozen=True, eq=False)
 class PastCutLists:
-    """Lists that go past the cut.
+    """Lists that extend past the cut.
 
     Attributes:
-        run: run of the queries that find something.
-        unfinished: [query of the run] whether the list ends inside the group, and there may be more.
+        run: run of the queries with results.
+        unfinished: [query of the run] whether the list ends inside the group, so that there may be more.
     """
 
     run: Run
@@ -71,24 +71,23 @@ class PastCutLists:
 
 
 def fetch_past(opened: SearchSession, k: int, *, most: int, precision: str | float | None, name: str) -> PastCutLists:
-    """Fetch k documents and as many more as it takes to see the end of the group at rank k.
+    """Fetch k documents, and more until the group at rank k ends.
 
     Args:
         opened: the index and its queries.
-        k: documents of a context.
-        most: documents to fetch at most for one query; k at least.
-        precision: in which scores are compared.
-        name: name of the index.
+        k: number of documents in a context.
+        most: maximum number of documents to fetch per query; at least k.
+        precision: precision in which scores are compared.
 
     Raises:
         InputError: the index gives what is no list, or finds nothing at all.
     """
-    deepest = getattr(opened.index, "deepest", None)  # where an engine has a limit
+    deepest = getattr(opened.index, "deepest", None)  # engines may have a limit
     most = max(most if deepest is None else min(most, deepest), k)
     depth = min(2 * k, most)
     parts = list(_parts(opened.index.search(opened.queries, depth), len(opened.query_ids)))
     twice, notes = 0, list[str]()
-    full = np.array([len(places) >= depth for places, _ in parts])  # with the documents that are listed twice
+    full = np.array([len(places) >= depth for places, _ in parts])  # including documents that are listed twice
     for at, part in enumerate(parts):
         parts[at], repeated = _clean(part, opened.query_ids[at], name)
         twice += repeated
@@ -117,14 +116,13 @@ def fetch_past(opened: SearchSession, k: int, *, most: int, precision: str | flo
 
 
 def repeat(opened: SearchSession, deep: Run, k: int, repeats: int, name: str) -> tuple[list[Run], list[str]]:
-    """The runs of the same call for k documents, again and again, and remarks.
+    """Repeat the same call for k documents; returns the runs and remarks.
 
     Args:
         opened: the index and its queries.
-        deep: what was fetched before; a call that finds nothing at all is refused.
-        k: documents of a context.
-        repeats: how many calls.
-        name: name of the index.
+        deep: result of the earlier, deeper call; a call that finds nothing at all is refused.
+        k: number of documents in a context.
+        repeats: number of calls.
 
     Raises:
         InputError: a call gives what is no list, or nothing.
@@ -134,7 +132,7 @@ def repeat(opened: SearchSession, deep: Run, k: int, repeats: int, name: str) ->
     for call in range(repeats):
         try:
             found = list(_parts(opened.index.search(opened.queries, k), len(opened.query_ids)))
-        except TruevalError as error:  # what was asked before is kept
+        except TruevalError as error:  # earlier calls are kept
             notes.append(f"Call {call + 1} of {repeats} failed, and none was made after it: {error}")
             break
         cleaned = [_clean(part, query, name) for part, query in zip(found, opened.query_ids, strict=True)]
@@ -152,11 +150,11 @@ def repeat(opened: SearchSession, deep: Run, k: int, repeats: int, name: str) ->
 
 
 def put_together(runs: Sequence[Run], k: int) -> tuple[Run, list[str]]:
-    """One run of the documents of all, each with its score of the first that lists it, and remarks on absent queries.
+    """Merge runs into one, with each document's score in the first run that lists it, and note missing queries.
 
     Args:
-        runs: runs of repeated calls, or one.
-        k: documents of a context.
+        runs: runs of repeated calls, or a single one.
+        k: number of documents in a context.
 
     Raises:
         InputError: no list goes past k where there is one run, or no query is in all runs.
@@ -181,13 +179,13 @@ def put_together(runs: Sequence[Run], k: int) -> tuple[Run, list[str]]:
 
 
 def may_go_on(runs: Sequence[Run], together: Run, k: int, precision: str | float | None) -> Bools:
-    """[query] whether some call's list, as long as any of that run, ends at or above the score of the cutoff.
+    """[query] whether a call's list of its run's maximum length ends at or above the score at the cutoff.
 
     Args:
         runs: runs of the calls.
-        together: what put_together made of them.
-        k: documents of a context.
-        precision: in which scores are compared.
+        together: run merged by put_together.
+        k: number of documents in a context.
+        precision: precision in which scores are compared.
     """
     last = np.full(len(together.query_ids), np.nan)
     for run in runs:
@@ -204,7 +202,7 @@ def may_go_on(runs: Sequence[Run], together: Run, k: int, precision: str | float
 
 
 def _describe_missing_queries(runs: Sequence[Run]) -> Iterator[str]:
-    """A remark on each run that lacks queries of another one.
+    """Yield a remark on each run that lacks queries of another one.
 
     Raises:
         InputError: no query is in all of them.
@@ -245,7 +243,7 @@ def _parts(hits: Hits, queries: int) -> Iterator[tuple[Ints, Floats]]:
 
 
 def _clean(part: tuple[Ints, Floats], query: str, name: str) -> tuple[tuple[Ints, Floats], int]:
-    """A list without the second mention of a document, and how many of these there were.
+    """Remove repeated documents from a list; returns the list and their number.
 
     Raises:
         InputError: a score is NaN.
@@ -260,7 +258,7 @@ def _clean(part: tuple[Ints, Floats], query: str, name: str) -> tuple[tuple[Ints
 
 
 def _ends(part: tuple[Ints, Floats], k: int, precision: str | float | None) -> bool:
-    """Whether a list ends with the score at rank k."""
+    """Whether a list ends with the score of rank k."""
     scores = part[1]
     if len(scores) < k:
         return False

@@ -1,10 +1,10 @@
-"""BM25 by words, on bm25s, in float64.
+"""BM25 over terms, on bm25s, in float64.
 
     score(q, d) = sum over terms t of q of  idf(t) tf / (tf + k1 (1 - b + b |d| / avg |d|))
     idf(t) = ln(1 + (N - n + .5) / (n + .5))
 
-as Lucene has it since version 8; N documents, n of them with the term. Lucene itself rounds lengths to 8 bits and
-scores to float32, which makes ties of its own. Source: Robertson & Zaragoza 2009; Kamphuis et al. 2020; Lù 2024.
+as in Lucene since version 8; N documents, n of them with the term. Lucene itself rounds lengths to 8 bits and scores to
+float32, which creates further ties. Source: Robertson & Zaragoza 2009; Kamphuis et al. 2020; Lù 2024.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from trueval.specs import choice, flag, number_in_range
 
 POSTINGS: Final = ("data", "indices", "indptr")
 VOCABULARY: Final = "vocabulary.json"
-COUNTS_KEPT: Final = 1 << 29  # bytes of counts on the disk that the next index may be made of
+COUNTS_KEPT: Final = 1 << 29  # maximum bytes of counts kept on disk for the next index
 
 
 class _Counted(NamedTuple):
-    """The terms of a corpus, counted.
+    """The counted terms of a corpus.
 
     Attributes:
         settings: settings of the analyzer.
-        sha256: of all texts, as `text_hash` has it.
-        counting: how often each document has each term.
-        vocabulary: the terms, in the order of their numbers.
+        sha256: hash of all texts, as in `text_hash`.
+        counting: frequency of each term in each document.
+        vocabulary: terms in order of number.
     """
 
     settings: tuple[str | None, bool]
@@ -53,9 +53,9 @@ class _Counted(NamedTuple):
 
 
 class _Kept:
-    """The corpus that was counted last, for an index of it with another k1 or b.
+    """The last counted corpus, kept for an index of it with another k1 or b.
 
-    Its counts wait in a temporary file, and are given up where they would take more than COUNTS_KEPT.
+    Its counts are in a temporary file, and are dropped if they take more than COUNTS_KEPT.
     """
 
     def __init__(self) -> None:
@@ -63,14 +63,14 @@ class _Kept:
         self.counted: _Counted | None = None
 
     def of(self, analyzer: Analyzer, documents: Sequence[str]) -> _Counted | None:
-        """What was counted of the same texts by the same analysis; None where nothing was."""
+        """The counts of the same texts under the same analysis; None if there are none."""
         kept = self.counted
         if kept is None or kept.settings != analyzer.settings or kept.counting.documents != len(documents):
             return None
         return kept if text_hash(documents) == kept.sha256 else None
 
     def keep(self, counted: _Counted) -> None:
-        """Keep it in place of what is kept, unless it is too large."""
+        """Keep these counts instead, unless they are too large."""
         if self.counted is not None:
             self.counted.counting.close()
         self.counted = counted if counted.counting.bytes <= COUNTS_KEPT else None
@@ -156,7 +156,7 @@ class Bm25(LocalIndex):
         return join_hits(parts)
 
     def size(self) -> int:
-        """Bytes of the postings and of the vocabulary's letters."""
+        """Size of postings and vocabulary in bytes."""
         postings = sum(self.scorer.scores[name].nbytes for name in POSTINGS)
         return int(postings) + sum(len(term.encode()) for term in self.analyzer.vocabulary)
 
@@ -168,7 +168,7 @@ class Bm25(LocalIndex):
         (folder / VOCABULARY).write_text(terms, encoding="utf-8")
 
     def read(self, folder: Path) -> None:
-        """Read postings and vocabulary; postings stay on disk until they are used."""
+        """Read postings and vocabulary; postings stay on disk until used."""
         number, *terms = json.loads((folder / VOCABULARY).read_text(encoding="utf-8"))
         scores = {name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in POSTINGS}
         if len(scores["indptr"]) != len(terms) + 1 or len(scores["data"]) != len(scores["indices"]):
@@ -177,13 +177,13 @@ class Bm25(LocalIndex):
         self.analyzer.take(terms)
 
     def _take(self, postings: Postings, documents: int) -> None:
-        """Let bm25s score by these."""
+        """Let bm25s score with these postings."""
         self.scorer.scores = {**postings._asdict(), "num_docs": documents}
         self.scorer.nonoccurrence_array = None
 
 
 def _hash_texts(texts: Iterable[str], digest: TextHash) -> Iterator[str]:
-    """The texts, each hashed as it passes."""
+    """Yield the texts, adding each to a digest."""
     coming = iter(texts)
     while some := list(islice(coming, TOGETHER)):
         digest.add(map(as_bytes, some))

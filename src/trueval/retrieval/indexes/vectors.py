@@ -1,4 +1,4 @@
-"""Vectors: embeddings cut shorter, and hits scored by them anew."""
+"""Vectors: truncated embeddings, and hits rescored by embeddings."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from trueval.scoring import product
 
 
 def truncate_vectors(vectors: NDArray[Any], dimension: int) -> NDArray[np.float32]:
-    """The first numbers of each vector, made length 1 again (Kusupati et al. 2022, Matryoshka).
+    """Truncate vectors to their first components and normalize them to length 1 (Kusupati et al. 2022, Matryoshka).
 
-    A model that was not trained for it, such as MiniLM, loses more by this than one that was.
+    A model that was not trained for this, such as MiniLM, loses more by it than one that was.
 
     Args:
-        vectors: [text, any].
-        dimension: numbers to keep.
+        vectors: [text, any] vectors.
+        dimension: number of components to keep.
 
     Raises:
         InputError: the vectors have fewer.
@@ -35,7 +35,7 @@ def truncate_vectors(vectors: NDArray[Any], dimension: int) -> NDArray[np.float3
 
 
 def check_dimension(given: int, wanted: int) -> None:
-    """Refuse to keep more numbers of each vector than a model gives.
+    """Refuse to keep more components than a model's vectors have.
 
     Raises:
         InputError: more are wanted.
@@ -45,11 +45,12 @@ def check_dimension(given: int, wanted: int) -> None:
 
 
 def rescore_hits(hits: Hits, queries: NDArray[Any], documents: NDArray[Any], form: str) -> Hits:
-    """Hits with the product of the embeddings in a format, best first; ties by place. Equal vectors have equal scores.
+    """Rescore hits by inner products of embeddings in a format, best first; ties by place. Equal vectors get equal
+    scores.
 
     Args:
-        queries: [query, dimension].
-        documents: [document, dimension].
+        queries: [query, dimension] vectors.
+        documents: [document, dimension] vectors.
         form: format of the scores.
     """
     parts = []
@@ -65,9 +66,9 @@ def rescore_hits(hits: Hits, queries: NDArray[Any], documents: NDArray[Any], for
 
 
 def _different(vectors: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """[vector] whether it is the first of its kind, and [vector] its kind.
+    """[vector] whether it is the first of its value, and [vector] the index of its distinct value.
 
-    The last bit of a product depends on the row that a vector has.
+    Needed since the last bit of a product depends on the row of a vector.
 
     >>> [each.tolist() for each in _different(np.array([[1.0, 2.0], [0.0, 3.0], [1.0, 2.0]]))]
     [[True, True, False], [0, 1, 0]]

@@ -1,15 +1,15 @@
-"""Lexical boosts: what a document gains for holding the query's words, phrases and codes as they are written.
+"""Lexical boosts: score bonuses for documents that contain the query's words, phrases and codes verbatim.
 
     boosted(d) = fused(d) + unit sum over features f of  w_f share_f(d)
 
-    terms     share of the query's words that d holds, each weighted by its rarity, ln(1 + (N - n + .5) / (n + .5)):
+    terms     share of the query's words that d contains, each weighted by its rarity, ln(1 + (N - n + .5) / (n + .5)):
               the idf of BM25 over the N documents of the run, n of them with the word
-    phrases   share of the pairs of neighbouring words of the query that are neighbours in d (Metzler & Croft 2005)
-    codes     share of the query's numbers and codes that d holds: words with a digit, such as 2.5, NACA-0012 or 10.1/x
+    phrases   share of the pairs of adjacent words of the query that are adjacent in d (Metzler & Croft 2005)
+    codes     share of the query's numbers and codes in d: words with a digit, such as 2.5, NACA-0012 or 10.1/x
 
-Dense vectors blur what is rare: names, numbers, codes. P-B §5.2 proposes light lexical boosts "for rare-signal
-passages" and leaves the form open; this one is ours. The unit is what the first place of one more run would add, so
-that a weight means what the weight of a run does: 1 / (k + 1) for ranks, 1 for normalised scores.
+Dense vectors blur rare signals: names, numbers, codes. P-B §5.2 proposes light lexical boosts "for rare-signal
+passages" and leaves the form open; this one is ours. The unit is the contribution of the first rank of one more run, so
+that weights are comparable to those of runs: 1 / (k + 1) for ranks, 1 for normalized scores.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ Floats = NDArray[np.float64]
 
 FEATURES: Final = ("terms", "phrases", "codes")
 WORD: Final = re.compile(r"\w+")
-# Words joined by marks inside: 10.1145/1571941, NACA-0012, 2,5; a comma joins digits only.
+# Words with internal punctuation: 10.1145/1571941, NACA-0012, 2,5; a comma joins digits only.
 CODE: Final = re.compile(r"\w+(?:(?:[-./:_]|(?<=\d),(?=\d))\w+)*")
 DIGIT: Final = re.compile(r"\d")
 
 
 @dataclass(frozen=True, eq=False)
 class BoostResult:
-    """A run whose documents gained by what they hold.
+    """A boosted run.
 
     Attributes:
-        run: by falling score; ties in the order of the run that went in.
-        gained: documents whose score rose.
-        before: ties of the run that went in.
-        made: documents that tie now with one that they did not tie with before.
+        run: documents by descending score; ties in the order of the input run.
+        gained: number of documents whose score rose.
+        before: tie counts of the input run.
+        made: number of documents that now tie with one that they did not tie with before.
     """
 
     run: Run
@@ -68,14 +68,14 @@ def lexical_boost(
     unit: float = 1.0,
     name: str | None = None,
 ) -> BoostResult:
-    """Add to each score what the document holds of the query.
+    """Add a bonus to each score for the query's words, phrases and codes in the document.
 
     Args:
-        run: of which every query and document has a text.
+        run: run whose queries and documents all have a text.
         queries: texts by id.
         documents: texts by id.
         weights: feature (terms, phrases, codes) → weight, at least 0.
-        unit: what a weight of 1 adds to a document that holds everything.
+        unit: bonus of a document that contains everything, for a weight of 1.
         name: name of the new run; that of the old one if None.
 
     Raises:
@@ -104,7 +104,7 @@ def lexical_boost(
     order, scores = in_order(groups), groups.score.repeat(groups.size)
     rows = pl.DataFrame({"doc_id": lists.documents["doc_id"][order], "score": scores})
     found = Run(rows, lists.query_ids, lists.offsets, name or run.name, run.source, empty=run.empty)
-    # Groups begin where a score does; a group of two former scores is new.
+    # Groups begin where the score changes; a group with two former scores is new.
     former, begins = old[order], groups.start[:-1]
     new = np.maximum.reduceat(former, begins) > np.minimum.reduceat(former, begins)
     made = int(groups.size[new].sum())
@@ -120,12 +120,12 @@ def _check(weights: Mapping[str, float]) -> None:
 
 
 class _Features(NamedTuple):
-    """What can be found as it is written in a text, whatever the case.
+    """The features of a text that can be matched verbatim, ignoring case.
 
     Attributes:
         terms: words.
-        phrases: pairs of neighbouring words.
-        codes: words with a digit, and what marks join to them.
+        phrases: pairs of adjacent words.
+        codes: words with a digit, with the parts joined to them by punctuation.
     """
 
     terms: frozenset[str]
@@ -145,7 +145,7 @@ class _Features(NamedTuple):
         return cls(frozenset().union(*terms), frozenset().union(*phrases), frozenset().union(*codes))
 
     def among(self, wanted: _Features) -> _Features:
-        """Those that some query asks for: the others of a long text would take memory for nothing."""
+        """The features that some query contains; the others of a long text would waste memory."""
         return _Features(self.terms & wanted.terms, self.phrases & wanted.phrases, self.codes & wanted.codes)
 
 
@@ -157,10 +157,10 @@ def _rarity(held: Iterable[_Features], terms: Iterable[str]) -> dict[str, float]
 
 
 def _gain(query: _Features, document: _Features, weights: Mapping[str, float], rarity: Mapping[str, float]) -> float:
-    """The weighted shares of one document; the same for documents that hold the same."""
+    """The weighted shares of one document; equal for documents with the same matches."""
     gain = 0.0
     if weights.get("terms") and query.terms:
-        # math.fsum: no order of the terms decides the last bit.
+        # math.fsum: the last bit does not depend on the order of the terms.
         held = math.fsum(rarity[term] for term in query.terms & document.terms)
         gain += weights["terms"] * held / math.fsum(rarity[term] for term in query.terms)
     if weights.get("phrases") and query.phrases:

@@ -23,7 +23,7 @@ from trueval.retrieval.pipeline.config import (
 )
 from trueval.version import __version__
 
-# The extra of tables with a model, and the libraries whose version decides what their stages give.
+# The extra of tables with a model, and the libraries whose versions affect the output of their stages.
 MODELS: Final = ("models", ("torch", "transformers", "sentence-transformers"))
 
 
@@ -44,7 +44,7 @@ def build_key_settings(table: str, settings: Mapping[str, Any]) -> dict[str, Any
         about |= {"path": place.path} if about["weights"] is None else {}
         about |= hardware(settings["device"])
         about |= recipe_hash(place.recipe)
-        if settings.get("reuse") != TEXT or settings["dtype"] in BY_TEXT:  # then it decides nothing
+        if settings.get("reuse") != TEXT or settings["dtype"] in BY_TEXT:  # then it has no effect
             about.pop("reuse", None)
     if settings.get("sources") is not None:
         about["sources"] = _file_hash(Path(settings["sources"]))

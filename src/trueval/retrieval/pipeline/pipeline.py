@@ -1,8 +1,8 @@
-"""Pipelines: embed, retrieve, fuse, deduplicate, rerank; every stage timed, with its candidates and the ties it makes.
+"""Pipelines: embed, retrieve, fuse, deduplicate, rerank; every stage timed, with its candidates and ties.
 
 A pipeline is read from the TOML of config.py. With a cache, embeddings, logits, indexes and the candidates of every
-stage are kept by the hashes of what they are made of: an interrupted pipeline goes on at the stage that was under way,
-a second run takes seconds, and two pipelines that share a stage share its work.
+stage are stored by the hashes of their inputs: an interrupted pipeline resumes at the stage in progress, a second run
+takes seconds, and two pipelines that share a stage share its work.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class Pipeline:
     """Stages and their settings.
 
     Attributes:
-        settings: table → key → value, as config.py reads them.
+        settings: table → key → value, as read by config.py.
         name: name of the run that it produces.
-        source: its file; None where it has none.
+        source: path of its file; None without one.
     """
 
     settings: Settings
@@ -67,7 +67,7 @@ class Pipeline:
         """Make a pipeline from a pipeline, a file, or a single index.
 
         Args:
-            given: a pipeline, or its file; None where an index is named.
+            given: a pipeline, or its file; None to use an index.
             index: spec, such as "bm25(language='fr')", or with a model "flat".
             model: embedder of the index.
             depth: number of documents per query; None for the default.
@@ -97,11 +97,11 @@ class Pipeline:
         return cls(settings_of_tables(tables, "--index"), index.partition("(")[0])
 
     def but(self, *, scoring: str | None = None, reuse: str | None = None) -> Pipeline:
-        """A copy with other choices for all of its stages; None leaves a choice unchanged.
+        """A copy with other choices for all of its stages; None keeps a choice.
 
         Args:
-            scoring: "high", in float32; "low", in the dtype of each model; "both"; or "stages".
-            reuse: which cached model outputs are used, "pass" or "text".
+            scoring: "high", in float32; "low", in the dtype of each model; "both"; or "stages", as set for each stage.
+            reuse: which cached model outputs to reuse, "pass" or "text".
 
         Raises:
             PolicyError: there is no such way of scoring.
@@ -109,7 +109,7 @@ class Pipeline:
         settings = set_reuse(self.settings, reuse)
         if scoring is None:
             return replace(self, settings=settings)
-        # What a file leaves out has no value here, which no file could write.
+        # Keys that a file omits have the value None, which no file can express.
         written = {
             name: {key: value for key, value in values.items() if value is not None}
             for name, values in settings.items()
@@ -127,12 +127,12 @@ class Pipeline:
         queries: Path | str | None = None,
         tell: Tell = None,
     ) -> Collection:
-        """Read the collection that a call names, or else that of the file.
+        """Read the given collection, or else that of the file.
 
         Args:
-            given: a collection, or its place; None for that of the file.
+            given: a collection, or its path or name; None for that of the file.
             queries: file of the queries, instead of the collection's.
-            tell: as `Collection.read` takes it.
+            tell: as in `Collection.read`.
 
         Raises:
             InputError: as in Collection.read.
@@ -149,7 +149,7 @@ class Pipeline:
         return Collection.read(str(given), queries=asked, tell=tell, **({"fields": corpus["fields"]} if corpus else {}))
 
     def check(self, collection: Collection, *, cache: Path | None = None) -> None:
-        """Refuse what cannot run, as `retrieve` does before its work; nothing is computed.
+        """Refuse a pipeline that cannot run, as `retrieve` does before its work; nothing is computed.
 
         Args:
             cache: as in `retrieve`; no model is loaded for cached results.
@@ -177,7 +177,7 @@ class Pipeline:
             cache: cache folder, read first and written to; None for no cache.
             begin: called with the name of each stage; returns a progress callback.
             max_cost: maximum total cost of hosted models, in the currency of their prices; None for no limit.
-            account: account for their costs, where shared with other work; it has a max_cost of its own.
+            account: account for their costs, if shared with other work; it has its own max_cost.
 
         Raises:
             InputError: a text, a model or an output is bad, a service refuses, or hosted models would cost too much.
@@ -201,7 +201,7 @@ class Pipeline:
 
 
 def stages_of(works: Sequence[StageRunner]) -> list[list[Stage]]:
-    """The stages of each run, executed side by side: a reranker sees the candidates of all in one pass."""
+    """The stages of each run, executed together: a reranker sees the candidates of all runs in one pass."""
     found = [[work.stage(name, make) for name, make in work.retrievers().items()] for work in works]
     for name in works[0].refiners():
         before = [tuple(stages) if name == "fuse" else (stages[-1],) for stages in found]

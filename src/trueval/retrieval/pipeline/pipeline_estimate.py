@@ -1,8 +1,9 @@
-"""Estimates of the work that pipelines give to models, before any of it is done: texts, calls, tokens and money.
+"""Estimates of pipelines' work for models: texts, calls, tokens and money, before anything is computed.
 
-The numbers of a service are those that its model says before its first call, so that a dry run and that notice are one
-estimate. Which pairs a reranker gets depends on what retrieval finds: where the cache has that, they are known; else
-there are at most as many as the depth allows, of documents spread over the corpus, and at most of the longest ones.
+The numbers of a service are those that its model announces before its first call, so that a dry run and that notice
+agree. The pairs of a reranker depend on retrieval: where the cache has its results, they are known; otherwise their
+number is bounded by the depth, with documents spread over the corpus as examples, and the longest ones for the upper
+bound.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from trueval.run import Run
 from trueval.standings.standings import Ints
 
 EMBEDDER, RERANKER = "embedder", "reranker"
-LATE: Final = "tokens"  # role of an embedder whose token vectors are compared
+LATE: Final = "tokens"  # role of an embedder for token vectors
 
 
 @dataclass(frozen=True)
@@ -42,9 +43,9 @@ class ModelTexts:
         left: number of these that are not cached.
         calls: number of calls to a service; 0 for a local model.
         tokens: estimated tokens of these calls.
-        cost: expected cost of these calls; None where the price is not known.
-        at_most: that they can cost where no call is cut; None where nobody knows.
-        most: whether there may be fewer texts or pairs.
+        cost: expected cost of these calls; None if the price is unknown.
+        at_most: maximum cost, if no call is interrupted; None if unknown.
+        most: whether the numbers are upper bounds.
     """
 
     name: str
@@ -88,9 +89,9 @@ def texts_of_model(
     Args:
         model: model as returned by `load_model`.
         role: role of the model.
-        parts: with the places of what it has not seen.
-        count: different texts, or pairs, of all parts.
-        longest: parts as long as these can be, where they are examples; None where they are known.
+        parts: parts with the indices of the items that are not cached.
+        count: number of distinct texts, or pairs, in all parts.
+        longest: parts of maximum length, where the given ones are examples; None if the items are known.
     """
     left = sum(len(places) for _, places in parts)
     if not is_hosted(model.name):
@@ -174,9 +175,9 @@ class ModelCounts:
 
 
 def _pairs_of(pools: Sequence[tuple[StageRunner, int, Run | None]]) -> list[ModelTexts]:
-    """The pairs that a reranker has not seen."""
+    """The pairs that the reranker has not cached."""
     work = pools[0][0]
-    if work.shared.outputs is None and len(pools) > 1:  # what one of them pays for, another does not find
+    if work.shared.outputs is None and len(pools) > 1:  # without a store, pipelines share no outputs
         return [each for pool in pools for each in _pairs_of([pool])]
     model, runs = work.model("rerank"), [run for _, _, run in pools if run is not None]
     if len(runs) == len(pools) and work.shared.outputs is not None:
@@ -195,20 +196,20 @@ def _pairs(model: Any, collection: Collection, candidates: Candidates) -> Output
 
 
 def spread_candidates(collection: Collection, depth: int) -> Candidates:
-    """As many candidates of each query as there can be, spread over the corpus: stand-ins for those of a search.
+    """The maximum number of candidates per query, spread over the corpus, as stand-ins for search results.
 
     Args:
-        depth: candidates of each query, at most the documents.
+        depth: number of candidates per query, at most the number of documents.
     """
     places = np.linspace(0, len(collection.documents) - 1, depth).astype(np.int64)
     return _candidates(collection, places)
 
 
 def longest_candidates(collection: Collection, depth: int) -> Candidates:
-    """The longest documents for every query: no candidates of a search have more tokens.
+    """The longest documents for every query: no search results have more tokens.
 
     Args:
-        depth: candidates of each query, at most the documents.
+        depth: number of candidates per query, at most the number of documents.
     """
     texts = texts_in_order(collection.documents)
     sizes = np.array([len(text.encode("utf-8", "surrogatepass")) for text in texts])

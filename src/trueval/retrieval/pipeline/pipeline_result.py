@@ -15,7 +15,7 @@ from trueval.retrieval.pipeline.stage_quality import StageQuality, quality_of
 from trueval.run import Run
 from trueval.version import __version__
 
-# 1: the first.
+# 1: first version.
 FORMAT_VERSION: Final = 1
 KIND: Final = "retrieve"
 
@@ -70,7 +70,7 @@ class PipelineResult:
         run: run of its last stage.
         stages: stages in order.
         settings: settings of the pipeline.
-        about: name, source and numbers of the collection, and the hashes of its texts.
+        about: name, source and size of the collection, and the hashes of its texts.
         low: the result with every score in the dtype of its model, where both were requested.
         quality: measures of the candidates of each stage, where requested.
     """
@@ -108,7 +108,7 @@ class PipelineResult:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """The manifest: what was searched, how, and what every stage gave; the JSON of `trueval retrieve`."""
+        """The manifest: what was searched, settings, and the results of every stage; the JSON of `trueval retrieve`."""
         low = {} if self.low is None else {"low": self.low.what_it_gave()}
         return {
             "kind": KIND,

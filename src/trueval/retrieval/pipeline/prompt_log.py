@@ -1,4 +1,4 @@
-"""Prompts: the first documents of each list as a log of contexts, for a generator and for `trueval evaluate`."""
+"""Prompts: the top documents of each list as a context log, for a generator and for `trueval evaluate`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from trueval.run import Run
 
 
 class PromptLog(NamedTuple):
-    """What a log of contexts holds.
+    """Statistics of a context log.
 
     Attributes:
-        contexts: lists in it.
-        k: documents of each at most.
-        inside_ties: lists that end inside a tie: the documents left out that tie with the last one may as well be in.
+        contexts: number of lists in it.
+        k: maximum number of documents of each.
+        inside_ties: number of lists that end inside a tie group, so that omitted documents tie with the last one.
     """
 
     contexts: int
@@ -28,7 +28,7 @@ class PromptLog(NamedTuple):
 
     @property
     def note(self) -> str:
-        """What to say of the ties at the cut; empty where there are none."""
+        """The remark on ties at the cut; empty without any."""
         if not self.inside_ties:
             return ""
         return (
@@ -40,16 +40,15 @@ class PromptLog(NamedTuple):
 def write_contexts(
     run: Run, k: int, file: Path, queries: Mapping[str, str], documents: Mapping[str, str] | None = None
 ) -> PromptLog:
-    """Write the first documents of each list, one JSON object a line; the file is there when it is whole.
+    """Write the top documents of each list, one JSON object per line; the file appears once it is complete.
 
         {"query_id": "q1", "question": "...", "documents": [{"id": "d7", "score": 0.83, "text": "..."}]}
 
     Args:
-        run: of which scores decide which are first, ties as it lists them.
-        k: documents of each list.
-        file: to write.
+        run: run; ties are in the order listed.
+        k: number of documents per list.
         queries: texts by id.
-        documents: texts by id; None leaves them out.
+        documents: texts by id; None omits them.
 
     Raises:
         InputError: a query or a document has no text.
@@ -88,5 +87,5 @@ def _rows(
 def _line(row: Mapping[str, Any]) -> bytes:
     try:
         return f"{json.dumps(row, ensure_ascii=False)}\n".encode()
-    except UnicodeEncodeError:  # half a surrogate pair, which JSON has a way to write and UTF-8 has not
+    except UnicodeEncodeError:  # lone surrogates can be written in JSON, but not in UTF-8
         return f"{json.dumps(row)}\n".encode()

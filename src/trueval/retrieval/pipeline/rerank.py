@@ -1,9 +1,9 @@
-"""Reranking: the best documents of each list scored anew by a model that sees the query and the document.
+"""Reranking: the top documents of each list, rescored by a model that sees the query and the document.
 
-A cross-encoder scores pairs, score = φ(logits); an embedder scores them by the product of two vectors, and one of late
-interaction by MaxSim. Whatever the dtype of the model, φ is computed in float32 and rounded once to the scoring format:
-"float32" is high-precision scoring (P-A eq. 3), "model" rounds to the model's dtype as models are often served. A
-service that gives finished scores is believed as it is: they are kept in float64, and nothing rounds them again.
+A cross-encoder scores pairs, score = φ(logits); an embedder by the inner product of two vectors, and a late-interaction
+embedder by MaxSim. Whatever the dtype of the model, φ is computed in float32 and rounded once to the scoring format:
+"float32" is high-precision scoring (P-A eq. 3), "model" rounds to the model's dtype, as models are often served. Final
+scores of a service are kept in float64, without further rounding.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from trueval.models.pair_scores import pair_scores, scoring_format
 from trueval.retrieval.fusion.ranked_lists import places_of, rank_lists
 from trueval.run import Run
 
-# From a model, a collection and candidates to the outputs of the model, as model_outputs.
+# Function from a model, a collection and candidates to the model's outputs, as model_outputs.
 Forward = Callable[..., Outputs]
-SHOWN: Final = 3  # ids in an error
+SHOWN: Final = 3  # maximum number of ids in an error
 
 
 def rerank(
@@ -39,21 +39,21 @@ def rerank(
     name: str | None = None,
     forward: Forward = model_outputs,
 ) -> Run:
-    """Score the first documents of each list by a model; those below are left out.
+    """Score the top documents of each list with a model; lower ones are dropped.
 
     Args:
-        run: of which scores decide which are first, ties as it lists them.
-        collection: with the texts of its queries and documents.
-        model: a reranker or an embedder of trueval.models, also of late interaction, or a hosted one.
-        depth: documents of each list that are scored; all if None.
-        scoring: format of the scores; "model" for the model's dtype. Finished scores of a service stay as they are.
-        store: keeps the outputs of the model, where an interrupted call goes on; None keeps none.
-        step: called with the name of what is run, items done and items in all.
+        run: run whose scores determine the top documents; ties are in the order listed.
+        collection: collection with the texts of its queries and documents.
+        model: a reranker or an embedder of trueval.models, also with late interaction, or a hosted model.
+        depth: number of documents per list to score; all if None.
+        scoring: format of the scores; "model" for the model's dtype. Final scores of a service are unchanged.
+        store: folder of the model's outputs, from which an interrupted call resumes; None stores none.
+        step: called with the name of the part, items done and total items.
         name: name of the new run; that of the old one if None.
-        forward: runs the model over the candidates, or finds what it returned before.
+        forward: runs the model over the candidates, or reads its cached outputs.
 
     Returns:
-        Documents by falling score; ties stand as the old run has them.
+        Documents by descending score; ties keep the order of the old run.
 
     Raises:
         InputError: a query or document has no text, an output is not finite, or a score overflows its format.
@@ -76,12 +76,12 @@ def rerank(
 
 
 def candidates_of(run: Run, collection: Collection, depth: int | None = None) -> Candidates:
-    """The first documents of each list, as a model takes them.
+    """The top documents of each list, in the form that a model takes.
 
     Args:
-        run: of which scores decide which are first.
-        collection: with the texts.
-        depth: documents of each list; all if None.
+        run: run whose scores determine the top documents.
+        collection: collection with the texts.
+        depth: number of documents per list; all if None.
 
     Raises:
         InputError: queries or documents have no text.

@@ -1,4 +1,4 @@
-"""Rewriting: the ways in which queries are written before anything searches with them."""
+"""Rewriting: the forms in which queries can be searched."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from trueval.collection import read_queries
 from trueval.errors import InputError
 from trueval.retrieval.indexes.analysis import one_writing
 
-# Any other way is a file of texts.
+# Any other value is a file of texts.
 AS_IS, NORMALISED = "as is", "normalised"
-SHOWN: Final = 3  # ids in a message
+SHOWN: Final = 3  # maximum number of ids in a message
 
 
 def rewritten(texts: Mapping[str, str], way: str) -> dict[str, str]:
-    """The queries as a way of writing has them.
+    """The queries in one form.
 
     Args:
         texts: query id → text.
-        way: "as is"; "normalised", one way to write what looks the same; or the path of a file as queries.jsonl.
+        way: "as is"; "normalised", with one form of equivalent characters; or the path of a file like queries.jsonl.
 
     Raises:
         InputError: the file is bad, or lacks some of the queries.

@@ -1,4 +1,4 @@
-"""Kept candidates: what a stage gave, in a file by the hash of all that decides it."""
+"""Stage cache: the candidates of a stage, in a file named by the hash of everything that determines them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from trueval.run import Run
 
 
 class StageCandidates(NamedTuple):
-    """What a stage gave when it was made.
+    """The candidates of a stage, as computed.
 
     Attributes:
-        given: candidates that went in, those of several runs once; None where it searched the collection.
-        searched: what an index that it searched says of itself; None where there is none.
+        given: number of input candidates, those in several runs counted once; None if it searched the collection.
+        searched: description of the index that it searched; None without one.
     """
 
     run: Run
@@ -31,7 +31,7 @@ class StageCandidates(NamedTuple):
 
 
 def read_candidates(file: Path, name: str, key: str) -> StageCandidates | None:
-    """Read what `keep` wrote; None if there is nothing, or something damaged, which is said and made again.
+    """Read what `keep` wrote; None if it is missing, or damaged, with a warning: then it is recomputed.
 
     Args:
         file: file of the candidates, .parquet.
@@ -49,7 +49,7 @@ def read_candidates(file: Path, name: str, key: str) -> StageCandidates | None:
         if damaged := file_damage(file, about["candidates"]):
             raise ValueError(damaged)
         touch_entry(_metadata_path(file))
-        # Remarks on the file would be others than those of the run that was kept, and name a place of this machine.
+        # Remarks on the file would differ from those of the stored run, and would contain a local path.
         run = replace(Run.read(file, name=name), notes=())
         return StageCandidates(run, tuple(about["notes"]), float(about["seconds"]), about["given"], about["searched"])
     except (OSError, ValueError, KeyError, TypeError) as error:  # an InputError of the run is a ValueError
@@ -58,7 +58,7 @@ def read_candidates(file: Path, name: str, key: str) -> StageCandidates | None:
 
 
 def is_kept(file: Path) -> bool:
-    """Whether candidates are there, whole.
+    """Whether the candidates exist, complete.
 
     Args:
         file: file of the candidates, .parquet.
@@ -67,10 +67,10 @@ def is_kept(file: Path) -> bool:
 
 
 def keep(file: Path, made: StageCandidates, key: str) -> None:
-    """Write candidates; they are there when the file beside them is.
+    """Write candidates; they count as stored once the JSON file next to them exists.
 
     Args:
-        file: file of the candidates, .parquet; remarks and digests go into a JSON file beside it.
+        file: file of the candidates, .parquet; remarks and digests go into a JSON file next to it.
         made: what to keep.
         key: key of the candidates.
     """

@@ -1,4 +1,4 @@
-"""Keys of the stages of a pipeline: what decides the candidates of each, whether they are kept, and the models."""
+"""Keys of the stages of a pipeline: what determines the candidates of each, whether they are cached, and the models."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class StageKeys:
 
     Args:
         settings: settings of the pipeline.
-        shared: with other runs of the pipeline.
+        shared: resources shared with other runs of the pipeline.
 
     Attributes:
-        sources: of documents, where somebody read them before; those of the candidates are read when None.
+        sources: document → source, if already read; if None, those of the candidates are read.
     """
 
     sources: Mapping[str, str] | None = None
@@ -45,26 +45,26 @@ class StageKeys:
         self.collection, self.settings, self.shared = collection, settings, shared
 
     def check(self) -> None:
-        """Refuse what cannot run, before hours of embedding: models, an index or sources that do not fit.
+        """Refuse a pipeline that cannot run, before hours of embedding: unsuitable models, index or sources.
 
         Raises:
             InputError: a model is not there or fits no other setting, or the sources are of other documents.
             MissingExtraError: the library of a stage is not installed.
         """
-        _ = self.last_key  # models and files are looked for
+        _ = self.last_key  # this looks up models and files
         sources = self.settings.get("deduplicate", {})
         if sources.get("per_source") is not None and self.sources is None:
             sources_of(list(self.collection.documents), sources["sources"])
         embeds = "embed" in self.settings and not self.has("dense")
         if embeds:
             self._check_vectors(self.embedder())
-        # Of two runs at once the pairs are known when both have found theirs.
+        # For two runs at once, the pairs are known only when both have their candidates.
         two = self.settings.get("pipeline", {}).get("scoring") == BOTH
         if "rerank" in self.settings and (embeds or not (two or self.has("rerank", (self.key_before("rerank"),)))):
             self.model("rerank")
 
     def _check_vectors(self, model: Any) -> None:
-        """Refuse a dimension that the model does not give, and an index that cannot be built of it."""
+        """Refuse a dimension that the model does not support, or that the index cannot be built with."""
         chosen, given = self.settings["embed"]["dimension"], getattr(model, "dimension", None)
         if chosen is not None and given is not None:
             check_dimension(given, chosen)
@@ -73,11 +73,11 @@ class StageKeys:
             make_index(self.settings["index"]["spec"]).check(dimension, len(self.collection.documents))
 
     def refiners(self) -> tuple[str, ...]:
-        """The stages that take the candidates of the stages before."""
+        """The stages that take the candidates of earlier stages."""
         return tuple(name for name in ("fuse", "deduplicate", "rerank") if name in self.settings)
 
     def has(self, name: str, before: tuple[str, ...] = ()) -> bool:
-        """Whether the candidates of a stage are there already.
+        """Whether the candidates of a stage are cached.
 
         Args:
             name: name of the stage.
@@ -86,10 +86,10 @@ class StageKeys:
         return key in self.shared.stages or (self.shared.cache is not None and is_kept(self.file_of(name, key)))
 
     def candidates_before(self, name: str, depth: int | None = None) -> Run | None:
-        """The candidates that a stage takes of the one before, as the cache has them; None where it has not.
+        """The input candidates of a stage, from the cache; None if they are not cached.
 
         Args:
-            depth: documents of each list; all if None.
+            depth: number of documents per list; all if None.
         """
         keys = self._keys()
         before = list(keys)[list(keys).index(name) - 1]
@@ -100,7 +100,7 @@ class StageKeys:
         return lists.only(np.ones(len(lists.rank), dtype=bool), run.name, run.source)
 
     def last_candidates(self) -> Run | None:
-        """The run of the last stage, as the cache has it; None where it has not."""
+        """The run of the last stage, from the cache; None if it is not cached."""
         return self._candidates(*list(self._keys().items())[-1])
 
     def _candidates(self, name: str, key: str) -> Run | None:
@@ -111,11 +111,11 @@ class StageKeys:
         return None if kept is None else kept.run
 
     def file_of(self, name: str, key: str) -> Path:
-        """Where the candidates of a stage are kept."""
+        """The cache file of a stage's candidates."""
         return Path(self.shared.cache or ".") / "stages" / f"{name}-{key[:16]}.parquet"
 
     def about(self) -> dict[str, Any]:
-        """What a manifest says of the collection."""
+        """The manifest entry of the collection."""
         return {
             "name": self.collection.name,
             "source": strip_folders(self.collection.source),
@@ -126,20 +126,20 @@ class StageKeys:
 
     @property
     def last_key(self) -> str:
-        """The key of the last stage, the hash of all that decides the run; nothing is made for it."""
+        """The key of the last stage, the hash of everything that determines the run; nothing is computed for it."""
         return list(self._keys().values())[-1]
 
     def key_before(self, name: str) -> str:
-        """The key of the stage before one that takes candidates of one stage.
+        """The key of the stage before one that takes the candidates of a single stage.
 
         Args:
-            name: deduplicate or rerank.
+            name: "deduplicate" or "rerank".
         """
         keys = self._keys()
         return keys[list(keys)[list(keys).index(name) - 1]]
 
     def _keys(self) -> dict[str, str]:
-        """The keys of all stages, in their order."""
+        """The keys of all stages, in order."""
         found = {name: self.key(name, ()) for name, table in RETRIEVERS.items() if table in self.settings}
         for name in self.refiners():
             keys = tuple(found.values())
@@ -153,18 +153,18 @@ class StageKeys:
         return self.shared.hashed("texts", lambda: {name: texts_with_ids_hash(texts) for name, texts in sides.items()})
 
     def key(self, name: str, before: tuple[str, ...] = ()) -> str:
-        """The hash of all that decides the candidates of a stage.
+        """The hash of everything that determines the candidates of a stage.
 
         Args:
             name: name of the stage.
-            before: keys of the stages that it takes candidates of.
+            before: keys of the stages whose candidates it takes.
         """
         tables = ("embed", "index") if name == "dense" else (name,)
         about = {table: self.decided(table) for table in tables}
         return key_of("stage", name, about, self.texts, before)
 
     def decided(self, table: str) -> dict[str, Any]:
-        """What a table says that decides candidates: of models and files what is in them.
+        """The settings of a table that affect candidates, with models and files replaced by content hashes.
 
         Args:
             table: table of the settings.
@@ -174,17 +174,17 @@ class StageKeys:
         def make() -> dict[str, Any]:
             found = build_key_settings(table, settings)
             if "model" in settings and not is_hosted(settings["model"]) and found["weights"] is None:
-                self.model(table)  # of the hub: once it is here, its contents are known
+                self.model(table)  # a hub model: its contents are known once it is downloaded
                 found = build_key_settings(table, settings)
             return found
 
         return self.shared.hashed([table, settings], make)
 
     def model(self, table: str) -> Any:
-        """The model that a table names, loaded once.
+        """The model of a table, loaded once.
 
         Args:
-            table: embed or rerank.
+            table: "embed" or "rerank".
         """
         chosen = self.settings[table]
         hosted = is_hosted(chosen["model"])
@@ -195,14 +195,14 @@ class StageKeys:
             shared: dict[str, Any] = {"account": self.shared.account} if hosted else {}
             try:
                 self.shared.models[key] = load_model(chosen["model"], **options, **shared)
-            except TruevalError as error:  # the hub is asked again and again, half a minute each time
+            except TruevalError as error:  # each attempt to reach the hub takes half a minute
                 self.shared.models[key] = error
         if isinstance(self.shared.models[key], TruevalError):
             raise self.shared.models[key]
         return self.shared.models[key]
 
     def reuse(self, table: str) -> str:
-        """Which kept outputs the model of a table takes; those of a service have no choice."""
+        """Which cached outputs the model of a table reuses; fixed for services."""
         return str(self.settings[table].get("reuse", PASS))
 
     def embedder(self) -> Any:

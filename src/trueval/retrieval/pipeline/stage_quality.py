@@ -14,7 +14,7 @@ from trueval.evaluation.evaluate import evaluate
 from trueval.judgments import Judgments
 from trueval.run import Run
 
-# What the candidates hold at all, and how good their order is.
+# Measures of the coverage of the candidates, and of their order.
 MEASURES: Final = ("R", "nDCG@10")
 
 
@@ -71,7 +71,7 @@ def quality_of(
         for of in before or [()] * len(runs)
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TruevalWarning)  # those of the last stage are in its notes
+        warnings.simplefilter("ignore", TruevalWarning)  # those of the last stage are in the notes
         scores = [evaluate(run, judgments, MEASURES, rel=rel) for run in runs]
     results: list[dict[str, Any]] = [dict(each.to_dict()) for each in scores]
     found, values = tuple(each.height for each in held), tuple(each["measures"] for each in results)

@@ -1,4 +1,4 @@
-"""What stages share: models, vectors and candidates that are made once, and a cache that may be missing or full."""
+"""Shared resources of stages: models, vectors and candidates computed once, and a cache that may be missing or full."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from trueval.models.hosted.account import Account
 from trueval.models.outputs import Step
 from trueval.retrieval.pipeline.pipeline_result import Stage
 
-REMOVED = ".removed."  # how the names of folders begin in which entries are until they are gone
+REMOVED = ".removed."  # prefix of folders for entries that are being removed
 Begin = Callable[[str], Step]
 
 
 @dataclass(eq=False)
 class StageResources:
-    """What the runs of one pipeline share, so that nothing is done twice.
+    """Resources shared by the runs of a pipeline, so that nothing is computed twice.
 
     Attributes:
-        cache: where what is made is kept; None for nowhere.
-        outputs: where outputs of models are kept; None for nowhere.
-        account: what hosted models cost.
-        models: by their settings.
-        vectors: by settings of the model, and the texts.
-        seconds: that these took, by the same.
-        stages: by their keys.
-        hashes: of texts and models, by what they are of.
+        cache: folder of the cache; None for none.
+        outputs: folder of model outputs; None for none.
+        account: account of hosted models.
+        models: settings → model.
+        vectors: settings of the model and hash of the texts → vectors.
+        seconds: the same keys → seconds that the vectors took.
+        stages: key → stage.
+        hashes: subject → hashes of texts or models.
     """
 
     cache: Path | None
@@ -49,11 +49,11 @@ class StageResources:
     hashes: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def hashed(self, of: Any, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """What hashes say of something; made once, since models are large.
+        """The hashes of something, computed once, since models are large.
 
         Args:
-            of: what it is of, as JSON.
-            make: from nothing to the hashes.
+            of: its description, as JSON.
+            make: function that computes the hashes.
         """
         key = json.dumps(of, sort_keys=True)
         if key not in self.hashes:
@@ -63,21 +63,21 @@ class StageResources:
 
 @contextmanager
 def open_resources(cache: Path | None, account: Account, *, kept: bool) -> Iterator[StageResources]:
-    """What runs share; two runs without a cache keep the outputs of models as long as they take."""
+    """Open shared resources; without a cache, two runs share model outputs in a temporary folder."""
     if cache is not None or not kept:
         yield StageResources(cache, None if cache is None else cache / "outputs", account)
         return
-    # Memory maps of files that are removed stay readable; where they cannot be removed, the system does it later.
+    # Memory maps of removed files stay readable; where they cannot be removed, the system does it later.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         yield StageResources(None, Path(folder), account)
 
 
 @contextmanager
 def tolerate_cache_errors(place: Path) -> Iterator[None]:
-    """Go on without what the cache cannot hold: hours of work are not lost because a disk is full or only read.
+    """Continue without caching on write errors: a full or read-only disk must not cost hours of work.
 
     Args:
-        place: where it is to be kept; what another process put there meanwhile is the same.
+        place: path to write; if another process wrote it in the meantime, its content is the same.
     """
     try:
         yield
@@ -91,7 +91,7 @@ def tolerate_cache_errors(place: Path) -> Iterator[None]:
 
 
 def is_whole(folder: Path, key: str) -> bool:
-    """Whether a kept index is what was written; one that is not is removed, to be made again."""
+    """Whether a cached index is intact; a damaged one is removed, to be rebuilt."""
     damaged = damage(folder, key)
     if damaged is None:
         return True
@@ -102,5 +102,5 @@ def is_whole(folder: Path, key: str) -> bool:
 
 
 def nobody(_: str) -> Step:
-    """What is called where nobody wants to hear how a stage goes on."""
+    """A callback for stages whose progress is not reported."""
     return lambda part, done, of: None

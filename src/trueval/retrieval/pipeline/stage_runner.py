@@ -1,4 +1,4 @@
-"""The work of a pipeline over one collection: each stage made, or taken from the cache."""
+"""Stage runner: a pipeline over one collection, with each stage computed or read from the cache."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class StageRunner(StageKeys):
 
     Args:
         settings: settings of the pipeline.
-        shared: with other runs of the pipeline.
+        shared: resources shared with other runs of the pipeline.
     """
 
     def __init__(self, collection: Collection, settings: Settings, shared: StageResources, begin: Begin) -> None:
@@ -73,7 +73,7 @@ class StageRunner(StageKeys):
         self.begin = begin
         self.notes: list[str] = []
         self.given: int | None = None
-        self.earlier = 0.0  # seconds that earlier work took for what a stage takes from the cache
+        self.earlier = 0.0  # seconds of earlier work for what a stage reads from the cache
         self.searched: dict[str, Any] | None = None
         self.opened: dict[str, SearchSession] = {}
         if not collection.documents or not collection.queries:
@@ -86,7 +86,7 @@ class StageRunner(StageKeys):
                 kind.check_deepest(min(settings[table]["depth"], len(collection.documents)))
 
     def _without_hits(self, run: Run, name: str) -> list[str]:
-        """A remark on the queries that a stage finds nothing for, if there are any.
+        """A remark on the queries without results in a stage, if there are any.
 
         Raises:
             InputError: these are all.
@@ -107,18 +107,18 @@ class StageRunner(StageKeys):
         return {name: makers[name] for name, table in RETRIEVERS.items() if table in self.settings}
 
     def open(self) -> None:
-        """Have every retriever search that has not, so that its index is in `opened`."""
+        """Run every retriever that has not searched yet, so that its index is in `opened`."""
         for name, make in self.retrievers().items():
             if name not in self.opened:
                 make(self.begin(name))
 
     def refined(self, name: str, before: Sequence[Stage], beside: Sequence[Stage]) -> Stage:
-        """A stage that takes candidates.
+        """A stage that takes candidates of earlier stages.
 
         Args:
             name: name of the stage.
-            before: stages that it takes candidates of.
-            beside: stages of all runs of the pipeline, where a model sees the candidates of several in one pass.
+            before: stages whose candidates it takes.
+            beside: stages of all runs of the pipeline, if a model sees the candidates of several in one pass.
         """
         makers = {"fuse": self.fuse, "deduplicate": self.deduplicate, "rerank": self.rerank}
         make = partial(makers[name], [each.run for each in before], [each.run for each in beside])
@@ -128,13 +128,13 @@ class StageRunner(StageKeys):
     def stage(
         self, name: str, make: Callable[[Step], Run], before: tuple[str, ...] = (), given: int | None = None
     ) -> Stage:
-        """Take the candidates of a stage from the cache, or make and keep them.
+        """Read the candidates of a stage from the cache, or compute and store them.
 
         Args:
             name: name of the stage.
-            make: from a step function to its candidates.
-            before: keys of the stages that it takes candidates of.
-            given: how many these are.
+            make: function from a progress callback to its candidates.
+            before: keys of the stages whose candidates it takes.
+            given: number of input candidates.
         """
         key = self.key(name, before)
         known = self.shared.stages.get(key)
@@ -184,10 +184,10 @@ class StageRunner(StageKeys):
         return self._run(self.scored(hits, opened), "dense")
 
     def scored(self, hits: Hits, opened: SearchSession) -> Hits:
-        """Hits of the dense index with the scores that [index] asks for.
+        """Hits of the dense index with the scores requested by [index].
 
         Args:
-            hits: for the queries of the index.
+            hits: hits for the queries of the index.
             opened: the index and its vectors.
         """
         scoring = self.settings["index"]["scoring"]
@@ -197,7 +197,7 @@ class StageRunner(StageKeys):
         return rescore_hits(hits, opened.query_vectors, opened.vectors, form)
 
     def sparse(self, step: Step) -> Run:
-        """Search an index of words."""
+        """Search an index of terms."""
         settings = self.settings["sparse"]
         texts = texts_in_order(self.collection.documents)
         watched = ProgressList(texts, lambda done: step("documents", done, len(texts)))
@@ -210,7 +210,7 @@ class StageRunner(StageKeys):
         return opened.index.search(opened.queries, depth)
 
     def fuse(self, runs: Sequence[Run], _: Sequence[Run], __: Step) -> Run:
-        """Make one run of the dense and the sparse one."""
+        """Fuse the dense and the sparse run."""
         settings = self.settings["fuse"]
         weights, unit = settings["weights"], 1.0
         if settings["method"] == "rrf":
@@ -234,7 +234,7 @@ class StageRunner(StageKeys):
         return found.run
 
     def deduplicate(self, runs: Sequence[Run], _: Sequence[Run], __: Step) -> Run:
-        """Leave out near duplicates, and documents of a source that has enough."""
+        """Remove near duplicates, and excess documents of a source."""
         (run,), settings = runs, self.settings["deduplicate"]
         if settings["duplicates"]:
             alike = suppress_duplicates(
@@ -254,7 +254,7 @@ class StageRunner(StageKeys):
         return run
 
     def rerank(self, runs: Sequence[Run], beside: Sequence[Run], step: Step) -> Run:
-        """Score the first candidates by a model, those of several runs in the same pass."""
+        """Score the top candidates with a model, those of several runs in one pass."""
         (run,), settings = runs, self.settings["rerank"]
         model, depth, scoring = self.model("rerank"), settings["depth"], settings["scoring"]
         asked = together(beside, depth) if beside else run
@@ -271,13 +271,13 @@ class StageRunner(StageKeys):
         return scored if asked is run else replace_scores(run, scored, depth)
 
     def _outputs(self, *given: Any, **named: Any) -> Outputs:
-        """What a reranker returned, or what is kept of it."""
+        """The outputs of a reranker, computed or cached."""
         found = outputs_by(self.reuse("rerank"), *given, **named)
         self.earlier += found.earlier
         return found
 
     def query_vectors(self, step: Step) -> NDArray[Any]:
-        """[query, dimension] the vectors that the dense index is asked with, from the cache where it has them.
+        """[query, dimension] query vectors for the dense index, from the cache if present.
 
         Raises:
             InputError: as in `embedder`.
@@ -285,7 +285,7 @@ class StageRunner(StageKeys):
         return self._vectors(self.embedder(), "queries", step)
 
     def document_vectors(self, step: Step) -> NDArray[Any]:
-        """[document, dimension] the vectors that the dense index holds, in the order of the corpus; likewise.
+        """[document, dimension] vectors of the dense index, in corpus order, from the cache if present.
 
         Raises:
             InputError: as in `embedder`.
@@ -293,9 +293,9 @@ class StageRunner(StageKeys):
         return self._vectors(self.embedder(), "documents", step)
 
     def _vectors(self, model: Any, name: str, step: Step) -> NDArray[Any]:
-        """Embeddings as the index takes them."""
+        """Embeddings in the form that the index takes."""
         rows, dimension = self._embedded(model, name, step), self.settings["embed"]["dimension"]
-        # A service cuts them itself.
+        # A service truncates them itself.
         return (
             rows
             if dimension is None or is_hosted(self.settings["embed"]["model"])
@@ -321,13 +321,13 @@ class StageRunner(StageKeys):
         return self.shared.vectors[key]
 
     def _built(self, spec: str, documents: Any, of: Any, table: str) -> LocalIndex:
-        """The index of a spec, built or taken from the cache: other parameters of a search build nothing.
+        """The index of a spec, built or cached; search parameters do not affect what is built.
 
         Args:
             spec: spec of the index.
             documents: vectors or texts.
-            of: what decides these, beside the texts of the collection.
-            table: that the spec is from.
+            of: what determines the input, besides the texts of the collection.
+            table: table of the spec.
         """
         index = make_index(spec)
         key = key_of("index", build_spec(spec), of, self.texts["documents"], versions_of(table, self.settings[table]))
@@ -360,10 +360,10 @@ class StageRunner(StageKeys):
 def open_stage_runner(
     collection: Collection, settings: Settings, *, cache: Path | None = None, begin: Begin | None = None
 ) -> Iterator[StageRunner]:
-    """The work of a pipeline whose retrievers have searched, so that each index is in `opened`.
+    """Open a runner whose retrievers have searched, so that each index is in `opened`.
 
     Args:
-        settings: settings of the pipeline; of a run of each precision, the high one.
+        settings: settings of the pipeline; for a run of both precisions, the high one.
 
     Raises:
         InputError: as in Pipeline.retrieve.

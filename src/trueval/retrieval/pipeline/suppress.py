@@ -2,8 +2,8 @@
 
 Two texts are near duplicates if their sets of word n-grams are similar: Jaccard = shared / all >= a threshold (Broder
 1997). Every list is scanned from the top, and a document stays unless it is a near duplicate of a document kept before
-it. Among tied documents the one that the run lists first stays; which one that is affects only the order, since they
-say the same.
+it. Among tied documents the one that the run lists first stays; this affects only the order, since their texts are
+nearly equal.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from trueval.run import Run
 Ints = NDArray[np.int64]
 
 WORD: Final = re.compile(r"\w+")
-SHOWN: Final = 3  # ids in an error
-BLOCK: Final = 512  # documents compared at a time
+SHOWN: Final = 3  # maximum number of ids in an error
+BLOCK: Final = 512  # documents compared per block
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +47,10 @@ class SuppressedRun:
 def suppress_duplicates(
     run: Run, texts: Mapping[str, str], *, threshold: float = 0.8, words: int = 5, name: str | None = None
 ) -> SuppressedRun:
-    """Remove documents that are near duplicates of one before them.
+    """Remove documents that are near duplicates of an earlier one.
 
     Args:
-        run: of which every document has a text.
+        run: run whose documents all have a text.
         texts: texts by document id.
         threshold: minimum Jaccard similarity of near duplicates, above 0; 1 for texts with equal n-gram sets only.
         words: number of words in an n-gram; a shorter text is one n-gram.
@@ -88,7 +88,7 @@ def limit_sources(run: Run, sources: Mapping[str, str], *, most: int, name: str 
     """Remove documents of a source (paper, site, file) beyond a maximum number per list.
 
     Args:
-        run: run of any documents; one without a source is a source of its own.
+        run: run of any documents; one without a source counts as its own source.
         sources: source by document id.
         most: maximum number of documents of one source in a list.
         name: name of the new run; that of the old one if None.
@@ -139,13 +139,13 @@ def sources_of(doc_ids: Sequence[str], file: str | None) -> dict[str, str]:
 
 
 def _grams(texts: Sequence[str], words: int) -> tuple[Any, Ints]:
-    """[text, n-gram] which text has which n-gram, sparse, and [text] how many it has."""
+    """[text, n-gram] sparse occurrence matrix, and [text] number of n-grams."""
     from scipy.sparse import csr_array
 
     numbers: dict[tuple[str, ...], int] = {}
     columns, ends = list[int](), [0]
     for text in texts:
-        found = WORD.findall(text.lower()) or [text]  # signs alone: only the same ones are alike
+        found = WORD.findall(text.lower()) or [text]  # punctuation only: only equal texts are similar
         own = {tuple(found[at : at + words]) for at in range(max(len(found) - words, 0) + 1)}
         columns += [numbers.setdefault(gram, len(numbers)) for gram in own]
         ends.append(len(columns))
@@ -154,10 +154,10 @@ def _grams(texts: Sequence[str], words: int) -> tuple[Any, Ints]:
 
 
 def _first_alike(grams: Any, sizes: Ints, threshold: float) -> Ints:
-    """[document] the place of the document that stays for it: its own where it stays itself.
+    """[document] index of the document kept in its place: its own if it is kept.
 
-    Blocks of rows are compared with the documents that stay before them, and with themselves: memory follows what
-    stays, not the pairs of a list that says the same throughout.
+    Blocks of rows are compared with the kept documents before them, and with themselves: memory grows with the kept
+    documents, not with the pairs of a list full of duplicates.
     """
     found = np.arange(len(sizes))
     stays = np.zeros(0, dtype=np.int64)
@@ -165,11 +165,11 @@ def _first_alike(grams: Any, sizes: Ints, threshold: float) -> Ints:
         block = np.arange(begin, min(begin + BLOCK, len(sizes)))
         if len(stays):
             later, earlier = _alike(grams, sizes, block, stays, threshold)
-            np.minimum.at(found, later, earlier)  # whoever stays first; all of them stand before the block
+            np.minimum.at(found, later, earlier)  # the first kept document; all of these come before the block
         rest = block[found[block] == block]
         later, earlier = _alike(grams, sizes, rest, rest, threshold)
         pairs = earlier < later
-        # A document that is gone speaks for nobody: what is like it alone stays.
+        # A removed document removes no others: documents similar only to it are kept.
         order = np.lexsort((earlier[pairs], later[pairs]))
         for one, other in zip(later[pairs][order].tolist(), earlier[pairs][order].tolist(), strict=True):
             if found[one] == one and found[other] == other:
@@ -179,10 +179,10 @@ def _first_alike(grams: Any, sizes: Ints, threshold: float) -> Ints:
 
 
 def _alike(grams: Any, sizes: Ints, some: Ints, others: Ints, threshold: float) -> tuple[Ints, Ints]:
-    """The pairs of some documents and others that are near duplicates, a place of each."""
+    """The pairs of near duplicates between some documents and others, as two index arrays."""
     shared = (grams[some] @ grams[others].T).tocoo()
     one, other = some[shared.coords[0]], others[shared.coords[1]]
-    # Divided, for both sides are then rounded alike: 0.55 times 20 is above 11, and 11 / 20 is 0.55.
+    # Compared as a quotient, since both sides are then rounded alike: 0.55 times 20 is above 11, but 11 / 20 is 0.55.
     alike = shared.data / (sizes[one] + sizes[other] - shared.data) >= threshold
     return one[alike], other[alike]
 
