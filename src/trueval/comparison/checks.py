@@ -8,18 +8,17 @@ from typing import Any, Final
 from trueval.comparison.resampling.concentration import Concentration
 from trueval.comparison.resampling.rare_losses import RareLosses
 
-# What a check against an allowed drop says; every other one has passed or failed, or cannot tell where people's labels
-# decide.
+# Verdicts on an allowed drop; every other check has passed or failed, or cannot tell where people's labels decide.
 NOT_WORSE: Final = "not worse"
 WORSE: Final = "worse"
 CANNOT_TELL: Final = "cannot tell"
 PASSED: Final = "passed"
 FAILED: Final = "failed"
 
-# The chance with which `needed` queries decide a check, if the difference is what it seems.
+# Probability with which `needed` queries decide a check, if the true difference is the measured one.
 POWER: Final = 0.8
 
-# What the JSON of a check holds, in this order.
+# Keys of a check in the JSON, in this order.
 NAMES: Final = (
     "name",
     "measure",

@@ -12,10 +12,10 @@ from trueval.errors import PolicyError
 # Hochberg to keep its level and to have the most power at the sizes of TREC collections, about 50 queries.
 TESTS: Final = {"randomization": "maxt", "t": "holm", "wilcoxon": "benjamini-hochberg"}
 CORRECTIONS: Final = ("maxt", "holm", "benjamini-hochberg")
-# Orders of ties that are drawn for a verdict. A win probability within about .008 of .95 is undecidable then.
+# Maximum number of tie orders drawn for a verdict. A win probability within about .008 of .95 is then undecidable.
 MOST_TIE_SAMPLES: Final = 16_000
 FAMILIES: Final = ("measure", "all")
-# How intervals are made: by resampling; by bets, for one look at a number of queries fixed before, or for any number of
+# Methods of intervals: resampling; betting, for one look at a number of queries fixed in advance, or for any number of
 # looks while they arrive.
 BOOTSTRAP: Final = "bootstrap"
 BOUNDED: Final = "bounded"

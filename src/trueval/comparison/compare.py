@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["Comparison", "ComparisonChoices", "Difference", "compare", "compare_scores"]
 
 
-# Of each pair, before one of the adjusted ones decides.
+# p values of each pair, before one of the adjusted ones decides.
 P_VALUES = ("randomization", "t", "wilcoxon", "maxt", "holm", "benjamini_hochberg")
 
 
@@ -55,7 +55,7 @@ def compare(
     threads: int | None = None,
     **choices: Unpack[CompareChoices],
 ) -> Comparison:
-    """Compare every pair of runs, or each run with a baseline; a difference is the first less the second.
+    """Compare every pair of runs, or each run with a baseline; a difference is the first minus the second.
 
     Args:
         runs: two or more: a list, or a dict by name, of Runs or what `Run.of` takes (paths, dicts, frames, ...).
@@ -179,7 +179,7 @@ def _differences(
         means = {name: _mean(getattr(a, name) - getattr(b, name)) for name in ("expected", "tie_broken")}
         ends = {"lowest": _mean(a.lowest - b.highest), "highest": _mean(a.highest - b.lowest)}
         tie_range = ends["highest"] - ends["lowest"]
-        # Benjamini & Hochberg bound the share of false claims, and simultaneous intervals the chance of any.
+        # Benjamini & Hochberg bound the share of false claims; simultaneous intervals bound the probability of any.
         of_family = chosen.correction != "benjamini-hochberg"
         decides = (found.together if of_family else found.expected)[pair].tolist()
         verdict = judge(
@@ -227,7 +227,7 @@ def _leaderboard(
         if each.measure == name and each.separated:
             one, other = aligned.names.index(each.first), aligned.names.index(each.second)
             better_than[(one, other) if each.gain > 0 else (other, one)] = True
-    # Against a baseline most pairs were not compared, so nobody knows which systems would share a letter.
+    # Against a baseline most pairs are not compared, so it is unknown which systems would share a letter.
     groups = letters(better_than | better_than.T, order) if ranked else [""] * len(columns)
     ranks = rank_intervals(better_than) if ranked else [None] * len(columns)
     ranking = [

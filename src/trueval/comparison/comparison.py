@@ -17,7 +17,7 @@ from trueval.numerics import nulls
 from trueval.report.result import ReprByKind
 
 KIND = "compare"
-# 1: the first. 2: every file names its kind; "standings" of a leaderboard became "ranking".
+# 1: first version. 2: every file names its kind; "standings" of a leaderboard became "ranking".
 FORMAT_VERSION = 2
 
 
@@ -188,7 +188,7 @@ class Comparison(ReprByKind):
         differences: ordered by measure, then pair. Against a baseline, the baseline is second.
         leaderboards: one per measure.
         choices: all choices that affect the numbers.
-        notes: one line per thing a reader must know.
+        notes: one-line remarks for readers.
         reshuffle: how much the lists of the runs agree; None where only their scores are known.
     """
 

@@ -254,7 +254,7 @@ class _Group:
         if parts.columns is not None and parts.largest is not None:
             draws = _draws(chosen, threads)
             together = simultaneous_intervals(parts.columns, family, parts.largest, parts.alone, draws, self.extremes)
-        # Tests that know no size of a unit take the mean of each.
+        # Tests without unit sizes use the mean of each unit.
         differences = (self.expected[:, family.first] - self.expected[:, family.second]) / self.sizes[:, None]
         effects, p = effect_sizes(differences), parts.flipped.p
         arrays = {
@@ -269,7 +269,7 @@ class _Group:
         }
         wide, signs = len(self.measures), parts.flipped.signs
         for at, measure in enumerate(self.measures.tolist()):
-            # Comparisons go pair by pair, measure by measure.
+            # Comparisons are ordered by pair, then by measure.
             mine: dict[str, Any] = {name: each[at::wide] for name, each in arrays.items()}
             yield measure, Findings(**mine, units=signs.units, exact=signs.all_listed, least_p=signs.least_p)
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from trueval.measures import Measure
     from trueval.policy.policy import Policy
 
-# Sums of the same doubles in another order differ by less, as a share of a value above 1: what equals its limit but for
-# rounding keeps it.
+# Sums of the same doubles in another order differ by less, relative to values above 1: a value that equals its limit up
+# to rounding keeps it.
 ROUNDING: Final = 1e-12
 
 
@@ -102,7 +102,7 @@ class MinQueries:
 
     name: ClassVar[str] = "min-queries"
     example: ClassVar[str] = "all, a whole number N >= 1, or a share such as 95%"
-    measure: ClassVar[None] = None  # it is about each
+    measure: ClassVar[None] = None  # it applies to each
 
     count: int | None = None
     share: float | None = None
@@ -134,7 +134,7 @@ class MinQueries:
         return f"--{self.name} {share if self.count is None else self.count}"
 
 
-# Of fewer pairs of queries, no randomization test separates two systems at 95 %: of n = 5, two of 2^n patterns of signs
+# With fewer pairs of queries, no randomization test separates two systems at 95 %: for n = 5, two of 2^n sign patterns
 # are as extreme as the most extreme one, and 2 / 2^5 is above .05.
 FEWEST: Final = 6
 EVERY: Final = MinQueries(share=1.0)

@@ -15,7 +15,7 @@ NOT_SEPARATED: Final = "not separated by these queries"
 UNDECIDABLE: Final = "undecidable under ties"
 REVERSED: Final = "the tie-broken order is reversed by the expectation"
 
-# Mean differences nearer to 0 than this have no sign.
+# Mean differences closer to 0 than this have no sign.
 NO_DIFFERENCE: Final = 1e-12
 
 
@@ -105,13 +105,13 @@ def _cliques(near: Bools) -> list[Bools]:
     2006) keeps the work in proportion to the number of sets.
 
     Args:
-        near: [system, system] symmetric, False on the diagonal.
+        near: [system, system] whether they are near; symmetric, False on the diagonal.
 
     Returns:
         [set] [system] whether it is in the set.
     """
     found, everybody = [], np.ones(len(near), dtype=bool)
-    # Systems that are chosen, those that can still be, and those whose sets were found before.
+    # Chosen systems, candidates, and systems whose sets were already found.
     waiting = [(~everybody, everybody, ~everybody)]
     while waiting:
         chosen, open_, done = waiting.pop()

@@ -19,7 +19,7 @@ from trueval.evaluation.scores import STATISTICS, Scores
 from trueval.measures import Measure
 from trueval.policy.policy import OURS
 
-# What two measurements must have in common beside queries and policy, and how it is called where they do not.
+# Contents that two measurements must share in addition to queries and policy, with their names in messages.
 SAME = {
     "judgments": "judgments",
     "corpus": "documents",
@@ -106,7 +106,7 @@ def match_baseline(
     if any(run.name == baseline.name for run in fit):
         baseline = replace(baseline, name=f"{baseline.name} (baseline)")
     if fit:
-        # The same choices, though those that were read back may be sorted otherwise.
+        # The same choices, although stored ones may be in another order.
         baseline = replace(baseline, policy=fit[0].policy)
     same = [own_baseline(run, baseline) for run in fit if is_same(run, baseline)]
     unlike: list[Check] = []

@@ -30,7 +30,7 @@ from trueval.measures import parse
 from trueval.measures.span import ANYTHING, ValueRange
 from trueval.numerics import or_null
 
-# How the values are called in sentences.
+# Names of the values in sentences.
 CALLED: Final = {CORRECTED: "corrected by people's labels", PEOPLE: "by people's labels alone"}
 
 
@@ -196,7 +196,7 @@ def _check(
 
 
 def _labels_needed(limit: Minimum | MaxDrop, found: Correction, judged: CorrectedChecks, value: float) -> int | None:
-    """How many queries, or passages, people must grade to decide if the value stays; None where no number would.
+    """Number of queries, or passages, that people must grade to decide if the value stays; None if none suffices.
 
     Decided with probability POWER: the whole interval lies on one side of the limit also for an estimate z standard
     errors nearer to it.
@@ -204,7 +204,7 @@ def _labels_needed(limit: Minimum | MaxDrop, found: Correction, judged: Correcte
     from scipy.special import ndtri
 
     border = limit.limit if found.second is None else -limit.limit
-    if judged.labels != CORRECTED or value == border:  # how people's own interval narrows is another matter
+    if judged.labels != CORRECTED or value == border:  # the width of people's own interval is not covered here
         return None
     z = math.copysign(float(ndtri(POWER)), border - value)
 

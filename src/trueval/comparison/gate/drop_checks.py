@@ -189,7 +189,7 @@ def drop(row: Difference, pair: PairedDifference, limit: MaxDrop, rule: DropRule
         or_null(low),
         or_null(high),
         verdict,
-        # Without an interval nothing is known, which is less than unclear.
+        # Without an interval nothing is known, so this is not a case of "cannot tell".
         verdict == NOT_WORSE or (verdict == CANNOT_TELL and known and rule.when_unclear == "pass"),
         "",
         str(limit),
@@ -206,9 +206,9 @@ def drop(row: Difference, pair: PairedDifference, limit: MaxDrop, rule: DropRule
 
 
 def _queries_needed(row: Difference, pair: PairedDifference, limit: MaxDrop, rule: DropRule) -> int | None:
-    """How many queries, or clusters, would decide; None where no number would."""
+    """Number of queries, or clusters, that would decide; None if no number would."""
     if rule.bets is not None:
-        # As few as exclude the limit whatever the orders of ties are.
+        # The smallest number that excludes the limit under any tie order.
         sign, ends = (1, pair.least) if row.gain > -limit.limit else (-1, -pair.most)
         if not ends.sum() / pair.sizes.sum() > -sign * limit.limit:
             return None

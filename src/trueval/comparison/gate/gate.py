@@ -97,7 +97,7 @@ def gate(
         choices: choices of the comparison behind MaxDrop: level, intervals, resamples, seed.
 
     Returns:
-        What was found; where the judgments know nothing of a run, that alone, and it fails.
+        The findings; a run without any judged document has a single failed check.
 
     Raises:
         InputError: there is no run, or no such baseline.
@@ -176,7 +176,7 @@ def check_choice(name: str, value: str | None, accepted: Sequence[str]) -> None:
 
 
 def mismatch(scores: Scores) -> str:
-    """Which ids of a run are all unknown to the judgments, so that its values mean nothing and no gate may pass.
+    """The kind of ids of a run that are all missing from the judgments, so that its values are meaningless.
 
     Returns:
         The end of a sentence, empty where something is judged.
@@ -234,7 +234,7 @@ def _minima(scores: Iterable[Scores], limit: Minimum) -> Iterator[Check]:
 
 
 def _within(run: Scores, measure: str) -> float:
-    """How far the mean of a measure can be from its expectation, where that is the middle of bounds; else 0."""
+    """Maximum error of a mean expectation that is the middle of bounds; else 0."""
     return run.details[run.index(measure)].get("expected_within", 0.0) if run.details else 0.0
 
 

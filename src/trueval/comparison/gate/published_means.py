@@ -28,13 +28,13 @@ from trueval.numerics import or_null
 from trueval.report.result import ReprByKind
 
 KIND = "published"
-# 1: the first.
+# 1: first version.
 FORMAT_VERSION = 1
 
-# Halvings of [0, 1] until doubles are next to each other.
+# Bisections of [0, 1] until the ends are adjacent doubles.
 HALVINGS = 60
 
-# Means are printed with few digits; beyond this many they are what a computer made of the values.
+# Published means have few digits; more than this many are rounding noise.
 DIGITS = 12
 
 
@@ -125,8 +125,8 @@ def kl_interval(mean: float, queries: int, level: float) -> Interval:
     """The means x in [0, 1] with n kl(m, x) <= ln(2 / (1 - level)), for any values between 0 and 1.
 
     Args:
-        mean: m.
-        queries: n.
+        mean: mean m.
+        queries: number of queries n.
         level: minimum coverage of the interval.
 
     >>> low, high = kl_interval(0.0, 10, 0.95)
@@ -170,9 +170,9 @@ def least_randomization_p(difference: float, queries: int, grain: float) -> floa
     2^(1 - min(n, n d / g)), at most 1.
 
     Args:
-        difference: of the means, d >= 0.
-        queries: n.
-        grain: g.
+        difference: difference of the means, d >= 0.
+        queries: number of queries n.
+        grain: grain g of the values.
 
     >>> least_randomization_p(0.1, 50, 1.0), least_randomization_p(0.0, 50, 1.0)
     (0.0625, 1.0)

@@ -12,7 +12,7 @@ from trueval.evaluation.scores import Scores
 from trueval.measures import Measure
 from trueval.report.number_texts import count_phrase
 
-# The cures of a run that lacks judged queries.
+# Advice for a run that lacks judged queries.
 CURES = (
     "--missing worst counts the others with the worst value, --missing skip leaves them out, --min-queries N asks for "
     "fewer."

@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from trueval.files import Source
 
 WORLDS: Final = 1000
-# The stream of random swaps of a seed, beside those of comparison/resampling/resampled_sums.py.
+# Random stream of swaps, distinct from those of comparison/resampling/resampled_sums.py.
 SWAPS: Final = 1 << 33
-# Columns that are resampled at once: 10,000 resamples of them take some 100 MB.
+# Columns resampled at once: 10,000 resamples of them take about 100 MB.
 COLUMNS: Final = 240
 
 
@@ -215,12 +215,12 @@ def joint_intervals(groups: Sequence[CheckGroup], draws: ResampleDraws, bets: Be
     """Joint intervals of candidate - baseline, simultaneous over all checks of a world.
 
     Args:
-        groups: check groups of the same worlds.
+        groups: check groups in the same worlds.
         draws: how units are resampled.
         bets: how intervals are made by betting; None where by resampling.
 
     Returns:
-        [group] of [world, check, 2].
+        [group] interval ends, [world, check, 2].
     """
     if bets is not None:
         shared = bets._replace(alpha=bets.alpha / sum(group.apart.shape[2] for group in groups))
@@ -339,7 +339,7 @@ class _Bars(NamedTuple):
                 for each in (aligned.expected, aligned.lowest, aligned.highest, aligned.sd)
             ]
         )
-        # A query that is not counted is not in the way.
+        # Queries that do not count contribute nothing.
         same = (same | ~aligned.kept).all(axis=1)[:, numbers].ravel()
         largest = np.abs(np.where(aligned.kept, aligned.expected, 0.0)).max(axis=1, initial=0.0)  # [run, measure]
         within = np.vectorize(rounding_tolerance)(largest[:-1], largest[-1])[:, numbers].ravel()
@@ -362,7 +362,7 @@ class _Bars(NamedTuple):
 
 class _Tried(NamedTuple):
     worse: Bools  # [world] whether some check is
-    unclear: int  # checks that cannot tell
+    unclear: int  # number of checks that cannot tell
     checks: int  # of all worlds
 
 

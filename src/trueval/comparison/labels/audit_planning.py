@@ -52,7 +52,7 @@ def labels_needed(correction: Correction, width: float) -> LabelsNeeded:
     """Compute how many more labels narrow the interval of a corrected value to a given width.
 
     Args:
-        correction: as `correct` gives it, not a refused one.
+        correction: result of `correct` that was not refused.
         width: width of the interval from end to end, on the scale of the measure.
 
     Raises:
@@ -79,9 +79,9 @@ def fewest(correction: Correction, is_enough: Callable[[EstimateWithInterval], b
     """The least number of additional units that makes an interval narrow enough; None where grading all does not.
 
     Args:
-        correction: as `correct` gives it.
-        is_enough: whether an expected interval is narrow enough; monotone: true for every interval narrower than one
-            for which it is true.
+        correction: result of `correct`.
+        is_enough: whether an expected interval is narrow enough; monotone: if true for an interval, true for every
+            narrower one.
     """
     low, high = 0, _open(correction)
     if not is_enough(interval_after(correction, high)):
@@ -106,7 +106,7 @@ def interval_after(correction: Correction, more: int) -> EstimateWithInterval:
     """The expected interval after more units are graded, if the estimate stays the same.
 
     Args:
-        correction: as `correct` gives it.
+        correction: result of `correct`.
         more: number of additional queries, or passages, to grade.
     """
     population, audited, spread = (

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from trueval.judgments import Judgments
 
 KIND: Final = "audit"
-FORMAT_VERSION: Final = 1  # of the folder
+FORMAT_VERSION: Final = 1  # files of the folder
 DESIGNS: Final = ("queries", "documents")
 SAMPLE, ITEMS, PEOPLE = "sample.json", "items.jsonl", "people.jsonl"
-TASK: Final = "grade"  # the task whose items are passages that get a grade
+TASK: Final = "grade"  # the task of grading passages
 KEYS: Final = ("query_id", "doc_id")
-ALL_QUERIES: Final = "queries"  # the one stratum of the design of that name, whose population counts queries
+ALL_QUERIES: Final = "queries"  # the only stratum of the design `queries`, whose population counts queries
 
 _ITEM: Final = {"query_id": pl.String, "doc_id": pl.String, "stratum": pl.String}
 _LABEL: Final = {"query_id": pl.String, "doc_id": pl.String, "grade": pl.Float64}
@@ -71,7 +71,7 @@ class AuditSample:
 
     @classmethod
     def read(cls, folder: str | Path) -> AuditSample:
-        """Read an audit: the folder that `trueval golden audit` made, or any with the same files.
+        """Read an audit: the folder written by `trueval golden audit`, or any with the same files.
 
         A folder without people.jsonl is an audit that nobody has answered.
 
@@ -104,7 +104,7 @@ class AuditSample:
         """The judgments with people's grades where they exist; other grades and the order of rows are unchanged.
 
         Args:
-            judgments: the judge's.
+            judgments: judgments of the judge.
 
         >>> from trueval.judgments import Judgments
         >>> items = pl.DataFrame({"query_id": ["q"], "doc_id": ["a"], "stratum": ["queries"]})

@@ -25,10 +25,10 @@ from trueval.run import Run
 from trueval.standings.counting import counter
 from trueval.standings.standings import Bools, Floats, Ints, Standings
 
-# Shares of the greatest grade in labels that are made up to see whether any can tell two runs apart.
+# Shares of the highest grade in hypothetical labels that test whether any labels can distinguish two runs.
 IMAGINED: Final = (0.5, 0.2, 0.1, 0.05)
 
-# Values that differ by less are the same.
+# Values that differ by less count as equal.
 ROUNDING: Final = 1e-9
 
 
@@ -189,16 +189,16 @@ class Sides:
             for count in (self.judge, self.people)
         ]
         judge, people, settled = found[0].expected, found[1].expected, self.labels.settled
-        # What has no value and cannot get one by any label is as little there as what the run lacks.
+        # Documents without a value under any labels are treated like documents that the run lacks.
         there = ~(self.absent & (policy.missing == "skip")) & ~(settled & np.isnan(judge))
         return PairedValues(judge, people, there, settled & there, rounding_tolerance(judge))
 
 
 def never_differ(one: Sides, other: Sides, measure: Measure) -> bool:
-    """Whether two runs have equal values under all labels: their lists differ only where the measure does not look.
+    """Whether two runs have equal values under all labels: their lists differ only where the measure ignores them.
 
     Args:
-        one: a run.
+        one: values of one run.
         other: another run, under the same labels.
         measure: the measure as requested.
     """

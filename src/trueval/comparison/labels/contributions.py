@@ -19,12 +19,12 @@ from trueval.comparison.labels.prediction_powered import rounding_tolerance
 from trueval.measures import Measure
 from trueval.standings.standings import Bools, Floats, Ints, Standings, sum_by
 
-# The measures that are sums over passages, divided by what no label changes.
+# Measures that are sums over passages, over a norm that does not depend on labels.
 ADDITIVE: Final = ("P", "Hits", "DCG", "RBP", "P4+", "Harm")
 
-# Measures that are such a sum over a norm that labels change, and the sum to correct in their place. The norm can be
-# estimated and the ratio linearised, but its bias stays however many queries there are, while intervals get narrower:
-# tests/comparison/test_normalized_simulation.py measures that they miss far more often than they say.
+# Measures that are such a sum over a norm that depends on labels, and the sum to correct instead. The norm can be
+# estimated and the ratio linearized, but its bias does not shrink with more queries, while intervals do:
+# tests/comparison/test_normalized_simulation.py measures that they miss far more often than their level.
 NORMALIZED: Final = MappingProxyType(
     {
         "nDCG": "DCG",
@@ -37,7 +37,7 @@ NORMALIZED: Final = MappingProxyType(
     }
 )
 
-# What rounding may do to a sum of contributions.
+# Bound of the rounding error in a sum of contributions.
 ROUNDING: Final = 1e-9
 
 
@@ -131,7 +131,7 @@ def alone(standings: Standings, measure: Measure, rows: int) -> Floats:
         query=number,
         pool_query=number,
         judged=np.ones(len(number), dtype=np.int64),
-        ahead=np.maximum(standings.ahead, 0),  # no order of ties is looked at
+        ahead=np.maximum(standings.ahead, 0),  # no tie order is considered
     )
     found = np.zeros(rows)
     if len(number):

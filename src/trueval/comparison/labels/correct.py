@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
 __all__ = ["CorrectedResults", "Correction", "correct", "correction_defaults"]
 
-# What is corrected where nobody says it, by design: of single passages no measure with an estimated norm can be.
+# Default measures by design: from single passages, no measure with an estimated norm can be corrected.
 DEFAULTS: Final = {"queries": PLAIN, "documents": "P@10 DCG@10"}
-OF_PASSAGES: Final = "P4+@10 Harm@10"  # and where grades reach 4
+OF_PASSAGES: Final = "P4+@10 Harm@10"  # added where grades reach 4
 
-# Below about so many labels, or queries graded whole, no coverage is claimed (docs/audit.md).
+# Minimum number of labels, or of fully graded queries, for a claim of coverage (docs/audit.md).
 FEW_LABELS = 50
 FEW_QUERIES = 20
 
@@ -66,7 +66,7 @@ def correct(
 
     Args:
         runs: one run, or several in a list or a dict by name, as `Run.of` takes them.
-        judgments: the judge's, as they were when the sample was drawn; as in evaluate.
+        judgments: the judge's judgments, unchanged since the sample was drawn; as in evaluate.
         audited: people's labels: an AuditSample, or the folder of an audit.
         measures: as in evaluate; None for those that the design of the audit can correct.
         target: "new queries", of which the given ones are a sample, or "these queries", as if people had graded all.
@@ -76,7 +76,7 @@ def correct(
         choices: attributes of Policy, as in evaluate.
 
     Returns:
-        Corrected: of each measure the judge's mean, people's alone and the corrected one, or why not.
+        For each measure the judge's mean, people's mean and the corrected one, or the reason for its absence.
 
     Raises:
         InputError: labels and judgments do not belong together, nobody graded, or a run is bad.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from trueval.comparison.labels.correction import CorrectedResults, Correction
     from trueval.comparison.labels.label_source import LabelSource
 
-# Factors by which the graded part grows in the curve of widths; beyond the population nothing grows.
+# Growth factors of the graded part in the curve of widths, up to the population.
 GROWTH: Final = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0, 12.0)
 
 
@@ -104,7 +104,7 @@ def add_label_plans(
 def _plan_corrections(corrections: Any, width: float | None) -> Iterator[dict[str, Any]]:
     for each in corrections:
         entry = each.to_dict()
-        # An interval of no width, of two runs that are the same, has nothing to gain.
+        # An interval of width 0, of two equal runs, cannot become narrower.
         if each.refused is None and each.corrected.width > 0:
             entry["plan"] = _plan(each, width)
         yield entry

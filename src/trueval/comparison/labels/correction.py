@@ -13,7 +13,7 @@ from trueval.numerics import or_null
 from trueval.report.result import ReprByKind
 
 KIND: Final = "corrected"
-FORMAT_VERSION: Final = 1  # 1: the first.
+FORMAT_VERSION: Final = 1  # 1: first version.
 
 
 class EstimateWithInterval(NamedTuple):
@@ -47,7 +47,7 @@ NOTHING: Final = EstimateWithInterval(*[math.nan] * 5)
 
 
 class StratumGain(NamedTuple):
-    """What more labels in a stratum would gain.
+    """The gain from more labels in a stratum.
 
     Attributes:
         name: name of the stratum; "queries" in the design of that name, whose units are queries.

@@ -13,15 +13,15 @@ from trueval.comparison.labels.correction import EstimateWithInterval, OpenQuery
 from trueval.measures.span import ANYTHING, ValueRange
 from trueval.standings.standings import Floats, Ints, sum_by
 
-# What an estimate is of: the mean over queries of which these are a sample, or over these alone, had people graded all.
+# Targets of an estimate: the mean over the population of queries, or over these queries alone, had people graded all.
 NEW: Final = "new queries"
 THESE: Final = "these queries"
 TARGETS: Final = (NEW, THESE)
 
-# A standard error below this part of its value is rounding.
+# A standard error below this share of its value is rounding noise.
 ROUNDING: Final = 1e-9
 
-# Queries that are named as those in which judge and people differ most.
+# Number of queries listed as those in which judge and people differ most.
 OPEN_QUERIES: Final = 10
 
 

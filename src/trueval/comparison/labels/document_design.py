@@ -40,7 +40,7 @@ from trueval.comparison.labels.prediction_powered import (
 from trueval.measures.span import ANYTHING, ValueRange
 from trueval.standings.standings import Floats, Ints, sum_by
 
-FEWEST = 2  # answers of a stratum, below which it has no variance
+FEWEST = 2  # minimum number of answers in a stratum for a variance
 
 
 class Strata(NamedTuple):

@@ -23,14 +23,14 @@ from trueval.policy.policy import OURS
 from trueval.report.number_texts import count_phrase
 from trueval.standings.standings import Bools
 
-# What a result is measured by. "corrected" measures by the judge's labels, and gates look at the corrected values.
+# Labels behind a result. "corrected" evaluates with the judge's labels, and gates use the corrected values.
 JUDGE: Final = "judge"
 CORRECTED: Final = "corrected"
 PEOPLE: Final = "people"
 PEOPLE_FIRST: Final = "people-first"
 LABELS: Final = (JUDGE, CORRECTED, PEOPLE, PEOPLE_FIRST)
 
-GOLDEN, FOLDER = "golden.json", "audit"  # of a golden set
+GOLDEN, FOLDER = "golden.json", "audit"  # file of a golden set
 
 
 def audit_beside(qrels: str) -> Path | None:
@@ -132,7 +132,7 @@ def refuse_other(judgments: Judgments, audited: AuditSample, folder: Path) -> No
             "with trueval golden audit --out, or build the golden set with the questions that it had."
         )
     from trueval.comparison.labels.both_labels import (
-        LabelSets as Both,  # late, as below: every evaluation asks for an audit
+        LabelSets as Both,  # late, as below: every evaluation looks for an audit
     )
 
     Both(judgments, audited, OURS).check()
@@ -168,7 +168,7 @@ def _asks_the_same(golden: Path, folder: Path) -> bool:
         asked = json.loads((folder / SAMPLE).read_text(encoding="utf-8")).get("questions")
         now = json.loads(golden.read_text(encoding="utf-8"))["collection"]["sha256"]["queries"]
     except (OSError, ValueError, KeyError, TypeError):
-        return True  # plain judgments, or made by somebody who writes no hashes
+        return True  # plain judgments, or made by a program that writes no hashes
     return asked is None or bool(asked == now)
 
 
@@ -176,8 +176,8 @@ def select_labels(judgments: Judgments, audited: AuditSample, labels: str) -> Ju
     """The judgments with the requested grades.
 
     Args:
-        judgments: the judge's, as they were when the sample was drawn.
-        audited: people's labels of them.
+        judgments: the judge's judgments, unchanged since the sample was drawn.
+        audited: people's labels of the same passages.
         labels: one of LABELS; "judge" and "corrected" leave the judgments unchanged.
 
     Raises:

@@ -28,10 +28,10 @@ import numpy as np
 
 from trueval.standings.standings import Bools, Floats, Ints, sum_by
 
-# Values that differ by no more units in the last place of the largest of them are the same.
+# Values that differ by at most this many units in the last place of the largest count as equal.
 LAST_PLACES: Final = 16
 
-# Below this part of the whole, what remains without one unit is summed anew: as a difference it has lost digits.
+# If a leave-one-out sum is below this share of the whole, it is summed again, since the difference has lost digits.
 REMAINDER: Final = 1e-6
 
 
@@ -155,7 +155,7 @@ def _varies_without(units: LabeledUnits) -> Bools:
     values, owner, count = units.judge[order], units.stratum[order], units.drawn.astype(np.int64)
     first = (np.cumsum(count) - count)[owner]
     last, at = first + count[owner] - 1, np.arange(len(order))
-    # Without the least value of a stratum the next one is the least.
+    # Without the smallest value of a stratum, the next one is the smallest.
     least, most = np.where(at == first, first + 1, first), np.where(at == last, last - 1, last)
     apart = np.where(most > least, values[np.minimum(most, last)] - values[np.minimum(least, last)], 0.0)
     counts = _weights_of_strata(units) > 0
@@ -176,7 +176,7 @@ def _leave_one_out_covariances(units: LabeledUnits, products: Floats) -> Floats:
     sums = sum_by(units.stratum, products, len(drawn))
     whole = factors * sums / units.free
     own, count = units.stratum, drawn[units.stratum]
-    # Leaving out one of n values takes n / (n - 1) of its product off the sum: the mean moves too.
+    # Leaving out one of n values reduces the sum by n / (n - 1) times its product, since the mean moves too.
     moved = count / units.free[own] * products
     rest = np.where(count > 2, (sums[own] - moved) / np.maximum(count - 2, 1), 0.0)
     return np.asarray(whole.sum() - whole[own] + factors[own] * rest)

@@ -54,7 +54,7 @@ def by_queries(
     Returns:
         The estimates; None where fewer than 2 graded queries count.
     """
-    # A query that the run lacks is left out under any labels: there is nothing to estimate of it.
+    # A query that the run lacks is left out under any labels, so there is nothing to estimate.
     asked = values.there & whole
     drawn = np.flatnonzero(asked)
     judge, people = values.judge[values.there & ~values.settled], values.people[asked]
@@ -105,7 +105,7 @@ class _Ratio:
         self.values = tuple(np.nan_to_num(each) for each in (people, own, judge))
         self.counted = tuple((~np.isnan(each)).astype(np.float64) for each in (people, own, judge))
         self.start = float(self.values[0].sum() / self.counted[0].sum())
-        # Units are values less theta, which is rounded too.
+        # Units are values minus theta, which is rounded too.
         self.rounding = max(least, rounding_tolerance(np.array([self.start])))
 
     def units(self, theta: float) -> LabeledUnits:

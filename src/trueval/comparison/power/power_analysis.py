@@ -48,14 +48,14 @@ __all__ = ["Power", "power", "power_of_scores"]
 # Differences closer together than this are equal: 2/3 - 1/3 is 1/3.
 NOTHING = 1e-12
 
-# Clusters that a curve begins with.
+# Number of clusters at which a curve begins.
 FEWEST = 5
 
-# Numbers of clusters at which the rule is simulated, beside the measured one, and the most of that.
+# Number of cluster counts at which the rule is simulated, in addition to the measured one, and the maximum count.
 SIMULATED = (6, 8, 12, 20, 50, 200)
 MOST_SIMULATED = 2_000
 
-# Worlds at the measured number of clusters, and at others.
+# Number of worlds at the measured number of clusters, and at others.
 WORLDS, OTHER_WORLDS = 600, 200
 
 
@@ -200,7 +200,7 @@ class _Sizes:
         """Standard deviation of differences between effective clusters, by the jackknife; NaN below two clusters.
 
         Args:
-            differences: [query].
+            differences: [query] differences.
         """
         if self.clusters < 2:
             return math.nan
@@ -265,7 +265,7 @@ def _rises(
     kept = aligned.kept[:, at]
     values, variances = aligned.expected[:, kept, at].T, aligned.sd[:, kept, at].T ** 2
     deviations = np.array([sizes.sd(values[:, first] - values[:, second]) for first, second in pairs])
-    if not deviations.any():  # only ties differ: as pairs of bell curves do
+    if not deviations.any():  # only ties differ: normal approximation
         from scipy.special import ndtri
 
         scores = ndtri((np.arange(sizes.queries) + 0.5) / sizes.queries)

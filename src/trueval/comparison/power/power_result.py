@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 KIND = "power"
-# 1: the first.
+# 1: first version.
 FORMAT_VERSION = 1
 
 

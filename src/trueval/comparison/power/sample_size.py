@@ -18,13 +18,13 @@ from functools import lru_cache
 
 from trueval.errors import PolicyError
 
-# More queries than this are as good as never: nobody judges them, and differences that need them are rounding.
+# More queries than this count as never: they cannot be judged, and differences that need them are rounding noise.
 MOST = 10**12
 
-# What rounding may do to a least difference that is given back to ask for its queries.
+# Rounding error of a least difference that is passed back to compute its queries.
 ROUNDING = 1e-12
 
-# No rule takes less than this part of what the t test takes.
+# No rule needs less than this share of what the t test needs.
 LEAST_PART = 0.7
 
 
@@ -85,9 +85,9 @@ def queries_needed(
     if math.isnan(size) or math.isnan(sd):
         return None
     wanted = size / sd * (1 + ROUNDING) if sd else math.inf * size
-    if not wanted > 0:  # no difference, or none beside such an sd
+    if not wanted > 0:  # no difference, or a negligible one compared with the sd
         return None
-    # Quantiles of the normal distribution are less than those of t, so no smaller number is enough.
+    # Quantiles of the normal distribution are below those of t, so no smaller number is enough.
     first = float(ndtri((1 + level) / 2) + ndtri(power)) / wanted
     if first > math.sqrt(MOST):
         return None

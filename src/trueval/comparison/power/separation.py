@@ -31,13 +31,13 @@ from trueval.comparison.resampling.resampled_sums import ALL_SIGNS_UP_TO, WORLDS
 from trueval.comparison.resampling.simultaneous import Family, deviations, simultaneous_intervals
 from trueval.standings.standings import Floats, Ints
 
-# Worlds of one seed of the rule. Its resamples are few, and what they miss is made even over seeds.
+# Number of worlds per seed of the rule. It has few resamples, whose errors average out over seeds.
 BATCH: Final = 40
 
-# Resamples and sign patterns that are beyond an end: so many over alpha are drawn.
+# Resamples and sign patterns beyond an end: this number divided by alpha is drawn.
 BEYOND: Final = 40
 
-# Pairs of all worlds together, and worlds at least.
+# Maximum pairs over all worlds, and minimum number of worlds.
 MOST_PAIRS: Final = 20_000
 FEWEST_WORLDS: Final = 100
 
@@ -135,7 +135,7 @@ class UnitPopulation:
         """[world, pair] the least difference at which each pair is separated; infinite where none is."""
         if SignPatterns(units, BEYOND, 0).least_p >= round(1 - level, 12) and units <= ALL_SIGNS_UP_TO:
             return np.full((1, len(self.pairs)), np.inf)
-        # Columns of one call have units of the same sizes, so worlds whose units are of others take a call each.
+        # Columns of one call have units of equal sizes, so worlds with other sizes need separate calls.
         alike = bool((self.sizes == self.sizes[0]).all())
         most, size = (worlds, BATCH) if alike else (worlds // 3, 1)
         count = max(min(most, MOST_PAIRS // len(self.pairs)), min(worlds, FEWEST_WORLDS))
@@ -205,7 +205,7 @@ def _beyond(bar: Floats, apart: Floats, sizes: Floats) -> Floats:
     lead = count**2 - square * (sizes**2).sum()
     half = total * count - square * (apart * sizes[:, None]).sum(axis=0)
     last = total**2 - square * (apart**2).sum(axis=0)
-    # As d grows the statistic comes near N / sqrt(sum n^2); a bar beyond that is never passed.
+    # As d grows the statistic approaches N / sqrt(sum n^2); a bar beyond that is never passed.
     passes = np.isfinite(bar) & (lead > 1e-12 * count**2)
     root = np.sqrt(np.maximum(half**2 - lead * last, 0.0))
     return np.where(passes, np.divide(root - half, lead, out=np.zeros_like(lead), where=passes), np.inf)

@@ -74,7 +74,7 @@ def align(scores: Sequence[Scores]) -> AlignedScores:
             f"Compared runs must be evaluated on the same queries. {scores[run].name} was not evaluated on "
             f"{query_ids[query]!r}. Evaluate both with the same judgments, or with missing='skip'."
         )
-    # A place of -1 takes the last query, which the condition then leaves out.
+    # An index of -1 selects the last query, which the condition then excludes.
     statistics = {
         name: np.stack(
             [

@@ -1,9 +1,9 @@
 """Intervals by betting: for the mean of bounded differences, valid for any distribution and any number of queries.
 
 Whoever bets on differences d of a measure with values between two ends, b apart, bets on x = (d / b + 1) / 2 in [0, 1].
-If their mean is m, no bet gains in expectation, so capital is at most 1/alpha with a chance of 1 - alpha, and a mean at
-which the bets make more is not the true one (Waudby-Smith & Ramdas 2024, "Estimating means of bounded random variables
-by betting", JRSS B 86(1)):
+If their mean is m, no bet gains in expectation, so capital stays below 1/alpha with probability at least 1 - alpha, and
+a mean at which the bets gain more is rejected (Waudby-Smith & Ramdas 2024, "Estimating means of bounded random
+variables by betting", JRSS B 86(1)):
 
     K+(m) = prod(1 + l_i (x_i - m)),  l_i <= 1 / (2 m)          falls with m
     K-(m) = prod(1 - l_i (x_i - m)),  l_i <= 1 / (2 (1 - m))    rises with m
@@ -36,19 +36,19 @@ from trueval.standings.standings import Floats, Ints
 
 # Orders over which the capital of one look is averaged.
 ORDERS: Final = 64
-# No bet can lose more than this part of what it could: the limit of a bet is 1 / m.
+# Maximum share of capital that a bet may risk: the limit of a bet is 1 / m.
 PART: Final = 0.5
-# How well ends are known, in units of their range, and the most steps that finding them may take.
+# Precision of the ends, in units of their range, and maximum number of steps.
 EXACT: Final = 1e-10
 STEPS: Final = 100
 SMALL: Final = 1e-300
-# Numbers of a table that is worked on at once: half a MB of float64.
+# Numbers in a block of a table: half a MB of float64.
 AT_ONCE: Final = 1 << 16
-# Factors that are multiplied before the logarithm is taken: they are between 1/2 and 100.
+# Factors multiplied before taking the logarithm; they lie between 1/2 and 100.
 FACTORS: Final = 32
-# Points at which the growth of capital over many queries is taken.
+# Points at which the growth of capital over many queries is evaluated.
 POINTS: Final = 512
-# More queries than anybody has.
+# Maximum number of queries; no collection has more.
 MOST: Final = 10**9
 
 
@@ -187,8 +187,8 @@ def _capital(mean: Floats, ordered: Floats, held: Floats, sizes: Floats, *, repe
 def units_needed(sums: Floats, sizes: Floats, reach: float, least: float, bets: Bets, *, power: float) -> int | None:
     """Number of units that decide, with some power, whether the mean difference is above or below a value.
 
-    The logarithm of the capital against that value is taken as the sum over i of the mean over the measured units of
-    ln(1 + l_i (x - m)), with all x moved towards the value by as many standard errors as the power asks for.
+    The logarithm of the capital against that value is approximated by the sum over i of the mean over the measured
+    units of ln(1 + l_i (x - m)), with all x moved towards the value by as many standard errors as the power requires.
 
     Args:
         sums: [unit] sums of differences.

@@ -54,15 +54,15 @@ from trueval.comparison.resampling.resampled_sums import (
 )
 from trueval.standings.standings import Bools, Floats, Ints
 
-# Comparisons whose resampled differences are in memory at once, for each thread: 10,000 resamples make 5 MB.
+# Comparisons per thread whose resampled differences are in memory at once: 10,000 resamples take 5 MB.
 WIDTH = 64
 
-# From so many queries on, percentiles alone cover what they should.
+# Number of queries from which percentiles alone have the nominal coverage.
 FEW = 30
 
-# The squared standard error of a resample is at least this part of the measured one, as a resample of equal queries has
-# none. In simulations a smaller part made intervals of rare differences up to 1.9 times as wide, and no truer; a larger
-# one lost coverage where differences are skewed.
+# Floor of the squared standard error of a resample, as a share of the measured one, since a resample of equal queries
+# has 0. In simulations a smaller share made intervals of rare differences up to 1.9 times as wide without better
+# coverage; a larger one lost coverage for skewed differences.
 LEAST_ERROR = 0.1
 
 # Differences closer together than this have squares out of range, and count as equal.
@@ -180,14 +180,15 @@ class _Ends(NamedTuple):
         count, total = len(differences), self.sizes.total
         middle = (differences.sum(axis=0) / total)[:, None]
         apart = differences.T - middle * self.sizes.units
-        # In units of the largest: no square overflows, and the grid of squares does not depend on other comparisons.
+        # Scaled by the largest: no square overflows, and the grid of squares does not depend on other comparisons.
         unit = np.abs(apart).max(axis=1)[:, None]
         unit[unit < NOTHING] = 1.0
         residuals = (apart / unit).T
         squares = to_grid(residuals**2)
         freedom = count / (count - 1)
         error = squares.values.sum(axis=0)[:, None] * freedom / total**2 + ties[:, None] / unit**2
-        # Of a resample the residuals are about its own mean: r - (mean* - mean) c, whose squares sum to three sums.
+        # The residuals of a resample are about its own mean: r - (mean* - mean) c, whose squares expand into three
+        # sums.
         moved = (means - middle) / unit
         alone = ResampleDraws(self.draws.resamples, self.draws.seed, 1, self.draws.level)
         about = alone.sums(squares) + self._shift(alone, residuals, moved)
@@ -201,7 +202,7 @@ class _Ends(NamedTuple):
     def _shift(self, alone: ResampleDraws, residuals: Floats, moved: Floats) -> Floats:
         """[some, resample] change of the sum of squares as the mean moves, -2 m sum(r c) + m^2 sum(c^2)."""
         units: Floats = self.sizes.units
-        if self.sizes.alike:  # sum(r) is the move times the queries
+        if self.sizes.alike:  # sum(r) is the shift times the number of queries
             gone: Floats = -(moved**2) * units[0] * self.sizes.total
             return gone
         crossed, squared = alone.sums(to_grid(residuals * units[:, None])), alone.sums(to_grid(units[:, None] ** 2))
@@ -388,7 +389,7 @@ def _bounds(extremes: Extremes, reach: Floats, first: Ints, second: Ints, find: 
         ends = find(lambda some: (sums[a[some]] - sums[b[some]]) / find.sizes.drawn, apart, rounding)
         return ends, (measured[a] - measured[b])[:, None] + reach
 
-    # The highest values come after all the lowest.
+    # The highest values follow all the lowest.
     low = np.minimum(*side(one, other + len(columns)))[:, 0]
     high = np.maximum(*side(one + len(columns), other))[:, 1]
     return np.where((known[one] & known[other])[:, None], np.stack([low, high], axis=1), np.nan)

@@ -96,7 +96,7 @@ class QueryUnits:
 
     def sums(self, values: Floats) -> Floats:
         """Sums over the queries of each unit, in their order, along the first axis: [query, ...] → [unit, ...]."""
-        if len(self.sizes) == len(self.number):  # one query each, which a sum would only put in another order
+        if len(self.sizes) == len(self.number):  # one query each, which a sum would only reorder
             return values[np.argsort(self.number)]
         order = np.argsort(self.number, kind="stable")
         starts = np.searchsorted(self.number[order], np.arange(len(self.sizes)))

@@ -18,14 +18,14 @@ import numpy as np
 
 from trueval.standings.standings import Floats
 
-# One unit with more of the variance than this is named.
+# A unit with a larger share of the variance than this is named.
 MOST_OF_ALL: Final = 0.5
-# So large a share of the units, with more of the variance than this, leave nothing to the others.
+# Share of the units that, with a larger share of the variance than this, dominate the others.
 FEW: Final = 0.1
 NEARLY_ALL: Final = 0.8
-# One of the units that sentences are about.
+# One of the units named in sentences.
 ONE: Final = {"queries": "query", "clusters": "cluster"}
-# Units of a pair that are named, and pairs of a measure; JSON has all.
+# Maximum named units per pair, and pairs per measure; JSON has all.
 NAMED: Final = 3
 # Differences of the same doubles in another order differ by less.
 ROUNDING: Final = 1e-12

@@ -24,10 +24,10 @@ from trueval.comparison.resampling.win_probability import (
 )
 from trueval.standings.standings import Floats, Ints
 
-# Orders of the first batch of samples; each batch that follows is as large as all before it.
+# Orders in the first batch of samples; each further batch is as large as all before it.
 FIRST: Final = 500
 
-# Chance that random orders of a sound measure are dismissed.
+# Probability of wrongly rejecting the closed form by random orders.
 UNLIKELY: Final = 1e-9
 
 
@@ -111,7 +111,7 @@ class PairWins:
         one, other = self._distribution(measure, first, a), self._distribution(measure, second, b)
         if one is not None and other is not None:
             return exact(one, other)
-        # Bounds of the normal distribution hold for certain. Where they decide, so would any number of samples.
+        # Bounds of the normal approximation always hold. Where they decide, so would enough samples.
         found = normal(a.spread(), b.spread())
         if self.orders is None or not self.orders[first].are_of_documents:
             return found
@@ -136,7 +136,7 @@ class PairWins:
         atoms = self.orders[run].distribution(self.aligned.measures[measure], self._own(run, column, tied))
         if atoms is None:
             return None
-        # A measure may look where the list of orders does not; its closed form would then have another mean.
+        # A measure may depend on documents outside the enumerated orders; its closed form would then have another mean.
         apart = abs(atoms.values @ atoms.probabilities - column.expected[tied].sum())
         if apart > EQUAL * (1 + len(tied)):
             return None

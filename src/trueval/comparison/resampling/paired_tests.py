@@ -18,10 +18,10 @@ from trueval.standings.standings import Floats, Ints
 # Per-query differences are rounded to this many decimals before they are ranked or called equal: 2/3 - 1/3 is 1/3.
 DECIMALS = 12
 
-# Up to so many differences Wilcoxon's test is exact, as scipy chooses: without shared ranks, and with them.
+# Maximum number of differences for the exact Wilcoxon test, as in scipy: without shared ranks, and with them.
 EXACT_RANKS, LISTED_RANKS = 50, 13
 
-# Comparisons looked at at once by a thread.
+# Comparisons per block of a thread.
 WIDTH = 64
 
 
@@ -116,7 +116,7 @@ def randomization_test(
         )
     grid = to_grid(expected)
     observed = np.abs(grid.values[:, first].sum(axis=0) - grid.values[:, second].sum(axis=0))
-    # What rounding to the grids, and rounding before it, can do to a sum of differences.
+    # Bound of the rounding error in a sum of differences, by and before rounding to the grids.
     bar = observed - len(expected) * 2 * (grid.step[first] + grid.step[second])
     inverse = 1 / _scale(grid.values, first, second)
     parts = family_blocks(families, WIDTH)
@@ -155,7 +155,7 @@ def t_test(differences: Floats) -> Floats:
     """The p of Student's paired t test; 1 where every difference is 0, 0 where all equal one other value.
 
     Args:
-        differences: [query, comparison].
+        differences: [query, comparison] differences.
 
     Returns:
         [comparison] p; NaN below two queries.
@@ -184,7 +184,7 @@ def wilcoxon_test(differences: Floats) -> Floats:
     with them; beyond, it is that of the normal approximation with variance corrected for ties.
 
     Args:
-        differences: [query, comparison].
+        differences: [query, comparison] differences.
 
     Returns:
         [comparison] p, 1 where every difference is 0; NaN without queries.
@@ -225,7 +225,7 @@ def _wilcoxon_over_all_signs(differences: Floats) -> Floats:
     ranks = _ranks(differences).ranks
     signs = SignPatterns(len(differences), 0, 0)
     observed = np.abs((ranks * np.sign(differences)).sum(axis=0))
-    # Ranks are halves at the finest, so these sums are exact.
+    # Ranks are multiples of 1/2, so these sums are exact.
     reached = sum((np.abs(signs.rows(chunk)[1] @ ranks) >= observed).sum(axis=0) for chunk in range(signs.chunks))
     return signs.share(np.asarray(reached))
 
@@ -300,7 +300,7 @@ def effect_sizes(differences: Floats) -> Effects:
         g = J(n - 1) d,   J(m) = Gamma(m/2) / (sqrt(m/2) Gamma((m-1)/2))
 
     Args:
-        differences: [query, comparison].
+        differences: [query, comparison] differences.
 
     >>> effect_sizes(np.array([[1.0], [2.0], [3.0]])).cohen_d.tolist()
     [2.0]

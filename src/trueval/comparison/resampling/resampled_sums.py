@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from trueval.errors import PolicyError
 from trueval.standings.standings import Floats, Ints
 
-# Rows drawn at once. Part of what a seed means: another value gives other resamples.
+# Rows drawn at once. Part of the meaning of a seed: another value gives other resamples.
 CHUNK: Final = 250
 
 # Streams of one seed. Tie orders of run i use TIE_ORDERS + i, and its own tie noise RUN_NOISE + i.
@@ -30,27 +30,27 @@ NOISE: Final = 1
 SIGNS: Final = 2
 TIE_ORDERS: Final = 3
 RUN_NOISE: Final = 1 << 32
-# Which queries the reshuffle of two runs looks at, and which ones a sample is.
+# Queries used for the reshuffle of two runs, and queries of a sample.
 RESHUFFLE: Final = 1 << 33
-# Which units a simulated world has, by their number.
+# Units of a simulated world, by the number of units.
 WORLDS: Final = 1 << 34
 SAMPLE: Final = 1 << 33
-# Orders of queries that are bet on.
+# Orders of queries for betting.
 BETS: Final = 1 << 34
 
-# How often units are drawn is kept up to so many numbers, 32 MB: 10,000 resamples of 1,600 units.
+# Maximum size of the cached counts of drawn units, 32 MB: 10,000 resamples of 1,600 units.
 KEPT_COUNTS: Final = 1 << 24
 
-# All sign patterns are listed up to this many units: 2^17 patterns once the mirror images are left out.
+# Maximum number of units for which all sign patterns are enumerated: 2^17 patterns without mirror images.
 ALL_SIGNS_UP_TO: Final = 18
 
-# Sign patterns listed at once.
+# Sign patterns enumerated at once.
 LISTED: Final = 2048
 
 # Sums of grid values stay below 2^51 steps, so that differences of two sums on one step are exact too.
 EXACT_BITS: Final = 51
 
-# The least positive float64 is 2 to this power; a step cannot be smaller.
+# Exponent of the smallest positive float64; a step cannot be smaller.
 LEAST_EXPONENT: Final = -1074
 
 
@@ -82,7 +82,7 @@ def to_grid(values: Floats) -> ValueGrid:
     # The largest sum is mantissa x 2^exponent, mantissa from 1/2: 2^(exponent - 1) itself is already a power of two.
     bits = exponent - (mantissa == 0.5) - EXACT_BITS
     step = np.ldexp(1.0, np.where(mantissa > 0, np.maximum(bits, LEAST_EXPONENT), LEAST_EXPONENT))
-    with np.errstate(over="ignore"):  # none is above 2^51; NumPy 1.26 divides also the ones that fill up its registers
+    with np.errstate(over="ignore"):  # none is above 2^51; NumPy 1.26 also divides the padding of its registers
         return ValueGrid(np.rint(values / step) * step, step)
 
 
@@ -201,7 +201,7 @@ class SignPatterns:
         if self.all_listed:
             bits = np.arange(place.start, place.stop)[:, None] >> np.arange(self.units) & 1
         else:
-            # A whole part is drawn, so that a pattern does not depend on how many are asked for.
+            # A whole chunk is drawn, so that a pattern does not depend on the requested number.
             drawn = generator(self.seed, SIGNS, chunk).integers(0, 2, size=(CHUNK, self.units))
             bits = 1 - drawn[: place.stop - place.start]
         return place, (1 - 2 * bits).astype(np.float64)

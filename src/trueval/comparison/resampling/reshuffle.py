@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from trueval.errors import InputError
 from trueval.standings.groups import Floats, Ints, find_groups, ranges, tie_groups
 
-K: Final = 10  # results that a reader, or a prompt, gets
-DEPTH: Final = 50  # results that RBO looks at; at p = .9 those below weigh less than .006
-PERSISTENCE: Final = 0.9  # p of RBO: nine tenths of readers go on at every rank
-MOST_CELLS: Final = 1 << 21  # numbers of chances by depth that are in memory at once
+K: Final = 10  # number of results that a reader, or a prompt, gets
+DEPTH: Final = 50  # depth of RBO; at p = .9 lower ranks have a total weight below .006
+PERSISTENCE: Final = 0.9  # persistence p of RBO: nine tenths of readers continue at every rank
+MOST_CELLS: Final = 1 << 21  # maximum probabilities by depth in memory at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,14 +207,15 @@ def overlaps(cells: SharedDocuments, lists: int, depth: int) -> Floats:
     """
     cells = cells.within(depth)
     single = (cells.tied == 1).all(axis=0)
-    # A document that ties with no other is common from the greater of its two ranks on.
+    # An untied document is common from the larger of its two ranks on.
     enters = cells.list[single] * depth + cells.above[:, single].max(axis=0, initial=0)
     sums: Floats = np.bincount(enters, minlength=lists * depth).reshape(lists, depth).cumsum(axis=1) * 1.0
     rows, depths = np.flatnonzero(~single), np.arange(1, depth + 1)
     for start in range(0, len(rows), max(1, MOST_CELLS // depth)):
         part = rows[start : start + max(1, MOST_CELLS // depth)]
         chance = np.clip((depths - cells.above[:, part, None]) / cells.tied[:, part, None], 0, 1)
-        # Of a group that the depth cuts, each document is inside with the same chance; the two orders are independent.
+        # Each document of a group that the depth cuts is inside with the same probability; the two orders are
+        # independent.
         np.add.at(sums, cells.list[part], cells.documents[part, None] * chance[0] * chance[1])
     return sums
 
@@ -276,12 +277,12 @@ def top_k_tau(cells: SharedDocuments, length: Ints, k: int) -> Floats:
     expected = cells.documents * chance[0] * chance[1]
     common = _by_list(cells.list, expected, lists)
     others, ordered = _pair_sums(cells, chance, k, lists)
-    squared = common + others  # E z² of z common documents: each with itself, and with all others
+    squared = common + others  # E z² for z common documents: each with itself, and with all others
     union = length.sum(axis=0)
     # Pairs of the union; 1/2 of each is the mean of agreement (0) and disagreement (1).
     in_union = (union * (union - 1) - (2 * union - 1) * common + squared) / 2
-    # A common document agrees in both lists with what one of them has below it, and disagrees with what is above.
-    # Where the other is common too, these cancel, as each of the two is once above and once below.
+    # A common document is concordant with documents of one list below it, and discordant with those above it. Where the
+    # other document is common too, these cancel, as each of the two is once above and once below.
     below = length[:, cells.list] - np.minimum(length[:, cells.list], cells.above + cells.tied)
     beside = _by_list(cells.list, expected * (below - cells.above).sum(axis=0), lists)
     apart = length[0] * length[1] - union * common + squared  # pairs of a document of only one and one of only other
@@ -309,7 +310,7 @@ def _pair_sums(cells: SharedDocuments, chance: Floats, k: int, lists: int) -> _P
     left, right = place.repeat(ends - place - 1), ranges(place + 1, ends - place - 1)
     side = np.sign(cells.above[:, right] - cells.above[:, left])
     both_inside = _pair_chance(cells, k)
-    # Documents of different groups are inside independently: at most one group is cut by k.
+    # Documents of different groups are inside independently, since at most one group is cut by k.
     each = np.where(side == 0, both_inside[:, left], chance[:, left] * chance[:, right]).prod(axis=0)
     weight = cells.documents[left] * cells.documents[right] * each
     alike = _by_list(cells.list, cells.documents * (cells.documents - 1) * both_inside.prod(axis=0), lists)

@@ -54,7 +54,7 @@ class RunReshuffle:
         depth: depth of RBO.
         p: persistence of RBO.
         queries: number of queries used.
-        of: number of queries available; where it is larger, the queries used are a random sample.
+        of: number of queries available; if larger, the queries used are a random sample.
         pairs: pairs in the order of the comparison.
     """
 
@@ -129,7 +129,7 @@ def _of_queries(run: Run, queries: pl.Series) -> Run:
     """A run restricted to the given queries, so that no other lists are sorted."""
     kept = np.flatnonzero(run.query_ids.is_in(queries.implode()).to_numpy())
     if len(kept) == len(run.query_ids):
-        return replace(run)  # its frame is made here, and does not stay with the user's run
+        return replace(run)  # the frame is created here, so that it is not cached in the user's run
     size = np.diff(run.offsets)[kept]
     offsets = np.concatenate(([0], np.cumsum(size)))
     return replace(

@@ -176,7 +176,8 @@ def _variances(resampled: ResampledColumns, first: Ints, second: Ints) -> Floats
     values, sizes = resampled.grid.values, resampled.sizes
     out = np.empty(len(first))
     for part in blocks(len(first), WIDTH):
-        # Rows, because NumPy adds up a row the same whatever is beside it, but many columns otherwise than one.
+        # Rows, since NumPy's sum of a row does not depend on the other rows, but that of a column depends on the other
+        # columns.
         apart = np.ascontiguousarray((values[:, first[part]] - values[:, second[part]]).T)
         out[part] = squared_standard_errors(apart, sizes)
     return out

@@ -28,24 +28,24 @@ if TYPE_CHECKING:
     from trueval.policy.conventions import Policy
     from trueval.run import Run
 
-# Orders of one query, and of all queries of a run and measure, that are listed one by one.
+# Maximum orders of one query, and of all queries of a run and measure, that are enumerated.
 MOST_ORDERS: Final = 5_040
 MOST_LISTED: Final = 20_000
 
-# Orders of one query of which samples are drawn from the list.
+# Maximum orders of one query for which samples are drawn from the enumeration.
 FEW_ORDERS: Final = 1_000
 
-# Different sums that a distribution over queries may hold.
+# Maximum number of distinct sums in a distribution over queries.
 MOST_ATOMS: Final = 1 << 14
 
-# Sums closer than this are one atom.
+# Sums closer than this are merged into one atom.
 DECIMALS: Final = 11
 
-# Copies of queries that are in memory at once while sampling, and documents in those of one query.
+# Maximum copies of queries in memory while sampling, and documents in the copies of one query.
 COPIES: Final = 20_000
 MOST_DOCUMENTS: Final = 1 << 20
 
-# Rows of copies that are measured together.
+# Rows of copies evaluated together.
 TOGETHER: Final = 1 << 16
 
 
@@ -248,7 +248,7 @@ def _ahead(whole: Standings, query: int) -> Ints:
 def _groups(whole: Standings, query: int, measure: Measure | None) -> list[_Group]:
     """The groups whose order can affect a measure; without a measure, every group of two or more."""
     start, stop = np.searchsorted(whole.query, [query, query + 1])
-    # A measure of a measure, and one of what the list holds, may look past its own cutoff.
+    # A measure of a measure, and one with base='list', may depend on documents past its cutoff.
     past = measure is None or measure.inner is not None or (whole.depth is not None and sees_end(measure))
     reach = whole.limit(None if past or measure is None else measure.cutoff)
     zeros = measure is None or measure.needs_zeros

@@ -37,7 +37,7 @@ BERRY_ESSEEN: Final = 0.56
 # Sums of a measure over queries closer than this are equal.
 EQUAL: Final = 1e-9
 
-# The chance that bounds of samples ever miss, whenever one looks.
+# Probability that sampled bounds ever miss, at any look.
 MISSED: Final = 1e-3
 
 
@@ -135,7 +135,7 @@ def sample_win_probability(
         count += len(difference)
         ends = bounds_of_mean(score, count)
         low, high = max(found.low, ends[0]), min(found.high, ends[1])
-        if low > high:  # once in a thousand the samples were strange
+        if low > high:  # with probability .001 the samples are atypical
             return known
         found = WinProbability(min(max(score / count, low), high), low, high, "sampled")
         if count >= least and found.is_settled(level):
