@@ -27,8 +27,8 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     try:
         with name_file_in_errors(path):
             write(temporary)
-        # A temporary file is its owner's alone. It gets the rights that any new file has here, so that others can read
-        # what lies in a shared folder.
+        # A temporary file is private to its owner. It gets the default permissions of new files, so that others can
+        # read it in a shared folder.
         temporary.chmod(0o666 & ~umask())
         temporary.replace(path)
     except BaseException:
@@ -36,7 +36,7 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         raise
 
 
-_OS_ERROR: Final = re.compile(r"\(os error (\d+)\)")  # how polars passes on what the system said
+_OS_ERROR: Final = re.compile(r"\(os error (\d+)\)")  # how polars reports errors of the system
 
 
 @contextmanager

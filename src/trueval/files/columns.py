@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from trueval.errors import Place
 from trueval.files.frame import Kind, RowTable, other_kind, value_column
 
-# Squashed names (lower case, without "_", "-", "." and space), the most telling first: of query_id and query, query_id.
+# Normalized names (lower case, without "_", "-", "." and space), the most specific first: of query_id and query,
+# query_id.
 QUERY_NAMES = ("queryid", "qid", "topicid", "topicno", "queryno", "qno", "topic", "query", "q")
 DOC_NAMES = ("docid", "docno", "documentid", "corpusid", "passageid", "pid", "did", "itemid", "document", "doc", "d")
-# Names that can only mean the id: of query and query_id, or topic and qid, one may be the text, so query_id is taken.
+# Names that can only mean the id: of query and query_id, or topic and qid, one may be the text, so query_id is used.
 ID_NAMES = {"query_id": QUERY_NAMES[:6], "doc_id": DOC_NAMES[:3]}
 SCORE_NAMES = ("score", "sim", "similarity", "scores", "rsv")
 GRADE_NAMES = ("grade", "relevance", "label", "rel", "relevancelabel", "relevancy", "judgment", "qrel", "score")
@@ -22,7 +23,7 @@ RANK_NAMES = ("rank", "position", "ranking")
 FACET_NAMES = ("facet", "subtopic", "subtopicid", "intent", "aspect", "iteration", "iter")
 SPACES = " \t\r"
 CURE = "Subtract one number from all of the query's, or give small integers in the same order."
-EXACT = 2.0**53  # from here on a double does not hold every integer
+EXACT = 2.0**53  # from here on a double does not represent every integer
 INTEGER = r"^[+-]?0*([0-9]+)(?:\.0*)?$"
 EXAMPLES = {
     "query_id": "query_id, query-id, qid, topic",
@@ -58,7 +59,7 @@ def find_columns(header: Sequence[str], kind: Kind, facets: bool = False) -> dic
     Returns:
         the column of the table for each canonical name found.
     """
-    squashed = {squash(column): column for column in reversed(_without_terrier(header))}  # of equal names the first
+    squashed = {squash(column): column for column in reversed(_without_terrier(header))}  # the first of equal names
     return {
         canonical: next(squashed[name] for name in names if name in squashed)
         for canonical, names in _names(kind, facets).items()
@@ -67,7 +68,7 @@ def find_columns(header: Sequence[str], kind: Kind, facets: bool = False) -> dic
 
 
 def _without_terrier(header: Sequence[str]) -> Sequence[str]:
-    """The columns without docid where docno is beside it: PyTerrier's frames count documents there by themselves.
+    """The columns without docid where docno is present: in PyTerrier's frames docid is an internal number.
 
     >>> _without_terrier(["qid", "docid", "docno", "score"])
     ['qid', 'docno', 'score']
@@ -77,7 +78,7 @@ def _without_terrier(header: Sequence[str]) -> Sequence[str]:
 
 
 def refuse_repeated_columns(header: Sequence[str], kind: Kind, facets: bool, place: Place) -> None:
-    """Refuse a table that has a needed column twice, under one name or as qid and query_id.
+    """Refuse a table that has a required column twice, under one name or as qid and query_id.
 
     Raises:
         InputError: it does.
@@ -176,7 +177,7 @@ def as_ids(column: pl.Series, name: str, source: str) -> pl.Series:
 
 
 def as_numbers(column: pl.Series, name: str, source: str) -> pl.Series:
-    """Turn a column of numbers, or of their text, into Float64; what does not parse becomes null.
+    """Convert a column of numbers, or of their text, to Float64; unparsable values become null.
 
     Raises:
         InputError: the column holds something that is not a number.
@@ -193,7 +194,7 @@ def as_numbers(column: pl.Series, name: str, source: str) -> pl.Series:
 def may_have_lost_values(numbers: pl.Series) -> bool:
     """Tell whether a number is infinite, 0, or at least 2^53.
 
-    A double holds nothing above 1.8e308, nothing below 4.9e-324, and not every integer from 2^53 on.
+    A double represents nothing above 1.8e308, nothing below 4.9e-324, and not every integer from 2^53 on.
 
     >>> [may_have_lost_values(pl.Series([value])) for value in (0.5, 0.0, 2.0**53)]
     [False, True, True]
@@ -202,7 +203,7 @@ def may_have_lost_values(numbers: pl.Series) -> bool:
 
 
 def has_large(numbers: NDArray[np.float64]) -> bool:
-    """Tell whether a number is at least 2^53, where a double does not hold every integer.
+    """Tell whether a number is at least 2^53, where a double does not represent every integer.
 
     >>> has_large(np.array([0.5, -(2.0**53)])), has_large(np.array([2.0**53 - 1])), has_large(np.array([]))
     (True, False, False)
@@ -221,7 +222,7 @@ def loses_values(numbers: pl.Series, texts: pl.Series) -> bool:
 
 
 def _find_overflow(numbers: pl.Series, texts: pl.Series) -> pl.Series:
-    return numbers.is_infinite() & ~texts.str.contains(r"(?i)inf")  # "inf", "Infinity": meant so
+    return numbers.is_infinite() & ~texts.str.contains(r"(?i)inf")  # "inf", "Infinity": intended
 
 
 def _find_underflow(numbers: pl.Series, texts: pl.Series) -> pl.Series:
@@ -270,7 +271,7 @@ def refuse_equal_integers(numbers: pl.Series, written: pl.Series, queries: pl.Se
     if rows.is_empty():
         return
     texts = written.gather(rows).cast(pl.String).str.strip_chars(SPACES)
-    # Equal doubles have equal signs, so the digits alone tell integers apart.
+    # Equal doubles have equal signs, so the digits are enough to distinguish integers.
     found = pl.DataFrame(
         {
             "row": rows,

@@ -1,9 +1,9 @@
-"""Digests of cached files: whether an entry is what was written, and what it claims to be.
+"""Digests of cached files: whether an entry is intact, and has the content that it claims to have.
 
     digests.json     {"of": key, "files": {name: digest}, "digest": of all this}
 
-Digests are XXH3 of 128 bits: they see accidents, such as a disk or a copy that went wrong, and nobody who deceives.
-An entry is checked when a process first reads it, and again when its files changed since.
+Digests are XXH3 of 128 bits: they detect accidents, such as disk or copy errors, but not manipulation. An entry is
+checked when a process first reads it, and again if its files have changed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from trueval.files.atomic_files import write_whole
 
 DIGESTS: Final = "digests.json"
 PIECE: Final = 1 << 20
-_sound: set[tuple[Any, ...]] = set()  # folders, and files in them, that were checked
+_sound: set[tuple[Any, ...]] = set()  # folders, with their files, that were checked
 
 
 def digest(path: Path) -> str:
@@ -60,12 +60,11 @@ def is_sound(about: Any) -> bool:
 
 
 def seal(folder: Path, of: str, *, written: Mapping[str, Path] | None = None) -> None:
-    """Write the digests of the files of a folder, not of folders in it.
+    """Write the digests of the files in a folder; subfolders are not included.
 
     Args:
-        folder: with the files.
-        of: the key of what they hold.
-        written: name → where a file is that will get this name; by default all files that are there.
+        of: key of their content.
+        written: name → path of the file that will get this name; by default all files in the folder.
     """
     files = {each.name: each for each in sorted(folder.iterdir()) if each.is_file()} if written is None else written
     found = {name: digest(path) for name, path in files.items() if name != DIGESTS}
@@ -77,7 +76,7 @@ def damage(folder: Path, of: str | None = None) -> str | None:
     """The damage in the files of a sealed folder; None where they match what was written.
 
     Args:
-        of: the key of what it must hold; None for any.
+        of: required key of the content; None for any.
 
     Raises:
         PermissionError: it cannot be read.

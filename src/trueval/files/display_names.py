@@ -35,11 +35,11 @@ def path_of(text: str) -> str:
 def name_files(texts: Sequence[str]) -> tuple[NamedFile, ...]:
     """Give each file a unique name.
 
-    A file is called by the name given before "=", else by its file name without suffixes. Files that would be called
-    the same are told apart by the shortest end of their paths that differs.
+    A file gets the name before "=", else its file name without suffixes. Files with equal names get the shortest ends
+    of their paths that differ.
 
     Args:
-        texts: paths or name=path. A file that exists under the whole text is that file.
+        texts: paths or name=path. If a file exists under the whole text, that file is meant.
 
     Returns:
         The files in order.
@@ -49,7 +49,7 @@ def name_files(texts: Sequence[str]) -> tuple[NamedFile, ...]:
     """
     parts = [_split(text) for text in texts]
     taken = {name for name, _ in parts if name}
-    # All files of one name grow by the same step, so that their names look alike.
+    # The names of all files with one name grow in step, so that they look alike.
     groups: dict[str, list[str]] = {}
     for name, path in parts:
         if not name:
@@ -59,9 +59,9 @@ def name_files(texts: Sequence[str]) -> tuple[NamedFile, ...]:
 
 
 def _tell_apart(paths: Sequence[str], taken: set[str]) -> dict[str, str]:
-    """The shortest names that differ, and that nobody chose for another file; whole paths where there are none."""
+    """The shortest distinct names that are not explicitly given to another file; whole paths if there are none."""
     above = {path: Path(path).parts[:-1] for path in paths}
-    # Folders that tell nothing apart; a single path is told from a name that somebody chose.
+    # Folders common to all paths are dropped; a single path is only distinguished from explicitly given names.
     levels = zip(*above.values(), strict=False)
     shared = sum(1 for _ in takewhile(lambda level: len(set(level)) == 1, levels)) if len(above) > 1 else 0
     for suffixes in (False, True):

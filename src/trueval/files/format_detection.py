@@ -1,11 +1,10 @@
 """Format detection: which reader a file needs, by its first bytes and first line rather than its name.
 
 A package adds a format by an entry point of the group `trueval.readers`: its name is that of the format, its object a
-callable `(content: Content, kind: Kind, facets: bool) -> Table`. It gets the unpacked bytes, as they are, and gives the
-columns that Table describes; `canonical_table` makes them of a frame with the usual names of columns, and errors that
-it raises as `Place(content.source, line).error(...)` name file and line as ours do. Ids, numbers and duplicates are
-checked afterwards, as in any other format. A format that a package adds is used where it is named, and told by nothing
-else:
+callable `(content: Content, kind: Kind, facets: bool) -> Table`. It gets the unpacked bytes and returns the columns
+that Table describes; `canonical_table` makes them from a frame with the usual column names, and errors raised as
+`Place(content.source, line).error(...)` name file and line as ours do. Ids, numbers and duplicates are checked
+afterwards, as in any other format. A format added by a package is used only where it is named, never detected:
 
     [project.entry-points."trueval.readers"]
     letor = "letor_reader:read_letor"
@@ -67,12 +66,12 @@ def read_table(source: Source, kind: Kind, format: str | None = None, facets: bo
 
     Args:
         source: a path, "-" for standard input, or an open file.
-        kind: what the source must hold.
-        format: one of FORMATS, or one that a package adds; None tells it from the content.
-        facets: keep the facets of diversity judgments.
+        kind: kind of table that the source must contain.
+        format: one of FORMATS, or one that a package adds; None detects it from the content.
+        facets: whether to keep the facets of diversity judgments.
 
     Returns:
-        the table, and the name of the source without known suffixes.
+        The table, and the name of the source without known suffixes.
 
     Raises:
         InputError: the source cannot be read as this kind.
@@ -82,8 +81,8 @@ def read_table(source: Source, kind: Kind, format: str | None = None, facets: bo
     if format is not None and format not in FORMATS:
         reader, content = _load_plugin_reader(format), read_content(source)
         return _of_other_package(reader(content, kind, facets), kind, format), content.name
-    # A large regular text is never held as a whole. Where it is anything else, it is read once more: that a text is in
-    # order is seen only at its end, and nearly all are.
+    # A large regular text is never held in memory as a whole. If it turns out not to be regular, which shows only at
+    # its end and is rare, it is read again.
     with open_parts(source) as parts:
         table = None if parts is None else _read_regular(parts, kind, format, facets)
     if parts is not None and table is not None:
@@ -108,7 +107,7 @@ def read_table(source: Source, kind: Kind, format: str | None = None, facets: bo
 
 
 def _load_plugin_reader(format: str) -> Reader:
-    """Look for the format in other packages; only here, for to look takes longer than to read a small file.
+    """Look up the format in other packages; only on demand, since the lookup takes longer than reading a small file.
 
     Raises:
         PolicyError: no package adds it, or the one that does cannot be imported.
@@ -127,7 +126,7 @@ def _load_plugin_reader(format: str) -> Reader:
 
 
 def _of_other_package(table: object, kind: Kind, format: str) -> RowTable:
-    """Hold another package to what Table promises: a column of integers would be counted in integers.
+    """Check that another package's reader returned what Table promises, such as Float64 columns.
 
     Raises:
         TypeError: it gave something else.
@@ -145,7 +144,7 @@ def _read_regular(text: LineParts, kind: Kind, format: str | None, facets: bool)
     if format is None:
         if _sniff_signature(head.data) is not None or JSON_OPENING.match(head.data) is not None:
             return None
-        with suppress(InputError):  # no line holds anything
+        with suppress(InputError):  # every line is empty
             format = _sniff_text(head)
     return read_regular(text, kind, facets) if format in ("trec", "msmarco") else None
 

@@ -15,7 +15,7 @@ from trueval.errors import InputError, Place
 Kind = Literal["run", "judgments"]
 
 CANONICAL_COLUMNS = ("query_id", "doc_id", "score", "grade", "rank", "facet")
-ROWS = 1 << 18  # rows of a part; a few columns of them stay in the processor's cache
+ROWS = 1 << 18  # rows per part, of which a few columns stay in the processor's cache
 
 
 def value_column(kind: Kind) -> str:
@@ -104,15 +104,15 @@ class RowTable:
     """Rows of a run or of judgments, not yet checked.
 
     Args:
-        frame: query_id String unless there are stretches, doc_id String, score or grade Float64, and where the source
-            has them rank Int64 or Int32, and facet String.
-        source: the path, "<stdin>", or what the rows came from.
-        line: gives the line (from 1) of a row (from 0); None where the source has no lines.
+        frame: query_id String unless there are stretches, doc_id String, score or grade Float64, and if present rank
+            Int64 or Int32, and facet String.
+        source: the path, "<stdin>", or a description of the origin.
+        line: function from a row (from 0) to its line (from 1); None if the source has no lines.
         notes: one-line remarks made while reading.
-        plain: whether every id is known to hold visible ASCII characters, one at least and no other.
-        stretches: the queries of the rows, where frame leaves them out.
-        sources: source (paper, site, file) of each document, where a log names any.
-        empty: of a run: queries that were given with an empty list.
+        plain: whether every id is known to consist of visible ASCII characters only.
+        stretches: queries of the rows, if the frame leaves them out.
+        sources: source (paper, site, file) of each document, if a log names any.
+        empty: for a run, queries that were given with an empty list.
     """
 
     frame: pl.DataFrame

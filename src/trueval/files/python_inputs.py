@@ -20,7 +20,7 @@ from trueval.files.tabular.delimited_text import canonical_table
 from trueval.files.tabular.typed_tables import read_frame
 from trueval.forks import need_polars
 
-MOST_COLUMNS = 64  # a dict of more is one of queries
+MOST_COLUMNS = 64  # a larger dict is one of queries
 # Fields of the tuples of ir_measures: ScoredDoc and Qrel.
 VALUE_FIELDS = {"run": ("score",), "judgments": ("relevance", "grade")}
 
@@ -33,13 +33,13 @@ class NamedRows(NamedTuple):
 
 
 def read_input(given: Any, kind: Kind, facets: bool = False) -> NamedRows:
-    """Read a run or judgments from whatever holds them.
+    """Read a run or judgments from any supported object.
 
     Args:
-        given: a path or an open file; a frame of polars, pandas or pyarrow; {query: {document: number}} and the like;
-            a Run or Qrels of ranx; triples (query, document, number); records; or rows of a log of contexts.
-        kind: what it must hold.
-        facets: keep the facets of diversity judgments.
+        given: a path or an open file; a frame of polars, pandas or pyarrow; {query: {document: number}} and the like; a
+            Run or Qrels of ranx; triples (query, document, number); records; or rows of a context log.
+        kind: kind of data that it must contain.
+        facets: whether to keep the facets of diversity judgments.
 
     Raises:
         InputError: it is none of these, or something in it is wrong.
@@ -47,7 +47,7 @@ def read_input(given: Any, kind: Kind, facets: bool = False) -> NamedRows:
     need_polars()
     if isinstance(given, pl.DataFrame | pl.LazyFrame) or hasattr(given, "__arrow_c_stream__"):
         return NamedRows(_frame(given, kind, facets), "")
-    if hasattr(given, "query_ids"):  # a noun of ours, of the other kind: its read is no method of a file
+    if hasattr(given, "query_ids"):  # our class of the other kind: its read is not a file's method
         raise _unknown(given, kind)
     if isinstance(given, str | PathLike) or hasattr(given, "read"):
         return NamedRows(*read_table(given, kind, None, facets))
@@ -68,7 +68,7 @@ def read_input(given: Any, kind: Kind, facets: bool = False) -> NamedRows:
 
 
 def _frame(given: Any, kind: Kind, facets: bool) -> RowTable:
-    """A frame of rows; or of a log of contexts, whose columns hold lists, as to_pandas of Ragas gives it."""
+    """A frame of rows; or of a context log, whose columns contain lists, as from to_pandas of Ragas."""
     frame = given.collect() if isinstance(given, pl.LazyFrame) else given
     columns: Any = getattr(frame, "column_names", None) or getattr(frame, "columns", ())  # Arrow keeps names apart
     names = [str(name) for name in columns]

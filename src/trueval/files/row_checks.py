@@ -51,7 +51,7 @@ def check_rows(table: RowTable, kind: Kind) -> CheckedRows:
     _check_ids(table)
     _check_numbers(table, kind)
     stretches = table.stretches or _find_stretches(table)
-    if stretches.query_ids.n_unique() != len(stretches.query_ids):  # a query comes again after another one
+    if stretches.query_ids.n_unique() != len(stretches.query_ids):  # a query occurs again after another one
         table = _sort_by_first_appearance(table)
         stretches = _find_stretches(table)
     rows = CheckedRows(table, *stretches, half_hashes(table.frame["doc_id"]))
@@ -96,7 +96,7 @@ def _find_stretches(table: RowTable) -> Stretches:
 def _sort_by_first_appearance(table: RowTable) -> RowTable:
     table = replace(table, frame=table.whole(), stretches=None)
     ids = table.frame["query_id"]
-    # An Enum numbers its values in the order in which they are given; a stable sort keeps rows of a query in theirs.
+    # An Enum numbers its values in the given order; a stable sort keeps the row order within a query.
     codes = ids.cast(pl.Enum(ids.unique(maintain_order=True))).to_physical().to_numpy()
     order = np.argsort(codes, kind="stable")
     before = table.line

@@ -1,4 +1,4 @@
-"""Temporary files without a name: nothing is left of them however the process ends, and nobody takes half for whole."""
+"""Temporary files without a name: they vanish however the process ends, and no partial file is ever visible."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def open_temporary_file() -> IO[bytes]:
 
 @contextmanager
 def explain_full_disk() -> Iterator[None]:
-    """Say which disk is full, and how to take another, where a temporary file is written inside the block.
+    """Report which disk is full, and how to use another, when a temporary file is written inside the block.
 
     Raises:
         InputError: it is full.

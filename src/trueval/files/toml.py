@@ -13,11 +13,11 @@ from typing import Any
 from trueval.errors import InputError, Place
 
 _PARTS = 100
-# tomllib takes the cube of the number of parts: a line of 50,000 would take a minute. Possessive quantifiers keep the
-# search itself linear.
+# tomllib takes time cubic in the number of key parts: a line of 50,000 would take a minute. Possessive quantifiers keep
+# this search linear.
 _LONG_KEY = re.compile(rf"""(?<![\w.-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{_PARTS}}}""")
-# What a valid file is made of, as far as brackets and ends of lines need it: texts of either quotes, of one line or of
-# several, which may end in up to two quotes more; comments; brackets; ends of lines.
+# Tokens of a valid file that matter for brackets and line ends: strings with either quotes, single-line or multi-line,
+# which may end in up to two more quotes; comments; brackets; line ends.
 _TOKEN = re.compile(
     r'"""(?:[^"\\]|\\.|"(?!""))*"{3,5}|'
     r"'''(?:[^']|'(?!''))*'{3,5}|"
@@ -34,8 +34,8 @@ class Toml:
     """A TOML file.
 
     Attributes:
-        source: what messages call it.
-        text: as it was written.
+        source: name of the file in messages.
+        text: content of the file.
     """
 
     source: str
@@ -84,7 +84,7 @@ class Toml:
         """The first line of each table, key and element, in one pass over the file."""
         lines: dict[tuple[str | int, ...], int] = {}
         table: tuple[str | int, ...] = ()
-        elements: dict[tuple[str | int, ...], int] = {}  # how many tables of a [[list]] have begun
+        elements: dict[tuple[str | int, ...], int] = {}  # number of tables of a [[list]] so far
         for first, statement in _statements(self.text):
             said = tomllib.loads(statement)
             if statement.lstrip().startswith("["):
@@ -101,7 +101,7 @@ class Toml:
         way: tuple[str | int, ...] = ()
         tables: Any = self.tables
         while said:
-            if isinstance(said, list):  # [[name]] begins another table of the list
+            if isinstance(said, list):  # [[name]] starts another table of the list
                 elements[way] = elements.get(way, 0) + 1
                 said = said[0]
             else:

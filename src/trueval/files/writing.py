@@ -12,14 +12,14 @@ import polars as pl
 from trueval.errors import InputError
 from trueval.files.atomic_files import write_whole
 
-SHOWN: Final = 60  # characters of an id in an error
+SHOWN: Final = 60  # maximum characters of an id in an error
 
 
 def write_run(frame: pl.DataFrame, path: Path, tag: str) -> None:
-    """Write rows of a run in the form that the name of the file asks for; the file is there when it is whole.
+    """Write rows of a run in the format of the file's suffix; the file appears once it is complete.
 
     Args:
-        frame: query_id, doc_id, score.
+        frame: columns query_id, doc_id and score.
         path: .parquet, .jsonl or .csv; anything else is TREC text.
         tag: last column of TREC text.
 
@@ -35,11 +35,11 @@ def write_run(frame: pl.DataFrame, path: Path, tag: str) -> None:
 
 
 def write_judgments(frame: pl.DataFrame, path: Path) -> None:
-    """Write rows of judgments in the form that the name of the file asks for; the file is there when it is whole.
+    """Write rows of judgments in the format of the file's suffix; the file appears once it is complete.
 
     Args:
-        frame: query_id, doc_id, grade.
-        path: .parquet, .jsonl or .csv; anything else is TREC text, grades that are integers without a point.
+        frame: columns query_id, doc_id and grade.
+        path: .parquet, .jsonl or .csv; anything else is TREC text, with integer grades written without a point.
 
     Raises:
         InputError: TREC text cannot hold an id, because there is white space in it.

@@ -1,5 +1,5 @@
 """Checks of a table after reading, whatever its format.
 
-duplicates finds a document twice in a query; ids remarks on those that look alike or hold what cannot be seen;
-rank_order on ranks that contradict scores.
+duplicates finds repeated documents of a query; ids reports ids that look alike or contain invisible characters;
+rank_order reports ranks that contradict scores.
 """

@@ -25,13 +25,14 @@ class DuplicateRows(NamedTuple):
 
 
 def find_duplicate(frame: pl.DataFrame, offsets: NDArray[np.int64], hashes: NDArray[np.uint32]) -> DuplicateRows | None:
-    """Find a document that is twice in a query (twice for a facet, where there are facets).
+    """Find a repeated document of a query (of a facet, where there are facets).
 
-    Equal ids have equal hashes, so no duplicate is missed; ids with equal hashes are compared, so none is made up.
+    Equal ids have equal hashes, so no duplicate is missed; ids with equal hashes are compared, so there are no false
+    ones.
 
     Args:
-        frame: doc_id and perhaps facet; rows of one query adjacent.
-        offsets: [queries + 1].
+        frame: columns doc_id and optionally facet; rows of one query are adjacent.
+        offsets: [queries + 1] start of each query.
         hashes: [row] half_hashes of doc_id.
 
     >>> frame = pl.DataFrame({"doc_id": ["a", "b", "a", "a"]})
@@ -41,7 +42,7 @@ def find_duplicate(frame: pl.DataFrame, offsets: NDArray[np.int64], hashes: NDAr
     keys = [name for name in ("doc_id", "facet") if name in frame.columns]
     if "facet" in keys:
         hashes = hashes ^ (half_hashes(frame["facet"]) * GOLDEN)
-    for query in sorted(_suspects(hashes, offsets)):  # 32 bits collide now and then in long lists
+    for query in sorted(_suspects(hashes, offsets)):  # 32-bit hashes collide occasionally in long lists
         start = int(offsets[query])
         ids = frame[start : int(offsets[query + 1])].select(keys)
         repeated = ~(ids.select(pl.struct(keys).is_first_distinct().alias("first"))["first"])
@@ -68,10 +69,10 @@ def half_hashes(ids: pl.Series) -> NDArray[np.uint32]:
 
 
 def _suspects(hashes: NDArray[np.uint32], offsets: NDArray[np.int64]) -> list[int]:
-    """Give the queries with two equal hashes: rows of a padded matrix, each sorted by itself."""
+    """Queries with two equal hashes, found by sorting the rows of a padded matrix."""
     lengths = np.diff(offsets)
 
-    # Queries of about equal length make one matrix: NumPy then sorts thousands of short lists in one call.
+    # Queries of similar length form one matrix, so that NumPy sorts thousands of short lists in one call.
     def suspects_of(queries: NDArray[np.int64]) -> list[int]:
         width = int(lengths[queries[0]])
         inside = np.arange(width) < lengths[queries, None]

@@ -1,4 +1,4 @@
-"""Remarks on ids that look like others and are not: Unicode is compared as it is written, and never normalized."""
+"""Remarks on ids that look like others but differ: Unicode is compared as written, and never normalized."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ BEYOND_ASCII = pl.col("id").str.len_bytes() != pl.col("id").str.len_chars()
 
 
 def id_notes(table: RowTable, query_ids: pl.Series) -> tuple[str, ...]:
-    """Remark on ids with characters that cannot be seen, and on ids that are equal only when normalized.
+    """Remarks on ids with invisible characters, and on ids that are equal only after normalization.
 
     Args:
-        table: rows with doc_id.
-        query_ids: the ids of the queries, each once.
+        table: rows with the column doc_id.
+        query_ids: distinct ids of the queries.
     """
     if table.plain:
         return ()
     notes: list[str | None] = []
     for name, ids in (("query_id", query_ids), ("doc_id", table.frame["doc_id"])):
-        # In one query, as this is all that most ids need, and each query of a small table takes longer than its work.
+        # In one polars query, since this is enough for most ids, and each polars query on a small table costs more than
+        # its work.
         edges, beyond = ids.to_frame("id").select(edges=EDGES.any(), beyond=BEYOND_ASCII.any()).row(0)
-        # All other ids are in the form NFC as they are.
+        # All other ids are already in NFC.
         others = (ids.to_frame("id").filter(BEYOND_ASCII)["id"] if beyond else ids.clear()).unique(maintain_order=True)
         notes += [_note_unseen_ids(ids, others, name, table)] if edges or beyond else []
         notes += [_note_unnormalized_ids(others, name, table)] if beyond else []

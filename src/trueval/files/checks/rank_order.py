@@ -41,11 +41,11 @@ def _ranks_follow_scores(rows: CheckedRows) -> bool:
     scores, ranks = rows.table.frame["score"], rows.table.frame["rank"]
 
     def follow(part: slice) -> bool:
-        pairs = slice(max(part.start - 1, 0), part.stop)  # with the last row of the part before
+        pairs = slice(max(part.start - 1, 0), part.stop)  # with the last row of the previous part
         score, rank = scores[pairs].to_numpy(), ranks[pairs].to_numpy()
         against = (rank[1:] < rank[:-1]) | ((rank[1:] > rank[:-1]) & (score[1:] > score[:-1]))
         first, last = np.searchsorted(rows.offsets, (pairs.start + 1, pairs.stop))
-        # The first row of a query follows nothing.
+        # The first row of a query has no predecessor.
         against[rows.offsets[first:last] - pairs.start - 1] = False
         return not against.any()
 

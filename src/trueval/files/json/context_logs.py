@@ -49,16 +49,16 @@ OPENS_A_LIST = re.compile(rb"\s*\[\s*\{")
 LISTS = re.compile(rb'"(?:%s)"\s*:\s*[\[{]' % b"|".join(key.encode() for key in (*LIST_KEYS, *GOLD_KEYS)))
 # Each document of a list comes after a comma, and becomes a row.
 LOG = MemoryCost(5.0, ((b",", 470), (b"{", 500)), decoded=True)  # measured: docs/files.md
-HEAD = 1 << 20  # of a list of objects: what is looked through for a list of documents before all of it is decoded
+HEAD = 1 << 20  # bytes of a list of objects that are searched for a list of documents before decoding all of it
 
 
 class UnreadLine(NamedTuple):
-    """An object of a log that is not read yet.
+    """An undecoded object of a log.
 
     Attributes:
         place: place of its line, or of the item in memory.
-        number: the line, or the position from 1.
-        values: its keys and values; numbers as they are written.
+        number: line number, or position from 1.
+        values: keys and values; numbers as written.
     """
 
     place: Place
@@ -68,14 +68,14 @@ class UnreadLine(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """A log of contexts, its lines checked; run and judgments are still to be made of it.
+    """A context log with checked lines, from which run and judgments are built.
 
     Attributes:
-        lines: at least one.
-        source: the path, "<stdin>", or what it came from.
-        name: name of the file without its suffixes; empty where it was no file.
-        has_lines: whether the source has lines; else it has items.
-        sources: source of each document, where the log has it.
+        lines: lines of the log, at least one.
+        source: the path, "<stdin>", or a description of the origin.
+        name: name of the file without suffixes; empty without a file.
+        has_lines: whether positions are lines rather than items.
+        sources: document → source, where the log has it.
     """
 
     lines: tuple[LogLine, ...]
@@ -101,7 +101,7 @@ class Log:
         return self._table(rows, "run")
 
     def judgments(self) -> RowTable | None:
-        """What should have been retrieved; None if no line names any.
+        """The gold documents as judgments; None if no line names any.
 
         Raises:
             InputError: a grade is no number.
@@ -133,7 +133,7 @@ class Log:
         columns = ("line", "query_id", "doc_id", value_column(kind))
         frame = pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String) | {"line": pl.Int64}, orient="row")
         numbers = frame.drop_in_place("line").to_list()
-        # One line of a log makes many rows; an error about a row names the line. Row -1 speaks of the log as a whole.
+        # One line of a log yields many rows; an error about a row names the line. Row -1 means the log as a whole.
         line = (lambda row: numbers[max(row, 0)]) if self.has_lines else None
         table = canonical_table(frame, kind, self.source, line=line)
         notes = self.notes + table.notes if kind == "run" else table.notes
@@ -142,7 +142,9 @@ class Log:
 
 
 def holds_contexts(content: SourceBytes) -> bool:
-    """Tell whether bytes hold a log: a first line, or a first item of a JSON list, that looks like a row of one."""
+    """Tell whether bytes contain a context log: the first line, or first item of a JSON list, looks like one of its
+    rows.
+    """
     first = FIRST_LINE.match(content.data)
     if first is not None:
         if LISTS.search(first[1]) is None:
@@ -165,8 +167,8 @@ def read_log(content: SourceBytes, duplicates: str = "first") -> Log:
 
     Args:
         content: content of a file.
-        duplicates: a document that a query retrieved twice counts once, at its first place ("first": the list closes
-            up behind it), or is an error ("refuse").
+        duplicates: "first": a document retrieved twice for a query counts once, at its first position, and later
+            documents move up; "refuse": it is an error.
 
     Raises:
         InputError: a line is bad, a query is there twice, or a document has two sources; with file and line.
@@ -180,13 +182,13 @@ def read_log(content: SourceBytes, duplicates: str = "first") -> Log:
 def log_of(
     rows: Iterable[UnreadLine], source: str, name: str, *, duplicates: str = "first", has_lines: bool = True
 ) -> Log:
-    """Read rows that are decoded already.
+    """Build a log from decoded rows.
 
     Args:
-        rows: in order.
-        source: the path, or what they came from.
-        name: name of the file; empty where there is none.
-        has_lines: whether their numbers are lines.
+        rows: rows in order.
+        source: the path, or a description of the origin.
+        name: name of the file; empty without one.
+        has_lines: whether positions are lines.
 
     Raises:
         InputError: as `read_log`.
@@ -241,7 +243,7 @@ def _line(row: UnreadLine, duplicates: str) -> LogLine:
         )
     entries = [_entry(item, key, place) for item in values[key]] if key else []
     for what, are in (("scores", [e.score is not None for e in entries]), ("ids", [not e.is_text for e in entries])):
-        # Scores beside places would be compared with them: a score of 0.9 is above every place, -1 and below.
+        # Scores cannot be mixed with positions: a score of 0.9 is above every position, which counts as -1 and below.
         if len(set(are)) > 1:
             raise place.error(f"some documents have {what} and some do not. Give all of them {what}, or none.")
     first: dict[str, LogEntry] = {}
@@ -374,7 +376,7 @@ def _rises(entries: Sequence[LogEntry]) -> bool:
 def _sources(lines: Sequence[LogLine]) -> dict[str, str]:
     found: dict[str, str] = {}
     for line in lines:
-        for entry in line.listed or ():  # a repeated document may name its source in a later place only
+        for entry in line.listed or ():  # a repeated document may have its source only in a later position
             if entry.source is not None and found.setdefault(entry.doc_id, entry.source) != entry.source:
                 raise line.place.error(
                     f"document {entry.doc_id!r} must have one source. Got {found[entry.doc_id]!r} and {entry.source!r}."

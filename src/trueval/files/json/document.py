@@ -23,15 +23,15 @@ from trueval.files.source.memory_estimate import MemoryCost, check_cost
 from trueval.files.source.source_bytes import SourceBytes
 from trueval.files.tabular.delimited_text import canonical_table
 
-# What JSON takes of memory, as measured (docs/files.md); records have the same keys in each.
+# Memory that JSON takes, as measured (docs/files.md); all records have the same keys.
 VALUES = MemoryCost(7.3, ((b"{", 360), (b"[", 120), (b",", 430)), decoded=True)
 RECORDS = MemoryCost(7.3, ((b"{", 300), (b"[", 120), (b",", 60)), decoded=True)
 OPENS_RECORDS = re.compile(rb"\s*\[\s*\{")
-MOST_DIGITS = 400  # of an integer: a double has at most 309 before the point
+MOST_DIGITS = 400  # maximum digits of an integer: a double has at most 309
 
 
 def read_json(content: SourceBytes, kind: Kind) -> RowTable:
-    """Read a .json file that holds {query: {document: number}}, or a list of records.
+    """Read a .json file with {query: {document: number}}, or a list of records.
 
     Raises:
         InputError: the text is not JSON, a key is in an object twice, or a number is too large for a double.
@@ -45,7 +45,7 @@ def read_json(content: SourceBytes, kind: Kind) -> RowTable:
         if nested:
             refuse_unknown(nested[0], kind, Place(content.source, find_line(text, (0,), from_outermost=True)))
         frame = records_frame(nested, kind, content.source)
-        # Row -1, the header line of other formats, is the first record.
+        # Row -1, the header line in other formats, means the first record.
         return canonical_table(
             frame, kind, content.source, line=lambda row: find_line(text, (max(row, 0),), from_outermost=True)
         )
@@ -77,7 +77,7 @@ def _float(text: str) -> float:
 
 
 def _integer(text: str) -> int:
-    """An integer; int() takes quadratic time, and refuses 4,300 digits with an error that has no line."""
+    """Parse an integer; int() takes quadratic time, and refuses 4,300 digits with an error without a line."""
     if len(text) > MOST_DIGITS:
         raise OverflowError(text)
     return int(text)

@@ -1,8 +1,8 @@
-"""Scores of a log that are in the metadata of its documents, or under a name that other numbers have too.
+"""Scores of a log that are in the metadata of its documents, or under a key that other numbers use too.
 
-LangChain keeps them there: a reranker writes `metadata.relevance_score`, many retrievers `metadata.score`. Such a
-number may also be of an earlier stage, after which the list was put in another order, so it counts as the score only
-where all lists are in its order.
+LangChain stores them there: a reranker writes `metadata.relevance_score`, many retrievers `metadata.score`. Such a
+number may also come from an earlier stage, after which the list was reordered, so it counts as the score only if all
+lists are sorted by it.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from trueval.files.json.log_keys import LogLine
 
 
 class ScoredLines(NamedTuple):
-    """The lines of a log, with scores where some were found.
+    """The lines of a log, with scores where any were found.
 
     Attributes:
-        lines: in their order.
-        notes: one line on what was found, used or not.
+        lines: lines in order.
+        notes: one line on the scores found, used or not.
     """
 
     lines: tuple[LogLine, ...]
@@ -57,7 +57,7 @@ def with_extra_scores(lines: tuple[LogLine, ...], source: str) -> ScoredLines:
 
 
 def _is_bare(line: LogLine) -> bool:
-    """Whether a query retrieved something, and nothing of it has a score; either all or none has one."""
+    """Whether a query has retrieved documents without scores; either all or none have one."""
     return bool(line.entries) and line.entries[0].score is None
 
 

@@ -14,13 +14,13 @@ from trueval.files.source.encoding import check_text, find_decoding_error, is_un
 from trueval.files.source.memory_estimate import MemoryCost, check_cost
 from trueval.files.source.source_bytes import Source, SourceBytes, read_content
 
-# An id before a text: where a line has both, judgments know the query by its id.
+# The id before the text: if a line has both, judgments use the id of the query.
 QUERY_KEYS = ("query_id", "qid", "question_id", "query", "question", "user_input", "input")
 DOC_KEYS = ("id", "doc_id", "document_id", "chunk_id")
 PAIRS = MemoryCost(6.0, ((b"\n", 250), (b"\r", 250)), decoded=True)  # measured: docs/files.md
 OBJECT = re.compile(rb"\s*\{")
 QUOTED = r'"[^"]*(?:""[^"]*)*"'  # RFC 4180, on one line
-# Two fields for each separator; those separated by spaces have at least one character.
+# Pattern of two fields for each separator; fields separated by spaces have at least one character.
 SHAPES = {
     "\t": re.compile(rf'({QUOTED}|[^"\t]*)\t({QUOTED}|[^"\t]*)'),
     ",": re.compile(rf'({QUOTED}|[^",]*),({QUOTED}|[^",]*)'),
@@ -42,14 +42,14 @@ class Columns(NamedTuple):
     words: str
 
     def are(self, first: str, second: str) -> bool:
-        """Whether a line holds the names of the columns."""
+        """Whether a line contains the names of the columns."""
         if squash(second) not in self.values:
             return False
         return looks_like_header([first]) or squash(first) in {"id", "question", *map(squash, self.ids)}
 
 
 class JsonPair(NamedTuple):
-    """An id and its value: text, or what JSON holds, with numbers as written; place begins an error message."""
+    """An id and its value: text, or a JSON value with numbers as written; place is for error messages."""
 
     place: Place
     id: str
@@ -57,7 +57,7 @@ class JsonPair(NamedTuple):
 
 
 def as_id(value: Any) -> str | None:
-    r"""Give an id of JSON as text: a string that is not empty, or an integer as it is written; None for anything else.
+    r"""Convert a JSON id to text: a nonempty string, or an integer as written; None for anything else.
 
     >>> as_id("007"), as_id(""), as_id("\ud800"), as_id(True)
     ('007', None, None, None)
@@ -68,7 +68,7 @@ def as_id(value: Any) -> str | None:
 
 
 def first_value(row: Mapping[str, Any], keys: Sequence[str]) -> Any:
-    """Give the value of the first key that is there and not null, None without any.
+    """The value of the first key that is present and not null; None without any.
 
     >>> first_value({"query_id": None, "qid": 1, "text": 2}, ("query_id", "qid"))
     1
@@ -77,7 +77,7 @@ def first_value(row: Mapping[str, Any], keys: Sequence[str]) -> Any:
 
 
 def objects(content: SourceBytes) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Walk through JSON lines: the line (from 1) of each object, and the object with its numbers as they are written.
+    """Iterate over JSON lines: the line (from 1) of each object, and the object with its numbers as written.
 
     Raises:
         InputError: bytes are not UTF-8 text, a line is not a JSON object, or has a key twice.
@@ -114,7 +114,7 @@ def _fields(content: SourceBytes, columns: Columns) -> Iterator[JsonPair]:
     separator = None
     for number, line in _lines(content, is_json=False):
         place = Place(content.source, number)
-        begins = separator is None  # the first line, which tells the separator and may hold names
+        begins = separator is None  # the first line, which determines the separator and may contain names
         separator = separator or next((mark for mark in "\t," if mark in line), " ")
         found = SHAPES[separator].fullmatch(line.strip(" \r" if separator == "\t" else " \t\r"))
         first, second = ("", "") if found is None else map(_bare, found.groups())
@@ -144,13 +144,13 @@ def _lines(content: SourceBytes, *, is_json: bool) -> Iterator[tuple[int, str]]:
 
 
 def read_names(source: Source, columns: Columns, of: str, name: str) -> dict[str, str]:
-    """Read the one name that each id has, as the source of a document or the cluster of a query.
+    """Read one name per id, such as the source of a document or the cluster of a query.
 
     Args:
-        source: as read_pairs takes it.
-        columns: what the two columns are called.
-        of: what has the id, as a message begins: "document", "the query".
-        name: what is named, such as "source".
+        source: as in read_pairs.
+        columns: names of the two columns.
+        of: owner of the id at the beginning of a message: "document", "the query".
+        name: kind of the name, such as "source".
 
     Raises:
         InputError: a line is bad, or an id has two names; with file and line.

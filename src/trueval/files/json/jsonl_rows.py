@@ -1,7 +1,7 @@
-"""jsonl: lines shaped as the first one are read by one regular expression, all others by Python's json.
+"""JSON lines: those shaped like the first one are matched by one regular expression, all others decoded by json.
 
 Nearly all files have equal keys in equal order on every line, and polars matches those far faster than json decodes
-them. Its own reader of jsonl would not keep numbers as they are written, which tells an id 7 from 7.0.
+them. Its own JSONL reader does not keep numbers as written, which distinguishes an id 7 from 7.0.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from trueval.files.source.memory_estimate import MemoryCost, check_cost
 from trueval.files.source.source_bytes import SourceBytes
 from trueval.files.tabular.delimited_text import canonical_table
 
-# RFC 8259, without escapes inside the strings that are wanted: those need a decoder.
+# RFC 8259, without escapes in the wanted strings, which need a decoder.
 PLAIN_STRING = r'"(?P<s{}>[^"\\\x00-\x1f]*)"'
 INTEGER = r"-?(?:0|[1-9][0-9]*)"
 NUMBER = INTEGER + r"(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 ANY_STRING = r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"'
 SCALAR = f"(?:{ANY_STRING}|{NUMBER}|true|false|null)"
 SPACES = r"[ \t\r]*"
-SEPARATOR = "\x01"  # in no text: control characters are refused before
+SEPARATOR = "\x01"  # occurs in no text: control characters were refused before
 ID_COLUMNS = ("query_id", "doc_id", "facet")
 SLICE = 1 << 20  # lines matched at once
 LINES = MemoryCost(5.3, ((b"\n", 460),))  # measured: docs/files.md
@@ -63,7 +63,7 @@ def object_of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-# One for all lines: json.loads would make one for each, which takes longer than to decode a short line.
+# A single decoder: json.loads would create one per line, which takes longer than decoding a short line.
 DECODER = json.JSONDecoder(
     object_pairs_hook=object_of_pairs, parse_float=Literal, parse_int=Literal, parse_constant=Literal
 )
@@ -90,7 +90,7 @@ def read_jsonl(content: SourceBytes, kind: Kind, facets: bool = False) -> RowTab
         _read_lines(lines.gather(places), places, _Shape(first, columns), content.source)
         for places in np.array_split(filled, -(-len(filled) // SLICE))
     ]
-    # Row -1, the header line of other formats, is the first object.
+    # Row -1, the header line in other formats, means the first object.
     return canonical_table(pl.concat(parts), kind, content.source, facets, lambda row: int(filled[max(row, 0)]) + 1)
 
 
@@ -123,7 +123,7 @@ class _Shape:
     def __init__(self, first: Mapping[str, Any], columns: Mapping[str, str]) -> None:
         self.ids = {column for name, column in columns.items() if name in ID_COLUMNS}
         self.columns = list(columns.values())
-        # A key twice fails the pattern, and so does one more key or another order: json decides on such lines.
+        # Lines with a repeated or additional key, or another order, do not match the pattern: json decodes them.
         nested = any(isinstance(value, (dict, list)) for value in first.values())
         self.pattern = None if nested or not is_unicode("".join(first)) else self._pattern(first)
 
@@ -141,7 +141,7 @@ class _Shape:
 
 
 def _read_lines(lines: pl.Series, places: NDArray[np.int64], shape: _Shape, source: str) -> pl.DataFrame:
-    """Give every wanted column as strings, a number as it is written."""
+    """Every wanted column as strings, with numbers as written."""
     if shape.pattern is None:
         return _decode(lines, places, shape, source)
     groups = lines.str.extract_groups(shape.pattern).struct.unnest()
@@ -152,7 +152,7 @@ def _read_lines(lines: pl.Series, places: NDArray[np.int64], shape: _Shape, sour
     if not other.any():
         return frame
     decoded = _decode(lines.filter(other), places[other.to_numpy()], shape, source)
-    # Matched lines come first, then the decoded ones: sorting their places gives the order of the file.
+    # Matched lines come first, then decoded ones: sorting by position restores the order of the file.
     order = np.argsort(np.concatenate((np.flatnonzero(~other), np.flatnonzero(other))), kind="stable")
     return pl.concat([frame.filter(~other), decoded])[order]
 
@@ -180,7 +180,7 @@ def _as_text(value: Any, column: str, is_id: bool, place: Place) -> str | None:
 
 
 def decode_object(line: str, place: Place) -> dict[str, Any]:
-    """Read one JSON object; numbers stay as they are written.
+    """Decode one JSON object; numbers stay as written.
 
     Raises:
         InputError: the line is not a JSON object, or has a key twice.

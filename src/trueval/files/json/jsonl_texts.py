@@ -20,8 +20,8 @@ from trueval.files.source.source_bytes import can_be_read_once, explain_read_err
 from trueval.files.texts.text_row import ID_KEYS, TextRow
 from trueval.printable import encodable
 
-HEAD = 8  # bytes that tell how a file is packed, and UTF-16
-VALUE = 34  # bytes of memory that JSON takes at most for each byte: "{}," makes a dict of 64 and its place in a list
+HEAD = 8  # leading bytes that identify the compression, or UTF-16
+VALUE = 34  # maximum bytes of memory per byte of JSON: "{}," becomes a dict of 64 bytes and its slot in a list
 BLANK, SPACES = b" \t\r\n", " \t\r\n"
 SCAN = make_scanner(DECODER)  # type: ignore[arg-type]  # typeshed gives the context the type of the scanner
 MUST = "Each line must be an object with _id and text. Correct or remove the line."
@@ -55,7 +55,7 @@ def _rows(file: Any, path: str, label: str) -> Iterator[TextRow]:
             row = _row(line.removeprefix(BOM) if number == 1 else line, label, number)
             if row is not None:
                 yield row
-        while stream.read(1 << 20):  # what a packer leaves after its end belongs to the file
+        while stream.read(1 << 20):  # bytes after the end of the compressed data belong to the file
             pass
         if file_state(before) != file_state(os.fstat(file.fileno())):
             raise Place(label).error(CHANGED)
@@ -64,7 +64,7 @@ def _rows(file: Any, path: str, label: str) -> Iterator[TextRow]:
 
 
 def _lines(stream: Readable, label: str) -> Iterator[bytes]:
-    """Lines that end in a newline and nothing else, each no longer than memory may hold."""
+    """Lines that end in a newline, each no longer than the memory limit."""
     most = budget()
     longest = most // VALUE
     lines: Any = stream
@@ -81,7 +81,7 @@ def _lines(stream: Readable, label: str) -> Iterator[bytes]:
 def _row(line: bytes, label: str, number: int) -> TextRow | None:
     """The row of a line, or none where it is blank."""
     try:
-        # The scanner alone, for what decode() does around it takes as long as to scan a short line.
+        # Only the scanner, since the rest of decode() takes as long as scanning a short line.
         text = line.decode()
         values, end = SCAN(text, 0)
     except (ValueError, StopIteration, RepeatedKeyError, RecursionError):

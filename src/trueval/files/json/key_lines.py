@@ -15,8 +15,8 @@ class JsonMember(NamedTuple):
     """A key of an object, or an item of a list.
 
     Args:
-        path: the keys and list positions that lead to it, from the outermost.
-        opens: which object or list holds it, counted from 0 in order of opening.
+        path: keys and list positions from the outermost.
+        opens: index of the object or list that contains it, in order of opening.
     """
 
     path: tuple[str | int, ...]
@@ -34,10 +34,10 @@ class _Level:
 
 
 def members(text: str) -> Iterator[JsonMember]:
-    """Walk through the keys of a JSON text and the items of its lists, in order.
+    """Iterate over the keys of a JSON text and the items of its lists, in order.
 
-    Json gives no offsets, so the text is cut into strings and marks again; it is known to be sound up to what is
-    looked for, and a string is a key where a colon follows.
+    The json module gives no offsets, so the text is tokenized again; it is known to be valid up to the position sought,
+    and a string followed by a colon is a key.
 
     >>> [member.path for member in members('{"q": {"d": 1}, "r": [2]}')]
     [('q',), ('q', 'd'), ('r',), ('r', 0)]

@@ -1,7 +1,7 @@
-"""What logs of RAG systems call things: our own names, and those of LangChain, LlamaIndex, Ragas and Haystack.
+"""Key names in logs of RAG systems: our own, and those of LangChain, LlamaIndex, Ragas and Haystack.
 
 A row of a log names a query, the documents that were retrieved for it, and perhaps those that should have been. A
-document is an id, an id with a score, or an object that holds an id somewhere::
+document is an id, an id with a score, or an object that contains an id somewhere::
 
     LangChain    {"input": "...", "context": [{"id": null, "page_content": "...", "metadata": {"id": "d7"}}]}
     LlamaIndex   {"query": "...", "source_nodes": [{"node": {"id_": "d7", "metadata": {}}, "score": 0.83}]}
@@ -25,7 +25,7 @@ from trueval.files.frame import Kind, value_column
 from trueval.files.json.jsonl_pairs import DOC_KEYS, QUERY_KEYS, as_id
 from trueval.files.json.jsonl_rows import Literal
 
-# Of several that are there, the first counts: ids rather than texts.
+# The first key present counts: ids rather than texts.
 LIST_KEYS = (
     *("ids", "doc_ids", "retrieved_ids", "retrieved_doc_ids", "retrieved_chunk_ids", "retrieved_context_ids"),
     *("retrieved", "contexts", "documents", "retrieved_documents", "source_documents", "source_nodes", "nodes"),
@@ -36,16 +36,16 @@ GOLD_KEYS = (
     *("reference_context_ids", "reference_contexts"),
 )
 TEXT_LISTS = frozenset({"retrieved_contexts", "reference_contexts"})
-# Lists under these names hold ids in some logs and texts in others; a string of so many words is a text.
+# Lists under these keys contain ids in some logs and texts in others; a string of this many words is a text.
 ID_OR_TEXT = frozenset({"retrieved", "contexts", "documents", "retrieved_documents", "context"})
 WORDS_OF_A_TEXT = 8
 OWN_ID_KEYS = (*DOC_KEYS, "node_id", "id_", "_id")
 METADATA_KEYS = ("metadata", "meta", "extra_info")
 METADATA_ID_KEYS = ("id", "doc_id", "document_id", "chunk_id", "node_id", "_id", "source")
-# Scores that are not beside the document; of several that fit the order of the lists, the first counts.
+# Places of scores in metadata; of several that match the order of the lists, the first counts.
 EXTRA_SCORE_KEYS = ("relevance_score", "rerank_score", "score", "similarity_score", "similarity")
 TEXT_KEYS = ("page_content", "pageContent", "text", "content")
-# What an object in memory is asked for, beside the keys of a row; what it does not have is left out.
+# Attributes read from an object in memory, in addition to the keys of a row; missing ones are skipped.
 PARTS = (*OWN_ID_KEYS, *METADATA_KEYS, *TEXT_KEYS, "node", "document", "source", *EXTRA_SCORE_KEYS)
 ROW_KEYS = (*QUERY_KEYS, *LIST_KEYS, *GOLD_KEYS, "correct")
 NAMES = (
@@ -58,12 +58,12 @@ class LogEntry(NamedTuple):
     """One retrieved document.
 
     Attributes:
-        doc_id: its id, or the id of its text.
-        score: as it is written; None where only the place is known.
-        source: the paper, site or file it is from; None where not said.
-        found: where in the object its id is, such as "metadata.id"; empty where it is the item itself or its own id.
-        is_text: whether it has no id, but a text.
-        extra: numbers that may be its score, as they are written, by their places, such as "metadata.score".
+        doc_id: document id, or the id of its text.
+        score: score as written; None if only the position is known.
+        source: paper, site or file of origin; None if unknown.
+        found: path of its id in the object, such as "metadata.id"; empty if it is the item itself or its own id.
+        is_text: whether it has a text, but no id.
+        extra: numbers that may be its score, as written, by path, such as "metadata.score".
     """
 
     doc_id: str
@@ -75,16 +75,16 @@ class LogEntry(NamedTuple):
 
 
 class LogLine(NamedTuple):
-    """What one object of a log says.
+    """The content of one object in a log.
 
     Attributes:
-        number: the line, or the position from 1.
-        query: id of the query.
-        listed: all that was retrieved; None where it says nothing about that.
-        entries: each of these documents once, at its first place.
-        gold: grades as they are written, by document.
+        number: line number, or position from 1.
+        query: query id.
+        listed: all retrieved entries; None if not given.
+        entries: each retrieved document once, at its first position.
+        gold: document → grade as written.
         gold_is_text: whether the gold documents are texts.
-        correct: of the answer, as it is written; None where not said.
+        correct: correctness of the answer, as written; None if not given.
     """
 
     place: Place
@@ -98,7 +98,7 @@ class LogLine(NamedTuple):
 
 
 def find_filled_key(row: Mapping[str, Any], keys: Sequence[str]) -> str | None:
-    """The key of a row that says something: the first with anything in it, else the first that is there at all.
+    """The first key of a row with a nonempty value, else the first key present.
 
     >>> find_filled_key({"retrieved_context_ids": [], "retrieved_contexts": ["a text"]}, LIST_KEYS)
     'retrieved_contexts'
@@ -115,7 +115,7 @@ def looks_like_row(row: object) -> bool:
     """
     if not isinstance(row, Mapping):
         return False
-    # A row of a run may hold a list too, but it names its one document. Keys that begin with mteb_ describe a file.
+    # A row of a run may contain a list too, but it names a single document. Keys that begin with mteb_ describe a file.
     plain = [str(k) for k, v in row.items() if not isinstance(v, (dict, list)) and not str(k).startswith("mteb_")]
     lists = any(isinstance(row.get(key), list) for key in LIST_KEYS)
     lists = lists or any(isinstance(row.get(key), (list, dict)) for key in GOLD_KEYS)
@@ -135,14 +135,14 @@ def read_entry(item: Any, key: str) -> LogEntry | None:
     """Read one retrieved document.
 
     Args:
-        item: what the list holds, with the numbers of JSON as they are written.
-        key: the name of the list.
+        item: item of the list, with numbers as written.
+        key: key of the list.
 
     Returns:
-        None where it is nothing that is known.
+        None for an unknown form.
     """
     score = None
-    if isinstance(item, list) and len(item) == 2:  # as similarity_search_with_score of LangChain gives it
+    if isinstance(item, list) and len(item) == 2:  # as returned by LangChain's similarity_search_with_score
         item, score = item
     if isinstance(item, str) and not isinstance(item, Literal) and _is_text(item, key):
         entry = LogEntry(text_id(item), None, is_text=True) if item.strip() else None
@@ -161,7 +161,7 @@ def _is_text(item: str, key: str) -> bool:
 
 
 def _of_object(item: Mapping[str, Any]) -> LogEntry | None:
-    """An object that holds an id, its own or in its metadata, or a text; scores are beside it or in it."""
+    """An object with an id, its own or in its metadata, or with a text; scores are next to it or in it."""
     score, inner = item.get("score"), _unwrap_document(item)
     score = inner.get("score") if score is None else score
     metadata: Mapping[str, Any] = next((inner[key] for key in METADATA_KEYS if isinstance(inner.get(key), Mapping)), {})
@@ -191,7 +191,7 @@ def _extra_scores(item: Mapping[str, Any], inner: Mapping[str, Any], metadata: M
 
 
 def _unwrap_document(item: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The document itself: NodeWithScore and some hits hold it whole, and LangChain's JSON under kwargs."""
+    """The document itself: NodeWithScore and some hits wrap it, and LangChain's JSON has it under kwargs."""
     for wrapper in ("node", "document", "kwargs"):
         named = any(item.get(key) is not None for key in OWN_ID_KEYS) and "lc" not in item  # there "id" names a class
         if isinstance(item.get(wrapper), Mapping) and not named:
@@ -216,7 +216,7 @@ def refuse_unknown(row: object, kind: Kind, place: Place) -> None:
 
 
 def keys_of(row: object) -> str:
-    """The keys of a row, or what it is instead, for a message.
+    """The keys of a row, or a description of another value, for a message.
 
     >>> keys_of({"question": "q", "hits": []}), keys_of([1])
     ("the keys 'question', 'hits'", '[1]')

@@ -1,4 +1,4 @@
-"""Rows of logs in memory: dicts, and objects of other libraries, told by what they have and never imported."""
+"""Rows of logs in memory: dicts, and objects of other libraries, recognized by attributes without importing them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trueval.files.json.context_logs import Log, UnreadLine, log_of
 from trueval.files.json.jsonl_rows import Literal
 from trueval.files.json.log_keys import PARTS, ROW_KEYS, looks_like_row
 
-DEEPEST = 8  # a node within a hit within a row, and its metadata, are four
+DEEPEST = 8  # a node within a hit within a row, and its metadata, are four levels
 
 
 def is_log(items: list[Any]) -> bool:
@@ -35,7 +35,7 @@ def read_rows(items: Iterable[Any]) -> Log:
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """A value as JSON has it, numbers as they are written; of an object, the parts that a log can have.
+    """Convert a value to JSON types, with numbers as written; of an object, the parts that a log can have.
 
     >>> plain({"ids": (7, "d"), "score": 0.5})
     {'ids': ['7', 'd'], 'score': '0.5'}
@@ -56,7 +56,7 @@ def plain(value: Any, depth: int = 0) -> Any:
         return [plain(each, depth + 1) for each in (value.tolist() if hasattr(value, "tolist") else value)]
     parts = {}
     for name in (*PARTS, *ROW_KEYS):
-        with suppress(ValueError):  # a node that is no text refuses to say its text
+        with suppress(ValueError):  # a node without text raises on access to its text
             found = getattr(value, name, None)
             if found is not None and not callable(found):
                 parts[name] = plain(found, depth + 1)

@@ -1,4 +1,4 @@
-"""What other libraries hold in memory: dicts, hits, and result objects, read without importing those libraries."""
+"""Results of other libraries in memory: dicts, hits, and result objects, read without importing those libraries."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from trueval.files.columns import find_columns, has_large, refuse_equal_integers
 from trueval.files.frame import Kind, RowTable, empty_note, value_column
 from trueval.forks import need_polars
 
-# Attributes under which result objects keep {query: {document: number}}: ranx has run and qrels, and to_dict() for
-# both; InformationRetrievalEvaluator of sentence-transformers and the tasks of mteb keep judgments in relevant_docs.
+# Attributes of result objects with {query: {document: number}}: ranx has run and qrels, and to_dict() for both;
+# InformationRetrievalEvaluator of sentence-transformers and the tasks of mteb keep judgments in relevant_docs.
 ATTRIBUTES: dict[Kind, tuple[str, ...]] = {"run": ("run", "results"), "judgments": ("qrels", "relevant_docs")}
 MOST_LEVELS = 4  # mteb's prediction files: subset, split, query, document
 
@@ -27,15 +27,14 @@ def read_dict(
 ) -> RowTable:
     """Read {query: {document: number}}, {query: hits}, {query: set of relevant documents}, or an object that holds one.
 
-    Hits are dicts with the document under corpus_id and its score, as sentence-transformers gives them, or pairs; the
-    ids alone, best first, are scored by minus their place.
-    A dict with levels above (mteb: subset, split) is followed as long as each has one entry.
+    Hits are dicts with corpus_id and score, as in sentence-transformers, or pairs; ids alone, best first, get minus
+    their position as the score. Outer levels of a dict (mteb: subset, split) are unwrapped if each has one entry.
 
     Args:
-        nested: what holds the numbers.
-        kind: what they are.
-        source: what errors call it; its type if None.
-        line: gives the line of a row of the table; None where there are no lines.
+        nested: the dict or object with the numbers.
+        kind: kind of the numbers.
+        source: name of the origin in errors; its type if None.
+        line: function from a row of the table to its line; None without lines.
 
     Raises:
         InputError: an id is neither string nor integer, a value is not a number, two integers of a query are the same
@@ -92,7 +91,7 @@ def _to_mapping(nested: Any, kind: Kind, label: str) -> Mapping[Any, Any]:
 def _descend(outer: Mapping[Any, Any], label: str) -> Mapping[Any, Any]:
     nested: Any = outer
     for _ in range(MOST_LEVELS):
-        # mteb writes its version and the model's beside the results.
+        # mteb writes its version and the model's next to the results.
         levels = {key: value for key, value in nested.items() if not str(key).startswith("mteb_")}
         first = next(iter(levels.values()), None)
         deeper = isinstance(first, Mapping) and isinstance(next(iter(first.values()), None), Mapping)
@@ -155,7 +154,7 @@ def as_strings(ids: list[Any], what: str, label: str) -> list[str]:
     Raises:
         InputError: an id is neither string nor integer, or not Unicode.
     """
-    kinds = set(map(type, ids))  # few, where ids are millions
+    kinds = set(map(type, ids))  # few objects, compared with millions of ids
     for kind in kinds:
         if not issubclass(kind, (str, int, np.integer)) or issubclass(kind, bool):
             wrong = next(i for i in ids if type(i) is kind)
@@ -190,7 +189,7 @@ def as_floats(values: list[Any], name: str, label: str) -> pl.Series:
 
 
 def as_text(values: list[Any], name: str) -> pl.Series:
-    """Write numbers that as_floats takes, integers without rounding.
+    """Write numbers accepted by as_floats as text, integers without rounding.
 
     >>> as_text([2**53 + 1, 0.5], "score").to_list()
     ['9007199254740993', '0.5']

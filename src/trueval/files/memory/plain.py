@@ -32,13 +32,13 @@ def plain_numbers(values: Any, name: str) -> NDArray[np.float64]:
     [1.0, nan]
     """
     held = plain_array(values, name)
-    # Objects are turned by whoever holds them: a frame of pandas knows what its missing values are.
+    # Objects are converted by their own library: pandas knows its missing values.
     source = held if held.dtype.kind != "O" or hasattr(values, "detach") else values
     try:
         numbers = np.asarray(source, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise _no_numbers(values, name) from None
-    as_given = isinstance(values, list | tuple)  # NumPy reads integers beside a float as floats
+    as_given = isinstance(values, list | tuple)  # NumPy reads integers next to a float as floats
     if (as_given or held.dtype.kind != "f") and has_large(numbers.ravel()):
         _refuse_equal_integers(values if as_given else held, numbers, name)
     hidden = find_mask(values)
@@ -46,7 +46,7 @@ def plain_numbers(values: Any, name: str) -> NDArray[np.float64]:
 
 
 def plain_array(values: Any, name: str) -> NDArray[Any]:
-    """An array of NumPy that holds real numbers, whatever holds them now.
+    """A NumPy array of real numbers, from any kind of array.
 
     Raises:
         InputError: a value is not a real number, or a tensor is one that NumPy cannot hold.
@@ -77,7 +77,7 @@ def find_mask(values: Any) -> NDArray[np.bool_] | None:
 
 
 def _of_tensor(values: Any, name: str) -> NDArray[Any]:
-    """NumPy has no bfloat16 of its own; float32 holds every value of it."""
+    """A tensor as a NumPy array; bfloat16, which NumPy lacks, as float32, which represents all its values."""
     try:
         values = values.detach().cpu()
         values = values.float() if "bfloat16" in str(values.dtype) else values

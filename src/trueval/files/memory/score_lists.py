@@ -45,7 +45,7 @@ def read_arrays(values: Any, kind: Kind, doc_ids: Any = None, query_ids: Any = N
         }
     )
     inside = np.ones(frame.height, bool) if mask is None else _flags(mask, lengths)
-    if kind == "run":  # of judgments, NaN says already that nobody judged
+    if kind == "run":  # for judgments, NaN already means unjudged
         hidden = [find_mask(row) for row in lists]
         inside &= ~np.concatenate([np.zeros(n, bool) if h is None else h for h, n in zip(hidden, lengths, strict=True)])
     if not inside.all():
@@ -57,7 +57,7 @@ def read_arrays(values: Any, kind: Kind, doc_ids: Any = None, query_ids: Any = N
 
 
 def _lists(values: Any, name: str) -> list[Any]:
-    """One list for each query, as it is; of a matrix its rows."""
+    """One list per query; a matrix gives its rows."""
     if hasattr(values, "ndim"):
         matrix = values if isinstance(values, np.ma.MaskedArray) else plain_array(values, name)
         if matrix.ndim == 2:
@@ -81,7 +81,7 @@ def _numbers(lists: Sequence[Any], name: str) -> list[NDArray[np.float64]]:
 def _documents(doc_ids: Any, lengths: Sequence[int]) -> list[pl.Series]:
     if doc_ids is None:
         return [pl.int_range(0, length, eager=True).cast(pl.String).alias("doc_id") for length in lengths]
-    # One list for all queries holds ids; zero-dimensional elements are those of a tensor or array of ids.
+    # A single list for all queries contains ids; zero-dimensional elements are those of a tensor or array of ids.
     shared = all(isinstance(i, (str, int, np.integer)) or getattr(i, "ndim", 1) == 0 for i in doc_ids)
     series = [_ids(doc_ids, "doc_ids")] * len(lengths) if shared else [_ids(row, "doc_ids") for row in doc_ids]
     if [len(ids) for ids in series] != list(lengths):

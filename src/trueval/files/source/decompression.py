@@ -19,14 +19,14 @@ GZIP_MAGIC = b"\x1f\x8b"  # RFC 1952 section 2.3.1
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"  # RFC 8878 section 3.1.1, little-endian 0xFD2FB528
 SKIPPABLE_MAGIC = b"\x2a\x4d\x18"  # RFC 8878 section 3.1.2, after one byte 0x50 to 0x5F
 OTHER_PACKERS = {b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"PK\x03\x04": "zip"}
-PIECE = 1 << 20  # bytes unpacked at once
+PIECE = 1 << 20  # bytes decompressed at once
 
 
 class Readable(Protocol):
     """A stream of bytes."""
 
     def read(self, size: int, /) -> bytes:
-        """Give at most so many bytes, and none at the end."""
+        """Return at most this many bytes, and none at the end."""
         ...
 
 
@@ -36,7 +36,7 @@ def drain(stream: Readable, label: str) -> bytes:
     Raises:
         InputError: it holds more than memory may.
     """
-    most = 0  # to ask what is free takes as long as to read a small file, so a small one is read without
+    most = 0  # querying free memory takes as long as reading a small file, so small files are read without
     held = io.BytesIO()  # grows in place, and getvalue() does not copy
     while piece := stream.read(PIECE):
         held.write(piece)
@@ -50,7 +50,7 @@ def drain(stream: Readable, label: str) -> bytes:
 
 
 def unpack(data: bytes, label: str) -> bytes:
-    """Unpack gzip or zstd, detected by the first bytes; return other data unchanged.
+    """Decompress gzip or zstd, detected by the first bytes; return other data unchanged.
 
     Raises:
         InputError: the data are truncated, damaged, packed in another way or twice, or more than memory may hold.
@@ -65,7 +65,7 @@ def unpack(data: bytes, label: str) -> bytes:
 
 
 def refuse_packed_twice(unpacked: bytes, packer: str, label: str) -> None:
-    """Refuse unpacked bytes that are packed once more.
+    """Refuse decompressed bytes that are compressed again.
 
     Raises:
         InputError: they are.
@@ -100,12 +100,12 @@ def packer_of(data: bytes) -> str | None:
 
 @contextmanager
 def decompress_stream(stream: Any, packer: str | None, label: str) -> Iterator[Readable]:
-    """Read a packed stream unpacked, and say what is wrong with it as our own errors do.
+    """Decompress a stream, and report its errors as our own.
 
     Args:
-        stream: stream of the packed bytes, at their beginning.
-        packer: as `packer_of` tells it; None reads the bytes as they are.
-        label: what error messages call it.
+        stream: stream of compressed bytes, at its beginning.
+        packer: compression, from `packer_of`; None reads the bytes unchanged.
+        label: name of the stream in errors.
 
     Raises:
         InputError: the data are truncated, damaged, or packed in another way.

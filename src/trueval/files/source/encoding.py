@@ -30,7 +30,7 @@ def line_at(data: bytes, offset: int) -> int:
 
 
 def is_unicode(text: str) -> bool:
-    r"""Tell whether a string has no half of a surrogate pair, which JSON can write and no file can hold.
+    r"""Tell whether a string has no lone surrogate, which JSON can write but no file can contain.
 
     >>> is_unicode("e\u0301"), is_unicode("\ud800")
     (True, False)
@@ -56,10 +56,10 @@ def check_text(content: SourceBytes, *, is_json: bool = False) -> SourceBytes:
 
     Args:
         content: bytes of any text format.
-        is_json: line ends mean nothing, and one line may hold everything.
+        is_json: whether line ends have no meaning, so that one line may contain everything.
 
     Returns:
-        the text; where only carriage returns end its lines (old Macintosh), with newlines for them.
+        The text; if only carriage returns end its lines (old Macintosh), with newlines instead.
 
     Raises:
         InputError: UTF-16, NUL and other control characters, a byte order mark or a lone carriage return inside, or a
@@ -86,7 +86,7 @@ def check_text(content: SourceBytes, *, is_json: bool = False) -> SourceBytes:
 
 
 def _refuse_lone_returns(data: bytes, source: str) -> None:
-    if data.count(b"\r") == data.count(b"\r\n"):  # counting is fast, and tells sound text from bad
+    if data.count(b"\r") == data.count(b"\r\n"):  # counting is fast, and enough for valid text
         return
     at = data.find(b"\r")
     while data[at + 1 : at + 2] == b"\n":
@@ -117,7 +117,7 @@ def _refuse_control_characters(data: bytes, source: str) -> None:
 
 
 def _holds_control_character(codes: NDArray[np.uint8]) -> bool:
-    """Count, which takes fewer passes than to look for each: most text has newlines alone below the space."""
+    """Tell by counting, which takes fewer passes than searching: most text has only newlines below the space."""
     low = np.count_nonzero(codes < 32)
     newlines = np.count_nonzero(codes == WHITE[1])
     return bool(low != newlines and low != sum(np.count_nonzero(codes == code) for code in WHITE))
@@ -133,8 +133,8 @@ def find_long_line(data: bytes) -> int | None:
     True
     """
     most = LINE.value
-    # A line of more than the limit covers a whole window of half of it, wherever the line begins: only where a window
-    # holds no newline are the two ends looked for, and most texts are passed in a few large steps.
+    # A line longer than the limit covers a whole window of half the limit, wherever it begins: only around a window
+    # without a newline are the two ends of the line searched, so most texts are passed in a few large steps.
     step = max(1, most // 2)
     for start in range(0, len(data) - step + 1, step):
         if data.find(b"\n", start, start + step) >= 0:

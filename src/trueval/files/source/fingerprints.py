@@ -16,11 +16,11 @@ CHANGED = "the file changed while it was read. Wait until it is written to the e
 
 
 class Fingerprint(NamedTuple):
-    """The bytes of a file as they were read, packed where it is packed.
+    """The hash of a file's bytes as read, compressed if the file is compressed.
 
     Attributes:
-        bytes: how many.
-        sha256: their hash, in hexadecimal digits.
+        bytes: number of bytes.
+        sha256: hash of the bytes, in hexadecimal digits.
     """
 
     bytes: int
@@ -54,7 +54,7 @@ class FileFingerprints:
         return iter(tuple(self._found))
 
 
-# Of the thread that reads: two evaluations in two threads know nothing of each other.
+# Per thread, so that evaluations in two threads are independent.
 _RECORDER: ContextVar[FileFingerprints | None] = ContextVar("trueval_seen", default=None)
 
 
@@ -107,7 +107,7 @@ class PartsHash:
         self.begin()
 
     def begin(self) -> None:
-        """Begin anew, for another pass over the file."""
+        """Restart, for another pass over the file."""
         self._digest, self._at, self._waiting = hashlib.sha256(), 0, dict[int, bytes]()
 
     def take(self, start: int, data: bytes) -> None:
@@ -127,7 +127,7 @@ class PartsHash:
 
 
 class HashedStream(io.RawIOBase):
-    """A file that is read piece by piece, and hashed as it is."""
+    """A file that is hashed while it is read in pieces."""
 
     def __init__(self, file: Any) -> None:
         self._file, self._digest, self._at = file, hashlib.sha256(), 0

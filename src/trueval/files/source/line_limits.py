@@ -46,5 +46,5 @@ class LineLimit(NamedTuple):
         return f"If the file is sound, raise the limit with the environment variable {self.variable}."
 
 
-MOST_DIGITS = 30  # of a limit; Python itself refuses to read an integer of thousands
+MOST_DIGITS = 30  # digits of a limit; Python itself refuses integers of thousands of digits
 LINE = LineLimit("TRUEVAL_MAX_LINE", 1 << 20)  # bytes; rows of real runs have 20 to 200

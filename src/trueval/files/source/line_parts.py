@@ -18,18 +18,18 @@ from trueval.files.source.fingerprints import CHANGED, PartsHash, recorder
 from trueval.files.source.source_bytes import Source, SourceBytes, file_state, stem
 from trueval.printable import encodable
 
-LARGE = 1 << 23  # bytes of a file that is not read as a whole
+LARGE = 1 << 23  # minimum bytes of a file that is read in parts
 PART = 1 << 23  # bytes of a part; small enough that the memory of one part serves the next
-WINDOW = 1 << 16  # bytes in which a line must end for a file to be cut there; else the next part begins later
+WINDOW = 1 << 16  # bytes within which a line must end for a cut; otherwise the next part begins later
 
 
 class LineParts(NamedTuple):
-    """A text that is cut into parts of whole lines, each read when it is wanted.
+    """A text divided into parts of whole lines, each read on demand.
 
     Attributes:
-        cut: tells where each part starts and stops, given about how many bytes it should have, and begins a pass.
-        look: gives the bytes of a part to whoever keeps nothing of them.
-        read: gives the bytes of a part whose rows are kept; each is asked for once in a pass.
+        cut: returns where each part starts and stops, given its approximate size, and begins a pass.
+        look: returns the bytes of a part to callers that keep nothing of them.
+        read: returns the bytes of a part whose rows are kept; call it once per part and pass.
     """
 
     head: SourceBytes
@@ -39,7 +39,7 @@ class LineParts(NamedTuple):
 
 
 def line_parts(data: bytes, size: int) -> list[slice]:
-    r"""Cut a text into parts of whole lines of so many bytes at least, but for the last.
+    r"""Cut a text into parts of whole lines of at least this many bytes, except for the last.
 
     >>> line_parts(b"a\nb\nc\n", 3)
     [slice(0, 4, None), slice(4, 6, None)]
@@ -62,8 +62,8 @@ def parts_in_memory(content: SourceBytes) -> LineParts:
 def open_parts(source: Source) -> Iterator[LineParts | None]:
     """Open a large text in a file to be read part by part.
 
-    Gives None for whatever read_content should read: standard input, an open file, what is not a regular file, a
-    missing, a small or a packed one, or one that begins with a byte order mark.
+    Yields None for input that read_content should read: standard input, an open file, a file that is not regular,
+    missing, small or compressed, or one that begins with a byte order mark.
 
     Raises:
         InputError: the file changed between opening and the end of the block.
@@ -83,10 +83,10 @@ def open_parts(source: Source) -> Iterator[LineParts | None]:
         shown, seen, hashed = encodable(label), recorder(), PartsHash()
         text = LineParts(SourceBytes(head, shown, stem(shown)), cut, read, read)
         yield text if seen is None else _hash_on_read(text, hashed)
-        # The open file tells whether it was written to, the path whether another was put in its place.
+        # The open file shows whether it was written to, the path whether it was replaced.
         if not file_state(before) == file_state(os.fstat(file.fileno())) == _state_now(path):
             raise Place(shown).error(CHANGED)
-        if seen is not None and hashed.fingerprint().bytes == before.st_size:  # else others read it once more
+        if seen is not None and hashed.fingerprint().bytes == before.st_size:  # otherwise it is read again by others
             seen.note(label, hashed.fingerprint())
 
 

@@ -19,12 +19,12 @@ from trueval.errors import InputError, Place, PolicyError
 VARIABLE: Final = "TRUEVAL_MEMORY"
 UNITS: Final = {unit: 1 << (10 * power) for power, unit in enumerate(("", "K", "M", "G", "T"))}
 _SIZE: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?) ?([KMGT]?)(?:i?B)?", re.IGNORECASE)
-SMALL: Final = 1 << 26  # bytes that are there, or nothing works: to ask takes longer than to read a small file
-UNKNOWN: Final = 1 << 32  # free bytes of a system that does not say
-TEXT: Final = 2  # bytes that a text held as a whole takes for each of its own, in any format: itself, and what is read
+SMALL: Final = 1 << 26  # bytes that are assumed to be available, since querying takes longer than reading a small file
+UNKNOWN: Final = 1 << 32  # assumed free bytes on a system that does not report them
+TEXT: Final = 2  # bytes of memory per byte of a text held as a whole, in any format: the text and the parsed data
 
-# Beside what ASCII takes: bytes for each byte, and how many times as much for each mark. Characters beyond U+FFFF have
-# four bytes in strings of Python, and begin with one of these in UTF-8.
+# Bytes in addition to those of ASCII, per byte and per mark. Characters beyond U+FFFF take four bytes in Python
+# strings, and begin with one of these bytes in UTF-8.
 WIDE, WIDEST = (2, 1.1), (6, 1.2)
 _HAS_WIDEST: Final = re.compile(rb"[\xf0-\xf7]").search
 
@@ -57,7 +57,7 @@ class MemoryCost(NamedTuple):
 
     @property
     def most(self) -> float:
-        """What any byte of a text takes at most."""
+        """Maximum cost of any byte of a text."""
         return self.byte + WIDEST[0] + WIDEST[1] * max((cost for _, cost in self.marks), default=0)
 
 
@@ -83,11 +83,11 @@ def memory(size: int | str | None) -> Iterator[None]:
 
 
 def parse_size(text: str, what: str) -> int:
-    """Read a number of bytes: 8G, 500M, 1.5 GiB, 1000000; K, M, G and T are powers of 1024.
+    """Parse a number of bytes: 8G, 500M, 1.5 GiB, 1000000; K, M, G and T are powers of 1024.
 
     Args:
-        text: as people write it.
-        what: the subject of the error.
+        text: size as written.
+        what: subject of the error.
 
     Raises:
         PolicyError: it is no size.
@@ -106,8 +106,8 @@ def budget(held: int = 0, needed: int = SMALL + 1) -> int:
     """Maximum memory in bytes for reading a file.
 
     Args:
-        held: what it has taken already, which is free no more.
-        needed: what it wants to know it for: a little is there, without asking the system.
+        held: bytes that it already uses, which are no longer free.
+        needed: bytes for which the budget is queried: small amounts are granted without asking the system.
 
     Raises:
         PolicyError: TRUEVAL_MEMORY is no size.
@@ -122,9 +122,8 @@ def check_memory(needed: int, place: Place, *, held: int = 0) -> None:
     """Refuse a file that needs more than the budget.
 
     Args:
-        needed: bytes that the file takes in all.
-        place: place of the file.
-        held: what of them it has taken already.
+        needed: total bytes that the file takes.
+        held: bytes of these that are already in use.
 
     Raises:
         InputError: it takes more.
@@ -138,9 +137,8 @@ def too_large(place: Place, needed: str, most: int) -> InputError:
     """The error for a file that needs more memory than allowed.
 
     Args:
-        place: place of the file.
-        needed: what it takes, in words.
-        most: what may be taken.
+        needed: required memory, in words.
+        most: allowed memory in bytes.
     """
     whose = "half of what is free" if _read_limit() is None else f"as --memory or {VARIABLE} says"
     return place.error(
@@ -150,7 +148,7 @@ def too_large(place: Place, needed: str, most: int) -> InputError:
 
 
 def check_cost(cost: MemoryCost, text: bytes, source: str) -> None:
-    """Refuse a text that takes more than the budget; its marks are counted only where they can decide.
+    """Refuse a text that takes more than the budget; its marks are counted only if they can make a difference.
 
     Raises:
         InputError: it takes more.
@@ -182,7 +180,7 @@ def _read_limit() -> int | None:
 
 
 def _of_machine() -> int | None:
-    """What Linux says is available, without swapping; elsewhere the memory that is built in."""
+    """Available memory as reported by Linux, without swap; elsewhere the installed memory."""
     with suppress(OSError, ValueError, IndexError):
         line = next(line for line in Path("/proc/meminfo").read_text("ascii").splitlines() if "MemAvailable" in line)
         return int(line.split()[1]) << 10
@@ -212,7 +210,7 @@ def _of_group(group: Path, first_version: bool) -> int | None:
     names = ("memory.limit_in_bytes", "memory.usage_in_bytes") if first_version else ("memory.max", "memory.current")
     with suppress(OSError, ValueError):  # ValueError: "max", where there is no limit
         counts = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
-        # Files that nobody has used for a while are given up first, so they count as free, as Kubernetes counts.
+        # Inactive file cache is released first, so it counts as free, as in Kubernetes.
         unused = int(counts.get("total_inactive_file", counts.get("inactive_file", "0")))
         most, used = (int((group / name).read_text()) for name in names)
         return most - used + unused

@@ -22,7 +22,7 @@ ABSENT = "there is no such file. Check the path and the working directory."
 EMPTY = "the file is empty. It must have at least one row. Check that it was written to the end."
 EMPTY_INPUT = "nothing comes from standard input, or it was read already: it can be read once. Give a file."
 STDIN = "<stdin>"
-# What people add to the name of a run or of judgments; all of it is left out of the name shown in tables.
+# Suffixes of names of runs or judgments, which are omitted from names in tables.
 SUFFIXES = frozenset(
     (
         *(".gz", ".gzip", ".zst", ".zstd", ".trec", ".run", ".res", ".results", ".qrels", ".qrel", ".txt"),
@@ -58,7 +58,8 @@ def read_content(source: Source) -> SourceBytes:
         InputError: the file is missing, a directory, unreadable, empty, truncated, too large, packed in another way,
             or changes while it is read.
     """
-    # Bytes are held as a whole: a file that changes meanwhile, or a bomb, must be refused before anything is parsed.
+    # Bytes are read as a whole: a file that changes while it is read, or a decompression bomb, must be refused before
+    # parsing.
     if isinstance(source, SourceBytes):
         return source
     packed, label = _read_bytes(source)
@@ -96,11 +97,11 @@ def _read_bytes(source: str | PathLike[str] | IO[bytes] | IO[str]) -> tuple[byte
 
 @contextmanager
 def explain_read_errors(place: Place, absent: str = ABSENT) -> Iterator[None]:
-    """Say what is wrong with a file that cannot be opened or read inside the block.
+    """Report in our own words why a file cannot be opened or read inside the block.
 
     Args:
         place: place of the file.
-        absent: what to say where there is none.
+        absent: message for a missing file.
 
     Raises:
         InputError: it cannot.
@@ -119,7 +120,7 @@ def explain_read_errors(place: Place, absent: str = ABSENT) -> Iterator[None]:
 
 
 def read_bytes(path: str) -> bytes:
-    """Read a file as it is, packed or not, and note it where somebody lists what is read.
+    """Read the raw bytes of a file, and record its fingerprint where fingerprints are collected.
 
     Raises:
         InputError: as `read_content`, where it is about the file and not about what is in it.
@@ -130,7 +131,7 @@ def read_bytes(path: str) -> bytes:
         before = os.fstat(file.fileno())
         data = _read_to_end(file, before, label)
         states = {file_state(state) for state in (before, os.fstat(file.fileno()), Path(path).stat())}
-    # The files of /proc say that they have no bytes, and hold some.
+    # The files of /proc report a size of 0 but have content.
     if len(states) > 1 or (before.st_size and stat.S_ISREG(before.st_mode) and len(data) != before.st_size):
         raise place.error(CHANGED)
     note_bytes(path, data)
@@ -141,7 +142,7 @@ def can_be_read_once(path: str) -> bool:
     """Tell standard input, pipes and devices, which give their bytes to the first who reads them."""
     try:
         return path == "-" or not stat.S_ISREG(Path(path).stat().st_mode)
-    except (OSError, ValueError):  # whoever reads it says why it cannot be read; ValueError: a NUL in the path
+    except (OSError, ValueError):  # reading it will report the error; ValueError: a NUL in the path
         return False
 
 

@@ -1,7 +1,7 @@
-"""What an Arrow file says of its own size, checked before memory is taken on its word.
+"""Sizes declared in an Arrow file, checked before memory is allocated for them.
 
-A damaged length makes the Arrow reader ask for terabytes, which ends the process rather than the read.
-Source: Arrow columnar format, IPC file format (File.fbs, Message.fbs), encoded as FlatBuffers.
+A damaged length makes the Arrow reader allocate terabytes, which kills the process. Source: Arrow columnar format, IPC
+file format (File.fbs, Message.fbs), encoded as FlatBuffers.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from trueval.files.source.memory_estimate import check_memory
 
 MAGIC = b"ARROW1"
 CONTINUATION = 0xFFFFFFFF
-# Bytes of memory for a row, a value and an unpacked byte, as measured: docs/files.md. polars holds a string as a view
+# Bytes of memory per row, value and decompressed byte, as measured: docs/files.md. polars represents a string as a view
 # of 16 bytes.
 ROW, VALUE, BYTE = 130, 16, 2
-MOST_VALUES = 1 << 47  # of a column: as bits they would fill the addresses of a process
+MOST_VALUES = 1 << 47  # maximum rows of a column: even as bits they would fill the address space
 # Field numbers of File.fbs and Message.fbs, and sizes of their structs in bytes.
 DICTIONARIES, BATCHES = 2, 3
 HEADER_TYPE, HEADER = 1, 2
@@ -45,7 +45,7 @@ class _Table:
 
     def place(self, field: int) -> int | None:
         entry = 4 + 2 * field  # after the sizes of the list and of the table, 2 bytes each
-        # A list that ends before the field, and an offset of 0, say that the field has its default.
+        # If the list ends before the field, or the offset is 0, the field has its default.
         offset = _integer(self.data, self.fields + entry, "<H") if entry + 2 <= self.size else 0
         return self.at + offset if offset else None
 
@@ -84,7 +84,7 @@ def check_sizes(data: bytes, source: str) -> None:
     try:
         if not data.endswith(MAGIC):
             raise ArrowDamageError("it does not end in ARROW1")
-        end = len(data) - len(MAGIC) - 4  # where the file says how long the footer before is
+        end = len(data) - len(MAGIC) - 4  # position of the length of the preceding footer
         footer = _Table.root(data, end - _integer(data, end, "<i"))
         blocks = [block for field in (DICTIONARIES, BATCHES) for block in footer.structs(field, BLOCK)]
         sizes = [_check_block(data, block) for block in blocks]
@@ -98,7 +98,7 @@ def check_sizes(data: bytes, source: str) -> None:
 
 
 def _check_block(data: bytes, block: int) -> tuple[int, int, int]:
-    """Check a batch, and give its numbers of rows, of values in all columns, and of bytes without compression."""
+    """Check a batch, and return its numbers of rows, of values in all columns, and of bytes without compression."""
     start, head, body = _integer(data, block, "<q"), _integer(data, block + 8, "<i"), _integer(data, block + 16, "<q")
     if min(start, head, body) < 0 or start + head + body > len(data):
         raise ArrowDamageError("a batch lies outside")

@@ -37,9 +37,9 @@ def find_records(data: bytes, delimiter: str, source: str, before: int = 0) -> R
 
     Args:
         data: text.
-        delimiter: what is between fields.
-        source: what error messages call the text.
-        before: lines of the source before the text.
+        delimiter: separator of the fields.
+        source: name of the text in errors.
+        before: number of lines of the source before the text.
 
     Raises:
         InputError: a quote is inside a field without quotes, or is never closed.
@@ -76,7 +76,7 @@ def _refuse_stray_quotes(
     opening, closing = quotes[::2], quotes[1::2]
     doubled = np.diff(quotes, append=-1) == 1
     starts_field = (opening == 0) | np.isin(text[opening - 1], edges)
-    # A doubled quote inside a field looks like one that closes and one that opens it again at once.
+    # A doubled quote inside a field looks like one that closes it and one that immediately reopens it.
     starts_field[1:] |= doubled[1::2][: len(opening) - 1]
     ends_field = (closing + 1 == len(text)) | np.isin(text[np.minimum(closing + 1, len(text) - 1)], edges)
     ends_field |= doubled[1::2][: len(closing)]

@@ -29,9 +29,9 @@ from trueval.files.source.source_bytes import SourceBytes
 from trueval.files.tabular.csv_records import Records, find_records
 from trueval.files.trec.row_forms import first_line, first_offset
 
-MOST_COLUMNS = 4096  # each column of a table costs memory for every row
+MOST_COLUMNS = 4096  # maximum number of columns, since each costs memory for every row
 BYTE, RECORD, FIELD, QUOTE = 3.6, 100, 50, 20  # bytes of memory for each of these, as measured: docs/files.md
-MOST_GRADES = 6  # levels that judgments have
+MOST_GRADES = 6  # number of levels that judgments have
 
 
 def sniff_delimiter(line: str) -> str:
@@ -73,9 +73,9 @@ def read_delimited(content: SourceBytes, kind: Kind, facets: bool = False) -> Ro
         strings = strings.with_columns(pl.all().str.strip_chars(" "))
         names = [name.strip() for name in names]
     refuse_repeated_columns(names, kind, facets, place)
-    # polars has numbered other columns that are there twice, and would have hidden those that are refused.
+    # polars renames other repeated columns, and would hide those that must be refused.
     strings.columns = [name if name not in names[:at] else f"{name} {at}" for at, name in enumerate(names)]
-    # Where records start is found again, for error messages only: to keep it would take memory for every row.
+    # The starts of records are computed again, only for error messages: storing them would take memory for every row.
     table = canonical_table(
         strings, kind, content.source, facets, lambda row: int(find_records(body, delimiter, "", before).lines[row + 1])
     )
@@ -139,7 +139,7 @@ def _judgments_note(names: list[str], kind: Kind, table: RowTable) -> tuple[str,
         return ()
     scores = table.frame["score"]
     distinct = scores.unique().sort()
-    # Scores that repeat and are few whole numbers; a run of one row, or of distinct scores, says nothing.
+    # Scores that repeat and are few integers; a run of one row, or with distinct scores, is not suspicious.
     if len(distinct) > MOST_GRADES or len(distinct) == len(scores) or (distinct != distinct.round()).any():
         return ()
     shown = ", ".join(f"{value:g}" for value in distinct)

@@ -1,7 +1,7 @@
-"""What a parquet file says of its own size, checked before memory is taken on its word.
+"""Sizes declared in a parquet file, checked before memory is allocated for them.
 
-A damaged length makes the parquet reader ask for exabytes, which ends the process rather than the read.
-Source: parquet-format (parquet.thrift), encoded in Thrift's compact protocol.
+A damaged length makes the parquet reader allocate exabytes, which kills the process. Source: parquet-format
+(parquet.thrift), encoded in Thrift's compact protocol.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from trueval.files.source.memory_estimate import check_memory
 MAGIC = b"PAR1"
 TAIL = 8  # length of the footer, and the magic
 DEEPEST = 32  # levels of nested structures; the format has 7
-# Bytes of memory for a row, a value and an unpacked byte, as measured: docs/files.md. polars holds a string as a view
+# Bytes of memory per row, value and decompressed byte, as measured: docs/files.md. polars represents a string as a view
 # of 16 bytes.
 ROW, VALUE, BYTE = 130, 16, 2
 Fields: TypeAlias = dict[int, Any]
@@ -89,7 +89,7 @@ class _Reader:
             return self.list_of(depth)
         if kind == STRUCT:
             return self.struct(depth)
-        raise ParquetDamageError("an unknown type")  # maps are in no structure read here
+        raise ParquetDamageError("an unknown type")  # no structure read here contains maps
 
     def list_of(self, depth: int) -> list[Any]:
         if depth > DEEPEST:
@@ -117,7 +117,7 @@ def check_sizes(data: bytes, source: str) -> None:
     with _explain_damage(source):
         groups = _groups(data)
         rows = sum(group[GROUP_ROWS] for group in groups)
-        check_memory(rows * ROW, Place(source))  # before the pages are looked at, one by one
+        check_memory(rows * ROW, Place(source))  # before the pages are checked one by one
         check_memory(sum(_cost(data, group) for group in groups) + len(data), Place(source), held=len(data))
 
 
@@ -125,8 +125,8 @@ class RowGroup(NamedTuple):
     """A row group of a file.
 
     Attributes:
-        rows: how many.
-        cost: bytes of memory that its columns take.
+        rows: number of rows.
+        cost: bytes of memory for its columns.
     """
 
     rows: int
@@ -208,7 +208,7 @@ def _check_column(data: Data, column: Fields) -> int:
     values, unpacked = _natural(meta, VALUES), 0
     for page in _pages(data, meta, values):
         unpacked += page.unpacked
-        if page.is_dictionary and page.values > page.unpacked:  # each entry takes a byte at least
+        if page.is_dictionary and page.values > page.unpacked:  # each entry takes at least a byte
             raise ParquetDamageError("a dictionary has more entries than bytes")
         values -= 0 if page.is_dictionary else page.values
     if values:

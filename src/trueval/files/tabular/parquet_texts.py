@@ -21,8 +21,8 @@ from trueval.files.texts.text_row import ID_KEYS, TextRow
 from trueval.forks import need_polars
 from trueval.printable import encodable
 
-ROWS: Final = 1 << 18  # read at once, of a row group that has more
-LARGE: Final = 1 << 28  # bytes of memory that row groups may take together, unless one takes more
+ROWS: Final = 1 << 18  # rows read at once, of a larger row group
+LARGE: Final = 1 << 28  # maximum bytes of memory for row groups together, unless a single one takes more
 PIECE: Final = 1 << 20  # bytes hashed at once
 
 
@@ -31,7 +31,7 @@ def read_parquet_rows(path: Path, fields: Sequence[str] | None = None) -> Iterat
 
     Args:
         path: path of the file.
-        fields: columns that are wanted beside the id, those that are there; None for all.
+        fields: columns to read in addition to the id, if present; None for all.
 
     Raises:
         InputError: the file is missing, no regular file, damaged, or changes meanwhile; it has no column of ids or none
@@ -87,7 +87,7 @@ def _slices(groups: Iterable[RowGroup]) -> Iterator[int]:
 
 
 def _check_row_groups(path: Path, label: str, names: Container[str] | None) -> list[RowGroup]:
-    """The row groups, once its sizes are checked; the file is mapped, and its texts are not looked at."""
+    """The row groups, after checking their sizes; the file is memory-mapped, and its texts are not read."""
     with path.open("rb") as file:
         if not os.fstat(file.fileno()).st_size:
             raise Place(label).error(EMPTY)
@@ -132,7 +132,7 @@ def _rows(frame: pl.DataFrame, label: str, number: int) -> Iterator[TextRow]:
 
 
 def _note(path: Path) -> None:
-    """Hash the file, where somebody lists what is read."""
+    """Hash the file, if fingerprints are collected."""
     if (seen := recorder()) is not None:
         with path.open("rb", buffering=0) as file:
             hashed = HashedStream(file)

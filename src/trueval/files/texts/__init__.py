@@ -1,5 +1,6 @@
-"""Texts of documents and queries: where a collection keeps them, and how many of them are held without memory.
+"""Texts of documents and queries: their files in a collection, and storage for more texts than fit in memory.
 
-row is one text with its place; parts finds the files; rows reads them one after another, lines and parquet alike;
-gather holds them, in memory where they are few and else in a file (store); sequence makes lists that hold nothing.
+text_row is one text with its position; text_files finds the files; text_rows reads them one after another, JSON lines
+and parquet alike; text_mapping collects them, in memory if they are few and else in a file (text_store); lazy_list
+makes lists whose items are computed on access.
 """

@@ -1,4 +1,4 @@
-"""Lists whose items are made when they are asked for, so that millions of them take no memory."""
+"""Lists whose items are computed on access, so that millions of them take no memory."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Final, TypeVar, overload
 
-TOLD: Final = 1 << 10  # items between two words on how many are done
+TOLD: Final = 1 << 10  # items between two progress reports
 Item_co = TypeVar("Item_co", covariant=True)
 
 
 class LazyList(Sequence[Item_co]):
-    """A sequence of which a function makes each item.
+    """A sequence whose items are computed by a function.
 
     Args:
-        count: how many items there are.
-        make: from a place, 0 for the first, to the item.
+        count: number of items.
+        make: function from an index, from 0, to the item.
 
     >>> squares = LazyList(4, lambda place: place * place)
     >>> squares[3], squares[-1], squares[1:3], list(squares)
@@ -44,7 +44,7 @@ class LazyList(Sequence[Item_co]):
 
 
 class ProgressList(Sequence[Item_co]):
-    """A sequence that tells how far somebody is who goes through it.
+    """A sequence that reports progress while it is iterated over.
 
     Args:
         tell: called with the number of items that are done.

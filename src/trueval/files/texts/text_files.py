@@ -12,18 +12,18 @@ from trueval.printable import encodable
 PACKED: Final = ("", ".gz", ".zst")
 LINES: Final = tuple(f"{form}{packed}" for form in (".jsonl", ".ndjson", ".json") for packed in PACKED)
 PARQUET: Final = ".parquet"
-# What a collection may have beside its name; .json is for parts only, as Spark names them.
+# Suffixes of the files of a collection; .json is for parts only, as Spark names them.
 FORMS: Final = (*(form for form in LINES if not form.startswith(".json") or form.startswith(".jsonl")), PARQUET)
-HIDDEN: Final = (".", "_")  # .part-0.jsonl.crc, _SUCCESS: what Hadoop and Spark leave beside their parts
+HIDDEN: Final = (".", "_")  # .part-0.jsonl.crc, _SUCCESS: files that Hadoop and Spark write next to their parts
 SHOWN: Final = 3
 
 
 class TextFiles(NamedTuple):
-    """The files that hold texts.
+    """The files with texts.
 
     Attributes:
-        paths: in the order of their names.
-        others: names of files beside them that are not read.
+        paths: paths sorted by name.
+        others: names of files next to them that are not read.
     """
 
     paths: tuple[Path, ...]
@@ -62,7 +62,7 @@ def find_parts(folder: Path, name: str) -> TextFiles:
         raise Place(encodable(str(folder))).error(
             f"{' and '.join(path.name for path in there)} are there. There must be one of them. Move the others away."
         )
-    # Spark and Dask call a folder of parts corpus.parquet.
+    # Spark and Dask name a folder of parts corpus.parquet.
     return parts_of(there[0] if there else folder / f"{name}.jsonl")
 
 

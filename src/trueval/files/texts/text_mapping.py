@@ -18,22 +18,22 @@ from trueval.files.texts.text_store import Writer
 
 Ints = NDArray[np.int64]
 
-IN_MEMORY: Final = 1 << 28  # bytes of memory; texts that take more go to the disk
+IN_MEMORY: Final = 1 << 28  # bytes of memory; texts that take more are stored on disk
 ROW: Final = 200  # bytes of memory for a text beside its characters: id, places in dicts and lists (docs/files.md)
 ROW_ON_DISK: Final = 100  # and for one on disk, without its id
-BATCH: Final = 1 << 14  # texts between two looks at the memory
-TOGETHER: Final = 64  # rows that are taken at once; few, for each may be large
-LARGE: Final = 1 << 24  # characters that a batch may have before it is full
+BATCH: Final = 1 << 14  # texts between two checks of memory
+TOGETHER: Final = 64  # rows per batch; few, since each may be large
+LARGE: Final = 1 << 24  # maximum characters of a batch
 
 
 class TextMapping(NamedTuple):
     """Texts by id.
 
     Attributes:
-        texts: in the order of their rows; a dict, or a StoredTexts.
-        empty: how many have no text.
+        texts: texts in row order; a dict, or a StoredTexts.
+        empty: number of rows without a text.
         example: id of the first of them; None without any.
-        keys: of the first row; what an error can say of fields that are in none.
+        keys: keys of the first row, for errors about missing fields.
     """
 
     texts: Mapping[str, str]
@@ -45,12 +45,12 @@ class TextMapping(NamedTuple):
 def gather(
     rows: Iterable[TextRow], text_of: Callable[[Mapping[str, Any]], str], tell: Callable[[int], object] | None = None
 ) -> TextMapping:
-    """Hold the text of each row, in one pass.
+    """Collect the text of each row, in one pass.
 
     Args:
-        rows: with ids that differ.
-        text_of: from the values of a row to its text.
-        tell: called now and then with the number of texts so far; None tells nobody.
+        rows: rows with distinct ids.
+        text_of: function from the values of a row to its text.
+        tell: called repeatedly with the number of texts so far; None for no reports.
 
     Raises:
         InputError: an id is there twice, with both places; texts take more memory or disk than there is; or what the
@@ -71,12 +71,12 @@ def gather(
 
 
 def _next(held: _Held, rows: Iterator[TextRow], text_of: Callable[[Mapping[str, Any]], str]) -> list[TextRow]:
-    """Some further rows; where one is at fault, an id that is there twice before it is said first."""
+    """The next rows; if one raises an error, a repeated id before it is reported first."""
     some: list[TextRow] = []
     try:
         some.extend(islice(rows, TOGETHER))
     except InputError:
-        if some:  # what came before the fault
+        if some:  # rows before the fault
             held.take(some, text_of)
         held.refuse_repeated()
         raise
@@ -87,13 +87,13 @@ class _Held:
     """What was read so far."""
 
     def __init__(self) -> None:
-        self.ids, self.texts = list[str](), list[str]()  # not yet on disk: all of them while there are few
+        self.ids, self.texts = list[str](), list[str]()  # texts not yet on disk; all of them while there are few
         self.written = 0  # texts on disk
         self.writer: Writer | None = None
         self.hashes: list[Ints] = []
         self.hashed = 0  # of self.ids
-        self.taken, self.characters = 0, 0  # bytes of memory; characters since the last look
-        # Where numbers of rows do not follow each other: row → file, number there, whether it counts lines.
+        self.taken, self.characters = 0, 0  # bytes of memory; characters since the last check
+        # Where row numbers are not consecutive: row → file, number there, whether it counts lines.
         self.jumps: list[tuple[int, str, int, bool]] = []
         self.following: tuple[str, int] = ("", -1)
         self.empty = 0
@@ -127,7 +127,7 @@ class _Held:
             following = row.source, row.number + 1
 
     def done(self) -> TextMapping:
-        """All texts.
+        """All texts, as a mapping.
 
         Raises:
             InputError: an id is there twice, or the disk is full.
@@ -141,12 +141,12 @@ class _Held:
         return TextMapping(texts, self.empty, self.example, self.keys)
 
     def close(self) -> None:
-        """Give up what nobody will read."""
+        """Release the texts, which will not be read."""
         if self.writer is not None:
             self.writer.close()
 
     def _look(self, row: TextRow) -> None:
-        """See what memory is taken, and go to the disk where it is much."""
+        """Check the memory in use, and move to disk if it exceeds the limit."""
         if self.writer is None:
             fresh = zip(self.ids[self.hashed :], self.texts[self.hashed :], strict=True)
             self.taken += sum(sys.getsizeof(id) + sys.getsizeof(text) + ROW for id, text in fresh)
@@ -171,10 +171,10 @@ class _Held:
         self.ids, self.texts, self.hashed = [], [], 0
 
     def refuse_repeated(self) -> tuple[Ints, Ints]:
-        """Refuse an id that is there twice; of several the first one that was read.
+        """Refuse a repeated id; of several, the first one read is reported.
 
         Returns:
-            The hashes of all ids in rising order, and the row of each.
+            The hashes of all ids in ascending order, and the row of each.
 
         Raises:
             InputError: there is one.
@@ -187,7 +187,7 @@ class _Held:
         self.hashes = [hashes]
         order = np.argsort(hashes, kind="stable")
         hashes = hashes[order]
-        # Equal ids have equal hashes, and are side by side in the order in which they were read.
+        # Equal ids have equal hashes, and are adjacent in the order in which they were read.
         later = np.flatnonzero(hashes[1:] == hashes[:-1]) + 1
         ids: Sequence[str] | pl.Series = self.ids if self.writer is None else self.writer.ids
         for at in later[np.argsort(order[later], kind="stable")].tolist():

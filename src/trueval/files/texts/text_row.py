@@ -7,18 +7,18 @@ from typing import Any, NamedTuple
 
 from trueval.errors import Place
 
-ID_KEYS = ("_id", "id")  # BEIR's, and that of MTEB's parquet; the first one that is there
+ID_KEYS = ("_id", "id")  # BEIR's, and that of MTEB's parquet; the first one present
 
 
 class TextRow(NamedTuple):
     """A document or a query.
 
     Attributes:
-        source: the file, or the name of what gave it.
-        number: number of its line, from 1; of its row, from 0, where there are no lines.
-        id: a string, or an integer as it is written.
-        values: all its keys and values, numbers as they are written.
-        has_lines: whether `number` is that of a line.
+        source: file, or name of another origin.
+        number: line number, from 1; row number, from 0, without lines.
+        id: string, or integer as written.
+        values: keys and values, with numbers as written.
+        has_lines: whether `number` is a line number.
     """
 
     source: str
@@ -47,7 +47,7 @@ def join_fields(row: Mapping[str, Any], fields: tuple[str, ...]) -> str:
     texts = []
     for field in fields:
         value = row.get(field)
-        # Parquet gives 0 as a number, JSON as it is written: both are texts.
+        # Parquet has 0 as a number, JSON as written: both count as texts.
         if (value or (value == 0 and value is not False)) and not _is_nan(value):
             texts.append(str(value) if not isinstance(value, list) else ", ".join(map(str, value)))
     return " ".join(texts)

@@ -1,4 +1,4 @@
-"""Rows of texts out of all files that hold them, one after another, none of which is held as a whole."""
+"""Rows of texts from several files, one after another, without loading a whole file."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from trueval.files.texts.text_row import TextRow
 
 
 def read_rows(paths: Sequence[Path], fields: Sequence[str] | None = None) -> Iterator[TextRow]:
-    """Read texts file by file: lines of JSON, plain or packed, or parquet by its name.
+    """Read texts file by file: lines of JSON, plain or compressed, or parquet by its suffix.
 
     Args:
-        paths: as `find_parts` gives them.
-        fields: columns of parquet that are wanted, those that are there; None for all.
+        paths: paths from `find_parts`.
+        fields: columns of parquet to read, if present; None for all.
 
     Raises:
         InputError: a file is missing, damaged or changes meanwhile, or a row is no text with an id; with its line.

@@ -22,9 +22,9 @@ from trueval.files.temporary_files import explain_full_disk, open_temporary_file
 Ints = NDArray[np.int64]
 
 LENGTH: Final = struct.Struct("<Q")
-BLOCK: Final = 1 << 22  # bytes of texts that are read at once by who goes through all
-TOGETHER: Final = 1 << 10  # texts that are hashed at once
-KEYS: Final = 1 << 16  # ids that are strings of Python at once
+BLOCK: Final = 1 << 22  # bytes of texts read at once during iteration
+TOGETHER: Final = 1 << 10  # texts hashed at once
+KEYS: Final = 1 << 16  # ids that are Python strings at once
 
 
 class TextHash:
@@ -46,7 +46,7 @@ class TextHash:
 
 
 def as_bytes(text: str) -> bytes:
-    r"""A text as it is hashed and kept: JSON may hold half a pair of surrogates, which UTF-8 refuses.
+    r"""Encode a text for hashing and storage: JSON may contain a lone surrogate, which UTF-8 refuses.
 
     >>> as_bytes("é\ud800")
     b'\xc3\xa9\xed\xa0\x80'
@@ -55,11 +55,11 @@ def as_bytes(text: str) -> bytes:
 
 
 class TextFile(Sequence[str]):
-    """Texts by place, read from the file when they are asked for.
+    """Texts by index, read from the file on access.
 
     Args:
-        file: open for reading; closed when nobody has this any more.
-        ends: [text] byte after the last one of each.
+        file: file open for reading; closed when it is garbage-collected.
+        ends: [text] end of each, in bytes.
     """
 
     def __init__(self, file: IO[bytes], ends: Ints) -> None:
@@ -117,14 +117,14 @@ class TextFile(Sequence[str]):
 
 
 class StoredTexts(Mapping[str, str]):
-    """Texts by id, in their order, that are not in memory.
+    """Texts by id, in order, stored on disk.
 
     Args:
-        ids: String, in the order of the texts, all different.
-        texts: by place.
-        hashes: [text] Python's hash of each id, rising; of this process, so a store lives as long.
-        order: [text] the place that each hash is of.
-        sha256: hash of ids and texts, one after another, as `trueval.collection.text_hash` has it.
+        ids: String, in the order of the texts, all distinct.
+        texts: texts by index.
+        hashes: [text] Python's hash of each id, ascending; valid only within this process.
+        order: [text] index of the text with each hash.
+        sha256: hash of ids and texts, one after another, as in `trueval.collection.text_hash`.
     """
 
     def __init__(self, ids: pl.Series, texts: TextFile, hashes: Ints, order: Ints, sha256: str) -> None:
@@ -191,7 +191,7 @@ class _Items(ItemsView[str, str]):
 
 
 class Writer:
-    """Texts on their way to the disk; what it holds of each in memory is its id, its hash and its end."""
+    """Writes texts to disk; memory holds the id, hash and end of each."""
 
     def __init__(self) -> None:
         self._file = open_temporary_file()
@@ -219,11 +219,11 @@ class Writer:
         return self._ids[0]
 
     def done(self, hashes: Ints, order: Ints) -> StoredTexts:
-        """The texts, all written.
+        """Finish writing, and return the texts.
 
         Args:
-            hashes: as StoredTexts takes them.
-            order: as StoredTexts takes it.
+            hashes: as in StoredTexts.
+            order: as in StoredTexts.
 
         Raises:
             InputError: the disk is full.
@@ -236,5 +236,5 @@ class Writer:
 
     def close(self) -> None:
         """Give the file up."""
-        with suppress(OSError):  # what a full disk has no room for is written once more
+        with suppress(OSError):  # a write that failed on a full disk is retried
             self._file.close()

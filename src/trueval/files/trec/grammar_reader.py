@@ -23,12 +23,12 @@ CAREFUL = MemoryCost(3.5, ((b"\n", 120),))  # measured: docs/files.md
 
 
 def read_trec(content: SourceBytes, kind: Kind, facets: bool = False) -> RowTable:
-    """Read text of the grammar in trueval.files.trec, and make it regular first.
+    """Read text of the grammar in trueval.files.trec, after converting it to regular form.
 
     Args:
-        content: text.
-        kind: what the text must be.
-        facets: keep the second column of judgments as the facet.
+        content: text of the file.
+        kind: required kind of the text.
+        facets: whether to keep the second column of judgments as the facet.
 
     Raises:
         InputError: a field is missing, a number does not parse, or the columns are those of the other kind.
@@ -41,12 +41,12 @@ def read_trec(content: SourceBytes, kind: Kind, facets: bool = False) -> RowTabl
     if (error := find_decoding_error(content)) is not None:
         raise error
     regular = make_regular(content.data)
-    lines = regular.lines  # so that the table keeps these alone in memory, and not the text
+    lines = regular.lines  # so that the table keeps only these in memory, not the text
     table = RowTable(pl.DataFrame(), content.source, lambda row: int(lines[row]))
     _refuse_wrong_width(regular, form, table)
     if form.text_may_follow:
         refuse_shifted_rows(regular, fields[1], table)
-    # The fast way first, for a text that only had comments, or two spaces, is sound now.
+    # Try the fast reader first, since a text that only had comments or double spaces is now regular.
     frame = parse_rows(regular.text, " ", form, columns=form.needed, more=True)
     if frame is None or frame.height != len(regular.lines) or has_nulls(frame):
         frame = _parse_numbers_apart(regular.text, form, table)
@@ -88,7 +88,7 @@ def _refuse_wrong_width(regular: RegularText, form: RowForm, table: RowTable) ->
 def _finish(frame: pl.DataFrame, text: bytes, form: RowForm, table: RowTable) -> RowTable:
     numbers = frame[form.numbers[0]]
     notes: tuple[str, ...] = ()
-    if may_have_lost_values(numbers):  # some are infinite, 0 or large, which may have been written as something else
+    if may_have_lost_values(numbers):  # infinite, 0 or large values may have been written differently
         written = parse_rows(text, " ", form, columns=[numbers.name], strings=True, more=True)
         if written is not None:
             notes = check_lost_values(numbers, written[numbers.name], table)
@@ -98,7 +98,7 @@ def _finish(frame: pl.DataFrame, text: bytes, form: RowForm, table: RowTable) ->
         frame = frame.drop("rank")
         notes += (f"{table.place(row)}: a rank is not an integer, so the rank column is not used",)
     frame, more = settle_third_column(frame, form, table.source)
-    # check_text has refused all other control characters than DEL and separators.
+    # check_text has refused all control characters except DEL and separators.
     chunks = np.array_split(np.frombuffer(text, np.uint8), -(-len(text) // PART))
     plain = all(in_threads(lambda chunk: bool(chunk.max() < DEL), chunks))
     return RowTable(in_canonical_order(frame), table.source, table.line, notes + more, plain)

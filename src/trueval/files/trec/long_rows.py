@@ -1,6 +1,6 @@
 """Lines of a run with more fields than a row has: text after the run tag, or a row whose columns are shifted.
 
-A lost newline puts two rows on one line, and a space inside an id moves every later field: the score is then read from
+A lost newline puts two rows on one line, and a space inside an id shifts every later field: the score is then read from
 the rank. Both look like text after the run tag, which is allowed.
 """
 
@@ -36,18 +36,18 @@ def is_number(field: str) -> bool:
 
 
 def refuse_shifted_rows(regular: RegularText, second: str, table: RowTable) -> None:
-    """Refuse a row whose fields are shifted by a space inside an id, and a line that holds two rows.
+    """Refuse a row whose fields are shifted by a space inside an id, and a line with two rows.
 
     Args:
-        second: what the second column holds in the first row, such as Q0.
-        table: knows the line of each row.
+        second: second column of the first row, such as Q0.
+        table: table with the line of each row.
 
     Raises:
         InputError: a number is where the run tag should be, or text after the tag is a whole row.
     """
     widths = regular.widths
     if widths[0] == ROW_WIDTHS[0] and widths.max() > widths[0]:
-        # polars takes the width of the first row for that of all, and would not see the tags of the others.
+        # polars assumes the width of the first row for all, and would not see the tags of the others.
         _refuse_match(rf"^(?:[^ \n]+ ){{5}}{NUMBER}(?: |$)", regular.text, table, SHIFTED)
     elif widths[0] > ROW_WIDTHS[0]:
         # Some tags are numbers. One is not a tag where lines differ in width, or where its rank is not a number.
@@ -59,7 +59,7 @@ def refuse_shifted_rows(regular: RegularText, second: str, table: RowTable) -> N
             if wrong.any():
                 raise _error(int(wrong.argmax()), regular.text, table, SHIFTED)
     if widths.max() >= 2 * ROW_WIDTHS[0]:
-        # The query of the second row may be joined to the tag of the first, so what must follow is the second field.
+        # The query of the second row may be joined to the tag of the first, so the second field must follow.
         row = rf" {re.escape(second)} [^ \n]+ [+-]?[0-9]+ {NUMBER}(?: |$)"
         _refuse_match(rf"^(?:[^ \n]+ ){{5}}[^\n]*{row}", regular.text, table, JOINED)
 

@@ -1,7 +1,7 @@
-"""Text without a header line that is regular as it is: the separators of its first line throughout.
+"""Regular text without a header line: the separators of its first line throughout.
 
-Such a text is parsed part by part as it is read, so that it is never held as a whole: by the compiled kernel where it
-can, else by polars. Whatever is not regular is left to grammar_reader.py.
+Such a text is parsed part by part while it is read, so it is never in memory as a whole: by the compiled kernel if
+possible, else by polars. Other text is left to grammar_reader.py.
 """
 
 from __future__ import annotations
@@ -42,32 +42,32 @@ def read_regular(text: LineParts, kind: Kind, facets: bool = False) -> RowTable 
     """Read a regular text with the columns of read_trec.
 
     Args:
-        text: in parts.
-        kind: what the text must be.
-        facets: keep the second column of judgments as the facet.
+        text: parts of the text.
+        kind: required kind of the text.
+        facets: whether to keep the second column of judgments as the facet.
 
     Returns:
-        the rows; None if the text is not regular, or anything in it is wrong.
+        The rows; None if the text is not regular, or has any error.
 
     Raises:
         InputError: the third of three columns is that of the other kind, or the rows take more memory than they may.
     """
     head, form, fields = text.head, None, []
-    with suppress(InputError):  # the careful reader says what is wrong
+    with suppress(InputError):  # the grammar reader reports the error
         fields = first_fields(head)
         form = find_row_form(fields, kind, head.source, facets)
     line = head.data[: head.data.find(b"\n") + 1] or head.data
     tabs, spaces = b"\t" in line, b" " in line
     if form is None or tabs == spaces:
         return None
-    # Where the first tag is a number, or text follows it, long_rows must look at every line.
+    # If the first tag is a number, or text follows it, long_rows must check every line.
     if form.text_may_follow and (len(fields) > 6 or (len(fields) == 6 and is_number(fields[5]))):
         return None
     separator = "\t" if tabs else " "
     if (scanned := scan_text(text, separator, form)) is not None:
         return _settle(*scanned, kind, form, head.source)
     check_memory(_cost(text), Place(head.source))
-    irregular = Event()  # one part that is not regular spares the parsing of all later ones
+    irregular = Event()  # after one irregular part, later ones need not be parsed
 
     def parse(part: slice) -> _Rows | None:
         rows = None if irregular.is_set() else _parse_part(text.read(part), separator, form, len(fields))
@@ -89,7 +89,7 @@ def _cost(text: LineParts) -> int:
 
 
 def _settle(documents: pl.DataFrame, stretches: Stretches, kind: Kind, form: RowForm, source: str) -> RowTable:
-    """Make a table of what the kernel read; a column of queries only where somebody will look at it."""
+    """Make a table from the kernel's result; the query column is built only if needed."""
     if kind == "run" and not form.third_is_rank_or_score:
         return RowTable(documents, source, count_lines_from_one, plain=True, stretches=stretches)
     frame, notes = settle_third_column(stretches.before(documents), form, source)
@@ -98,7 +98,8 @@ def _settle(documents: pl.DataFrame, stretches: Stretches, kind: Kind, form: Row
 
 def _parse_part(text: bytes, separator: str, form: RowForm, width: int) -> _Rows | None:
     """Parse the needed columns; None if a line is a comment, or not one row with every field, or says anything odd."""
-    # What polars would mend in silence is looked for first: it fills narrow lines, cuts wide ones and skips empty ones.
+    # Check first for what polars would silently repair: it fills narrow lines, truncates wide ones and skips empty
+    # ones.
     rows = count_rows(text, separator, width)
     if rows is None or find_long_line(text) is not None:
         return None
@@ -121,7 +122,7 @@ def has_nulls(frame: pl.DataFrame) -> bool:
 
 
 def _loses_values(frame: pl.DataFrame, text: bytes, separator: str, form: RowForm) -> bool:
-    """Parse the numbers again as they are written where some are infinite, 0 or large, and may have been others."""
+    """Check the numbers as written if some are infinite, 0 or large, and may have lost their value."""
     numbers = frame[form.numbers[0]]
     if not may_have_lost_values(numbers):
         return False
@@ -136,10 +137,10 @@ def parse_rows(
 
     Args:
         text: lines of fields.
-        separator: what is between them.
+        separator: separator of the fields.
         form: form of the rows.
-        strings: whether numbers stay as they are written.
-        more: a line may have more fields than the first.
+        strings: whether to keep numbers as written.
+        more: whether a line may have more fields than the first.
     """
     types = {} if strings else form.types
     schema = {name: types.get(name, pl.String) for name in form.names}

@@ -1,4 +1,4 @@
-"""The forms that a row has: which column holds what, told by their number on the first row."""
+"""The forms of a row: the meaning of its columns, determined by their number on the first row."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from trueval.files.source.source_bytes import EMPTY, SourceBytes
 FIRST_LINE = re.compile(rb"^[ \t\r\v\f]*([^#\s][^\n\r]*)", re.MULTILINE)
 RUN_WORDS = "query Q0 document rank score tag"
 JUDGMENTS_WORDS = "query iteration document grade"
-MOST_FIELDS = 64  # on a line; text after the run tag has a few words
+MOST_FIELDS = 64  # maximum fields on a line; text after the run tag has a few words
 
 
 @dataclass(frozen=True)
 class RowForm:
-    """What each column of a row holds.
+    """The meaning of each column of a row.
 
     Args:
         names: a name for every field of the first line.
         needed: the names whose fields every line must have.
         numbers: the needed names that must be numbers.
         text_may_follow: whether a line may have more fields than the first.
-        words: the columns, as an error message shows them.
-        third_is_rank_or_score: the file has three columns and its numbers tell which.
+        words: the columns, as shown in errors.
+        third_is_rank_or_score: whether the file has three columns, whose numbers tell ranks from scores.
     """
 
     names: tuple[str, ...]
@@ -50,7 +50,7 @@ class RowForm:
 
 
 def first_line(content: SourceBytes) -> str:
-    """Give the first line that is neither empty nor a comment.
+    """The first line that is neither empty nor a comment.
 
     Raises:
         InputError: there is none.
@@ -129,10 +129,10 @@ def _form_of_judgments(fields: Sequence[str], place: Place, facets: bool) -> Row
 
 
 def settle_third_column(frame: pl.DataFrame, form: RowForm, source: str) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Tell what the numbers of a file with three columns are; any other is left as it is.
+    """Determine the meaning of the numbers in a file with three columns; other files are unchanged.
 
     Returns:
-        the frame, with a score made of ranks where they are ranks, and notes.
+        The frame, with scores computed from ranks if they are ranks, and notes.
 
     Raises:
         InputError: the numbers are those of the other kind.
@@ -145,7 +145,7 @@ def settle_third_column(frame: pl.DataFrame, form: RowForm, source: str) -> tupl
 
 
 def _ranks_or_scores(frame: pl.DataFrame, source: str) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Tell whether the third column of a run holds ranks (MS MARCO) or scores."""
+    """Determine whether the third column of a run contains ranks (MS MARCO) or scores."""
     numbers = frame["score"]
     whole = numbers.is_finite() & (numbers == numbers.round())
     if not whole.all():
@@ -153,7 +153,7 @@ def _ranks_or_scores(frame: pl.DataFrame, source: str) -> tuple[pl.DataFrame, tu
     per_query = frame.group_by("query_id").agg(
         lowest=pl.col("score").min(), distinct=pl.col("score").n_unique(), listed=pl.len()
     )
-    # Scores that are whole numbers would pass for ranks, and turn the list over, if they were not held to this.
+    # Without this check, integer scores would pass for ranks, and reverse the list.
     are_ranks = per_query["lowest"].is_between(0, 1).all() and (per_query["distinct"] == per_query["listed"]).all()
     if not are_ranks:
         raise Place(source).error(
@@ -168,7 +168,7 @@ def _refuse_ranks(frame: pl.DataFrame, source: str) -> None:
     place = pl.int_range(1, pl.len() + 1).over("query_id")
     grades = pl.col("grade")
     counts = frame.select(counts=(grades == place).all(), highest=grades.max()).row(0)
-    if counts[0] and counts[1] > 3:  # short lists of grades 1, 2, 3 happen
+    if counts[0] and counts[1] > 3:  # short lists with grades 1, 2, 3 occur
         raise Place(source).error(
             "this looks like a run (the third column counts 1, 2, 3 ... in each query), not like judgments. "
             f"Judgments must be: {JUDGMENTS_WORDS}. Check the order of the files."

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-CHUNK = 1 << 22  # bytes; a few copies of a chunk fit in the processor's cache
-SMALL_CHUNK = 1 << 19  # bytes; for passes that keep little
+CHUNK = 1 << 22  # bytes per chunk, of which a few copies fit in the processor's cache
+SMALL_CHUNK = 1 << 19  # bytes per chunk for passes that keep little
 LAST_SEPARATOR = 32  # the space; all below are separators, line ends and control characters
 SEPARATORS_TO_SPACE = bytes.maketrans(b"\t\r\v\f", b"    ")
 SPACE, NEWLINE, HASH = b" \n#"
@@ -48,7 +48,7 @@ def make_regular(data: bytes) -> RegularText:
         ends = np.flatnonzero(text == NEWLINE)
         starts = np.concatenate(([0], ends[:-1] + 1))
         kept = (ends > starts) & (text[starts] != HASH)
-        # A flag of each line, repeated for each of its bytes, its newline too, takes out the bytes of empty lines.
+        # A flag per line, repeated for each of its bytes including the newline, removes the bytes of empty lines.
         joined.write((text if kept.all() else text[np.repeat(kept, ends + 1 - starts)]).data)
         lines.append(np.flatnonzero(kept) + (before + 1))
         spaces_before = np.searchsorted(np.flatnonzero(text == SPACE), ends)
@@ -68,25 +68,25 @@ def count_rows(data: bytes, separator: str, width: int) -> int | None:
     >>> count_rows(b"a b\nc d\n", " ", 2), count_rows(b"a b\nc d e\n", " ", 2), count_rows(b"a b\nc\td\n", " ", 2)
     (2, None, None)
     """
-    # The separators and line ends of a regular text, with all else left out, repeat those of its first line. What that
-    # does not tell is an empty field: there two of them are adjacent, as "\r" and "\n" of a line end alone may be.
+    # The separators and line ends of a regular text, without anything else, repeat those of its first line. This misses
+    # empty fields, where two of them are adjacent, as only "\r" and "\n" of a line end may be.
     end = b"\r\n" if data[: data.find(b"\n") + 1].endswith(b"\r\n") else b"\n"
     line = separator.encode() * (width - 1) + end
     text, before, adjacent = np.frombuffer(data, np.uint8), 0, 0
     marks_must_be = np.frombuffer(line * (min(len(text), SMALL_CHUNK) // len(line) + 2), np.uint8)
-    for start in range(0, len(text), SMALL_CHUNK):  # lines and their marks go on from chunk to chunk
+    for start in range(0, len(text), SMALL_CHUNK):  # lines and their marks continue from chunk to chunk
         chunk = text[start : start + SMALL_CHUNK + 1]  # with the first byte of the next chunk
         is_mark = chunk <= LAST_SEPARATOR
         adjacent += int(np.count_nonzero(is_mark[1:] & is_mark[:-1]))
         marks = chunk[np.flatnonzero(is_mark[:SMALL_CHUNK])]
-        phase = before % len(line)  # how far into a line the chunk begins, in marks
+        phase = before % len(line)  # position in a line at which the chunk begins, in marks
         if not np.array_equal(marks, marks_must_be[phase : phase + len(marks)]):
             return None
         before += len(marks)
     if data.endswith(separator.encode()):  # the file was cut before its last field
         return None
     rows, rest = divmod(before + (0 if data.endswith(b"\n") else len(end)), len(line))
-    ends_alone = rows - (not data.endswith(b"\n"))  # "\r\n" of each line that has its end is one pair
+    ends_alone = rows - (not data.endswith(b"\n"))  # "\r\n" of each complete line is one pair
     return rows if rest == 0 and adjacent == ends_alone * (len(end) - 1) else None
 
 

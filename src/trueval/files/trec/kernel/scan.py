@@ -1,6 +1,6 @@
-"""Regular text read by the compiled kernel (_scan.c), where it was built: in half the time that polars takes.
+"""Regular text read by the compiled kernel (_scan.c), if built, in half the time of polars.
 
-The kernel reads less than polars does, and what it reads it reads alike: visible ASCII, plain decimal numbers.
+The kernel reads a subset of what polars reads, with equal results: visible ASCII, plain decimal numbers.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from trueval.threads import in_threads
 
 try:
     from trueval.files.trec.kernel import _scan
-except ImportError:  # there was no compiler when the package was installed
+except ImportError:  # the package was installed without a compiler
     is_compiled = False
 else:
     is_compiled = True
 
 
-PART = 1 << 20  # bytes; a part stays in the processor's cache while its lines are counted or read
-LARGEST_POWER = 64  # of five in the table: numbers with a larger power of ten are left to others
-# Bytes of memory as measured (docs/files.md): of a row, beside its bytes, which long ids keep; of a query.
+PART = 1 << 20  # bytes per part, which stays in the processor's cache while its lines are counted or read
+LARGEST_POWER = 64  # powers of five in the table: numbers with a larger power of ten are left to the other readers
+# Bytes of memory as measured (docs/files.md): per row, in addition to its text, which long ids keep; per query.
 ROW, QUERY = 60, 130
-VIEW = 2  # integers of 64 bits that a string takes in Arrow's view layout
+VIEW = 2  # 64-bit integers per string in Arrow's view layout
 ROLES = {"query_id": "q", "doc_id": "d", "score": "n", "grade": "n", "rank": "r"}
 
-Found = tuple[int, bytes, bytes, bytes]  # what the kernel returns of one part
+Found = tuple[int, bytes, bytes, bytes]  # result of the kernel for one part
 
 
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """Memory that polars takes as a column without a copy (Arrow's PyCapsule interface)."""
+    """Memory that polars uses as a column without a copy (Arrow's PyCapsule interface)."""
 
     kind: str
     values: Any
@@ -57,29 +57,29 @@ class _Column:
 
 
 def scan_text(text: LineParts, separator: str, form: RowForm) -> tuple[pl.DataFrame, Stretches] | None:
-    """Read a regular text: once to count its lines, so that all memory is asked for at once, and once to parse them.
+    """Read a regular text: once to count its lines, so that all memory is allocated at once, and once to parse them.
 
     Args:
-        text: in parts.
-        separator: what is between fields.
+        text: parts of the text.
+        separator: separator of the fields.
         form: form of the rows.
 
     Returns:
-        doc_id, the number and perhaps rank (Int32), and the queries of the rows; None if the kernel was not built, or
-        leaves the text to others.
+        doc_id, the number and possibly rank (Int32), and the queries of the rows; None if the kernel is not built, or
+        does not support the text.
 
     Raises:
         InputError: the rows take more memory than may be taken.
     """
-    if not is_compiled or not set(form.needed) <= {*ROLES, "iteration"}:  # facets are left to others
+    if not is_compiled or not set(form.needed) <= {*ROLES, "iteration"}:  # facets are left to the other readers
         return None
-    # NumPy gives memory that the system fills with zeros when it is first touched: rows are written where they stay, by
-    # whichever thread has their part, and nothing is joined afterwards.
+    # NumPy returns memory that the system zeroes on first access: each thread writes the rows of its part in their
+    # final position, so nothing is joined afterwards.
     parts = text.cut(PART)
     lines = in_threads(lambda part: _scan.count_lines(text.look(part)), parts)
     starts = [0, *accumulate(lines)]
-    # Each field is a character and what ends it, which the last line may lack. Where lines are too many for that, some
-    # are empty, and a file of newlines alone would ask for a hundred times its size in rows.
+    # A field has at least a character and a terminator, which the last line may lack. If there are too many lines for
+    # that, some are empty; a file of newlines alone would need a hundred times its size for rows.
     if not 0 < starts[-1] * 2 * len(form.names) <= parts[-1].stop + 1:
         return None
     place, taken = Place(text.head.source), starts[-1] * ROW + parts[-1].stop
@@ -97,7 +97,7 @@ def scan_text(text: LineParts, separator: str, form: RowForm) -> tuple[pl.DataFr
                 text.read(parts[number]), roles, ord(separator), number, longest, _powers_of_five(),
                 views[rows], numbers[rows], ranks[rows],
             )  # fmt: skip
-        # Integers that a double does not hold must be looked at as they are written.
+        # Integers that a double cannot represent must be checked as written.
         if found is None or found[0] != lines[number] or has_large(numbers[rows]):
             irregular.set()
         return found
@@ -118,13 +118,13 @@ def _series(name: str, kind: str, values: NDArray[Any], texts: Sequence[bytes] =
 
 
 def _stretches(scanned: Sequence[Found], starts: Sequence[int], texts: list[bytes]) -> Stretches:
-    """The queries of all parts; one that goes on in the next part is one stretch."""
+    """The queries of all parts; one that continues in the next part is one stretch."""
     firsts = [np.frombuffer(found[1], np.int64) + start for found, start in zip(scanned, starts[:-1], strict=True)]
     ids = _series("query_id", "u", np.frombuffer(b"".join(found[2] for found in scanned), np.uint64), texts)
-    is_new = ids.ne_missing(ids.shift())  # a part begins with a stretch of its own, whatever the one before ended with
+    is_new = ids.ne_missing(ids.shift())  # a part begins with a new stretch, whatever the previous one ended with
     offsets = np.append(np.concatenate(firsts)[is_new.to_numpy()], starts[-1])
     ids = ids.filter(is_new)
-    # Views of long ids would keep the long ids of all documents in memory, for whoever keeps the queries alone.
+    # Views of long ids would keep the long ids of all documents in memory where only the queries are kept.
     return Stretches(pl.Series("query_id", ids.to_list()) if texts else ids, offsets)
 
 
@@ -141,7 +141,8 @@ def _powers_of_five() -> NDArray[np.uint64]:
 def _power_of_five(power: int) -> tuple[int, int, int, int]:
     """128 bits of a power of five, rounded down."""
     above, below = 5 ** max(power, 0), 5 ** max(-power, 0)
-    # Integers of Python are exact: the quotient is cut after its 128 bits, and the rest tells whether anything was.
+    # Python integers are exact: the quotient is truncated after 128 bits, and the remainder shows whether anything was
+    # lost.
     shift = above.bit_length() - below.bit_length() - 128  # gives 128 or 129 bits
     if (above << max(-shift, 0)) // (below << max(shift, 0)) >> 128:
         shift += 1
