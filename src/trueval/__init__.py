@@ -79,8 +79,8 @@ if TYPE_CHECKING:
     from trueval.tradeoff.frontier.frontier import frontier
     from trueval.tradeoff.runner.sweep import sweep
 
-# Where each name of the public face lives. A name is imported when it is first asked for (PEP 562), so that
-# `import trueval` waits for nothing that is not used.
+# Module of each public name. A name is imported on first access (PEP 562), so that `import trueval` loads nothing
+# unused.
 _HOMES = {
     "AuditSample": "trueval.comparison.labels.audit_sample",
     "Collection": "trueval.collection",

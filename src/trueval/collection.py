@@ -232,7 +232,7 @@ def place_beside(file: Path, place: str) -> str:
     'mteb:SciFact'
     """
     kind, _, rest = place.partition(":")
-    return place if rest and kind in LOADERS else str(file.parent / place)  # an absolute path stays as it is
+    return place if rest and kind in LOADERS else str(file.parent / place)  # an absolute path is unchanged
 
 
 def text_hash(texts: Iterable[str]) -> str:
@@ -344,7 +344,7 @@ def _library(library: str, name: str) -> Iterator[Any]:
         yield module
     except InputError:
         raise
-    except Exception as error:  # each library, and what it downloads with, has errors of its own
+    except Exception as error:  # each library, and its download client, has its own errors
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(
             f"{library}:{name} cannot be loaded: {reason} It must be a name that {library} knows, with texts and "
@@ -388,7 +388,7 @@ def _load_mteb(name: str, fields: tuple[str, ...], tell: Tell) -> Collection:
         documents = _check_texts(found, fields, "document", source)
         queries = gather(_rows(source, ((row["id"], row) for row in data["queries"])), _text)
         judgments = Judgments.from_dict(data["relevant_docs"]) if data.get("relevant_docs") else None
-        lists = data.get("top_ranked")  # of reranking tasks only
+        lists = data.get("top_ranked")  # for reranking tasks only
     return Collection(name, source, documents.texts, queries.texts, judgments, lists or None, _notes(documents))
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from trueval.errors import ForkError
 
-# What Linux calls the threads of the pool; others of polars, which do no work for us, have names without a number.
+# Name of the pool's threads on Linux; other threads of polars, which do no work for us, have names without a number.
 POOL_THREAD = re.compile(r"polars-\d+\s*")
 
 
@@ -48,7 +48,7 @@ def need_polars() -> None:
 def _pool_has_started() -> bool:
     """Whether polars' threads run in this process, whoever started them."""
     tasks = Path("/proc/self/task")
-    if not tasks.is_dir():  # not Linux: what we know ourselves
+    if not tasks.is_dir():  # not Linux: only what we know ourselves
         return _Process.worked
     return any(_is_of_pool(task / "comm") for task in tasks.iterdir())
 
@@ -56,7 +56,7 @@ def _pool_has_started() -> bool:
 def _is_of_pool(name: Path) -> bool:
     try:
         return POOL_THREAD.fullmatch(name.read_text()) is not None
-    except OSError:  # the thread ended meanwhile
+    except OSError:  # the thread has ended in the meantime
         return False
 
 

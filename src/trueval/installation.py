@@ -23,7 +23,7 @@ from trueval.standings.kernel import passing
 
 PACKAGE: Final = "trueval"
 GROUPS: Final = ("trueval.commands", "trueval.kinds", "trueval.measures", "trueval.readers")
-# Extras that serve those who work on trueval itself.
+# Extras for developers of trueval itself.
 OWN: Final = ("dev", "mutants")
 
 
@@ -222,6 +222,6 @@ def _plugins() -> Iterator[Plugin]:
             error = ""
             try:
                 point.load()
-            except Exception as failure:  # noqa: BLE001  whatever a package does when it is imported is told, not raised
+            except Exception as failure:  # noqa: BLE001 errors of a package on import are reported, not raised
                 error = f"{type(failure).__name__}: {failure}"
             yield Plugin(group, point.name, package, error)

@@ -30,10 +30,10 @@ from trueval.files import (
 from trueval.files.writing import write_judgments
 from trueval.forks import need_polars
 
-# Where the judgments of a folder are: a collection, or a golden set.
+# Paths of the judgments in a folder: a collection, or a golden set.
 QRELS: Final = ("qrels.trec", "qrels.tsv", "qrels/test.tsv", "qrels/dev.tsv", "qrels/train.tsv")
-GOLDEN: Final = "golden.json"  # beside the qrels.trec of a golden set
-ENDINGS: Final = ("", ".gz", ".zst")  # of a file, as it is or compressed
+GOLDEN: Final = "golden.json"  # next to the qrels.trec of a golden set
+ENDINGS: Final = ("", ".gz", ".zst")  # names of the file, plain or compressed
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +41,8 @@ class Judgments:
     """Graded documents of each query.
 
     Args:
-        frame: query_id String, doc_id String, grade Float64 (below 0 means unjudged, kept as read), and facet String
-            where facets were asked for; rows of one query adjacent.
+        frame: query_id String, doc_id String, grade Float64 (below 0 means unjudged, kept as read), and facet String if
+            facets were requested; rows of one query are adjacent.
         query_ids: String, unique, in order of first appearance.
         offsets: [queries + 1]; rows of query i are frame[offsets[i]:offsets[i + 1]].
         source: the path, "<stdin>", or the kind of object they came from.
@@ -64,7 +64,7 @@ class Judgments:
 
     @classmethod
     def of(cls, given: object, *, facets: bool = False) -> Judgments:
-        """Make judgments from anything that holds them, as `evaluate` and `compare` do.
+        """Make judgments from any supported object, as `evaluate` and `compare` do.
 
         Args:
             given: Judgments; a path or open file; a dict {query: {document: grade}} or {query: relevant documents}; a
@@ -211,7 +211,7 @@ def judgments_file(source: Any) -> Any:
     """The file of judgments in a named folder; anything else is returned unchanged.
 
     Args:
-        source: as `Judgments.read` takes it.
+        source: as in `Judgments.read`.
     """
     if not isinstance(source, str | PathLike) or not Path(source).is_dir():
         return source
@@ -228,7 +228,7 @@ def on_rubric(given: Any) -> bool:
     """Whether judgments are a golden set's: its folder, or the file qrels.trec in it, compressed or not.
 
     Args:
-        given: as `Judgments.of` takes it; of a file only the golden.json in its folder is read.
+        given: as in `Judgments.of`; of a file only the golden.json in its folder is read.
     """
     if isinstance(given, Judgments):
         return given.rubric

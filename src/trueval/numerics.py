@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 
-_CHUNK = 1 << 15  # values rounded at a time: a chunk and its scratch fit in the second-level cache
+_CHUNK = 1 << 15  # values rounded at a time: a chunk and its scratch space fit in the second-level cache
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Format:
     """A binary floating-point format.
 
     Args:
-        name: as NumPy, ml_dtypes and torch call it.
+        name: name in NumPy, ml_dtypes and torch.
         exponent_bits: stored bits of the exponent.
         mantissa_bits: stored bits of the mantissa, without the leading one.
         largest: the largest finite value.
@@ -189,7 +189,7 @@ def _round_part(part: NDArray[np.float64], precision: str | float, saturate: boo
 
 def _to_format(part: NDArray[np.float64], target: Format) -> NDArray[np.float64]:
     """Round to nearest even on the bits of float64; a carry out of the mantissa correctly raises the exponent."""
-    shift = 52 - target.mantissa_bits  # bits of float64's mantissa that the format does not have
+    shift = 52 - target.mantissa_bits  # mantissa bits of float64 that the format lacks
     bits = part.view(np.int64)
     # Half a unit less one is added, and one more where the last kept bit is odd: so a half goes up to the even neighbor
     # or stays below it. The sign is a bit of its own, so magnitudes are rounded. A cast by way of float32 would round
@@ -236,10 +236,10 @@ def rounding_interval(values: NDArray[Any], rounded: Callable[[NDArray[Any]], ND
     bounds = []
     for end, inside in ((ends[0] - 1, np.greater_equal), (ends[1] + 1, np.less_equal)):
         outer, inner = np.full_like(own, end), own
-        # Halve the distance between a value that is rounded to the same and one beyond, until they are neighbors.
+        # Bisect between a value that rounds to the same and one beyond, until they are adjacent.
         for _ in range(8 * values.dtype.itemsize + 1):
             middle = (outer >> 1) + (inner >> 1) + (outer & inner & 1)
-            with np.errstate(invalid="ignore"):  # what is beyond an infinite value is not a number, and not inside
+            with np.errstate(invalid="ignore"):  # beyond infinity there is only NaN, which is not inside
                 same = inside(rounded(_of_keys(middle, values.dtype)), wanted)
             outer, inner = np.where(same, outer, middle), np.where(same, middle, inner)
         bounds.append(_of_keys(inner, values.dtype))
@@ -300,7 +300,7 @@ def distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
     Since NumPy 2.3 `np.unique` hashes integers, which takes some 60 times as long where most of them differ.
 
     Args:
-        values: [any] integers.
+        values: integers of any shape.
 
     >>> distinct(np.array([3, 1, 3])).tolist()
     [1, 3]

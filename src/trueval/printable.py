@@ -7,14 +7,14 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-# C0, DEL and C1; marks and overrides of direction (Unicode Bidi_Control); separators of lines and paragraphs; halves of
-# surrogates, which file names that are not UTF-8 bring and no output can encode.
+# C0, DEL and C1; direction marks and overrides (Unicode Bidi_Control); line and paragraph separators; lone surrogates,
+# which come from file names that are not UTF-8 and cannot be encoded.
 _HIDDEN: Final = "\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
 _CONTROL: Final = re.compile(f"[{_HIDDEN}]")
 _CONTROL_IN_LINES: Final = re.compile(f"(?!\n)[{_HIDDEN}]")
 _LONG_WORD: Final = re.compile(r"\S{301,}")
-SHORT: Final = 80  # characters that are left of a word of more than 300, which is longer than names of files are
-LONGEST: Final = 4000  # characters of a message
+SHORT: Final = 80  # characters kept of a word of more than 300, which is longer than file names
+LONGEST: Final = 4000  # maximum characters of a message
 ELLIPSIS: Final = "…"
 
 

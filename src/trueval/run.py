@@ -33,7 +33,7 @@ from trueval.files import (
 from trueval.files.writing import write_run
 from trueval.forks import need_polars
 
-UNNAMED = "run"  # what a run is called that nobody named
+UNNAMED = "run"  # name of an unnamed run
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class Run:
 
     @classmethod
     def of(cls, given: object, *, name: str | None = None) -> Run:
-        """Make a run from anything that holds one, as `evaluate` and `compare` do.
+        """Make a run from any supported object, as `evaluate` and `compare` do.
 
         Args:
             given: a Run; a path or open file; a dict {query: {document: score}} or {query: documents, best first}; a
@@ -239,7 +239,7 @@ class Run:
         return half_hashes(self.documents["doc_id"])
 
 
-# What the retrievers of LlamaIndex, LangChain, search engines and pyterrier are asked by.
+# Search methods of retrievers in LlamaIndex, LangChain, search engines and pyterrier.
 RETRIEVERS: Final = ("retrieve", "invoke", "get_relevant_documents", "search", "transform", "__call__")
 
 

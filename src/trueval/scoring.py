@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     Values = TypeVar("Values", NDArray[Any], Tensor)  # arrays give arrays, tensors give tensors
 
 
-_BLOCK = 1 << 16  # documents upcast at a time, so that a corpus is never held twice
-_SHORTEST = 1e-12  # torch.nn.functional.normalize divides by no less, so a zero vector scores 0
+_BLOCK = 1 << 16  # documents upcast at a time, so that a corpus is never in memory twice
+_SHORTEST = 1e-12  # minimum divisor of torch.nn.functional.normalize, so a zero vector scores 0
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -69,7 +69,7 @@ def softmax(logits: Values, format: str, *, strict: bool = False) -> Values:
     else:
         wide, step = arrays.wide(logits), arrays.step
         no, yes = wide[..., 0], wide[..., 1]
-        top = arrays.module.maximum(no, yes)  # taken off both, so that no exponential overflows
+        top = arrays.module.maximum(no, yes)  # subtracted from both, so that no exponential overflows
         parts = [step(arrays.exp(step(logit - top))) for logit in (no, yes)]
         total = step(parts[0] + parts[1])
         # torch's kernel over the last axis multiplies by the reciprocal, which rounds once more than a division.
@@ -227,10 +227,10 @@ def _sum(arrays: _Arrays, values: Any) -> Any:
 
 
 class _Arrays:
-    """What φ needs from NumPy or torch, whose functions share their names, at one format.
+    """The functions that φ needs from NumPy or torch, which share their names, at one format.
 
     Args:
-        values: an array or tensor of the kind that will be scored.
+        values: array or tensor of the kind to be scored.
         format: the format of the scores.
         strict: whether `step` rounds.
     """
@@ -273,7 +273,7 @@ class _Arrays:
         if not self.tensors:
             return round_to(values, self.format).astype(self.width)
         rounded = values.to(getattr(self.module, self.format)).to(values.dtype)
-        # torch may put what is too large for float8_e4m3fn, which has no infinity, at its largest number.
+        # torch may clamp values too large for float8_e4m3fn, which has no infinity, to its largest number.
         beyond = values.abs() > find_format(self.format).reach
         lost = (beyond | ~self.module.isfinite(rounded)) & self.module.isfinite(values)
         if lost.any():

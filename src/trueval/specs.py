@@ -31,8 +31,8 @@ class Parameter:
     """A named parameter of a measure or an index.
 
     Attributes:
-        default: its value when the text form does not name it.
-        accepts: accepted values in words, for help and errors.
+        default: value if the text form does not name it.
+        accepts: description of accepted values, for help and errors.
         check: returns the value in canonical form, or raises ValueError.
         about: what it controls.
         searched: for indexes, whether it affects search only, so that a built index serves any value.

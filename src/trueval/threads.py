@@ -38,7 +38,7 @@ class Threads:
     def map(self, work: Callable[[Item], Result], items: Iterable[Item], /) -> list[Result]:
         """Yield results in the order of the items."""
         items = list(items)
-        if len(items) < 2:  # to start a pool takes longer than many a small item
+        if len(items) < 2:  # starting a pool takes longer than many small items
             return [work(item) for item in items]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             return list(pool.map(work, items))
@@ -59,7 +59,7 @@ class Processes:
     """
 
     def __init__(self, count: int | None) -> None:
-        from concurrent.futures import ProcessPoolExecutor  # late: most work is done in threads
+        from concurrent.futures import ProcessPoolExecutor  # late: most work uses threads
         from multiprocessing import get_context
 
         count = count or os.cpu_count() or 1

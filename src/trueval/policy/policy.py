@@ -18,7 +18,7 @@ TIE_ORDERS: Final = {
     "docid-desc": "document id descending by bytes, as trec_eval",
     "docid-asc": "document id ascending by bytes",
     "random": "by a hash of seed, query id and document id",
-    # What conventions need to say of tools; nobody would choose them.
+    # Choices that describe tools in conventions; not meant for users.
     "input-below-16": "as the run lists them in lists of fewer than 16 documents, not known in longer ones, as ranx",
     "average": "none: the tool itself reports the mean over all orders",
     "unspecified": "not known: where the order matters no tie-broken value is given",
@@ -125,7 +125,7 @@ OPTIONS: Final[Mapping[str, Option]] = MappingProxyType(
     }
 )
 
-# What the options accept that are chosen by a word: looked through whenever a policy is made.
+# Accepted words of each option; checked whenever a policy is created.
 WORDED: Final = tuple((name, option.words) for name, option in OPTIONS.items() if option.words)
 
 # A tie order that names its seed.
@@ -225,7 +225,8 @@ class Policy:
         unknown = next((name for name in choices if name not in Policy.__dataclass_fields__), None)
         if unknown is not None:
             raise PolicyError(f"Unknown choice {unknown!r}.{nearest(unknown, Policy.__dataclass_fields__)}")
-        # A number of NumPy becomes one of Python. NumPy itself is not imported: help is made from the words above.
+        # A NumPy number becomes a Python number. NumPy itself is not imported, since the help only needs the words
+        # above.
         plain = {name: value.item() if hasattr(value, "item") else value for name, value in choices.items()}
         given = {name: value for name, value in plain.items() if value is not None}
         if seeded := SEEDED.fullmatch(str(given.get("tie_order"))):
