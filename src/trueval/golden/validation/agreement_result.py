@@ -1,4 +1,4 @@
-"""The result of `trueval golden agree`, as its JSON has it."""
+"""The result of `trueval golden agree`, in the form of its JSON."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Coefficients = Mapping[str, ValueWithInterval]
 
 @dataclass(frozen=True)
 class OmittedLabels:
-    """Labels of a file that were left out.
+    """Numbers of labels of a file that were left out.
 
     Attributes:
-        duplicates: their pair is there twice.
-        outside: their grade is not on the scale.
-        unjudged: their grade is below 0, which means unjudged.
+        duplicates: number of labels of pairs that occur twice.
+        outside: number of labels with a grade off the scale.
+        unjudged: number of labels with a grade below 0, which means unjudged.
     """
 
     duplicates: int = 0
@@ -30,14 +30,14 @@ class OmittedLabels:
 
 @dataclass(frozen=True)
 class LabelSource:
-    """Where labels come from.
+    """A source of labels.
 
     Attributes:
-        name: of the judge, or "people".
+        name: name of the judge, or "people".
         source: name of the file or folder.
         labels: number of labels.
         queries: number of queries; None for an audit.
-        left_out: labels of a file that do not count; None for an audit.
+        left_out: labels of a file that were left out; None for an audit.
         raters: names of the people of an audit; None for a file.
     """
 
@@ -64,9 +64,9 @@ class AuditDesign:
 
     Attributes:
         name: "queries" or "documents".
-        population: number of queries or passages that the sample stands for.
-        answered: number of those that people graded.
-        strata: of a sample of passages.
+        population: number of queries or passages that the sample represents.
+        answered: number of queries or passages that people graded.
+        strata: strata of a sample of passages.
     """
 
     name: str
@@ -80,7 +80,7 @@ class SampleAgreement:
     """Agreement of two raters on the items of the sample.
 
     Attributes:
-        table: [first, second] how often each pair of grades was given.
+        table: [first, second] count of each pair of grades.
         coefficients: κ and α by name (coefficients.py).
     """
 
@@ -90,13 +90,11 @@ class SampleAgreement:
 
 @dataclass(frozen=True)
 class PopulationAgreement:
-    """Agreement of two raters on all judged items, as the sample estimates it.
+    """Agreement of two raters on all judged items, estimated from the sample.
 
     Attributes:
-        covered: share of the items that are in strata with an answer.
-        items: number of items that those of the sample stand for.
-        table: as in `SampleAgreement`.
-        coefficients: as in `SampleAgreement`.
+        covered: share of the items in strata with at least one answer.
+        items: number of items that the sample represents.
     """
 
     covered: float
@@ -107,14 +105,14 @@ class PopulationAgreement:
 
 @dataclass(frozen=True)
 class GroupBias:
-    """Mean grade of the second rater less that of the first, in one group of items.
+    """Mean grade of the second rater minus that of the first, in one group of items.
 
     Attributes:
-        group: the grade that a rater gave, or the slot of the passage in its call.
+        group: grade by a rater, or slot of the passage in its call.
         items: number of items.
-        value: the mean; None with a reason.
+        value: mean difference; None with a reason.
         low: lower end of its interval over queries.
-        high: upper end.
+        high: upper end of its interval.
         reason: why something is None.
     """
 
@@ -128,7 +126,7 @@ class GroupBias:
 
 @dataclass(frozen=True)
 class LengthBias:
-    """The same for passages of similar length, from `shortest` to `longest` characters."""
+    """The bias for passages of similar length, from `shortest` to `longest` characters."""
 
     shortest: int = field(metadata=renamed("from"))
     longest: int = field(metadata=renamed("to"))
@@ -141,15 +139,15 @@ class LengthBias:
 
 @dataclass(frozen=True)
 class RaterBias:
-    """How much higher the second rater grades, in grades.
+    """How much higher the second rater grades than the first, in grades.
 
     Attributes:
         weighted: whether items are weighted up to the population.
-        all: over all items.
-        by_first: by the grade of the first rater.
-        by_second: by that of the second.
-        by_slot: by the place of the passage in a call of the judge.
-        by_length: by the length of the passage.
+        all: bias over all items.
+        by_first: bias by the grade of the first rater.
+        by_second: bias by the grade of the second rater.
+        by_slot: bias by the slot of the passage in a call of the judge.
+        by_length: bias by the length of the passage.
     """
 
     weighted: bool
@@ -165,8 +163,8 @@ class RaterPair:
     """The agreement of two raters.
 
     Attributes:
-        first: a rater.
-        second: the other.
+        first: name of the first rater.
+        second: name of the second rater.
         between: "judge and people", "raters" or "judges".
         items: number of items that both graded.
         queries: number of their queries.
@@ -174,10 +172,10 @@ class RaterPair:
         only_second: number of items that only the second graded.
         same: share of the items with the same grade from both.
         within_one: share of the items whose grades differ by at most 1.
-        grades: all grades of the scale that anybody gave.
+        grades: all grades of the scale that occur.
         sample: agreement on the items.
-        population: agreement on all judged items; None where the sample has no design.
-        bias: of the second against the first.
+        population: agreement on all judged items; None if the sample has no design.
+        bias: bias of the second rater against the first.
     """
 
     first: str
@@ -201,10 +199,10 @@ class RaterGroup:
 
     Attributes:
         between: "raters" or "judges".
-        raters: their names.
+        raters: names of the raters.
         items: number of items that at least two of them graded.
         coefficients: α by name.
-        population: α on all judged items; None where the sample has no design.
+        population: α on all judged items; None if the sample has no design.
     """
 
     between: str
@@ -216,14 +214,14 @@ class RaterGroup:
 
 @dataclass(frozen=True)
 class NeighborOrder:
-    """What people say of neighbors in the ranked lists.
+    """People's orders of neighbors in the ranked lists.
 
     Attributes:
         queries: number of queries.
         pairs: number of pairs of neighbors.
-        agree: share that people order as the list does.
-        equal: share that people call equal.
-        disagree: share that people order the other way.
+        agree: share of pairs that people order as the list does.
+        equal: share of pairs that people call equal.
+        disagree: share of pairs that people order the other way.
     """
 
     queries: int
@@ -250,18 +248,18 @@ class LabelAgreement(Result):
     """Agreement of labels.
 
     Attributes:
-        scale: least and greatest grade.
-        resamples: of the intervals.
-        seed: of the resamples.
-        level: of the intervals.
+        scale: lowest and highest grade.
+        resamples: number of bootstrap resamples.
+        seed: seed of the bootstrap.
+        level: confidence level of the intervals.
         people: source of people's labels.
-        design: of the audit's sample; None for labels of a file.
+        design: design of the audit's sample; None for labels of a file.
         judges: sources of the judges' labels.
         pairs: agreement of two raters each; those of people come first.
         together: agreement of more than two raters.
-        order: of neighbors; None where the audit did not ask for it.
-        answers: ratings of answers, the highest mean first.
-        notes: what to know of the labels.
+        order: people's orders of neighbors; None if the audit did not ask for them.
+        answers: ratings of answers, highest mean first.
+        notes: remarks on the labels.
     """
 
     KIND: ClassVar = "golden-agree"

@@ -1,4 +1,4 @@
-"""The result of `trueval golden stress --gullibility`, as its JSON has it."""
+"""The result of `trueval golden stress --gullibility`, in the form of its JSON."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class Share:
 
 @dataclass(frozen=True)
 class CompanionEffect:
-    """Grades of the passages that are shown in one call with an adversarial passage.
+    """Grades of the passages shown in one call with an adversarial passage.
 
     Attributes:
         graded: number of valid grades.
-        mean: of these grades.
-        by: mean difference, per query, to the same passages beside the clean passage.
+        mean: mean of these grades.
+        by: mean difference, per query, from the grades of the same passages next to the clean passage.
         lifted: number of queries where it is above 0.
         lowered: number of queries where it is below 0.
-        p: of the exact sign test, one-sided.
-        p_holm: adjusted over the kinds; None for the control.
+        p: p of the exact sign test, one-sided.
+        p_holm: p adjusted over the kinds by Holm; None for the control.
         raised_by_it: whether p_holm is below 1 - level.
     """
 
@@ -48,18 +48,18 @@ class AdversarialKind:
     """The judge's results on one kind of adversarial passages.
 
     Attributes:
-        kind: its name.
-        about: what such a passage is.
+        kind: name of the kind.
+        about: description of such passages.
         graded: number of passages with a valid grade.
-        unjudged: number of passages without one.
+        unjudged: number of passages without a valid grade.
         relevant: number of passages that were graded relevant.
-        share: of the graded ones.
-        mean: of the grades.
-        lifted: number of queries whose passage is graded above their clean one.
-        lowered: number of queries whose passage is graded below it.
-        p: of the exact sign test, one-sided.
-        companions: of the passages beside them; None where each is shown alone.
-        p_holm: adjusted over the kinds; None for the control.
+        share: share of graded passages that were graded relevant.
+        mean: mean of the grades.
+        lifted: number of queries whose adversarial passage is graded above their clean one.
+        lowered: number of queries whose adversarial passage is graded below their clean one.
+        p: p of the exact sign test, one-sided.
+        companions: effect on the passages next to them; None if each is shown alone.
+        p_holm: p adjusted over the kinds by Holm; None for the control.
         fooled: whether p_holm is below 1 - level.
     """
 
@@ -83,15 +83,15 @@ class AdversarialGrade:
     """The grade of one adversarial passage.
 
     Attributes:
-        query: its id.
+        query: query id.
         trap: kind of the passage.
-        document: that it was made of.
+        document: id of its source document.
         characters: length of the passage.
-        slot: in its call, from 1.
-        grade: None where there is no valid one.
+        slot: slot in its call, from 1.
+        grade: grade; None without a valid one.
         clean: grade of the query's clean passage.
-        companions: grades of the others in the call.
-        reason: of the judge.
+        companions: grades of the other passages in the call.
+        reason: the judge's reason.
         call: key of the call.
     """
 
@@ -109,15 +109,15 @@ class AdversarialGrade:
 
 @dataclass(frozen=True)
 class CallUsage:
-    """What the calls took.
+    """Usage of the calls.
 
     Attributes:
         calls: number of calls.
-        invalid: number of answers that were not valid.
-        tokens_in: that were sent.
-        tokens_out: that were received.
-        cost: in the currency of the prices; None where it is not known.
-        models: that answered, by name.
+        invalid: number of invalid answers.
+        tokens_in: number of input tokens.
+        tokens_out: number of output tokens.
+        cost: cost in the currency of the prices; None if unknown.
+        models: names of the models that answered.
     """
 
     calls: int
@@ -133,16 +133,16 @@ class Robustness(Result):
     """A judge's results on adversarial passages.
 
     Attributes:
-        judge: its name.
-        seed: of the passages.
-        relevant: least grade of a relevant passage.
-        level: of the intervals and of the decision.
-        mode: in which golden sets are graded.
-        passages: in one call.
+        judge: name of the judge.
+        seed: seed of the passages.
+        relevant: lowest grade of a relevant passage.
+        level: confidence level of the intervals and the test.
+        mode: mode in which golden sets are graded.
+        passages: number of passages per call.
         queries: number of queries.
-        kinds: the control first.
+        kinds: results by kind, the control first.
         traps: every passage.
-        usage: of the calls.
+        usage: usage of the calls.
     """
 
     KIND: ClassVar = "golden-gullibility"

@@ -1,4 +1,4 @@
-"""The result of `trueval golden stress`, as its JSON has it."""
+"""The result of `trueval golden stress`, in the form of its JSON."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class JudgeLabelAgreement:
     """Agreement of a judge's labels with people's.
 
     Attributes:
-        judge: its name.
+        judge: name of the judge.
         items: number of labels.
         coefficients: κ and α by name.
     """
@@ -39,12 +39,12 @@ class JudgeLabelAgreement:
 
 @dataclass(frozen=True)
 class JudgeRanking:
-    """How a judge ranks systems, against people.
+    """The ranking of systems by a judge, compared with people's.
 
     Attributes:
-        judge: its name.
+        judge: name of the judge.
         tau: Kendall's τ-b between the means of the systems by the judge and by people.
-        tau_top: the same of people's best systems.
+        tau_top: τ-b of people's best systems.
         separated: number of pairs of systems that the judge separates.
         all: outcomes of all pairs.
         best: outcomes of the pairs of people's best systems.
@@ -63,15 +63,15 @@ class SystemUnderJudges:
     """Mean and rank of a system by people, and by judges.
 
     Attributes:
-        run: its name.
-        mean: by people.
-        rank: by people, from 1; ties share their mean rank.
-        means: [judge].
-        ranks: [judge].
-        least_mean: of the judges.
-        greatest_mean: of the judges.
-        best_rank: of the judges.
-        worst_rank: of the judges.
+        run: name of the run.
+        mean: mean by people's labels.
+        rank: rank by people's labels, from 1; ties share their mean rank.
+        means: [judge] mean by the judge's labels.
+        ranks: [judge] rank by the judge's labels.
+        least_mean: lowest mean over judges.
+        greatest_mean: highest mean over judges.
+        best_rank: best rank over judges.
+        worst_rank: worst rank over judges.
     """
 
     run: str
@@ -87,17 +87,17 @@ class SystemUnderJudges:
 
 @dataclass(frozen=True)
 class FamilyLift:
-    """How a judge ranks the runs of its own family.
+    """The lift of a judge for the runs of its own family.
 
     Attributes:
-        judge: its name.
-        family: of the judge.
-        runs: of the family.
-        lift: in ranks.
-        lift_in_measure: in values of the measure.
-        tau: of the judge with people.
-        tau_without: the same without the runs of its family.
-        without: outcomes of the pairs without them.
+        judge: name of the judge.
+        family: family of the judge.
+        runs: runs of the family.
+        lift: lift in ranks.
+        lift_in_measure: lift in values of the measure.
+        tau: τ-b between the judge and people.
+        tau_without: τ-b without the runs of its family.
+        without: outcomes of the pairs without runs of its family.
     """
 
     judge: str
@@ -115,17 +115,17 @@ class MeasureUnderJudges:
     """Conclusions from one measure under each judge's labels.
 
     Attributes:
-        measure: its text form.
+        measure: text form of the measure.
         better: "higher" or "lower".
         queries: [labels] number of queries that count, people first.
-        top: people's best systems.
+        top: names of people's best systems.
         separated: number of pairs of systems that people separate.
-        judges: their rankings, in the order of the labels.
-        systems: by people's rank.
+        judges: rankings by the judges, in the order of the labels.
+        systems: systems by people's rank.
         pairs: verdicts on each pair of systems.
         spread: the judges' agreement on all pairs.
-        spread_unrelated: the same, each judge asked only about pairs without runs of its family; None without families.
-        families: of judges that have runs of their own family.
+        spread_unrelated: the same, using each judge only for pairs without runs of its family; None without families.
+        families: lifts of judges that have runs of their own family.
         kappa_and_tau: coefficient of labels → τ-b over judges between it and the τ of systems; None where unknown.
     """
 
@@ -148,20 +148,20 @@ class Stress(Result):
     """Conclusions about systems under judges' labels, compared with people's.
 
     Attributes:
-        scale: least and greatest grade.
+        scale: lowest and highest grade.
         top: number of people's best systems that are also analyzed separately.
-        resamples: of the intervals of κ, α, τ and lifts.
-        seed: of the resamples.
-        level: of the intervals.
-        choices: of the comparison that separates systems.
+        resamples: number of resamples for the intervals of κ, α, τ and lifts.
+        seed: seed of the resamples.
+        level: confidence level of the intervals.
+        choices: choices of the comparison that separates systems.
         people: source of people's labels.
         judges: sources of the judges' labels.
         runs: names of the systems.
-        shared: what everybody labelled.
-        families: of models; None where none were declared.
+        shared: pairs of query and passage labelled by everyone.
+        families: model families; None if none were declared.
         labels: agreement of each judge's labels with people's.
-        measures: conclusions from each.
-        notes: what to know of labels and comparison.
+        measures: conclusions from each measure.
+        notes: remarks on labels and comparison.
     """
 
     KIND: ClassVar = "golden-stress"
