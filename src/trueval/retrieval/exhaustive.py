@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from math import gcd
 from typing import Any, ClassVar, Final, TypeVar
 
 import numpy as np
@@ -40,8 +41,9 @@ from trueval.judgments import Judgments
 from trueval.numerics import find_format
 from trueval.policy.conventions import Policy
 from trueval.retrieval.tiles.numpy_tiles import ArrayProducts
-from trueval.retrieval.tiles.tile_columns import Layout, cut, lay_out, pad_size
+from trueval.retrieval.tiles.tile_columns import LEAST, cut, pad_size
 from trueval.retrieval.tiles.torch_tiles import TensorProducts
+from trueval.standings.corpus.corpus_scorer import PairScores
 from trueval.standings.counting import counter
 from trueval.standings.groups import starts_of
 from trueval.threads import in_threads
@@ -50,10 +52,10 @@ T = TypeVar("T")
 Ints = NDArray[np.int64]
 
 HEIGHT: Final = 512  # rows of a tile: queries, or tokens of queries
-# Judged documents get the columns of their own tiles at once where that adds at most this share to all products.
-CHEAP: Final = 1 / 16
-# Up to this share they get them where scores are seen to depend on the column; of more, counting twice costs less.
-WORTH: Final = 1 / 2
+EVERY: Final = slice(None)
+PROBED: Final = 64  # columns that a product has twice, to tell whether scores depend on the column
+# Scores of other products may be this many times as far apart as those of the columns that were compared.
+MARGIN: Final = 2
 SCORINGS: Final = ("product", "maxsim")
 
 
@@ -206,18 +208,12 @@ class _Block(ABC):
         each: rows of a query: its vector, or as many tokens as the longest query has.
     """
 
-    product: tuple[Any, float]
-
     def __init__(self, source: Embeddings, queries: Ints, most: int, each: int = 1) -> None:
         self.source, self.queries, self.each = source, queries, each
         self.on: Any = source.on
         self.matrix = self.on.matrix(self.rows(), pad_size(most * each))
         self.length = self.on.length(self.matrix)
-        sizes = self.sizes(np.arange(len(source.documents)))
-        self.starts = starts_of(sizes)
-        self.cuts, self.columns = cut(sizes, self.width)
-        self.spare: list[Any] = []
-        self.kept, self.product = -1, (None, 0.0)  # a tile that was computed before, by its number, and its scores
+        self.cuts, self.columns = cut(self.sizes(np.arange(len(source.documents))), self.width)
 
     @abstractmethod
     def rows(self) -> Any:
@@ -228,77 +224,44 @@ class _Block(ABC):
         """Columns of some documents."""
 
     @abstractmethod
-    def scores(self, places: slice | Ints, columns: int, scratch: Any = None) -> tuple[Any, float]:
+    def scores(
+        self, places: slice | Ints, columns: int, queries: slice = EVERY, scratch: Any = None
+    ) -> tuple[Any, float]:
         """[query, document] scores from a product of so many columns, and what none of them exceeds in magnitude."""
 
-    @abstractmethod
-    def placed(self, places: Ints, columns: Ints, scratch: Any) -> tuple[Any, Ints]:
-        """Scores from a product like that of a tile, in which documents begin at given columns, ascending.
+    def pairs(self, rows: Ints, places: Ints) -> PairScores:
+        """Scores of single documents, side by side in products with some of the queries."""
+        found = np.zeros(len(rows), self.on.dtype)
+        some = 2 * LEAST // gcd(2 * LEAST, self.each)  # queries of a product
 
-        Args:
-            places: of the documents; what is between them is of no concern.
-            columns: [document] where each begins.
-            scratch: for the product.
+        def fill(starts: Iterable[int]) -> None:
+            for start in starts:
+                mine = np.flatnonzero((rows >= start) & (rows < start + some))
+                wanted, which = np.unique(places[mine], return_inverse=True)
+                cuts, columns = cut(self.sizes(wanted), self.width)
+                for first, last in pairwise(cuts.tolist()):
+                    scores, _ = self.scores(wanted[first:last], columns, slice(start, start + some))
+                    here = (which >= first) & (which < last)
+                    found[mine[here]] = self.on.picked(scores, rows[mine[here]] - start, which[here] - first)
 
-        Returns:
-            [query, column] scores, and the column of each document in them.
-        """
-
-    def pairs(self, rows: Ints, places: Ints, rounded: Callable[[Any], Any]) -> Any:
-        """Scores of single documents, from tiles that hold judged documents only.
-
-        The last bits of a product may depend on the column, in OpenBLAS for 3 % of scores. So where that takes few
-        products every document gets the columns that it has in its own tile. Elsewhere documents are side by side, and
-        one tile of all documents, which is kept for `map`, tells whether that gives the same scores.
-        """
-        layout = lay_out(self.starts, self.cuts, places)
         with self.on.alone():
-            if layout.products <= CHEAP * (len(self.cuts) - 1):
-                return self._in_columns(rows, layout)
-            tile = self.cuts.searchsorted(places, side="right") - 1
-            self.kept = int(np.bincount(tile).argmax())
-            here, there = np.flatnonzero(tile == self.kept), np.flatnonzero(tile != self.kept)
-            first, last = self.cuts[self.kept : self.kept + 2].tolist()
-            self.product = self.scores(slice(first, last), self.columns, self._scratch())
-            exact = self.on.picked(self.product[0], rows[here], places[here] - first)
-            if not len(there):
-                return exact
-            found = self._side_by_side(rows, places)
-            same = np.array_equal(rounded(found[here]), rounded(exact), equal_nan=True)
-            if not same and layout.products <= WORTH * (len(self.cuts) - 1):
-                found[there] = self._in_columns(rows[there], lay_out(self.starts, self.cuts, places[there]))
-            found[here] = exact
-        return found
+            self._share(fill, range(0, len(self.queries), some))
+            return PairScores(found, self._error(np.unique(places)))
 
-    def _side_by_side(self, rows: Ints, places: Ints) -> Any:
-        """Scores of single documents, side by side in as few tiles as hold them."""
-        found = np.zeros(len(rows), self.on.dtype)
-        wanted, which = np.unique(places, return_inverse=True)
-        cuts, columns = cut(self.sizes(wanted), self.width)
-        for first, last in pairwise(cuts.tolist()):
-            scores, _ = self.scores(wanted[first:last], columns)
-            here = (which >= first) & (which < last)
-            found[here] = self.on.picked(scores, rows[here], which[here] - first)
-        return found
+    def _error(self, places: Ints) -> float:
+        """How far scores of the same documents in other columns may be from each other.
 
-    def _in_columns(self, rows: Ints, layout: Layout) -> Any:
-        """Scores of single documents, each in the columns that it has in its own tile."""
-        found = np.zeros(len(rows), self.on.dtype)
-
-        def fill(products: Iterable[int]) -> None:
-            scratch = self._scratch()
-            for number in products:
-                chosen = np.flatnonzero(layout.product == number)
-                chosen = chosen[np.argsort(layout.begin[chosen])]
-                scores, columns = self.placed(layout.wanted[chosen], layout.begin[chosen], scratch)
-                column = np.zeros(len(layout.wanted), dtype=np.int64)
-                column[chosen] = columns
-                here = np.flatnonzero(layout.product[layout.which] == number)
-                found[here] = self.on.picked(scores, rows[here], column[layout.which[here]])
-            self.spare.append(scratch)
-
-        self._share(fill, range(layout.products))
-        return found
+        The last bits of a product may depend on the column: with the kernels of OpenBLAS for AVX2, those of 3 % of the
+        scores. One product, which has the first of the documents twice, tells whether they do.
+        """
+        sizes = self.sizes(places)
+        count = max(1, int(sizes.cumsum().searchsorted(PROBED, "right")))
+        scores, _ = self.scores(np.tile(places[:count], 2), pad_size(2 * int(sizes[:count].sum())))
+        row, column = np.indices((len(self.queries), count)).reshape(2, -1)
+        first, second = (self.on.picked(scores, row, column + shift) for shift in (0, count))
+        with np.errstate(invalid="ignore"):
+            error = MARGIN * float(np.abs(first - second).max())
+        return error if np.isfinite(error) else 0.0  # what is no number is refused where it is compared
 
     def map(self, work: Callable[[Iterable[Any]], T]) -> list[T]:
         """Give the tiles of all documents to some work, to each call those of one thread."""
@@ -317,19 +280,11 @@ class _Block(ABC):
 
     def _tiles(self, numbers: Iterable[int]) -> Iterator[Any]:
         """Some of the tiles of all documents."""
-        scratch = self._scratch()
+        scratch = self.on.scratch(len(self.matrix), self.columns)  # new memory costs time when it is touched first
         for number in numbers:
             first, last = self.cuts[number : number + 2].tolist()
-            if number == self.kept:
-                scores, bound = self.product
-            else:
-                scores, bound = self.scores(slice(first, last), self.columns, scratch)
+            scores, bound = self.scores(slice(first, last), self.columns, scratch=scratch)
             yield from self.on.tiles(scores[: len(self.queries), : last - first], first, bound, scratch)
-        self.spare.append(scratch)
-
-    def _scratch(self) -> Any:
-        """What a thread writes its products to: new memory costs time when it is touched first, so it is used again."""
-        return self.spare.pop() if self.spare else self.on.scratch(len(self.matrix), self.columns)
 
 
 class _Products(_Block):
@@ -343,18 +298,14 @@ class _Products(_Block):
         """One column for each document."""
         return np.ones(len(places), dtype=np.int64)
 
-    def scores(self, places: slice | Ints, columns: int, scratch: Any = None) -> tuple[Any, float]:
+    def scores(
+        self, places: slice | Ints, columns: int, queries: slice = EVERY, scratch: Any = None
+    ) -> tuple[Any, float]:
         """The products themselves."""
         documents = self.on.matrix(self.source.documents[places], columns, stored=True)
         # Cauchy and Schwarz: no product exceeds those of the lengths.
         bound = self.length * self.on.length(documents)
-        return self.on.product(self.matrix, documents, scratch), bound
-
-    def placed(self, places: Ints, columns: Ints, scratch: Any) -> tuple[Any, Ints]:
-        """One document in all columns, and the others where they belong."""
-        filled = np.full(self.columns, places[0])
-        filled[columns] = places
-        return self.scores(filled, self.columns, scratch)[0], columns
+        return self.on.product(self.matrix[queries], documents, scratch), bound
 
 
 class _MaxSims(_Block):
@@ -368,27 +319,16 @@ class _MaxSims(_Block):
         """A column for each token."""
         return self.source.tokens[places]
 
-    def scores(self, places: slice | Ints, columns: int, scratch: Any = None) -> tuple[Any, float]:
+    def scores(
+        self, places: slice | Ints, columns: int, queries: slice = EVERY, scratch: Any = None
+    ) -> tuple[Any, float]:
         """Sums of the best products."""
         documents = self.source.documents
         chosen = documents[places] if isinstance(places, slice) else [documents[place] for place in places.tolist()]
-        return self._best(chosen, columns, scratch)
-
-    @np.errstate(invalid="ignore")  # tokens that are not finite are refused where they are compared, by their ids
-    def placed(self, places: Ints, columns: Ints, scratch: Any) -> tuple[Any, Ints]:
-        """Between the documents are tokens of zeros."""
-        texts = [self.source.documents[place] for place in places.tolist()]
-        ends = columns + self.source.tokens[places]
-        gaps = (columns - np.append(0, ends[:-1])).tolist()
-        chosen = [
-            part for gap, text in zip(gaps, texts, strict=True) for part in (text[[0] * gap] * 0, text) if len(part)
-        ]
-        return self._best(chosen, self.columns, scratch)[0], np.arange(len(texts)) + np.cumsum(np.array(gaps) > 0)
-
-    def _best(self, chosen: Sequence[Any], columns: int, scratch: Any = None) -> tuple[Any, float]:
-        """Scores of some documents, and what none of them exceeds in magnitude."""
         starts = starts_of(np.array([len(document) for document in chosen]))
         tokens = self.on.matrix(self.on.stacked(chosen), columns, stored=True)
         bound = self.each * self.length * self.on.length(tokens)
-        products = self.on.product(self.matrix, tokens, scratch)[: len(self.queries) * self.each, : starts[-1]]
+        first, last, _ = queries.indices(len(self.queries))
+        rows = self.matrix[first * self.each : pad_size(last * self.each)]
+        products = self.on.product(rows, tokens, scratch)[: (last - first) * self.each, : starts[-1]]
         return self.on.best(products, starts, self.each, self.source.format), bound

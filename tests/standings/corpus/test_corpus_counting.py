@@ -13,7 +13,7 @@ from trueval.errors import InputError, PolicyError
 from trueval.numerics import round_to
 from trueval.policy.policy import Policy
 from trueval.retrieval.tiles.numpy_tiles import ArrayProducts
-from trueval.standings.corpus.corpus_scorer import CorpusScorer
+from trueval.standings.corpus.corpus_scorer import CorpusScorer, PairScores
 from trueval.standings.counting import count
 from trueval.standings.kernel import passing
 from trueval.standings.standings import PER_ROW, Standings
@@ -32,6 +32,7 @@ class Table:
     bound: float = 0.0
     name: str = "table"
     infinite: bool = True
+    error: float = 0.0
     change: Callable[[Any, str], Any] = lambda scores, _: scores
 
     @property
@@ -53,8 +54,8 @@ class Block:
     table: Table
     queries: Any
 
-    def pairs(self, rows: Any, places: Any, rounded: Any) -> Any:
-        return self.table.change(self.table.scores[self.queries], "pairs")[rows, places]
+    def pairs(self, rows: Any, places: Any) -> PairScores:
+        return PairScores(self.table.change(self.table.scores[self.queries], "pairs")[rows, places], self.table.error)
 
     def map(self, work: Callable[[Iterable[Any]], Any]) -> list[Any]:
         scores = self.table.change(self.table.scores[self.queries], "tiles")
@@ -179,11 +180,39 @@ def test_an_order_that_is_not_known_is_not_known_here_either(order: str) -> None
     assert_same(count(replace(table, in_order=True), judgments, policy), count(listed(table), judgments, policy))
 
 
-def test_a_judged_document_is_compared_by_the_score_of_its_own_tile() -> None:
-    """Scores of single pairs that are one unit in the last place away are corrected by those of the tiles."""
-    table, judgments = world(values=10_000)
-    away = replace(table, change=lambda scores, of: np.nextafter(scores, np.float32(9)) if of == "pairs" else scores)
-    assert_same(count(away, judgments, Policy()), count(listed(table), judgments, Policy()))
+@pytest.mark.parametrize("is_compiled", [True, False])
+@pytest.mark.parametrize("order", ["docid-desc", "random", "average"])
+@pytest.mark.parametrize(("format", "values"), [("float32", 40), ("float32", 10_000), ("bfloat16", 10_000)])
+@pytest.mark.parametrize(
+    ("error", "kept", "times"),
+    [
+        (0.0, 1 << 20, 2),  # the scores of the tiles are beyond what was expected, so all is counted again
+        (0.05, 1 << 20, 1),  # documents of several scores wait for that of the judged document
+        (0.05, 2, 2),  # more of them than are kept
+    ],
+)
+def test_a_judged_document_is_compared_by_the_score_of_its_own_tile(
+    error: float, kept: int, times: int, format: str, values: int, order: str, is_compiled: bool, monkeypatch: Any
+) -> None:
+    """Scores of single pairs that are not those of the tiles, by two steps of 1/64 at most."""
+    monkeypatch.setattr(passing, "is_compiled", is_compiled and passing.is_compiled)
+    monkeypatch.setattr("trueval.standings.corpus.counts.AT_ONCE", kept)
+    table, judgments = world(values=values, judged=20)
+    if values > 40:  # what 1/64 parts at random is no tie in float32, and one in bfloat16
+        table = replace(table, scores=table.scores / 100)
+    computed = []
+
+    def away(scores: Any, of: str) -> Any:
+        computed.append(of)
+        steps = np.random.default_rng(5).integers(-2, 3, scores.shape).astype(np.float32) / 64
+        return scores + steps if of == "pairs" else scores
+
+    policy = Policy(tie_order=order).counting
+    away_from_tiles = replace(table, change=away, error=error, format=format)
+    assert_same(
+        count(away_from_tiles, judgments, policy), count(listed(replace(table, format=format)), judgments, policy)
+    )
+    assert computed.count("tiles") == times * computed.count("pairs")
 
 
 def test_a_product_that_cannot_be_repeated_is_refused() -> None:

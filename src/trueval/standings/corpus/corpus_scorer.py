@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import polars as pl
 
@@ -67,6 +67,19 @@ class Tile(Protocol):
         ...
 
 
+class PairScores(NamedTuple):
+    """Scores of single documents, from other products than those of their tiles.
+
+    Attributes:
+        scores: [pair] the scores.
+        error: how far the scores in the tiles are expected to be from them. Counts are exact whatever it is; they take
+            twice as long where it is too small.
+    """
+
+    scores: Any
+    error: float
+
+
 class QueryBlock(Protocol):
     """Queries that are scored together against all documents."""
 
@@ -75,12 +88,8 @@ class QueryBlock(Protocol):
         """Indices of the queries in the corpus scorer, adjacent among the requested ones."""
         ...
 
-    def pairs(self, rows: Ints, places: Ints, rounded: Callable[[Any], Any]) -> Any:
-        """Scores of single documents by row and place, computed in tiles shaped like those of all documents.
-
-        What `rounded` makes equal may differ from the score in the document's own tile; the less else differs, the
-        fewer tiles are computed.
-        """
+    def pairs(self, rows: Ints, places: Ints) -> PairScores:
+        """Scores of single documents by row and place."""
         ...
 
     def map(self, work: Callable[[Iterable[Tile]], T]) -> list[T]:

@@ -2,9 +2,10 @@
 
 No list of the best documents is kept, so no tie group is cut, and memory holds only a few tiles.
 
-The last bits of a score depend on the shape of the product in which it is computed. So a judged document is compared by
-the score in its own tile: it is computed beforehand in a tile of like shape, and read again when its own tile comes.
-Where the two differ, the queries are counted again, by the scores that were read.
+The last bits of a score depend on the shape of the product in which it is computed, in some libraries also on the
+column. So a judged document is compared by the score in its own tile. Another product gives that score beforehand, up
+to an error: documents whose scores differ by more are counted at once, the few others when the tile has come. Where the
+tile's score is beyond the error, the queries are counted again, by the scores that were read.
 
 Scores are never rounded. Rounding keeps order, so all scores that round to the same value as a judged document's lie
 between two bounds, and two comparisons count the documents above it and tied with it.
@@ -20,13 +21,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from trueval.errors import InputError
-from trueval.numerics import rounding_interval
+from trueval.numerics import RoundingInterval, rounding_interval
 from trueval.standings.corpus.corpus_scorer import CorpusScorer, QueryBlock, Tile
 from trueval.standings.corpus.tile_counts import JudgedBounds, TileCounter, TileCounts
 from trueval.standings.groups import starts_of
 from trueval.standings.standings import Bools, Floats, Ints
 
-# Maximum number of documents tied with judged ones per block of ordering.
+# Maximum number of documents tied with judged ones that are kept until they are ordered or compared.
 AT_ONCE: Final = 1 << 20
 # Number of attempts until tiles reproduce their scores.
 ATTEMPTS: Final = 3
@@ -110,24 +111,28 @@ class _Block:
 
     def count(self, counts: Counts) -> None:
         """Count by the scores in the tiles of the corpus."""
-        scores = self.block.pairs(self.row, self.place, self.rounded)
+        scores, error = self.block.pairs(self.row, self.place)
         self.limit = _limit(self.rounded, scores.dtype, self.source.infinite)
         for _ in range(ATTEMPTS):
             self._check(scores)
-            parts = self.block.map(partial(self._counted, self._bounds(scores)))
+            bounds, (low, high) = self._bounds(scores, error)
+            self.open = self.rounded(low) != self.rounded(high)
+            parts = self.block.map(partial(self._counted, bounds))
             # Each judged document is in one tile, so of one part.
             read = scores.copy()
             for part in parts:
                 read[part.held] = part.read
-            if np.array_equal(self.rounded(read), self.rounded(scores)):  # so are their bounds
+            if ((low <= read) & (read <= high)).all() and not any(part.full for part in parts):
                 break
-            scores = read
+            scores, error = read, 0.0
         else:
             raise InputError(
                 f"{self.source.name}: the same product has given other scores each time. Standings need a product that "
                 "can be repeated: compute on one thread, or turn deterministic algorithms on."
             )
-        counts.score[self.chosen] = self.rounded(scores)
+        counts.score[self.chosen] = self.rounded(read)
+        for part in parts:
+            self._settle(part, counts.score[self.chosen])
         for name in ("above", "tied", "ahead"):
             getattr(counts, name)[self.chosen] = sum(getattr(part, name) for part in parts)
 
@@ -145,9 +150,18 @@ class _Block:
             "finite, and scores within the format. Embed them again in bfloat16 or float32, or score in a wider format."
         )
 
-    def _bounds(self, scores: Any) -> JudgedBounds:
-        """The bounds of the scores that round to the same value as each judged one."""
-        low, high = rounding_interval(scores, self.rounded)
+    def _interval(self, scores: Any, error: float) -> RoundingInterval:
+        """The interval of scores that round as any score within the error of each judged one does."""
+        low, high = (each.copy() for each in rounding_interval(scores, self.rounded))
+        least, most = (np.clip(scores + scores.dtype.type(by), -self.limit, self.limit) for by in (-error, error))
+        wide = self.rounded(least) != self.rounded(most)
+        low[wide] = rounding_interval(least[wide], self.rounded).low
+        high[wide] = rounding_interval(most[wide], self.rounded).high
+        return RoundingInterval(low, high)
+
+    def _bounds(self, scores: Any, error: float) -> tuple[JudgedBounds, RoundingInterval]:
+        """The bounds of the judged scores, by query and by document; overlapping bounds of a query are merged."""
+        low, high = self._interval(scores, error)
         order = np.lexsort((low, self.row))
         row = self.row[order]
         start = starts_of(np.bincount(row, minlength=len(self.block.queries)))
@@ -157,19 +171,28 @@ class _Block:
         for filled, values in zip((lows, highs, pairs), (low[order], high[order], order), strict=True):
             filled[row, column] = values
         columns = np.broadcast_to(np.arange(shape[1]), shape)
-        new = np.ones(shape, dtype=bool)
-        new[:, 1:] = lows[:, 1:] != lows[:, :-1]
-        return JudgedBounds(lows, highs, pairs, np.maximum.accumulate(np.where(new, columns, 0), axis=1))
+        highs = np.maximum.accumulate(highs, axis=1)
+        new = np.ones((shape[0], shape[1] + 1), dtype=bool)
+        new[:, 1:-1] = lows[:, 1:] > highs[:, :-1]
+        first = np.maximum.accumulate(np.where(new[:, :-1], columns, 0), axis=1)
+        last = np.minimum.accumulate(np.where(new[:, 1:], columns, shape[1])[:, ::-1], axis=1)[:, ::-1]
+        lows, highs = np.take_along_axis(lows, first, 1), np.take_along_axis(highs, last, 1)
+        low[order], high[order] = lows[row, column], highs[row, column]
+        return JudgedBounds(lows, highs, pairs, first), RoundingInterval(low, high)
 
     def _counted(self, bounds: JudgedBounds, tiles: Iterable[Tile]) -> TileCounts:
         """The counts from some tiles."""
         part = TileCounts(len(self.place))
+        own = np.where(self.open, self.place, -1) if self.before is None else self.place
         for tile in tiles:
             self._refuse(tile)
             self._read(tile, part)
-            TileCounter(tile, bounds, part, None if self.before is None else self.place).count()
+            if part.full:
+                continue  # all is counted again by the scores that are read
+            TileCounter(tile, bounds, part, own).count()
             if part.waiting > AT_ONCE:
                 self._order(part)
+                part.full = part.waiting > AT_ONCE
         self._order(part)
         return part
 
@@ -196,8 +219,23 @@ class _Block:
             part.keep(held, tile.at(self.row[held] - tile.queries.start, self.place[held] - tile.first))
 
     def _order(self, part: TileCounts) -> None:
+        """Add the tied documents that the tie order puts before judged ones; those that may not be tied wait."""
+        pairs, places, scores = part.taken()
+        waits = self.open[pairs]
+        self._add_ahead(part, pairs[~waits], places[~waits])
+        if waits.any():
+            part.tie(pairs[waits], places[waits], scores[waits])
+
+    def _settle(self, part: TileCounts, own: Floats) -> None:
+        """Compare the documents that waited for the scores of judged ones with those scores."""
+        pairs, places, scores = part.taken()
+        own, scores = own[pairs], self.rounded(scores)
+        part.above += np.bincount(pairs[scores > own], minlength=len(part.above))
+        part.tied -= np.bincount(pairs[scores != own], minlength=len(part.tied))
+        self._add_ahead(part, pairs[scores == own], places[scores == own])
+
+    def _add_ahead(self, part: TileCounts, pairs: Ints, places: Ints) -> None:
         """Add the tied documents that the tie order puts before judged ones."""
-        pairs, places = part.taken()
         if self.before is not None and len(pairs):
             first = self.before(self.chosen[pairs], places)
             part.ahead += np.bincount(pairs[first], minlength=len(part.ahead))

@@ -22,7 +22,7 @@ class JudgedBounds(NamedTuple):
     """The bounds of the judged documents of some queries, by query and ascending.
 
     Attributes:
-        low: [row, judged] the lowest score that counts as equal; infinite where a query has fewer.
+        low: [row, judged] the lowest score that counts as tied; infinite where a query has fewer.
         high: [row, judged] the highest such score; infinite where a query has fewer.
         pair: [row, judged] index of the judged document in its block; -1 where a query has fewer.
         same: [row, judged] the first column with these bounds: bounds of a query are equal or disjoint.
@@ -40,26 +40,28 @@ class TileCounts:
     def __init__(self, pairs: int) -> None:
         self.above, self.tied, self.ahead = (np.zeros(pairs, dtype=np.int64) for _ in range(3))
         self.waiting = 0
+        self.full = False  # whether more documents wait for scores of judged ones than are kept
         self._held: list[Ints] = []
         self._read: list[Any] = []
-        self._ties: list[tuple[Ints, Ints]] = []
+        self._ties: list[tuple[Ints, Ints, Any]] = []
 
     def keep(self, held: Ints, scores: Any) -> None:
         """Record the scores of some judged documents."""
         self._held.append(held)
         self._read.append(scores)
 
-    def tie(self, pairs: Ints, places: Ints) -> None:
-        """Record documents tied with judged ones, until their order is determined."""
-        self._ties.append((pairs, places))
+    def tie(self, pairs: Ints, places: Ints, scores: Any) -> None:
+        """Record documents tied with judged ones, and their scores, until they are looked at."""
+        self._ties.append((pairs, places, scores))
         self.waiting += len(pairs)
 
-    def taken(self) -> tuple[Ints, Ints]:
+    def taken(self) -> tuple[Ints, Ints, Any]:
         """Return the recorded ties and clear them."""
-        pairs, places = zip(*self._ties, strict=True) if self._ties else ((), ())
-        self._ties, self.waiting = [], 0
-        nothing = np.zeros(0, dtype=np.int64)
-        return np.concatenate([nothing, *pairs]), np.concatenate([nothing, *places])
+        ties, self._ties, self.waiting = self._ties, [], 0
+        if not ties:
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0)
+        pairs, places, scores = (np.concatenate(each) for each in zip(*ties, strict=True))
+        return pairs, places, scores
 
     @property
     def held(self) -> Ints:
@@ -83,10 +85,10 @@ class TileCounter:
         tile: scores of the tile.
         bounds: bounds of the judged documents of the block.
         part: counts to add to.
-        own: [judged] indices of the judged documents, where the identity of tied documents matters; None otherwise.
+        own: [judged] indices of the judged documents whose tied documents are recorded; -1 for others.
     """
 
-    def __init__(self, tile: Tile, bounds: JudgedBounds, part: TileCounts, own: Ints | None) -> None:
+    def __init__(self, tile: Tile, bounds: JudgedBounds, part: TileCounts, own: Ints) -> None:
         self.tile, self.part, self.own = tile, part, own
         self.bounds = JudgedBounds(*(each[tile.queries] for each in bounds))
 
@@ -130,11 +132,10 @@ class TileCounter:
             column: the judged document of each row.
             masks: [row, document] which documents reach its score, and which exceed it; None if not compared yet.
         """
-        if self.own is None:
-            return
         tile, pairs = self.tile, self.bounds.pair[rows, column]
-        inside = (self.own[pairs] >= tile.first) & (self.own[pairs] < tile.first + tile.columns)
-        some = np.flatnonzero(tied > inside)  # a document of the tile that ties with no other is tied only with itself
+        own = self.own[pairs]
+        inside = (own >= tile.first) & (own < tile.first + tile.columns)
+        some = np.flatnonzero((tied > inside) & (own >= 0))  # what ties with a document of the tile once is itself
         if not len(some):
             return
         if masks is None:
@@ -143,14 +144,15 @@ class TileCounter:
         else:
             mask = masks[0][some] ^ masks[1][some]
         row, place = tile.places(mask, tied[some])
-        self._tie(pairs[some[row]], tile.first + place)
+        row = some[row]
+        self._tie(pairs[row], tile.first + place, tile.at(rows[row], place))
 
-    def _tie(self, pairs: Ints, places: Ints) -> None:
+    def _tie(self, pairs: Ints, places: Ints, scores: Any) -> None:
         """Record the documents tied with judged ones, excluding themselves."""
-        if self.own is not None:
-            other = (pairs >= 0) & (self.own[pairs] != places)
-            if other.any():
-                self.part.tie(pairs[other], places[other])
+        own = self.own[pairs]
+        other = (pairs >= 0) & (own >= 0) & (own != places)
+        if other.any():
+            self.part.tie(pairs[other], places[other], scores[other])
 
     def _place(self, rows: Ints, reached: Mask, counts: Ints, column: int) -> None:
         """Count the few documents of some rows that reach the judged score of a column, each by binary search."""
@@ -170,7 +172,7 @@ class TileCounter:
         self._add(self.bounds.pair[:, column:].ravel(), above.ravel(), (at_least - above).ravel())
         times = to[tied] - above_to[tied]
         judged = self.bounds.pair[np.repeat(row[tied], times), ranges(above_to[tied], times)]
-        self._tie(judged, np.repeat(self.tile.first + place[tied], times))
+        self._tie(judged, np.repeat(self.tile.first + place[tied], times), np.repeat(scores[tied], times))
 
     def _rank(self, rows: Ints, column: int) -> None:
         """Count the scores of each row for all judged scores from a column on, by the kernel or by sorting."""
