@@ -75,7 +75,7 @@ VERBS = {
     "golden": {"build_golden", "correct"},
 }
 NO_VERB = {"report", "chunk", "demo", "doctor", "cache"}
-HEAVY = ("torch", "scipy", "sklearn", "ml_dtypes", "pandas", "pyarrow")
+HEAVY = ("torch", "scipy", "sklearn", "ml_dtypes", "pandas", "pyarrow", "pydantic")
 
 
 def python(code: str, **variables: str) -> str:
@@ -120,6 +120,19 @@ def test_the_whole_face_loads_no_heavy_library() -> None:
         f"print([name for name in {HEAVY} if name in sys.modules])"
     )
     assert python(code) == "[]"
+
+
+def test_evaluate_loads_nothing_that_reads_files_of_settings(tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("q Q0 d 1 0.5 mine\n")
+    (tmp_path / "qrels").write_text("q 0 d 1\n")
+    arguments = ["trueval", "evaluate", str(tmp_path / "qrels"), str(tmp_path / "run"), "-m", "nDCG@10"]
+    code = (
+        f"import sys; sys.argv = {arguments}\n"
+        "from trueval.cli.main import main\n"
+        "try: main()\n"
+        "except SystemExit as leaving: print(leaving.code, {'pydantic', 'torch'} & set(sys.modules))"
+    )
+    assert python(code).splitlines()[-1] == "0 set()"
 
 
 @pytest.mark.slow

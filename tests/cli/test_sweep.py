@@ -61,7 +61,7 @@ def test_a_file_that_is_wrong_is_told_with_its_line(trueval, tmp_path: Path):
     line = 1 + file.read_text().splitlines().index("resampels = 200")
     found = trueval("sweep", file)
     assert found.status == 1
-    assert f"sweep.toml:{line}: [measure] has no parameter 'resampels'" in " ".join(found.err.split())
+    assert f"sweep.toml:{line}: [measure] has no key 'resampels'" in " ".join(found.err.split())
     assert "Did you mean resamples?" in found.err
 
 

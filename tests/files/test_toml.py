@@ -60,16 +60,26 @@ def test_errors_name_file_and_line(tmp_path) -> None:
     path = tmp_path / "a.toml"
     path.write_text("﻿" + TEXT, encoding="utf-8")  # with the mark that Windows puts before it
     toml = Toml.read(path, "a file")
-    error = toml.error("is wrong.", "list", 1, "y")
+    error = toml.place("list", 1, "y").error("is wrong.")
     assert (str(error), error.line) == (f"{path}:17: is wrong.", 17)
-    assert str(toml.error("is wrong.")) == f"{path}: is wrong."
+    assert str(toml.place().error("is wrong.")) == f"{path}: is wrong."
+    assert toml.place("list", 1, "z").line == toml.line("list", 1) == 15  # where it would be
 
 
-@pytest.mark.parametrize("data", [b"a = ", b"a = 1\na = 2", b"\xff"])
+@pytest.mark.parametrize("data", [b"a = ", b"a = 1\na = 2", b"\xff", b"a = " + b"1" * 5_000])
 def test_what_is_not_toml_is_said(data: bytes, tmp_path) -> None:
     path = tmp_path / "a.toml"
     path.write_bytes(data)
     with pytest.raises(InputError, match="not TOML"):
+        Toml.read(path, "a file")
+
+
+@pytest.mark.parametrize("number", ["9223372036854775808", "0x8000000000000001", "0x" + "f" * 5_000])
+def test_integers_beyond_those_of_toml_are_refused_with_their_line(number: str, tmp_path) -> None:
+    """Python writes no number of 4,301 digits, so that no message could."""
+    path = tmp_path / "a.toml"
+    path.write_text(f"[a]\nb = [\n 1,\n {number}]\n")
+    with pytest.raises(InputError, match=r"a\.toml:2: an integer must be between -2\^63 and 2\^63"):
         Toml.read(path, "a file")
 
 

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from trueval.cost.prices import FREE, ListedPrice, PriceBook, QueryUsage, Role, SystemPrices, cost_of_thousand
 from trueval.cost.tokens import PairCounter, text_tokens
 from trueval.errors import InputError, PolicyError
+from trueval.files.toml import Where
 from trueval.models.hosted.account import Price
 from trueval.models.hosted.services import is_hosted, parse_hosted_name
 from trueval.retrieval.fusion.ranked_lists import rank_lists
-from trueval.retrieval.pipeline.config import Where
 from trueval.run import Run
 
 PARTS: Mapping[str, Role] = {"rerank": "rerankers", "embed": "embedders", "generator": "generators"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
@@ -19,8 +19,6 @@ from trueval.models.hosted.services import is_hosted
 Role = Literal["rerankers", "embedders", "generators"]
 ROLES: Final[tuple[Role, ...]] = ("rerankers", "embedders", "generators")
 BOOK: Final = Path(__file__).with_name("prices.toml")
-KEYS: Final = ("date", "currency", "source")
-PRICES: Final = ("per_million_tokens", "per_thousand_searches", "documents_per_search")
 QUERIES: Final = 1_000
 FREE: Final = Price(0.0)
 """Of a model that runs here, or of a stage that is not there."""
@@ -55,7 +53,9 @@ class ListedPrice(NamedTuple):
         >>> [one.older_than_a_year(dt.date(2026, 11, day)) for day in (1, 2)]
         [False, True]
         """
-        read = _day(self.date)
+        from trueval.cost.price_tables import first_day
+
+        read = first_day(self.date)
         # A year after 29 February is 1 March.
         later = read.replace(year=read.year + 1) if (read.month, read.day) != (2, 29) else dt.date(read.year + 1, 3, 1)
         return later < today
@@ -92,11 +92,19 @@ class PriceBook:
         >>> PriceBook.read().find("rerankers", "rerank-2.5").price
         Price(per_million_tokens=0.05, per_thousand_searches=None)
         """
+        from trueval.cost.price_tables import PriceBookFile
+        from trueval.files.toml_tables import read_tables
+
         toml = Toml.read(path or BOOK, "a price book, such as prices.toml of trueval")
-        _refuse_unknown(toml, (), (*KEYS, *ROLES))
-        day, currency, source = (_head(toml, key) for key in KEYS)
-        prices = {role: dict(_read_role_prices(toml, role, currency, day, source)) for role in ROLES}
-        return cls(toml.source, day, currency, source, prices)
+        book = read_tables(PriceBookFile, toml.tables, toml.place)
+
+        def listed(name: str, own: dict[str, Any]) -> ListedPrice:
+            price = Price(own["per_million_tokens"], own.get("per_thousand_searches"))
+            day, source = own["date"] or book.date, own["source"] or book.source
+            return ListedPrice(name, price, book.currency, day, source, own.get("documents_per_search"))
+
+        prices = {role: {name: listed(name, vars(own)) for name, own in getattr(book, role).items()} for role in ROLES}
+        return cls(toml.source, book.date, book.currency, book.source, prices)
 
     def find(self, role: Role, name: str) -> ListedPrice:
         """Look up the price of a model.
@@ -247,89 +255,3 @@ def _thousand(price: Price | None, tokens: float | None, searches: float | None)
     if tokens is None or price.per_million_tokens is None:
         return None
     return tokens * price.per_million_tokens * QUERIES / 1e6
-
-
-def _head(toml: Toml, key: str) -> str:
-    """Read the fields that apply to the whole book."""
-    if key not in toml.tables:
-        raise toml.error(f'{key} is missing. A price book says its {", ".join(KEYS)} first, as in {key} = "...".')
-    return _read_text_field(toml, (key,), toml.tables[key])
-
-
-def _read_text_field(toml: Toml, keys: tuple[str, ...], value: Any) -> str:
-    """Read a date, currency or source."""
-    name = keys[-1]
-    if name != "date":
-        if not isinstance(value, str) or not value.strip():
-            raise toml.error(f"{name} must be a text. Got {value!r}.", *keys)
-        return value
-    told = value.isoformat() if type(value) is dt.date else value
-    try:
-        _day(told)
-    except (TypeError, ValueError):
-        raise toml.error(f'date must be a day, 2025-11-12, or a month, "2025-11". Got {told!r}.', *keys) from None
-    return str(told)
-
-
-def _day(told: str) -> dt.date:
-    """The earliest day that a date can mean."""
-    return dt.date.fromisoformat(f"{told}-01" if len(told) == len("2025-11") else told)
-
-
-def _read_role_prices(
-    toml: Toml, role: Role, currency: str, day: str, source: str
-) -> Iterator[tuple[str, ListedPrice]]:
-    """Read the prices of one role."""
-    models = _table(toml, (role,), toml.tables.get(role, {}))
-    for name, given in models.items():
-        keys = (role, name)
-        _table(toml, keys, given)
-        _refuse_unknown(toml, keys, (*PRICES, "date", "source"))
-        told = {key: _read_text_field(toml, (*keys, key), given[key]) for key in ("date", "source") if key in given}
-        price, documents = _price(toml, keys, given)
-        yield name, ListedPrice(name, price, currency, told.get("date", day), told.get("source", source), documents)
-
-
-def _price(toml: Toml, keys: tuple[str, ...], given: Mapping[str, Any]) -> tuple[Price, int | None]:
-    """Read the price of one model, and its documents per search."""
-    for key in PRICES:
-        if key in given:
-            _check_amount(toml, (*keys, key), given[key])
-    tokens, searches = (given.get(key) for key in PRICES[:2])
-    if (tokens is None) == (searches is None):
-        raise toml.error(f"{keys[-1]} must have per_million_tokens or per_thousand_searches, one of the two.", *keys)
-    documents = given.get("documents_per_search")
-    if (documents is None) != (searches is None) or (searches is not None and keys[0] != "rerankers"):
-        raise toml.error(
-            f"{keys[-1]}: per_thousand_searches and documents_per_search go together, in [rerankers].", *keys
-        )
-    return Price(tokens, searches), documents
-
-
-def _check_amount(toml: Toml, keys: tuple[str, ...], value: Any) -> None:
-    whole = keys[-1] == "documents_per_search"
-    wanted = int if whole else (int, float)
-    least = 1 if whole else 0
-    if isinstance(value, bool) or not isinstance(value, wanted) or not least <= value < math.inf:
-        said = "a whole number of at least 1" if whole else "a number of at least 0"
-        raise toml.error(f"{keys[-1]} of {keys[-2]} must be {said}. Got {value!r}.", *keys)
-
-
-def _table(toml: Toml, keys: tuple[str, ...], given: Any) -> Mapping[str, Any]:
-    if not isinstance(given, dict):
-        inside = "prices by model" if len(keys) == 1 else "per_million_tokens"
-        raise toml.error(f"{keys[-1]} must be a table of {inside}. Got {given!r}.", *keys)
-    return given
-
-
-def _refuse_unknown(toml: Toml, keys: tuple[str, ...], known: Sequence[str]) -> None:
-    """Refuse unknown keys of a table."""
-    table = toml.tables
-    for key in keys:
-        table = table[key]
-    unknown = next((key for key in table if key not in known), None)
-    if unknown is not None:
-        where = f"[{'.'.join(keys)}]" if keys else "A price book"
-        raise toml.error(
-            f"{where} has no key {unknown}. It has: {', '.join(known)}.{nearest(unknown, known)}", *keys, unknown
-        )

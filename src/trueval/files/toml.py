@@ -1,18 +1,25 @@
-"""TOML that a person wrote, and the lines of its keys: what a message must name, and tomllib does not keep."""
+"""TOML that a person wrote, and the lines of its keys: what a message must name, and tomllib does not keep.
+
+toml_tables.py holds what is in such a file against the tables that it may have.
+"""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from trueval.errors import InputError, Place
+from trueval.errors import Place
+
+# From a table, and a key of it, to what an error calls these.
+Where: TypeAlias = Callable[..., Place]
 
 _PARTS = 100
+_LARGE = 2**63  # TOML need not hold more, and Python does not write a number of 4,301 digits
 # tomllib takes time cubic in the number of key parts: a line of 50,000 would take a minute. Possessive quantifiers keep
 # this search linear.
 _LONG_KEY = re.compile(rf"""(?<![\w.-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{_PARTS}}}""")
@@ -59,13 +66,17 @@ class Toml:
             if deep := _LONG_KEY.search(text):
                 place = Place(str(path), text.count("\n", 0, deep.start()) + 1)
                 raise place.error(f"a key has more than {_PARTS} parts between dots. It must be {what}.")
-            return cls(str(path), text, tomllib.loads(text))
+            found = cls(str(path), text, tomllib.loads(text))
         except RecursionError:
             raise place.error(f"tables or lists are nested too deep to be read. It must be {what}.") from None
         except OSError as error:
             raise place.error(f"cannot be read ({error.strerror}). It must be {what}.") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except ValueError as error:  # also bytes that are not UTF-8, a path with a NUL, and a number of 4,301 digits
             raise place.error(f"not TOML: {error}. Correct it.") from None
+        large = next((way for way, value in _ways(found.tables) if type(value) is int and abs(value) >= _LARGE), None)
+        if large is not None:
+            raise found.place(*large).error("an integer must be between -2^63 and 2^63. Write a smaller one.")
+        return found
 
     def line(self, *keys: str | int) -> int | None:
         r"""The line, from 1, where a table or a key begins; None where there is none of that name.
@@ -92,7 +103,7 @@ class Toml:
                 for end in range(1, len(table) + 1):
                     lines.setdefault(table[:end], first)
             else:
-                for way in _ways(said, table):
+                for way, _ in _ways(said, table):
                     lines.setdefault(way, first)
         return lines
 
@@ -112,22 +123,10 @@ class Toml:
                 way, tables = (*way, number), tables[number]
         return way
 
-    def error(self, message: str, *keys: str | int) -> InputError:
-        """An error at a table or key; without keys, or where it has no line, of the file.
-
-        Args:
-            message: what is wrong there, and the cure.
-        """
-        return Place(self.source, self.line(*keys) if keys else None).error(message)
-
     def place(self, *keys: str | int) -> Place:
         """Where a table or a key is; the table around it where the file does not have it."""
         ways = (keys[:end] for end in range(len(keys), 0, -1))
-        return Place(self.source, next((self.line(*way) for way in ways if _has(self.tables, way)), None))
-
-    def has(self, *keys: str | int) -> bool:
-        """Whether there is a table or a key of this name."""
-        return _has(self.tables, keys)
+        return Place(self.source, next(filter(None, map(self._lines.get, ways)), None))
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
@@ -145,20 +144,9 @@ def _statements(text: str) -> Iterator[tuple[int, str]]:
             begin, first = token.end(), line
 
 
-def _ways(said: Any, before: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
-    """The ways to every key and element of what a statement says."""
+def _ways(said: Any, before: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """The way to every key and element of what a file or a statement says, and its value."""
     for key, value in said.items() if isinstance(said, dict) else enumerate(said):
-        yield (*before, key)
+        yield (*before, key), value
         if isinstance(value, dict | list):
             yield from _ways(value, (*before, key))
-
-
-def _has(tables: Any, keys: Sequence[str | int]) -> bool:
-    for key in keys:
-        if isinstance(tables, list):
-            if not isinstance(key, int) or key >= len(tables):
-                return False
-        elif not isinstance(tables, dict) or key not in tables:
-            return False
-        tables = tables[key]
-    return True

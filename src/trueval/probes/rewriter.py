@@ -13,7 +13,6 @@ from trueval.errors import InputError
 from trueval.golden.build.build import open_account
 from trueval.golden.build.build_estimate import announce, estimate_stage
 from trueval.golden.build.golden_plan import read_judge
-from trueval.golden.build.golden_tables import JUDGE_REWRITES
 from trueval.golden.build.judge_choice import make_judge
 from trueval.golden.build.pooling import rewrite
 from trueval.golden.judge.concurrent_questions import Step
@@ -24,6 +23,7 @@ from trueval.probes.noise import draw_queries, raw_texts
 from trueval.probes.noise_settings import JUDGE, NoiseSettings
 from trueval.probes.probe_estimate import ProbeEstimate, estimate_noise
 from trueval.retrieval.pipeline.pipeline import Pipeline
+from trueval.retrieval.pipeline.rewriting import JUDGE_REWRITES
 
 LEDGER = "probe-noise.ledger.sqlite"
 CALLS = "probe-noise.calls.jsonl"

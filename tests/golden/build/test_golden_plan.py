@@ -40,8 +40,8 @@ def test_the_pool_is_all_that_either_search_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[corpus]\npath='c'\n[sparse]\n", r"g\.toml: a golden set needs \[judge\]"),
-        ("[sparse]\n[judge]\nmodel='m'\n", r"g\.toml: a golden set needs \[corpus\]"),
+        ("[corpus]\npath='c'\n[sparse]\n", r"g\.toml: the file needs \[judge\]: who grades"),
+        ("[sparse]\n[judge]\nmodel='m'\n", r"g\.toml: the file needs \[corpus\]: what is searched"),
         ("[corpus]\npath='c'\n[sparse]\n[judge]\n", r"g\.toml:4: \[judge\] needs model"),
         ("[corpus]\npath='c'\n[sparse]\n[rerank]\n", r"g\.toml:4: there is no table \[rerank\]"),
         ("[corpus]\npath='c'\n[sparse]\n[juge]\n", r"g\.toml:4: there is no table \[juge\].*Did you mean judge\?"),

@@ -117,9 +117,9 @@ def test_families_are_read_and_what_is_unknown_is_named_with_its_line(tmp_path: 
     cases = {
         r"family.toml:2: there is no run 'r9'. There are: r1, r2": '[runs]\na = ["r9"]\n[judges]\n',
         r"family.toml:4: there is no judge 'gtp'. .*Did you mean gpt\?": '[runs]\na = []\n[judges]\ngtp = "a"\n',
-        r"family.toml:4: 'b' is none of the families": '[runs]\na = []\n[judges]\ngpt = "b"\n',
-        r"family.toml:2: a must be a list": '[runs]\na = "r1"\n[judges]\n',
-        r"\[judges\] is missing": '[runs]\na = ["r1"]\n',
+        r"family.toml:4: there is no family 'b'. There are: a": '[runs]\na = []\n[judges]\ngpt = "b"\n',
+        r"family.toml:2: a of \[runs\] must be a list": '[runs]\na = "r1"\n[judges]\n',
+        r"the file needs judges: judge = its family": '[runs]\na = ["r1"]\n',
         r"family.toml:1: there is no table \[run\]": "[run]\n",
     }
     for message, text in cases.items():

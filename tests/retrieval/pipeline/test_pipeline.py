@@ -326,21 +326,24 @@ def test_short_vectors_have_length_one(collection: Collection, log: list[tuple[s
     ("tables", "told"),
     [
         ({"sparse": {}, "embedd": {}}, r"no table \[embedd\].*Did you mean embed"),
-        ({"sparse": {"dept": 3}}, r"here: \[sparse\] has no parameter 'dept'.*Did you mean depth"),
+        ({"sparse": {"dept": 3}}, r"here: \[sparse\] has no key 'dept'.*Did you mean depth"),
         ({"sparse": {"depth": 0}}, r"here: depth of \[sparse\] must be an integer >= 1"),
         ({"sparse": 3}, "must be a table"),
         ({"embed": {}}, r"\[embed\] needs model"),
         ({"index": {}}, r"\[index\] needs the vectors"),
         ({"corpus": {"path": "x"}}, "nothing retrieves"),
         ({"sparse": {}, "fuse": {}}, "one run of two"),
-        ({"sparse": {}, "corpus": {"path": "x", "fields": "title"}}, "a list of texts"),
-        ({"embed": {"model": "a"}, "sparse": {}, "fuse": {"weights": [1, True]}}, "a list of numbers"),
+        ({"sparse": {}, "corpus": {"path": "x", "fields": "title"}}, "a list, each a text"),
+        (
+            {"embed": {"model": "a"}, "sparse": {}, "fuse": {"weights": [1, True]}},
+            r"weights of \[fuse\] must be a list of 2, each a number > 0. Got True",
+        ),
         ({"sparse": {"index": "bn25"}}, r"here: index of \[sparse\]: No index is called bn25"),
         ({"embed": {"model": "a"}, "index": {"spec": "hnsw(N=3)"}}, "no parameter 'N'"),
-        ({"embed": {"model": "a"}, "sparse": {}, "fuse": {"weights": [1]}}, "must be two"),
+        ({"embed": {"model": "a"}, "sparse": {}, "fuse": {"weights": [1]}}, "must be a list of 2"),
         ({"sparse": {}, "pipeline": {"scoring": "lo"}}, "'high' or 'low'"),
         ({"sparse": {}, "generate": {}}, "needs contexts"),
-        ({"sparse": {}, "generate": {"model": "gpt"}}, "has no parameter 'model'"),
+        ({"sparse": {}, "generate": {"model": "gpt"}}, "has no key 'model'"),
         ({"sparse": {}, "deduplicate": {"duplicates": 1}}, "true or false"),
         ({"sparse": {}, "rerank": {"model": "r", "scoring": "float31"}}, "'float32' or 'model'"),
     ],
@@ -358,7 +361,7 @@ def test_files_are_read_with_their_place(tmp_path: Path):
     with pytest.raises(InputError, match=r"p\.toml: not TOML: .*line 1"):
         read_settings(path)
     path.write_text("[sparse]\nindex = 'bm25'\n\ndept = 3 # documents\n")
-    with pytest.raises(InputError, match=r"p\.toml:4: \[sparse\] has no parameter 'dept'.*Did you mean depth"):
+    with pytest.raises(InputError, match=r"p\.toml:4: \[sparse\] has no key 'dept'.*Did you mean depth"):
         read_settings(path)
     path.write_text("[sparse]\nindex = 'bm25'\n[fuse]\n[embed]\nmodel = 'm'\n")
     found = Pipeline.read(path)

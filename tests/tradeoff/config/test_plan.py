@@ -174,10 +174,14 @@ def test_measures_take_every_number_of_contexts_and_the_choices_of_evaluate(tmp_
     ("text", "line", "told"),
     [
         ("[measur]\n", 4, r"no table \[measur\].*Did you mean measure"),
-        ("depht = 3\n", 4, r"\[sparse\] has no parameter 'depht'.*Did you mean depth"),
-        ("# a comment\n\ndepth = [\n  10, # deep\n  0,\n]\n", 6, r"depth of \[sparse\] must be an integer >= 1. Got 0"),
-        ("depth = []\n", 4, "has no value"),
-        ("depth = [3, 3]\n", 4, "has a value twice"),
+        ("depht = 3\n", 4, r"\[sparse\] has no key 'depht'.*Did you mean depth"),
+        (
+            "# a comment\n\ndepth = [\n  10, # deep\n  0,\n]\n",
+            6,
+            r"depth of \[sparse\] must be an integer >= 1, or a list of different ones. Got 0",
+        ),
+        ("depth = []\n", 4, r"depth of \[sparse\] .* or a list of different ones. Got \[\]"),
+        ("depth = [3, 3]\n", 4, r"depth of \[sparse\] .* or a list of different ones. Got \[3, 3\]"),
         ('index = ["bm25", "bn25"]\n', 4, "No index is called bn25.*Did you mean bm25"),
         ("[pipeline]\nmethods = ['sparse', 'dens']\n", 5, "methods of"),
         ("[pipeline]\nmethods = 'dense'\n", 5, r"the method dense needs \[embed\]"),
@@ -194,20 +198,36 @@ def test_measures_take_every_number_of_contexts_and_the_choices_of_evaluate(tmp_
         ("[latency]\nrepeats = 0\n", 5, "repeats of"),
         ("[route]\ndepths = [50]\n", 5, "depths of"),
         ("[route]\ndepths = [5, 10, 15]\n", 5, "depths of .* a list of 2"),
-        ("[[configuration]]\nsparse.depth = 3\n", 4, "needs a name"),
+        ("[[configuration]]\nsparse.depth = 3\n", 4, r"\[\[configuration\]\] needs name"),
         ("[[configuration]]\nname = 'a'\nsparse = { dept = 3 }\n", 6, "Did you mean depth"),
         ("[[configuration]]\nname = 'a'\n[configuration.spars]\n", 6, "Did you mean sparse"),
         ("[[configuration]]\nname = 'a'\n[[configuration]]\nname = 'b'\nsparse.depth = -1\n", 8, "depth of"),
-        ("[[configuration]]\nname = 'a'\nqueries.sample = 3\n", 6, "all configurations have the same queries"),
-        ("[[configuration]]\nname = 'a'\nqueries.path = 'q'\n", 6, "same queries. Write path in"),
-        ("[[configuration]]\nname = 'a'\nqueries = 3\n", 6, "queries must be a table"),
-        ("[[configuration]]\nname = 'a'\ncorpus.path = 'b'\n", 6, "all configurations search the same documents"),
-        ("[generate]\ncontext = [3]\n", 5, r"\[generate\] has no parameter 'context'.*Did you mean contexts"),
+        (
+            "[[configuration]]\nname = 'a'\nqueries.sample = 3\n",
+            6,
+            r"have the same queries.sample: write it once, for the file",
+        ),
+        (
+            "[[configuration]]\nname = 'a'\nqueries.path = 'q'\n",
+            6,
+            r"have the same queries.path: write it once, for the file",
+        ),
+        ("[[configuration]]\nname = 'a'\nqueries = 3\n", 6, r"queries of \[\[configuration\]\] must be a table"),
+        (
+            "[[configuration]]\nname = 'a'\ncorpus.path = 'b'\n",
+            6,
+            r"All configurations have the same corpus: write it once, for the file",
+        ),
+        ("[generate]\ncontext = [3]\n", 5, r"\[generate\] has no key 'context'.*Did you mean contexts"),
         ("[measure]\nrel = 'two'\n", 5, "rel of"),
-        ("[embed]\nmodel = 'm'\n[fuse]\nweights = [1, -1]\n", 7, r"weights of \[fuse\] must be two numbers above 0"),
-        ("[embed]\nmodel = 'm'\n[fuse]\nweights = [0, 0.0]\n", 7, r"two numbers above 0.* Got \[0, 0.0\]"),
-        ("[embed]\nmodel = 'm'\n[fuse]\nweights = [nan, 1]\n", 7, "two numbers above 0"),
-        ("[embed]\nmodel = 'm'\n[fuse]\nweights = [1, inf]\n", 7, "two numbers above 0"),
+        (
+            "[embed]\nmodel = 'm'\n[fuse]\nweights = [1, -1]\n",
+            7,
+            r"weights of \[fuse\] must be a list of 2, each a number > 0, .* Got -1",
+        ),
+        ("[embed]\nmodel = 'm'\n[fuse]\nweights = [0, 0.0]\n", 7, "each a number > 0.* Got 0"),
+        ("[embed]\nmodel = 'm'\n[fuse]\nweights = [nan, 1]\n", 7, "each a number > 0.* Got nan"),
+        ("[embed]\nmodel = 'm'\n[fuse]\nweights = [1, inf]\n", 7, "each a number > 0.* Got inf"),
         ("[route]\ndrop = true\n", 4, r"\[route\] needs depths: fewer and more candidates of the reranker"),
         ("[embed]\nmodel = 'm'\ndimension = [24, -1]\n[pipeline]\nmethods = 'sparse'\n", 6, "dimension of"),
     ],
@@ -224,7 +244,7 @@ def test_a_file_that_is_no_toml_or_not_there_is_told(tmp_path: Path):
         read(tmp_path, "[corpus\n")
     with pytest.raises(InputError, match="must be the TOML file of a sweep"):
         SweepPlan.read(tmp_path / "none.toml")
-    with pytest.raises(InputError, match=r"needs \[corpus\] with its path"):
+    with pytest.raises(InputError, match=r"the file needs \[corpus\]: what is searched"):
         read(tmp_path, "[sparse]\n")
 
 

@@ -26,7 +26,6 @@ from trueval.golden.build.build_estimate import ENDLESS, GoldenState, TaskEstima
 from trueval.golden.build.build_runner import BuildRunner
 from trueval.golden.build.golden_plan import GoldenPlan
 from trueval.golden.build.golden_set import GoldenSet, finish
-from trueval.golden.build.golden_tables import JUDGE_REWRITES
 from trueval.golden.build.grade import questions_of
 from trueval.golden.build.judge_choice import check_labels, make_judge
 from trueval.golden.build.pooling import pools_of
@@ -38,7 +37,7 @@ from trueval.golden.judge.model_judge import ModelJudge
 from trueval.models.hosted.account import Account, in_words, sum_costs
 from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.retrieval.pipeline.pipeline_estimate import ModelCounts, ModelTexts
-from trueval.retrieval.pipeline.rewriting import rewritten
+from trueval.retrieval.pipeline.rewriting import JUDGE_REWRITES, rewritten
 from trueval.retrieval.pipeline.stage_resources import Begin, nobody, open_resources
 from trueval.retrieval.pipeline.stage_runner import StageRunner as Retrieval
 

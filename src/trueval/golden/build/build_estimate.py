@@ -18,7 +18,6 @@ from typing import Final, NamedTuple
 from trueval.collection import Collection as Texts
 from trueval.errors import TruevalWarning
 from trueval.golden.build.golden_plan import GoldenPlan
-from trueval.golden.build.golden_tables import JUDGE_REWRITES
 from trueval.golden.build.grade import GradingSettings, questions_of
 from trueval.golden.build.pooling import SOURCES
 from trueval.golden.build.refine_pools import RefinementSettings
@@ -31,6 +30,7 @@ from trueval.golden.judge.model_judge import TOKENS_OUT, ModelJudge
 from trueval.models.hosted.account import Account, round_up_amount
 from trueval.models.hosted.services import is_this_machine
 from trueval.report.number_texts import count_phrase
+from trueval.retrieval.pipeline.rewriting import JUDGE_REWRITES
 
 ENDLESS: Final = (
     "Nothing limits the length of an answer: set max_completion_tokens in [judge], else nobody knows what it costs at "

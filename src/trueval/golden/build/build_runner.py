@@ -17,7 +17,6 @@ from trueval.golden.build.anchoring import in_other_words
 from trueval.golden.build.build_estimate import announce, estimate_orders, estimate_stage
 from trueval.golden.build.golden_plan import GoldenPlan
 from trueval.golden.build.golden_set import read_rewritten_queries
-from trueval.golden.build.golden_tables import JUDGE_REWRITES
 from trueval.golden.build.grade import GradingSettings, grade, grades_of, questions_of
 from trueval.golden.build.pooling import find_pools, pools_of, rewrite
 from trueval.golden.build.prune import Candidate, means_of, prune_pool
@@ -30,7 +29,7 @@ from trueval.golden.judge.judge import Judge, Question
 from trueval.golden.judge.ledger import Ledger
 from trueval.golden.refine.aggregate import expectations
 from trueval.models.hosted.account import Account
-from trueval.retrieval.pipeline.rewriting import AS_IS, NORMALISED, rewritten
+from trueval.retrieval.pipeline.rewriting import AS_IS, JUDGE_REWRITES, NORMALISED, rewritten
 from trueval.retrieval.pipeline.stage_resources import Begin
 from trueval.run import Run
 

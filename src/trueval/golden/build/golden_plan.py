@@ -1,7 +1,6 @@
 """The plan of a golden set: a TOML file parsed into the settings of every stage.
 
-The file is a pipeline file (corpus, embed, index, sparse, fuse) with the tables of golden_tables.py in addition;
-docs/design/golden.md shows one.
+docs/design/golden.md shows one, and golden_tables.py has its tables.
 """
 
 from __future__ import annotations
@@ -14,23 +13,20 @@ from typing import Any, Final
 
 from trueval.collection import Collection, Tell, place_beside
 from trueval.comparison.resampling.resampled_sums import sample
-from trueval.errors import InputError, PolicyError, TruevalWarning, nearest
-from trueval.files.toml import Toml
-from trueval.golden.build.golden_tables import (
-    GOLDEN_TABLES,
-    JUDGE_REWRITES,
-    LABEL_KEYS,
-    MODEL_KEYS,
-    RETRIEVAL,
-)
+from trueval.errors import InputError, PolicyError, TruevalWarning
+from trueval.files.toml import Toml, Where
+from trueval.files.toml_tables import read_tables
+from trueval.golden.build.golden_tables import LABEL_KEYS, MODEL_KEYS, GoldenFile, Judge, JudgeFile
 from trueval.golden.build.grade import GradingSettings
 from trueval.golden.build.refine_pools import RefinementSettings
 from trueval.judgments import grade_map
 from trueval.models.hosted.services import check_url
-from trueval.retrieval.pipeline.config import Settings, check_table, set_reuse, settings_of_tables
-from trueval.retrieval.pipeline.rewriting import AS_IS, NORMALISED
+from trueval.retrieval.pipeline.config import Settings, set_reuse, settings_of_tables
+from trueval.retrieval.pipeline.rewriting import AS_IS, JUDGE_REWRITES, NORMALISED
 
 LABELS, REPLAY = "labels:", "replay:"
+# Pipeline tables that a golden set accepts: those that find the pools. Those with a depth.
+RETRIEVAL: Final = ("corpus", "embed", "index", "sparse", "fuse")
 DEPTHS: Final = ("index", "sparse", "fuse")
 
 
@@ -97,28 +93,28 @@ class GoldenPlan:
             InputError: it cannot be read, or a table, a key or a value is none of a golden set; with the line.
         """
         toml = Toml.read(path, "the TOML file of a golden set")
-        _refuse_unknown(toml)
-        own = {name: _check_table(name, toml) for name in GOLDEN_TABLES}
-        settings = _settings(toml, own["pool"]["depth"])
-        corpus, queries, seed = settings["corpus"], own["queries"], own["golden"]["seed"]
+        written = read_tables(GoldenFile, toml.tables, toml.place)
+        queries, depth, seed = vars(written.queries), written.pool.depth, written.golden.seed
         rewrite = queries["rewrite"]
-        if rewrite == JUDGE_REWRITES and str(own["judge"]["model"]).startswith(LABELS):
+        settings = _settings(toml, depth)
+        corpus = settings.pop("corpus")
+        if rewrite == JUDGE_REWRITES and written.judge.model.startswith(LABELS):
             raise toml.place("queries", "rewrite").error(
                 "labels know no other words for a query. Choose another rewrite, or a judge that is a model."
             )
         return cls(
             path.stem,
             str(path),
-            {name: values for name, values in settings.items() if name != "corpus"},
+            settings,
             place_beside(path, corpus["path"]),
             corpus["fields"],
             None if queries["path"] is None else str(path.parent / queries["path"]),
             queries["sample"],
             rewrite if rewrite in (AS_IS, NORMALISED, JUDGE_REWRITES) else str(path.parent / rewrite),
-            own["pool"]["depth"],
-            judge_plan(own["judge"], path, toml, seed),
-            own["prune"]["keep"],
-            RefinementSettings(**own["refine"], seed=seed),
+            depth,
+            judge_plan(written.judge, path, toml.place, seed),
+            written.prune.keep,
+            RefinementSettings(**vars(written.refine), seed=seed),
             seed,
         )
 
@@ -144,30 +140,11 @@ class GoldenPlan:
         return replace(found, queries=queries, judgments=None)
 
 
-def _refuse_unknown(toml: Toml) -> None:
-    known = (*RETRIEVAL, *GOLDEN_TABLES)
-    unknown = next((name for name in toml.tables if name not in known), None)
-    if unknown is not None:
-        raise toml.place(unknown).error(
-            f"there is no table [{unknown}]. There are: {', '.join(known)}.{nearest(unknown, known)}"
-        )
-    for name in ("corpus", "judge"):
-        if name not in toml.tables:
-            raise toml.place().error(f"a golden set needs [{name}]. Add it.")
-
-
-def _check_table(name: str, toml: Toml) -> dict[str, Any]:
-    given = toml.tables.get(name, {})
-    if not isinstance(given, Mapping):
-        raise toml.place(name).error(f"{name} must be a table, [{name}]. Got {given!r}.")
-    return check_table(name, given, GOLDEN_TABLES[name], toml.place)
-
-
 def _settings(toml: Toml, depth: int) -> dict[str, dict[str, Any]]:
     """The tables of the pipeline; the pool is the union of both searches."""
     tables: dict[str, Any] = {name: toml.tables[name] for name in RETRIEVAL if name in toml.tables}
     for name in DEPTHS:
-        if toml.has(name, "depth"):
+        if "depth" in tables.get(name, {}):
             raise toml.place(name, "depth").error(
                 f"the depth of a pool is that of [pool]. Remove depth from [{name}], and set it there."
             )
@@ -178,40 +155,36 @@ def _settings(toml: Toml, depth: int) -> dict[str, dict[str, Any]]:
     return settings
 
 
-def judge_plan(values: Mapping[str, Any], path: Path, toml: Toml, seed: int) -> JudgePlan:
-    """Validate the table [judge].
+def judge_plan(judge: Judge, path: Path, at: Where, seed: int) -> JudgePlan:
+    """Check what the keys of [judge] say together.
 
     Args:
-        values: values of the table, with defaults filled in.
+        at: from a table and its keys to what an error calls these.
 
     Raises:
-        InputError: there is no model, a key goes with another kind of judge, or a value is none.
+        InputError: a key goes with another kind of judge, or a value is none.
     """
-    at = toml.place
-    if values["model"] is None:
-        raise at("judge").error("[judge] needs model: as the server calls it, or labels:FILE.")
-    model = str(values["model"])
+    model = judge.model
     foreign = MODEL_KEYS if model.startswith((LABELS, REPLAY)) else LABEL_KEYS
-    wrong = next((key for key in foreign if toml.has("judge", key)), None)
+    wrong = next((key for key in foreign if key in judge.model_fields_set), None)
     if wrong is not None:
         raise at("judge", wrong).error(f"{model} has no {wrong}. Remove it from [judge].")
     try:
-        check_url(values["base_url"], model)
+        check_url(judge.base_url, model)
     except InputError as error:
         raise at("judge", "base_url").error(str(error)) from None
+    found: dict[str, Any] = {name: getattr(judge, name) for name in Judge.model_fields}
     try:
-        how = GradingSettings(values["mode"], values["batch"], values["rounds"], values["aggregate"], seed)
-        if values["grades"] is not None:
-            grade_map(values["grades"])
+        if found["grades"] is not None:
+            grade_map(found["grades"])
     except PolicyError as error:
-        raise at("judge").error(str(error)) from None
-    found = dict(values)
+        raise at("judge", "grades").error(str(error)) from None
     for kind in (LABELS, REPLAY):
         if model.startswith(kind):
             found["model"] = f"{kind}{path.parent / model.removeprefix(kind)}"
-    if values["prompt"].endswith(".toml"):
-        found["prompt"] = str(path.parent / values["prompt"])
-    return JudgePlan(found, how)
+    if judge.prompt.endswith(".toml"):
+        found["prompt"] = str(path.parent / judge.prompt)
+    return JudgePlan(found, GradingSettings(judge.mode, judge.batch, judge.rounds, judge.aggregate, seed))
 
 
 def read_judge(named: str, given: Mapping[str, Any]) -> JudgePlan:
@@ -225,10 +198,12 @@ def read_judge(named: str, given: Mapping[str, Any]) -> JudgePlan:
         InputError: as in `GoldenPlan.read`.
     """
     path = Path(named)
-    in_file = path.suffix == ".toml"
-    toml = Toml.read(path, "a TOML file with a table [judge]") if in_file else Toml("--judge", "", {})
-    own = dict(toml.tables.get("judge", {})) if in_file else {"model": named}
-    path = path if in_file else Path("judge.toml")  # its paths are relative to the current folder
-    whole = replace(toml, tables={**toml.tables, "judge": {**own, **given}})
-    seed = _check_table("golden", whole)["seed"] if "golden" in whole.tables else 0
-    return judge_plan(_check_table("judge", whole), path, whole, seed)
+    if path.suffix == ".toml":
+        toml = Toml.read(path, "a TOML file with a table [judge]")
+    else:  # its paths are relative to the current folder
+        path, toml = Path("judge.toml"), Toml("--judge", "", {"judge": {"model": named}})
+    tables = {name: toml.tables[name] for name in JudgeFile.model_fields if name in toml.tables}
+    if isinstance(tables.get("judge", {}), dict):
+        tables["judge"] = {**tables.get("judge", {}), **given}
+    written = read_tables(JudgeFile, tables, toml.place)
+    return judge_plan(written.judge, path, toml.place, written.golden.seed)

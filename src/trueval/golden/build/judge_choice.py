@@ -11,7 +11,7 @@ from typing import Any
 from trueval.collection import Collection
 from trueval.errors import InputError, TruevalWarning
 from trueval.golden.build.golden_plan import LABELS, REPLAY, GoldenPlan, JudgePlan
-from trueval.golden.build.golden_tables import ERRORS, PARAMETERS
+from trueval.golden.build.golden_tables import Errors, Parameters
 from trueval.golden.judge.judge import Judge
 from trueval.golden.judge.label_judge import LabelErrors, LabelJudge, ReplayJudge
 from trueval.golden.judge.ledger import Ledger
@@ -59,7 +59,7 @@ def model_judge(values: Mapping[str, Any], account: Account) -> ModelJudge:
         model=values["model"],
         base_url=values["base_url"],
         api_key_env=values["api_key_env"],
-        parameters={name: values[name] for name in PARAMETERS if values[name] is not None},
+        parameters={name: values[name] for name in Parameters.model_fields if values[name] is not None},
         timeout=values["timeout"],
         concurrency=values["concurrency"],
         prices=prices,
@@ -85,7 +85,7 @@ def _labels(plan: JudgePlan, collection: Collection, seed: int) -> LabelJudge:
         raise InputError(f"{path}: no label is of a query and a document of {collection.source}. Are the ids the same?")
     _warn_of_equal_texts(path, found.values())
     labels = {pair: median_low(grades) for pair, grades in found.items()}
-    errors = {name: plan.values[name] for name in ERRORS if plan.values[name] is not None}
+    errors = {name: plan.values[name] for name in Errors.model_fields if plan.values[name] is not None}
     return LabelJudge(
         labels, LabelErrors(**errors, seed=seed), unknown=plan.values["unknown"], name=f"labels:{Path(path).name}"
     )

@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from trueval.collection import Collection, text_hash
-from trueval.golden.build.golden_tables import JUDGE_REWRITES
 from trueval.golden.judge.concurrent_questions import Step, ask_all
 from trueval.golden.judge.judge import Judge, JudgeAnswer, Question
 from trueval.golden.judge.ledger import Ledger
@@ -21,7 +20,7 @@ from trueval.models.hosted.account import Account
 from trueval.retrieval.fusion.ranked_lists import rank_lists
 from trueval.retrieval.pipeline.config import Settings, formats_used
 from trueval.retrieval.pipeline.pipeline import Pipeline
-from trueval.retrieval.pipeline.rewriting import rewritten
+from trueval.retrieval.pipeline.rewriting import JUDGE_REWRITES, rewritten
 from trueval.retrieval.pipeline.stage_resources import Begin
 from trueval.run import Run
 

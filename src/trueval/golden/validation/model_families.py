@@ -15,6 +15,14 @@ from pathlib import Path
 
 from trueval.errors import nearest
 from trueval.files.toml import Toml
+from trueval.files.toml_tables import Table, key, read_tables
+
+
+class FamiliesFile(Table):
+    """Model families."""
+
+    runs: dict[str, list[str]] = key(..., "family = its runs")
+    judges: dict[str, str] = key(..., "judge = its family")
 
 
 @dataclass(frozen=True)
@@ -45,29 +53,17 @@ class Families:
             InputError: it is not such a file, or names a run or a judge that is not there; with the line.
         """
         toml = Toml.read(path, "a TOML file with tables [runs] and [judges]")
-        unknown = next((name for name in toml.tables if name not in ("runs", "judges")), None)
-        if unknown is not None:
-            raise toml.error(f"there is no table [{unknown}]. There are: runs, judges.", unknown)
-        for name in ("runs", "judges"):
-            if not isinstance(toml.tables.get(name), Mapping):
-                raise toml.error(f"[{name}] is missing. [runs] has family = its runs, [judges] judge = its family.")
-        found: dict[str, tuple[str, ...]] = {}
-        for family, named in toml.tables["runs"].items():
-            if not isinstance(named, list) or not all(isinstance(each, str) for each in named):
-                raise toml.error(f"{family} must be a list of names of runs. Got {named!r}.", "runs", family)
+        written = read_tables(FamiliesFile, toml.tables, toml.place)
+        for family, named in written.runs.items():
             _refuse_unknown(toml, named, runs, "run", "runs", family)
-            found[family] = tuple(dict.fromkeys(named))
-        for judge, family in toml.tables["judges"].items():
+        for judge, family in written.judges.items():
             _refuse_unknown(toml, [judge], judges, "judge", "judges", judge)
-            if family not in found:
-                raise toml.error(
-                    f"{family!r} is none of the families of [runs]: {', '.join(found)}.{nearest(str(family), found)}",
-                    *("judges", judge),
-                )
-        return cls(found, dict(toml.tables["judges"]))
+            _refuse_unknown(toml, [family], list(written.runs), "family", "judges", judge)
+        return cls({family: tuple(dict.fromkeys(named)) for family, named in written.runs.items()}, written.judges)
 
 
 def _refuse_unknown(toml: Toml, named: Sequence[str], known: Sequence[str], what: str, *at: str) -> None:
     wrong = next((each for each in named if each not in known), None)
     if wrong is not None:
-        raise toml.error(f"there is no {what} {wrong!r}. There are: {', '.join(known)}.{nearest(wrong, known)}", *at)
+        there = f"There are: {', '.join(known)}.{nearest(wrong, known)}"
+        raise toml.place(*at).error(f"there is no {what} {wrong!r}. {there}")

@@ -17,10 +17,8 @@ from trueval.models.model_location import find_model, hardware
 from trueval.models.output_reuse import BY_TEXT, TEXT
 from trueval.models.outputs import recipe_hash, weights_hash
 from trueval.retrieval.indexes.index import read_spec
-from trueval.retrieval.pipeline.config import (
-    PAYING_KEYS,
-    SPECS,
-)
+from trueval.retrieval.pipeline.config import SPECS
+from trueval.retrieval.pipeline.pipeline_tables import PAYING_KEYS
 from trueval.version import __version__
 
 # The extra of tables with a model, and the libraries whose versions affect the output of their stages.

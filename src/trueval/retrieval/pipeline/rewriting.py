@@ -10,8 +10,8 @@ from trueval.collection import read_queries
 from trueval.errors import InputError
 from trueval.retrieval.indexes.analysis import one_writing
 
-# Any other value is a file of texts.
-AS_IS, NORMALISED = "as is", "normalised"
+# Any other value is a file of texts. The third asks the judge of a golden set.
+AS_IS, NORMALISED, JUDGE_REWRITES = "as is", "normalised", "judge"
 SHOWN: Final = 3  # maximum number of ids in a message
 
 

@@ -19,7 +19,8 @@ from trueval.retrieval.fusion.ranked_lists import rank_lists
 from trueval.retrieval.indexes.index import make_index
 from trueval.retrieval.indexes.vectors import check_dimension
 from trueval.retrieval.pipeline.cache_keys import build_key_settings, key_of
-from trueval.retrieval.pipeline.config import BOTH, HOSTED_KEYS, LOADED_KEYS, Settings
+from trueval.retrieval.pipeline.config import BOTH, Settings
+from trueval.retrieval.pipeline.pipeline_tables import HOSTED_KEYS, LOADED_KEYS
 from trueval.retrieval.pipeline.stage_cache import is_kept, read_candidates
 from trueval.retrieval.pipeline.stage_resources import StageResources
 from trueval.retrieval.pipeline.suppress import sources_of

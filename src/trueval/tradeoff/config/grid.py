@@ -6,20 +6,28 @@ A method uses only the tables of its own stages, so that values irrelevant to it
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from trueval.errors import InputError
-from trueval.retrieval.pipeline.config import BOTH, TABLES, Settings, Where, check_table, settings_of_tables
+from trueval.files.toml import Where
+from trueval.retrieval.pipeline.config import BOTH, Settings, settings_of_tables
+from trueval.retrieval.pipeline.pipeline_tables import KEYS
 from trueval.retrieval.pipeline.rewriting import AS_IS
-from trueval.tradeoff.config.sweep_tables import RERANK, STAGES_BY_METHOD
 
 METHOD, REWRITE, K = "method", "queries.rewrite", "K"
-# Tables that all systems of a file share, and that do not affect a run.
-SHARED: Final = ("corpus", "generate")
+STAGES_BY_METHOD: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "dense": ("embed", "index"),
+        "sparse": ("sparse",),
+        "hybrid": ("embed", "index", "sparse", "fuse"),
+    }
+)
+RERANK: Final = "+rerank"
+METHODS: Final = tuple(f"{name}{end}" for end in ("", RERANK) for name in STAGES_BY_METHOD)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,13 +122,14 @@ def systems_of(choices: Sequence[TableChoice], source: str) -> tuple[System, ...
         source: display name in errors.
 
     Raises:
-        InputError: a table, a key or a value is none that there is, or a method lacks a table.
+        InputError: a method lacks a table, or values do not go together.
     """
     found = [(choice.name, system) for choice in choices for system in _expand_choice(choice, source)]
     axes = axes_of([system for _, system in found])
+    values = [_values(system) for _, system in found]
     named = [
-        replace(system, name=name, values={each.key: value_of(system, each.key) for each in axes})
-        for name, (_, system) in zip(_names(found, axes), found, strict=True)
+        replace(system, name=name, values={each.key: own.get(each.key) for each in axes})
+        for name, own, (_, system) in zip(_names(found, axes), values, found, strict=True)
     ]
     return tuple({repr(_decides(each)): each for each in reversed(named)}.values())[::-1]
 
@@ -148,28 +157,17 @@ def _names(found: Sequence[tuple[str, System]], axes: Sequence[GridAxis]) -> lis
 
 def axes_of(systems: Sequence[System]) -> tuple[GridAxis, ...]:
     """The keys that differ between systems, except K."""
-    keys = [METHOD, *(f"{table}.{key}" for table, known in TABLES.items() for key in known), REWRITE]
-    given = [
-        GridAxis(key, _different(value_of(system, key) for system in systems if _has(system, key))) for key in keys
-    ]
-    return tuple(axis for axis in given if len(axis.values) > 1)
+    different: dict[str, dict[str, Any]] = {key: {} for key in (METHOD, *KEYS, REWRITE)}
+    for system in systems:
+        for key, value in _values(system).items():
+            different[key][repr(value)] = value
+    return tuple(GridAxis(key, tuple(values.values())) for key, values in different.items() if len(values) > 1)
 
 
-def value_of(system: System, key: str) -> Any:
-    """The value of a system on an axis; None where it lacks the key."""
-    if key in (METHOD, REWRITE):
-        return system.method if key == METHOD else system.rewrite
-    table, _, name = key.partition(".")
-    return system.settings.get(table, {}).get(name)
-
-
-def _has(system: System, key: str) -> bool:
-    table, _, name = key.partition(".")
-    return key in (METHOD, REWRITE) or name in system.settings.get(table, {})
-
-
-def _different(values: Iterable[Any]) -> tuple[Any, ...]:
-    return tuple({repr(value): value for value in values}.values())
+def _values(system: System) -> dict[str, Any]:
+    """What a system has on each axis."""
+    settings = {f"{table}.{key}": value for table, values in system.settings.items() for key, value in values.items()}
+    return {METHOD: system.method, **settings, REWRITE: system.rewrite}
 
 
 def _decides(system: System) -> tuple[Any, ...]:
@@ -178,12 +176,12 @@ def _decides(system: System) -> tuple[Any, ...]:
 
 def _expand_choice(choice: TableChoice, source: str) -> Iterator[System]:
     """The systems of a table choice, the last axis varying fastest."""
-    tables = {name: values for name, values in choice.tables.items() if name not in SHARED}
+    tables = choice.tables
     # The whole file is checked, also tables that no method uses.
-    settings_of_tables(next(_combinations(choice.tables, tuple(choice.tables), choice.place)), source, choice.place)
+    settings_of_tables(next(_combinations(tables, tuple(tables))), source, choice.place)
     for method in choice.methods or (_all_stages(tables),):
         needed = _tables_of(method, tables, choice.place)
-        for given in _combinations(tables, needed, choice.place):
+        for given in _combinations(tables, needed):
             settings = settings_of_tables(given, source, choice.place)
             if settings.get("pipeline", {}).get("scoring") == BOTH:
                 raise choice.place("pipeline", "scoring").error(
@@ -215,32 +213,19 @@ def _tables_of(method: str, tables: Mapping[str, Any], place: Where) -> tuple[st
     return tuple(each for each in (*wanted, *scored) if each in tables)
 
 
-def _combinations(tables: Mapping[str, Any], names: Sequence[str], place: Where) -> Iterator[dict[str, dict[str, Any]]]:
+def _combinations(tables: Mapping[str, Any], names: Sequence[str]) -> Iterator[dict[str, dict[str, Any]]]:
     """The Cartesian product of the lists in some tables."""
-    fixed, axes = _lists(tables, names, place)
-    for chosen in product(*(values for _, _, values in axes)):
-        found = {name: dict(values) for name, values in fixed.items()}
-        for (name, key, _), value in zip(axes, chosen, strict=True):
+    axes = _axes(tables, names)
+    for chosen in product(*(tables[name][key] for name, key in axes)):
+        found = {name: dict(tables[name]) for name in names}
+        for (name, key), value in zip(axes, chosen, strict=True):
             found[name][key] = value
         yield found
 
 
-def _lists(
-    tables: Mapping[str, Any], names: Sequence[str], place: Where
-) -> tuple[dict[str, Any], list[tuple[str, str, Sequence[Any]]]]:
-    """The fixed values of some tables, and the table, key and values of each list."""
-    axes: list[tuple[str, str, Sequence[Any]]] = []
-    fixed: dict[str, Any] = {}
-    for name in names:
-        if not isinstance(tables[name], Mapping):
-            raise place(name).error(f"{name} must be a table, [{name}]. Got {tables[name]!r}.")
-        fixed[name] = {}
-        for key, value in tables[name].items():
-            if _is_list(name, key, value):
-                axes.append((name, key, _values(name, key, value, place)))
-            else:
-                fixed[name][key] = value
-    return fixed, axes
+def _axes(tables: Mapping[str, Any], names: Sequence[str]) -> list[tuple[str, str]]:
+    """Table and key of each list of values; a value that is a list itself is a tuple."""
+    return [(name, key) for name in names for key, value in tables[name].items() if isinstance(value, list)]
 
 
 def grid_size(choices: Sequence[TableChoice]) -> int:
@@ -250,45 +235,26 @@ def grid_size(choices: Sequence[TableChoice]) -> int:
         choices: of the file.
 
     Raises:
-        InputError: a table, a key or a value is none that there is, or a method lacks a table.
+        InputError: a method lacks a table.
     """
     size = 0
     for choice in choices:
-        tables = {name: values for name, values in choice.tables.items() if name not in SHARED}
-        for method in choice.methods or (_all_stages(tables),):
-            _, axes = _lists(tables, _tables_of(method, tables, choice.place), choice.place)
-            values = prod(len(each) for _, _, each in axes)
+        for method in choice.methods or (_all_stages(choice.tables),):
+            axes = _axes(choice.tables, _tables_of(method, choice.tables, choice.place))
+            values = prod(len(choice.tables[name][key]) for name, key in axes)
             size += values * len(choice.rewrites) * len(choice.contexts)
     return size
-
-
-def _is_list(table: str, key: str, value: Any) -> bool:
-    """Whether a value is a list of alternatives, not a list that the key itself takes, such as two weights."""
-    known = TABLES.get(table, {}).get(key)
-    if not isinstance(value, list) or known is None:
-        return False
-    try:
-        known.check(value)  # type: ignore[arg-type]  # a list is what is asked about
-    except (TypeError, ValueError):
-        return True
-    return False
-
-
-def _values(table: str, key: str, value: list[Any], place: Where) -> list[Any]:
-    if not value:
-        raise place(table, key).error(f"{key} of [{table}] has no value. Write one at least, or remove it.")
-    if len(_different(value)) < len(value):
-        raise place(table, key).error(f"{key} of [{table}] has a value twice. Got {value}; write each once.")
-    for each in value:  # also where no method uses the table
-        check_table(table, {key: each}, TABLES[table], place)
-    return value
 
 
 def _name(system: System, axes: Sequence[GridAxis]) -> str:
     """A system's name: its method and what differs."""
     keys = Counter(_key_of(axis) for axis in axes)
-    own = [axis for axis in axes if axis.key != METHOD and _has(system, axis.key)]
-    parts = [_short(axis.key, value_of(system, axis.key), alone=keys[_key_of(axis)] == 1) for axis in own]
+    own = _values(system)
+    parts = [
+        _short(axis.key, own[axis.key], alone=keys[_key_of(axis)] == 1)
+        for axis in axes
+        if axis.key != METHOD and axis.key in own
+    ]
     return " ".join(filter(None, (system.method, *parts)))
 
 
@@ -312,18 +278,6 @@ def _short(key: str, value: Any, *, alone: bool) -> str:
         return text.rstrip("/").rpartition("/")[2].rpartition(":")[2]
     short = {"embed.dimension": f"{text}d", "index.spec": text, "sparse.index": text, "rerank.depth": f"top{text}"}
     return short.get(key) or f"{name if alone else key}={text}"
-
-
-def refuse_same_names(names: Sequence[str], places: Sequence[Any]) -> None:
-    """Refuse two configurations with the same name.
-
-    Raises:
-        InputError: there are two, at the place of the second.
-    """
-    for number, name in enumerate(names):
-        if name in names[:number]:
-            error: InputError = places[number].error(f"two configurations are called {name!r}. Rename one.")
-            raise error
 
 
 def within_pools(systems: tuple[System, ...]) -> tuple[tuple[System, ...], tuple[Reason, ...]]:

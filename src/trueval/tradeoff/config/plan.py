@@ -8,30 +8,22 @@ that overlay those of the file.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from trueval.collection import place_beside
 from trueval.cost.cost_model import Charges
-from trueval.errors import MeasureError, Place, PolicyError, TruevalWarning, nearest
+from trueval.errors import MeasureError, Place, PolicyError, TruevalWarning
 from trueval.evaluation.defaults import RELEVANT, rubric_measures, scale_is_known
 from trueval.files.toml import Toml
+from trueval.files.toml_tables import as_written, read_tables
 from trueval.golden.build.golden_plan import JudgePlan, judge_plan
-from trueval.golden.build.golden_tables import JUDGE as GOLDEN_JUDGE
 from trueval.judgments import grade_map
 from trueval.measures import parse_list
 from trueval.policy.conventions import convention
-from trueval.policy.policy import Policy
-from trueval.retrieval.pipeline.config import (
-    TABLES,
-    Where,
-    beside_file,
-    check_table,
-    set_reuse,
-    settings_of_tables,
-)
+from trueval.retrieval.pipeline.config import beside_file, set_reuse
 from trueval.retrieval.pipeline.rewriting import AS_IS, NORMALISED
 from trueval.specs import split
 from trueval.tradeoff.config.grid import (
@@ -43,21 +35,14 @@ from trueval.tradeoff.config.grid import (
     axes_of,
     depths_above_pools,
     grid_size,
-    refuse_same_names,
     systems_of,
     within_pools,
 )
-from trueval.tradeoff.config.sweep_tables import (
-    ASKED_FOR,
-    CONTEXTS,
-    METHOD_NAMES,
-    SWEEP_TABLES,
-    check_limits,
-    own_table,
-)
+from trueval.tradeoff.config.sweep_tables import POLICY, SHARED, SweepFile, SweepJudge
 from trueval.tradeoff.quality.quality_settings import AT_K, QualitySettings
 
 CONFIGURATION: Final = "configuration"
+DEFAULT_CONTEXTS: Final = (10,)
 DEFAULT_MEASURES: Final = ("nDCG@K", "R@K")
 ANY_K: Final = 999_999_937  # stands for K where a measure is parsed; no list is so long
 
@@ -76,7 +61,7 @@ class SweepPlan:
         rewrites: name of a way to write queries → the file of their texts, or None where there is none.
         systems: each once.
         measuring: how quality is measured.
-        tables: settings of prices, latency, limits, and of those of `ASKED_FOR` that the file has.
+        tables: settings of prices, latency, limits, and of tune, route, judge and probes where the file has them.
         left_out: configurations that cannot be, with their reasons.
         notes: one-line remarks.
         judge: who labels what the systems found and nobody judged; None where nobody is asked.
@@ -127,16 +112,14 @@ class SweepPlan:
 
 
 def _plan(toml: Toml, path: Path) -> SweepPlan:
-    tables = dict(toml.tables)
-    given = {name: tables.pop(name) for name in SWEEP_TABLES if name in tables}
-    own = {name: own_table(name, given, toml.place) for name in SWEEP_TABLES}
-    configurations = _configurations(tables.pop(CONFIGURATION, []), toml)
-    _refuse_unknown(tables, toml)
-    if "path" not in (tables.get("corpus") or {}):
-        raise toml.place("corpus").error("a sweep needs [corpus] with its path: the folder of the collection.")
+    written = read_tables(SweepFile, toml.tables, toml.place)
+    own = {name: dict(vars(table)) for name, table in vars(written).items() if name in SHARED and table is not None}
+    tables = {name: table for name, table in as_written(written, toml.tables).items() if name not in SHARED}
+    configurations = tables.pop(CONFIGURATION, [])
+    _refuse_same_names(configurations, toml)
     base = TableChoice("", _resolve_model_paths(tables, path), (), own["queries"]["rewrite"], (), toml.place)
-    choices = [_extract_methods(_overlaid(base, each, number, toml), own) for number, each in enumerate(configurations)]
-    choices = choices or [_extract_methods(base, own)]
+    choices = [_overlaid(base, each, number, toml) for number, each in enumerate(configurations)] or [base]
+    choices = [_extract_methods(each) for each in choices]
     _refuse_endless(grid_size(choices), own["limits"]["configurations"], toml)
     systems = systems_of(choices, toml.source)
     kept, left_out = within_pools(systems)
@@ -144,32 +127,27 @@ def _plan(toml: Toml, path: Path) -> SweepPlan:
         raise toml.place("generate", "contexts").error(
             f"no system gives so many documents: {left_out[0].name}: {left_out[0].reason}"
         )
-    rewrites = dict.fromkeys(each for system in kept for each in [system.rewrite])
-    corpus = settings_of_tables({"corpus": tables["corpus"], "sparse": {}}, toml.source, toml.place)["corpus"]
-    collection = place_beside(path, corpus["path"])
+    rewrites = dict.fromkeys(system.rewrite for system in kept)
+    collection = place_beside(path, own["corpus"]["path"])
     judged = _file(own["measure"]["judgments"], path) or collection
     measuring, remarks = _read_quality_settings(own["measure"], judged, kept[0].contexts[0], toml, path)
     own["prices"] = {**own["prices"], "book": _file(own["prices"]["book"], path)}
     charges = Charges.read(own["prices"], toml.place)
-    check_limits(own, toml.place, priced=any(charges.knows(each.settings) for each in kept))
+    _check_limits(own, toml, priced=any(charges.knows(each.settings) for each in kept))
     return SweepPlan(
         path.stem,
         str(path),
         collection,
-        corpus["fields"],
+        own["corpus"]["fields"],
         _file(own["queries"]["path"], path),
         own["queries"]["sample"],
         {each: None if each in (AS_IS, NORMALISED) else _file(each, path) for each in rewrites},
         kept,
         measuring,
-        {
-            name: values
-            for name, values in own.items()
-            if name not in ("queries", "measure") and (name not in ASKED_FOR or name in given)
-        },
+        {name: values for name, values in own.items() if name not in ("corpus", "queries", "measure")},
         left_out,
         (*remarks, *depths_above_pools(kept)),
-        _judge(own["judge"], measuring, kept, toml, path) if "judge" in given else None,
+        _judge(written.judge, measuring, kept, toml, path) if "judge" in own else None,
     )
 
 
@@ -182,13 +160,13 @@ def _refuse_endless(size: int, limit: int, toml: Toml) -> None:
 
 
 def _judge(
-    own: Mapping[str, Any], measuring: QualitySettings, systems: tuple[System, ...], toml: Toml, path: Path
+    judge: SweepJudge, measuring: QualitySettings, systems: tuple[System, ...], toml: Toml, path: Path
 ) -> JudgePlan:
     """Who judges on demand, checked before any work."""
-    found = judge_plan({name: own[name] for name in GOLDEN_JUDGE}, path, toml, measuring.seed)
+    found = judge_plan(judge, path, toml.place, measuring.seed)
     try:
-        if own["scale"] is not None:
-            grade_map(own["scale"])
+        if vars(judge)["scale"] is not None:
+            grade_map(judge.scale)
     except PolicyError as error:
         raise toml.place("judge", "scale").error(str(error)) from None
     faceted = [str(each) for each in measuring.at(systems[0].contexts[0]) if each.definition.needs_facets]
@@ -197,29 +175,25 @@ def _judge(
     return found
 
 
-def _configurations(given: Any, toml: Toml) -> list[Mapping[str, Any]]:
-    """The tables of [[configuration]], each with a name of its own."""
-    if not isinstance(given, list) or not all(isinstance(each, Mapping) for each in given):
-        raise toml.place(CONFIGURATION).error("configurations must be tables, each under [[configuration]].")
-    for number, each in enumerate(given):
-        place = toml.place(CONFIGURATION, number, "name")
-        if not isinstance(each.get("name"), str) or not each["name"]:
-            raise place.error("[[configuration]] needs a name, a text.")
-        _refuse_unknown(each, toml, CONFIGURATION, number)
-    places = [toml.place(CONFIGURATION, number, "name") for number in range(len(given))]
-    refuse_same_names([each["name"] for each in given], places)
-    return given
+def _check_limits(tables: Mapping[str, Mapping[str, Any]], toml: Toml, *, priced: bool) -> None:
+    """Refuse limits of what the sweep will not know: cost without prices, latency without timing."""
+    if tables["limits"]["cost"] is not None and not priced:
+        raise toml.place("limits", "cost").error(
+            "nothing has a cost here, so none can keep a limit of it. "
+            'Add a name of the price book, such as [prices] generator = "gpt-5-mini".'
+        )
+    if tables["limits"]["latency_ms"] is not None and not tables["latency"]["queries"]:
+        raise toml.place("limits", "latency_ms").error(
+            "[latency] queries is 0, so that nothing is timed and none can keep a limit of latency. Time some queries."
+        )
 
 
-def _refuse_unknown(tables: Mapping[str, Any], toml: Toml, *before: str | int) -> None:
-    """Refuse tables that there are not."""
-    known = (*TABLES, "queries", "name") if before else (*TABLES, *SWEEP_TABLES, CONFIGURATION)
-    unknown = next((name for name in tables if name not in known), None)
-    if unknown is not None:
-        there = ", ".join(each for each in known if each != "name")
-        where = " in a [[configuration]]" if before else ""
-        raise toml.place(*before, unknown).error(
-            f"there is no table [{unknown}]{where}. There are: {there}.{nearest(unknown, known)}"
+def _refuse_same_names(configurations: Sequence[Mapping[str, Any]], toml: Toml) -> None:
+    names = [each["name"] for each in configurations]
+    if len(set(names)) < len(names):
+        second = next(number for number, name in enumerate(names) if name in names[:number])
+        raise toml.place(CONFIGURATION, second, "name").error(
+            f"two configurations are called {names[second]!r}. Rename one."
         )
 
 
@@ -227,69 +201,47 @@ def _overlaid(base: TableChoice, own: Mapping[str, Any], number: int, toml: Toml
     """The tables of the file under those of a configuration."""
 
     def place(*path: str | int) -> Place:
-        inside = (CONFIGURATION, number, *path)
-        return toml.place(*inside) if path[0] in own and (len(path) == 1 or toml.has(*inside)) else toml.place(*path)
+        inside: Any = own
+        for key in path:
+            if key not in inside:
+                return toml.place(*path)
+            inside = inside[key]
+        return toml.place(CONFIGURATION, number, *path)
 
     tables = dict(base.tables)
-    queries: Any = own.get("queries", {})
-    for name in own.keys() & TABLES.keys():
-        if not isinstance(own[name], Mapping):
-            raise place(name).error(f"{name} must be a table, [configuration.{name}]. Got {own[name]!r}.")
-        tables[name] = {**tables.get(name, {}), **_resolve_model_paths({name: own[name]}, Path(toml.source))[name]}
-    if "corpus" in own:
-        raise place("corpus").error("all configurations search the same documents. Write [corpus] once, for the file.")
-    if not isinstance(queries, Mapping):
-        raise place("queries").error(f"queries must be a table, [configuration.queries]. Got {queries!r}.")
-    shared = next((key for key in ("path", "sample") if key in queries), None)
-    if shared is not None:
-        raise place("queries", shared).error(f"all configurations have the same queries. Write {shared} in [queries].")
-    rewrites = check_table("queries", queries, SWEEP_TABLES["queries"], place)["rewrite"] if queries else base.rewrites
+    for name, values in _resolve_model_paths(own, Path(toml.source)).items():
+        if name not in ("name", "queries"):
+            tables[name] = {**tables.get(name, {}), **values}
+    rewrites = own.get("queries", {}).get("rewrite", base.rewrites)
     return base._replace(name=own["name"], tables=tables, rewrites=rewrites, place=place)
 
 
-def _extract_methods(choice: TableChoice, own: Mapping[str, Any]) -> TableChoice:
+def _extract_methods(choice: TableChoice) -> TableChoice:
     """The same with its methods and numbers of contexts taken out of the tables of a pipeline."""
-    tables = {name: dict(values) if isinstance(values, Mapping) else values for name, values in choice.tables.items()}
-    methods, contexts = (
-        _take_value(tables, "pipeline", "methods", METHOD_NAMES, choice.place),
-        _take_value(tables, "generate", "contexts", CONTEXTS, choice.place),
-    )
-    _own_rest(tables.pop("generate", {}), choice.place)
-    return choice._replace(tables=tables, methods=methods or (), contexts=tuple(sorted(contexts or (10,))))
-
-
-def _own_rest(generate: Any, place: Where) -> None:
-    """Refuse what [generate] has beside contexts."""
-    if not isinstance(generate, Mapping):
-        raise place("generate").error(f"generate must be a table, [generate]. Got {generate!r}.")
-    check_table("generate", generate, {"contexts": CONTEXTS}, place)
-
-
-def _take_value(tables: dict[str, Any], table: str, key: str, parameter: Any, place: Where) -> Any:
-    """A key that a sweep reads itself, out of its table; other keys of this are checked with the others."""
-    if not isinstance(tables.get(table), dict) or key not in tables[table]:
-        return None
-    given = {key: tables[table].pop(key)}
-    return check_table(table, given, {key: parameter}, place)[key]
+    tables = dict(choice.tables)
+    stages = dict(tables.get("pipeline", {}))
+    contexts = tables.pop("generate", {}).get("contexts", DEFAULT_CONTEXTS)
+    methods = stages.pop("methods", ())
+    if "pipeline" in tables:
+        tables["pipeline"] = stages
+    return choice._replace(tables=tables, methods=methods, contexts=tuple(sorted(contexts)))
 
 
 def _resolve_model_paths(tables: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """The same with models that are folders found from the folder of the file."""
     found = dict(tables)
     for name in ("embed", "rerank"):
-        if isinstance(tables.get(name), Mapping) and "model" in tables[name]:
-            given = tables[name]["model"]
+        given = tables.get(name, {}).get("model")
+        if given is not None:
             placed = [_model(each, path) for each in given] if isinstance(given, list) else _model(given, path)
             found[name] = {**tables[name], "model": placed}
-    if isinstance(tables.get("deduplicate"), dict) and isinstance(tables["deduplicate"].get("sources"), str):
+    if isinstance(tables.get("deduplicate", {}).get("sources"), str):
         found = beside_file(found, path)
     return found
 
 
-def _model(name: Any, path: Path) -> Any:
+def _model(name: str, path: Path) -> str:
     """A model that is a folder beside the file, also as RECIPE:FOLDER; any other name as it is."""
-    if not isinstance(name, str):
-        return name
     recipe, colon, folder = name.rpartition(":")
     place = path.parent / folder
     return f"{recipe}{colon}{place}" if folder and place.is_dir() else name
@@ -311,7 +263,7 @@ def _read_quality_settings(
         toml: the file.
         path: of the file.
     """
-    choices = {name: own[name] for name in own if name in Policy.__dataclass_fields__ and name != "seed"}
+    choices = {name: own[name] for name in POLICY}
     golden = own["grades"] is None and scale_is_known(judged, choices)
     names = own["names"] or ([rubric_measures("K")] if golden else DEFAULT_MEASURES)
     key = "names"

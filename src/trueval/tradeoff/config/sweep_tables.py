@@ -1,228 +1,202 @@
-"""The tables of a sweep file beyond those of a pipeline file: their keys and accepted values.
-
-The pipeline tables are in retrieval/pipeline/config.py; here they may contain lists, which `grid.py` expands to
-systems.
-"""
+"""The tables of a sweep file, declared once: those of a pipeline, whose values may be lists, and its own."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from types import MappingProxyType
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
-from trueval.golden.build.golden_tables import JUDGE as GOLDEN_JUDGE
+from pydantic import Field, create_model
+
+from trueval.files.toml_tables import (
+    AS_GIVEN,
+    AS_TUPLE,
+    DIFFERENT,
+    Count,
+    Number,
+    OneOf,
+    Several,
+    Table,
+    Text,
+    key,
+    with_lists,
+)
+from trueval.golden.build.golden_tables import Judge, Queries, Whole
 from trueval.policy.policy import OPTIONS, OURS
 from trueval.probes.ablations import ABLATIONS
 from trueval.probes.query_noise import LANGUAGES, LEVELS
-from trueval.retrieval.pipeline.config import Where, check_table
-from trueval.retrieval.pipeline.rewriting import AS_IS, NORMALISED
-from trueval.specs import Parameter, Value, choice, flag, number_in_range, text, whole
+from trueval.retrieval.pipeline.pipeline_tables import TABLES, Corpus
+from trueval.tradeoff.config.grid import METHODS
 
-STAGES_BY_METHOD: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "dense": ("embed", "index"),
-        "sparse": ("sparse",),
-        "hybrid": ("embed", "index", "sparse", "fuse"),
-    }
-)
-RERANK: Final = "+rerank"
-METHODS: Final = tuple(f"{name}{end}" for end in ("", RERANK) for name in STAGES_BY_METHOD)
-
-
-def several(one: Parameter, *, least: int = 1, most: int | None = None) -> Parameter:
-    """A parameter that is one value or a list, stored as a tuple.
-
-    Args:
-        one: what each value must be.
-        least: values that there must be.
-        most: values that there may be; None for any number.
-
-    >>> several(whole(None, 1, "documents")).check([10, 20]), several(whole(None, 1, "documents")).check(5)
-    ((10, 20), (5,))
-    """
-
-    def check(value: Any) -> Any:
-        values = value if isinstance(value, list | tuple) else [value]
-        too_many = most is not None and len(values) > most
-        if len(values) < least or too_many or len(set(map(repr, values))) < len(values):
-            raise ValueError(value)
-        return tuple(one.check(each) for each in values)
-
-    default = one.default if one.default is None or isinstance(one.default, tuple) else (one.default,)
-    accepts = f"{one.accepts}, or a list of different ones" if most is None else f"a list of {most}, each {one.accepts}"
-    return Parameter(default, accepts, check, one.about)  # type: ignore[arg-type]
-
-
-def _any(about: str) -> Parameter:
-    """A parameter that is validated elsewhere."""
-
-    def check(value: Value) -> Value:
-        return value
-
-    return Parameter(None, "as in evaluate", check, about)
-
-
-def _of(names: tuple[str, ...], about: str) -> Parameter:
-    return choice(names[0], *names[1:], about=about)
-
-
-def _level(value: Any) -> Any:
-    if isinstance(value, bool) or value not in range(1, len(LEVELS)):
-        raise ValueError(value)
-    return value
-
-
-_SECONDS: Final = 86_400.0
+_MILLISECONDS: Final = 86_400_000.0
 _MONEY: Final = 1e12
+Language = Annotated[str, OneOf(LANGUAGES)]
 
-QUERIES: Final[Mapping[str, Parameter]] = MappingProxyType(
-    {
-        "path": text(None, "file or folder of the queries, instead of the collection's"),
-        "sample": whole(None, 1, "queries that are drawn at random, by seed of [measure]; all by default"),
-        "rewrite": several(text(AS_IS, f"'{AS_IS}', '{NORMALISED}', or a file of the texts, as queries.jsonl")),
-    }
-)
-MEASURE: Final[Mapping[str, Parameter]] = MappingProxyType(
-    {
-        "names": several(text(None, "measures, the first of them the quality; @K takes each number of contexts")),
-        "judgments": text(None, "file of the judgments; those of the collection by default"),
-        "grades": text(None, "grades to use instead of those of the judgments, such as 0:1,1:3,2:4"),
-        "unjudged": number_in_range(None, 0, 1e9, "grade of documents that a run lists and nobody graded"),
-        "convention": text(None, "do as another tool does"),
-        "level": number_in_range(0.95, 0.5, 1, "of intervals", below=True, above=True),
-        "resamples": whole(2000, 100, "times that queries are drawn for the intervals"),
-        "seed": whole(0, 0, "of everything random"),
-        **{name: _any(option.about) for name, option in OPTIONS.items() if name != "seed" and hasattr(OURS, name)},
-    }
-)
-PRICES: Final[Mapping[str, Parameter]] = MappingProxyType(
-    {
-        "book": text(None, "file of prices; the one of the package by default"),
-        "rerank": text(None, "name of the book whose price a reranker that runs here has"),
-        "embed": text(None, "name of the book whose price an embedder that runs here has"),
-        "generator": text(None, "name of the book of the model that gets the contexts"),
-        "candidate_tokens": number_in_range(None, 0, 1e9, "tokens of a document; measured by default", above=True),
-    }
-)
-LATENCY: Final[Mapping[str, Parameter]] = MappingProxyType(
-    {
-        "queries": whole(30, 0, "queries that are timed; 0 measures nothing"),
-        "repeats": whole(3, 1, "times that each of them is timed"),
-        "warmup": whole(2, 0, "queries before, which are not counted"),
-        "concurrency": several(whole(None, 1, "queries under way at once, in closed loops")),
-        "rates": several(number_in_range(None, 0, 1e6, "queries a second, in open loops", above=True)),
-        "band_ms": number_in_range(
-            None, 0, _SECONDS * 1e3, "latencies that differ by no more tie; measured jitter by default"
+
+class Rewrites(Table):
+    """How the queries are written."""
+
+    rewrite: Several[Text] = key(["as is"], str(Queries.model_fields["rewrite"].description), validate_default=True)
+
+
+SweepQueries = create_model("Queries", __base__=(Rewrites, Queries), __doc__=Queries.__doc__)
+
+
+class SweepGenerate(Table):
+    """What a prompt takes of the run."""
+
+    contexts: Several[Count] = key([10], "documents in a prompt, K", validate_default=True)
+
+
+class _Quality(Table):
+    names: Several[Text] = key(None, "measures, the first of them the quality; @K takes each number of contexts")
+    judgments: Text = key(None, "file of the judgments; those of the collection by default")
+    grades: Text = key(None, "grades to use instead of those of the judgments, such as 0:1,1:3,2:4")
+    unjudged: Number = key(None, "grade of documents that a run lists and nobody graded", ge=0, le=1e9)
+    convention: Text = key(None, "do as another tool does")
+    level: Number = key(0.95, "of intervals", gt=0.5, lt=1)
+    resamples: int = key(2000, "times that queries are drawn for the intervals", ge=100)
+    seed: Whole = key(0, "of everything random")
+
+
+# Choices of the policy in [measure].
+POLICY: Final = tuple(name for name in OPTIONS if name != "seed" and hasattr(OURS, name))
+# What each takes is told by the policy itself, as in evaluate.
+_OPTIONS: Final[dict[str, Any]] = {
+    name: (
+        Any,
+        key(
+            None,
+            OPTIONS[name].about,
+            json_schema_extra={"enum": list(OPTIONS[name].words)} if OPTIONS[name].words else None,
         ),
-    }
+    )
+    for name in POLICY
+}
+Measure = create_model("Measure", __base__=_Quality, __doc__="How quality is measured.", **_OPTIONS)
+
+
+class Prices(Table):
+    """What is paid."""
+
+    book: Text = key(None, "file of prices; the one of the package by default")
+    rerank: Text = key(None, "name of the book whose price a reranker that runs here has")
+    embed: Text = key(None, "name of the book whose price an embedder that runs here has")
+    generator: Text = key(None, "name of the book of the model that gets the contexts")
+    candidate_tokens: Number = key(None, "tokens of a document; measured by default", gt=0, le=1e9)
+
+
+class Latency(Table):
+    """What is timed."""
+
+    queries: Whole = key(30, "queries that are timed; 0 measures nothing")
+    repeats: Count = key(3, "times that each of them is timed")
+    warmup: Whole = key(2, "queries before, which are not counted")
+    concurrency: Several[Count] = key(None, "queries under way at once, in closed loops")
+    rates: Several[Annotated[float, Field(gt=0, le=1e6), AS_GIVEN]] = key(None, "queries a second, in open loops")
+    band_ms: Number = key(
+        None, "latencies that differ by no more tie; measured jitter by default", ge=0, le=_MILLISECONDS
+    )
+
+
+class Limits(Table):
+    """What a configuration must keep to be chosen."""
+
+    latency_ms: Number = key(None, "that an answer may take", gt=0, le=_MILLISECONDS)
+    cost: Number = key(None, "that 1,000 queries may cost", ge=0, le=_MONEY)
+    quality: Number = key(None, "that is needed", ge=-_MONEY, le=_MONEY)
+    sure: Number = key(None, "share of resamples in which limits must be kept; half of them by default", ge=0, le=1)
+    slo_ms: Several[Annotated[float, Field(gt=0, le=_MILLISECONDS), AS_GIVEN]] = key(
+        None, "latencies of which each has a frontier"
+    )
+    percentile: Literal["p50", "p95", "p99"] = key("p50", "of the latency")
+    configurations: Count = key(10_000, "that the lists of the file may make, each K counted")
+
+
+class Tune(Table):
+    """The least effort of search that loses little."""
+
+    within: Number = key(0.02, "part of the quality of exact search that may be lost", ge=0, le=1)
+
+
+class Route(Table):
+    """The depth of the reranker, chosen query by query."""
+
+    depths: Annotated[list[Count], Field(min_length=2, max_length=2), DIFFERENT, AS_TUPLE] = key(
+        ..., "fewer and more candidates of the reranker"
+    )
+    drop: bool = key(False, "whether how far chatter moves a query is a further signal, at the price of a pair")
+    level: int = key(4, "of that chatter", ge=1, le=len(LEVELS) - 1)
+    language: Language = key(LANGUAGES[0], "of that chatter")
+
+
+class _OnDemand(Table):
+    depth: Count = key(None, "first documents of each list that are judged; the greatest K by default")
+    scale: Text = key(None, "grades of these judgments for those of the judge, such as 1:0,2:0,3:1,4:2,5:3")
+
+
+class SweepJudge(Judge, _OnDemand):
+    """Who labels what the systems found and nobody judged: as in a golden set."""
+
+
+class Probes(Table):
+    """How well models keep names apart, and stand chatter."""
+
+    names: bool = key(True, "whether scorers are asked to keep names apart")
+    noise: bool = key(True, "whether the queries are searched with chatter too")
+    language: Language = key(LANGUAGES[0], "of bundles and chatter")
+    queries: int = key(50, "of each probe, at most", ge=2)
+    runs: Count = key(3, "of the probe of names, each with other impostors")
+    level: int = key(4, "of the chatter", ge=1, le=len(LEVELS) - 1)
+    ablations: Several[Annotated[str, OneOf(tuple(ABLATIONS))]] = key(
+        ["gibberish_name", "edit_distance_near_miss", "initials_form"],
+        "changes of names that have a column",
+        validate_default=True,
+    )
+
+
+class _Methods(Table):
+    methods: Several[Annotated[str, OneOf(METHODS)]] = key(
+        None, "stages that a system has; by default all that have a table"
+    )
+
+
+# Those of a pipeline, whose values may be lists.
+_TABLES: Final[dict[str, Any]] = {
+    name: with_lists(table) for name, table in TABLES.items() if name not in ("corpus", "generate")
+}
+_TABLES["pipeline"] = create_model("Stages", __base__=(_TABLES["pipeline"], _Methods))
+_SYSTEMS: Final[dict[str, Any]] = {
+    name: (table, key(None)) for name, table in {**_TABLES, "generate": SweepGenerate}.items()
+}
+Configuration = create_model(
+    "Configuration",
+    __base__=Table,
+    __doc__="Systems with a name: tables that overlay those of the file.",
+    name=(Text, key(..., "of the configuration")),
+    **_SYSTEMS,
+    queries=(Rewrites, key(None)),
 )
-LIMITS: Final[Mapping[str, Parameter]] = MappingProxyType(
-    {
-        "latency_ms": number_in_range(None, 0, _SECONDS * 1e3, "that an answer may take", above=True),
-        "cost": number_in_range(None, 0, _MONEY, "that 1,000 queries may cost"),
-        "quality": number_in_range(None, -_MONEY, _MONEY, "that is needed"),
-        "sure": number_in_range(None, 0, 1, "share of resamples in which limits must be kept; half of them by default"),
-        "slo_ms": several(
-            number_in_range(None, 0, _SECONDS * 1e3, "latencies of which each has a frontier", above=True)
-        ),
-        "percentile": choice("p50", "p95", "p99", about="of the latency"),
-        "configurations": whole(10_000, 1, "that the lists of the file may make, each K counted"),
-    }
+
+
+class OwnTables(Table):
+    """The tables that all systems of a sweep share."""
+
+    corpus: Corpus = key(...)
+    prices: Prices = Field(default_factory=Prices)
+    latency: Latency = Field(default_factory=Latency)
+    limits: Limits = Field(default_factory=Limits)
+    tune: Tune = key(None)
+    route: Route = key(None)
+    judge: SweepJudge = key(None)
+    probes: Probes = key(None)
+
+
+SHARED: Final = (*OwnTables.model_fields, "queries", "measure")
+SweepFile = create_model(
+    "SweepFile",
+    __base__=OwnTables,
+    __doc__="A sweep: a pipeline file whose values may be lists, and what is measured, paid and limited.",
+    queries=(SweepQueries, Field(default_factory=SweepQueries)),
+    measure=(Measure, Field(default_factory=Measure)),
+    **_SYSTEMS,
+    configuration=(list[Configuration], key([])),  # type: ignore[valid-type]  # made above
 )
-TUNE: Final[Mapping[str, Parameter]] = MappingProxyType(
-    {"within": number_in_range(0.02, 0, 1, "part of the quality of exact search that may be lost")}
-)
-ROUTE: Final[Mapping[str, Parameter]] = MappingProxyType(
-    {
-        "depths": several(whole(None, 1, "fewer and more candidates of the reranker"), least=2, most=2),
-        "drop": flag(False, "whether how far chatter moves a query is a further signal, at the price of a pair"),
-        "level": Parameter(4, "an integer from 1 to 4", _level, "of that chatter"),
-        "language": _of(LANGUAGES, "of that chatter"),
-    }
-)
-JUDGE: Final[Mapping[str, Parameter]] = MappingProxyType(
-    {
-        "depth": whole(None, 1, "first documents of each list that are judged; the greatest K by default"),
-        "scale": text(None, "grades of these judgments for those of the judge, such as 1:0,2:0,3:1,4:2,5:3"),
-        **GOLDEN_JUDGE,
-    }
-)
-
-PROBES: Final[Mapping[str, Parameter]] = MappingProxyType(
-    {
-        "names": flag(True, "whether scorers are asked to keep names apart"),
-        "noise": flag(True, "whether the queries are searched with chatter too"),
-        "language": _of(LANGUAGES, "of bundles and chatter"),
-        "queries": whole(50, 2, "of each probe, at most"),
-        "runs": whole(3, 1, "of the probe of names, each with other impostors"),
-        "level": Parameter(4, "an integer from 1 to 4", _level, "of the chatter"),
-        "ablations": replace(
-            several(_of(tuple(ABLATIONS), "changes of names that have a column")),
-            default=("gibberish_name", "edit_distance_near_miss", "initials_form"),  # type: ignore[arg-type]
-        ),
-    }
-)
-
-# Tables that are there only where a file has them.
-ASKED_FOR: Final = ("tune", "route", "judge", "probes")
-# Table → its keys, of those that a pipeline file does not have.
-SWEEP_TABLES: Final[Mapping[str, Mapping[str, Parameter]]] = MappingProxyType(
-    {
-        "queries": QUERIES,
-        "measure": MEASURE,
-        "prices": PRICES,
-        "latency": LATENCY,
-        "limits": LIMITS,
-        "tune": TUNE,
-        "route": ROUTE,
-        "judge": JUDGE,
-        "probes": PROBES,
-    }
-)
-METHOD_NAMES: Final = several(_of(METHODS, "stages that a system has; by default all that have a table"))
-CONTEXTS: Final = several(whole(None, 1, "documents in a prompt, K"))
-# Keys of these without which a table that is there cannot be used.
-NEEDED: Final = {"route": "depths"}
-
-
-def own_table(name: str, tables: Mapping[str, Any], place: Where) -> dict[str, Any]:
-    """The values of a sweep-only table, with defaults for missing keys.
-
-    Args:
-        name: of the table.
-        tables: of the file.
-        place: of a table, or a key of it, in the file.
-
-    Raises:
-        InputError: it is no table, a key or a value is none of it, or it lacks a key.
-    """
-    given = tables.get(name, {})
-    if not isinstance(given, Mapping):
-        raise place(name).error(f"{name} must be a table, [{name}]. Got {given!r}.")
-    values, needed = check_table(name, given, SWEEP_TABLES[name], place), NEEDED.get(name)
-    if name in tables and needed is not None and values[needed] is None:
-        raise place(name).error(f"[{name}] needs {needed}: {SWEEP_TABLES[name][needed].about}.")
-    return values
-
-
-def check_limits(tables: Mapping[str, Mapping[str, Any]], place: Where, *, priced: bool) -> None:
-    """Refuse limits on unknown quantities: cost without prices, latency without timing.
-
-    Args:
-        tables: [limits] and [latency] among them.
-        place: of a key in the file.
-        priced: whether anything may cost money.
-
-    Raises:
-        InputError: with the table to add.
-    """
-    if tables["limits"]["cost"] is not None and not priced:
-        raise place("limits", "cost").error(
-            "nothing has a cost here, so none can keep a limit of it. "
-            'Add a name of the price book, such as [prices] generator = "gpt-5-mini".'
-        )
-    if tables["limits"]["latency_ms"] is not None and not tables["latency"]["queries"]:
-        raise place("limits", "latency_ms").error(
-            "[latency] queries is 0, so that nothing is timed and none can keep a limit of latency. Time some queries."
-        )
