@@ -79,7 +79,7 @@ def test_integers_beyond_those_of_toml_are_refused_with_their_line(number: str, 
     """Python writes no number of 4,301 digits, so that no message could."""
     path = tmp_path / "a.toml"
     path.write_text(f"[a]\nb = [\n 1,\n {number}]\n")
-    with pytest.raises(InputError, match=r"a\.toml:2: an integer must be between -2\^63 and 2\^63"):
+    with pytest.raises(InputError, match=r"a\.toml:2: b must be between -2\^63 and 2\^63"):
         Toml.read(path, "a file")
 
 

@@ -75,7 +75,8 @@ class Toml:
             raise place.error(f"not TOML: {error}. Correct it.") from None
         large = next((way for way, value in _ways(found.tables) if type(value) is int and abs(value) >= _LARGE), None)
         if large is not None:
-            raise found.place(*large).error("an integer must be between -2^63 and 2^63. Write a smaller one.")
+            *_, name = filter(lambda key: isinstance(key, str), large)
+            raise found.place(*large).error(f"{name} must be between -2^63 and 2^63, as integers of TOML are.")
         return found
 
     def line(self, *keys: str | int) -> int | None:

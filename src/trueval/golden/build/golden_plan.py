@@ -178,7 +178,7 @@ def judge_plan(judge: Judge, path: Path, at: Where, seed: int) -> JudgePlan:
         if found["grades"] is not None:
             grade_map(found["grades"])
     except PolicyError as error:
-        raise at("judge", "grades").error(str(error)) from None
+        raise at("judge", "grades").error(f"grades of [judge]: {error}") from None
     for kind in (LABELS, REPLAY):
         if model.startswith(kind):
             found["model"] = f"{kind}{path.parent / model.removeprefix(kind)}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -125,7 +126,7 @@ def _plan(toml: Toml, path: Path) -> SweepPlan:
     kept, left_out = within_pools(systems)
     if not kept:
         raise toml.place("generate", "contexts").error(
-            f"no system gives so many documents: {left_out[0].name}: {left_out[0].reason}"
+            f"contexts of [generate]: no system gives so many documents: {left_out[0].name}: {left_out[0].reason}"
         )
     rewrites = dict.fromkeys(system.rewrite for system in kept)
     collection = place_beside(path, own["corpus"]["path"])
@@ -168,7 +169,7 @@ def _judge(
         if vars(judge)["scale"] is not None:
             grade_map(judge.scale)
     except PolicyError as error:
-        raise toml.place("judge", "scale").error(str(error)) from None
+        raise toml.place("judge", "scale").error(f"scale of [judge]: {error}") from None
     faceted = [str(each) for each in measuring.at(systems[0].contexts[0]) if each.definition.needs_facets]
     if faceted:
         raise toml.place("judge").error(f"{faceted[0]} needs facets, and a judge gives none. Remove one of the two.")
@@ -244,7 +245,9 @@ def _model(name: str, path: Path) -> str:
     """A model that is a folder beside the file, also as RECIPE:FOLDER; any other name as it is."""
     recipe, colon, folder = name.rpartition(":")
     place = path.parent / folder
-    return f"{recipe}{colon}{place}" if folder and place.is_dir() else name
+    with suppress(OSError):  # a name too long for a file is no folder
+        return f"{recipe}{colon}{place}" if folder and place.is_dir() else name
+    return name
 
 
 def _file(name: str | None, path: Path) -> str | None:
