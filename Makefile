@@ -64,6 +64,7 @@ mutants: $(VENV)/.mutants
 pages: $(VENV)/.dev
 	$(BIN)/python docs/make_commands.py
 	$(BIN)/python docs/make_measures.py
+	$(BIN)/python docs/make_keys.py
 	$(BIN)/python docs/make_images.py
 
 # The newest releases that fit, for every Python and system: constraints.txt for all installs, release.txt with hashes for

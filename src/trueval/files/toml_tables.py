@@ -6,8 +6,9 @@ tables. Importing pydantic takes a tenth of a second, so only what reads such a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias, TypeVar, Union
 
 from pydantic import (
@@ -80,7 +81,7 @@ AS_LIST: Final = BeforeValidator(lambda value: list(value) if isinstance(value, 
 AS_TUPLE: Final = AfterValidator(tuple)
 # What a sweep may write for one value. A list stays a list, so that it is told from a value that is a list itself.
 DIFFERENT: Final = AfterValidator(_different)
-OneOrMore = Union[T, Annotated[list[T], Field(min_length=1), DIFFERENT]]  # noqa: UP007  generic
+OneOrMore = Union[T, Annotated[list[T], Field(min_length=1, json_schema_extra={"uniqueItems": True}), DIFFERENT]]  # noqa: UP007  generic
 Several = Annotated[OneOrMore[T], AfterValidator(_as_tuple)]
 
 
@@ -128,7 +129,7 @@ def read_tables(model: type[F], given: Mapping[str, Any], place: Where) -> F:
     try:
         return model.model_validate(given)
     except ValidationError as error:
-        schema = model.model_json_schema()
+        schema = json_schema(model)
         faults = [_fault(schema, each["loc"], each["type"], each["input"], each) for each in error.errors()]
     # Unknown keys come first, tables before: one that is missing may be one of them, misspelt. In a line, a fault of an
     # element says more than that of its list.
@@ -136,6 +137,32 @@ def read_tables(model: type[F], given: Mapping[str, Any], place: Where) -> F:
         faults, key=lambda at: (not at.unknown, at.unknown * len(at.keys), place(*at.keys).line or 0, -at.depth)
     )
     raise place(*first.keys).error(first.message)
+
+
+@cache
+def json_schema(model: type[Table]) -> dict[str, Any]:
+    """The JSON Schema of a file: each table where it stands, without what pydantic adds that says nothing.
+
+    Args:
+        model: the file.
+    """
+    found = model.model_json_schema()
+    tables = found.pop("$defs", {})
+
+    def plain(node: Any) -> Any:
+        if isinstance(node, list):
+            return [plain(each) for each in node]
+        if not isinstance(node, dict):
+            return node
+        if "$ref" in node:
+            node = {**tables[node["$ref"].rpartition("/")[2]], **node}
+        return {
+            name: plain(each)
+            for name, each in node.items()
+            if name not in ("$ref", "title") and (name, each) != ("default", None)
+        }
+
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **plain(found)}
 
 
 class _Fault(NamedTuple):
@@ -170,7 +197,7 @@ def _fault(schema: Schema, loc: Keys, kind: str, value: Any, about: Mapping[str,
         return _Fault(keys, f"{title(keys)}: {about['ctx']['error']}", unknown=False, depth=len(loc))
     keys, node = next(way for way in reversed(ways) if not way[0] or isinstance(way[0][-1], str))
     owner = f" of {title(keys[:-1])}" if len(keys) > 1 else ""
-    message = f"{keys[-1]}{owner} must be {accepted(node, schema)}. Got {value!r}."
+    message = f"{keys[-1]}{owner} must be {accepted(node)}. Got {value!r}."
     return _Fault(keys, message, unknown=False, depth=len(loc))
 
 
@@ -179,38 +206,13 @@ def _ways(schema: Schema, loc: Keys) -> list[tuple[Keys, Schema]]:
     found: list[tuple[Keys, Schema]] = [((), schema)]
     for part in loc:
         keys, node = found[-1]
-        inside = next(filter(None, (_inside(each, part) for each in alternatives(node, schema))), None)
-        if inside is not None:
-            about = {"description": inside["description"]} if "description" in inside else {}
-            inside = next(alternatives(inside, schema)) | about if "$ref" in inside else inside
-            found.append(((*keys, part), inside))
+        for each in node.get("anyOf", [node]):
+            of_table = each.get("properties", {}).get(part) or each.get("additionalProperties")
+            inside = of_table if isinstance(part, str) else each.get("items")
+            if inside:
+                found.append(((*keys, part), inside))
+                break
     return found
-
-
-def _inside(node: Schema, part: str | int) -> Schema | None:
-    """The schema of a key or an element."""
-    found: Schema | None
-    if isinstance(part, str):
-        found = node.get("properties", {}).get(part) or node.get("additionalProperties")
-    else:
-        found = node.get("items")
-    return found
-
-
-def alternatives(node: Schema, schema: Schema) -> Iterator[dict[str, Any]]:
-    """The schemas of which one must hold.
-
-    Args:
-        node: of a key.
-        schema: of the file, with the tables that others refer to.
-    """
-    if "$ref" in node:
-        node = schema["$defs"][node["$ref"].rpartition("/")[2]]
-    for each in node.get("anyOf", [node]):
-        if each is node:
-            yield dict(node)
-        else:
-            yield from alternatives(each, schema)
 
 
 def _say_unknown(schema: Schema, keys: Keys, node: Schema, name: str, value: Any) -> str:
@@ -250,27 +252,21 @@ _NOUNS: Final = {
 }
 
 
-def accepted(node: Schema, schema: Schema) -> str:
+def accepted(node: Schema) -> str:
     """What a key takes, in words.
 
     Args:
         node: schema of the key.
-        schema: of the file.
 
-    >>> accepted({"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 2, "maxItems": 2}, {})
+    >>> accepted({"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 2, "maxItems": 2})
     'a list of 2, each an integer >= 1'
     """
-    first, *others = alternatives(node, schema)
-    if others:
-        last = others[-1].get("items", {})
-        alike = [first, *others[:-1]] == list(alternatives(last, schema))
-        words = [accepted(first, schema), "a list of different ones" if alike else accepted(others[-1], schema)]
-        return ", or ".join(words)
-    if "enum" in first:
-        return " or ".join(map(repr, first["enum"]))
-    if first.get("type") == "array":
-        inside = _inside(first, 0) or {}
-        count = f" of {first['maxItems']}" if "maxItems" in first else ""
-        return f"a list{count}, each {accepted(inside, schema)}"
-    limits = " and ".join(f"{sign} {first[name]:g}" for name, sign in _LIMITS.items() if name in first)
-    return f"{_NOUNS.get(str(first.get('format', first.get('type'))), 'as in trueval evaluate')} {limits}".strip()
+    if "anyOf" in node:
+        return f"{accepted(node['anyOf'][0])}, or a list of different ones"
+    if "enum" in node:
+        return " or ".join(map(repr, node["enum"]))
+    if node.get("type") == "array":
+        count = f" of {node['maxItems']}" if "maxItems" in node else ""
+        return f"a list{count}, each {accepted(node['items'])}"
+    limits = " and ".join(f"{sign} {node[name]:g}" for name, sign in _LIMITS.items() if name in node)
+    return f"{_NOUNS.get(str(node.get('format', node.get('type'))), 'as in trueval evaluate')} {limits}".strip()

@@ -163,7 +163,9 @@ class _Methods(Table):
 _TABLES: Final[dict[str, Any]] = {
     name: with_lists(table) for name, table in TABLES.items() if name not in ("corpus", "generate")
 }
-_TABLES["pipeline"] = create_model("Stages", __base__=(_TABLES["pipeline"], _Methods))
+_TABLES["pipeline"] = create_model(
+    "Stages", __base__=(_TABLES["pipeline"], _Methods), __doc__="Which stages there are."
+)
 _SYSTEMS: Final[dict[str, Any]] = {
     name: (table, key(None)) for name, table in {**_TABLES, "generate": SweepGenerate}.items()
 }
@@ -198,5 +200,5 @@ SweepFile = create_model(
     queries=(SweepQueries, Field(default_factory=SweepQueries)),
     measure=(Measure, Field(default_factory=Measure)),
     **_SYSTEMS,
-    configuration=(list[Configuration], key([])),  # type: ignore[valid-type]  # made above
+    configuration=(list[Configuration], key([], "systems with names, in place of one grid")),  # type: ignore[valid-type]  # made above
 )

@@ -1,0 +1,40 @@
+"""`trueval schema`: the JSON Schema of a file that people write."""
+
+import json
+import sys
+from importlib import import_module
+from typing import Annotated, Final, Literal
+
+import typer
+
+# The model of each file, which its room declares.
+FILES: Final = {
+    "pipeline": "trueval.retrieval.pipeline.pipeline_tables:PipelineFile",
+    "golden": "trueval.golden.build.golden_tables:GoldenFile",
+    "sweep": "trueval.tradeoff.config.sweep_tables:SweepFile",
+    "prices": "trueval.cost.price_tables:PriceBookFile",
+}
+
+
+def schema(
+    file: Annotated[Literal["pipeline", "golden", "sweep", "prices"], typer.Argument(help="What the file says.")],
+) -> None:
+    """Prints the JSON Schema of a file that you write, by which editors complete and check it.
+
+    Taplo and Even Better TOML look for it where the first line of the file says: #:schema sweep.json
+
+    Example: trueval schema sweep > sweep.json
+    """
+    sys.stdout.write(json.dumps(schema_of(file), indent=1, ensure_ascii=False) + "\n")
+
+
+def schema_of(file: str) -> dict[str, object]:
+    """The JSON Schema of a file.
+
+    Args:
+        file: a name of FILES.
+    """
+    from trueval.files.toml_tables import json_schema
+
+    module, _, name = FILES[file].partition(":")
+    return json_schema(getattr(import_module(module), name))
