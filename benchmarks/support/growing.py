@@ -207,9 +207,20 @@ def corpus(documents: int) -> Work:
     return lambda: count(source, judgments, OURS)
 
 
+def plan(configurations: int) -> Work:
+    """The plan of a sweep file that lists its configurations one by one; the modules of tables are loaded before."""
+    from trueval.tradeoff.config.plan import SweepPlan
+
+    file = Path(tempfile.mkdtemp()) / "sweep.toml"
+    listed = (f"[[configuration]]\nname = 'c{each}'\nembed.dimension = {each + 1}\n" for each in range(configurations))
+    file.write_text("[corpus]\npath = 'c'\n[embed]\nmodel = 'm'\n[sparse]\n" + "".join(listed))
+    return lambda: SweepPlan.read(file)
+
+
 CASES: Final = {
     "sentences of one line": Case(sentences, (1, 4, 16), "MB", 1.1, "4 MB 18 s, 16 MB over 60 s"),
     "frontier": Case(frontier, (500, 1000, 2000), "configurations", 3.0, "1,000: 12 s, 2,000: 60 s, 1 GiB"),
+    "plan of a sweep": Case(plan, (500, 1000, 2000), "configurations", 1.1, "1,000: .42 s, load 8"),
     "near duplicates": Case(duplicates, (5_000, 10_000, 20_000), "identical texts", 1.1, "8,000: 23 s, 4.6 GiB"),
     "different integers": Case(integers, (250_000, 1_000_000, 4_000_000), "integers", 1.1, "75 times a sort"),
     "bm25 of three k1": Case(bm25, (12_500, 25_000, 50_000), "documents", 1.1, "3.5 s a value at 100,000"),
