@@ -42,7 +42,7 @@ class Collection:
         source: the folder or name it came from.
         documents: text of each document, by id, in the order of the corpus; for a large corpus, on disk.
         queries: text of each query, by id.
-        judgments: grades; None where there are none.
+        judgments: grades; None if there are none.
         lists: candidates that the collection itself provides per query, in its order; None if it provides none.
         notes: one-line warnings from reading.
 

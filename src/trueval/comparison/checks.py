@@ -51,9 +51,9 @@ class Check:
             otherwise), "distinct" (it is its own baseline).
         run: name of the run.
         measure: the measure's text form; None where the check concerns all measures.
-        limit: the limit; None where there is none. For "queries", the number required.
+        limit: the limit; None if there is none. For "queries", the number required.
         value: the value compared with the limit: the range, the expected mean, or the difference from the baseline,
-            above 0 where the run is better; None where not available. For "queries", the number present.
+            above 0 where the run is better; None if not available. For "queries", the number present.
         low: lower end: the lowest mean, or the lower end of the interval of the difference.
         high: upper end, as for low.
         verdict: "passed" or "failed"; for "max-drop" "not worse" or "worse"; "cannot tell" where an interval decides
@@ -62,9 +62,9 @@ class Check:
         line: the finding in one or two sentences.
         option: the limit as an option of the command line.
         baseline: name of the run compared with; None if there is none.
-        level: level of the interval; None where there is none.
+        level: level of the interval; None if there is none.
         bounded: whether the interval, or the mean of "min", is known only by bounds.
-        queries: number of queries in the comparison; None where there is none.
+        queries: number of queries in the comparison; None if there is none.
         clusters: number of clusters of these queries; None where each query is its own cluster.
         needed: how many queries, or clusters where there are any, would decide a check that cannot tell; for corrected
             values, how many queries or passages people must grade. None where no number would, or the check is decided.

@@ -33,7 +33,7 @@ INTERVALS = ("expected_interval", "realized_interval", "simultaneous_interval", 
 
 
 class Significance(NamedTuple):
-    """Two-sided p values of the paired tests over queries; NaN where not available.
+    """Two-sided p values of the paired tests over queries; NaN if not available.
 
     Attributes:
         randomization: p of the sign-flip randomization test.
@@ -70,8 +70,8 @@ class Difference:
         expected: difference of the expected means.
         lowest: lowest difference over tie orders: lowest of the first - highest of the second.
         highest: highest difference over tie orders.
-        tie_broken: difference of the tie-broken values; NaN where not known.
-        sd: standard deviation of the difference over tie orders; NaN where not known.
+        tie_broken: difference of the tie-broken values; NaN if unknown.
+        sd: standard deviation of the difference over tie orders; NaN if unknown.
         win: probability over tie orders that the first is the better one.
         expected_interval: bootstrap interval of the expected difference.
         realized_interval: bootstrap interval of a realized difference, ties broken at random.
@@ -126,7 +126,7 @@ class Difference:
         return self.expected if self.better == "higher" else -self.expected
 
     def to_dict(self) -> dict[str, object]:
-        """The difference as a dict, as in the JSON of comparisons; null where not available."""
+        """The difference as a dict, as in the JSON of comparisons; null if not available."""
         parts = {name: getattr(self, name)._asdict() for name in ("win", "tests")}
         parts["concentration"] = None if self.concentration is None else self.concentration.to_dict()
         spans = {name: list(getattr(self, name)) for name in INTERVALS}
@@ -213,7 +213,7 @@ class Comparison(ReprByKind):
         raise InputError(f"{first} - {second} on {measure} was not compared. Compared are {known}, ...")
 
     def to_dict(self) -> dict[str, object]:
-        """The comparison as a dict, the JSON of `trueval compare`; null where not available."""
+        """The comparison as a dict, the JSON of `trueval compare`; null if not available."""
         from trueval.version import __version__
 
         return {
@@ -237,7 +237,7 @@ class Comparison(ReprByKind):
         }
 
     def to_polars(self) -> pl.DataFrame:
-        """One row per difference as a polars frame; null where not available."""
+        """One row per difference as a polars frame; null if not available."""
         need_polars()
         return pl.DataFrame([dict(flatten(each.to_dict())) for each in self.differences], infer_schema_length=None)
 

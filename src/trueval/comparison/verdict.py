@@ -52,10 +52,10 @@ def judge(
 
     Args:
         expected: difference of expected means.
-        tie_broken: difference of tie-broken means; NaN where not known.
+        tie_broken: difference of tie-broken means; NaN if unknown.
         tie_range: highest - lowest difference over tie orders.
         win: probability over tie orders that the first is better.
-        adjusted_p: p adjusted for the family; NaN where there is none.
+        adjusted_p: p adjusted for the family; NaN if there is none.
         interval: interval of the expected difference, simultaneous for the family; NaN ends where there is none.
         level: level of the verdict, 0.95 for example.
 

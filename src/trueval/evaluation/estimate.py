@@ -49,7 +49,7 @@ class Estimate(NamedTuple):
         return self.bias / self.sd if self.sd else math.nan
 
     def to_dict(self, *names: str) -> dict[str, Any]:
-        """The given statistics, by default all, and the number of queries; null where not available."""
+        """The given statistics, by default all, and the number of queries; null if not available."""
         chosen = names or ("expected", "lowest", "highest", "range", "tie_broken", "bias", "sd")
         return {**{name: or_null(getattr(self, name)) for name in chosen}, "queries": self.queries}
 

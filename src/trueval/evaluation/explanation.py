@@ -90,8 +90,8 @@ class ConventionRow:
     Attributes:
         convention: name of the convention.
         version: version of the tool.
-        value: the tool's own number, the tie-broken mean; NaN where there is none, for the reason in `why`.
-        estimate: the mean with expectation and range under the convention; None where not available.
+        value: the tool's own number, the tie-broken mean; NaN if there is none, for the reason in `why`.
+        estimate: the mean with expectation and range under the convention; None if not available.
         difference: value - ours, of the expectation where the value is not known; NaN where neither is.
         causes: the smallest set of choices that causes the difference, usually one, largest effect first.
         others: other sets of that size that also cause it.

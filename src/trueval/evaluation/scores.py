@@ -45,7 +45,7 @@ class Scores(ReprByKind):
         name: name of the run.
         query_ids: [query] ids of the evaluated queries.
         measures: [measure] measures as requested.
-        expected: [query, measure] mean over tie orders; NaN where not available.
+        expected: [query, measure] mean over tie orders; NaN if not available.
         lowest: [query, measure] least value.
         highest: [query, measure] greatest value.
         tie_broken: [query, measure] value under the tie order; NaN where the order is not known.
@@ -59,7 +59,7 @@ class Scores(ReprByKind):
         notes: one-line warnings, including those of the readers.
         details: [measure] additional numbers alongside the mean, by name.
         matched: number of judged documents that the run lists for their queries; None where not counted.
-        content: hashes of the evaluated data; None where not known.
+        content: hashes of the evaluated data; None if unknown.
         measurable: [measure] number of the run's queries with something to measure, such as a relevant document; the
             policy decides how the others count. Empty where not counted.
     """
@@ -277,7 +277,7 @@ class Scores(ReprByKind):
         )
 
     def to_polars(self) -> pl.DataFrame:
-        """One row per query and measure as a polars frame, with five statistics; null where not available."""
+        """One row per query and measure as a polars frame, with five statistics; null if not available."""
         need_polars()
         shape = (len(self.query_ids), len(self.measures))
         columns: dict[str, object] = {
@@ -298,7 +298,7 @@ class Scores(ReprByKind):
         return to_pandas(self.to_polars())
 
     def to_dict(self, *, per_query: bool = False, content: bool = False) -> dict[str, object]:
-        """The run's entry in the JSON of results; null where not available.
+        """The run's entry in the JSON of results; null if not available.
 
         Args:
             per_query: whether to include per-query values.

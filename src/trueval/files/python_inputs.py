@@ -26,7 +26,7 @@ VALUE_FIELDS = {"run": ("score",), "judgments": ("relevance", "grade")}
 
 
 class NamedRows(NamedTuple):
-    """Rows with their owner's name for them; empty where there is none."""
+    """Rows with their owner's name for them; empty if there is none."""
 
     table: RowTable
     name: str

@@ -80,7 +80,7 @@ class Toml:
         return found
 
     def line(self, *keys: str | int) -> int | None:
-        r"""The line, from 1, where a table or a key begins; None where there is none of that name.
+        r"""The line, from 1, where a table or a key begins; None if there is none of that name.
 
         Args:
             keys: the way to it, such as ("limits", "cost"); a number is the place in a list of tables.

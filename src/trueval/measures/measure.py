@@ -38,7 +38,7 @@ class Values(NamedTuple):
             expected the middle of bounds, as the measure says.
         margin: [query] error bound of expected where it is the middle of bounds; None where it is exact.
         partly_empty: where some orders leave nothing to measure and others do not, the values with 1 instead of 0 for
-            the orders that do; its `undefined` says of which queries. None where there are none.
+            the orders that do; its `undefined` says of which queries. None if there are none.
     """
 
     expected: Floats

@@ -190,7 +190,7 @@ class OutputCache:
         write_whole(self.place / ABOUT, lambda path: path.write_bytes(data))
 
     def _sound_shard(self, number: int, chosen: NDArray[np.int64]) -> Shard | None:
-        """An intact shard of an earlier run; None where missing, or damaged, with a warning."""
+        """An intact shard of an earlier run; None if missing, or damaged, with a warning."""
         if not self._shard(number).exists():
             return None
         try:

@@ -148,7 +148,7 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType({recipe.name: recipe for recipe
 
 
 def get_recipe(name: str) -> Recipe | None:
-    """Return the recipe of a name or hub id, case-insensitively; None where there is none."""
+    """Return the recipe of a name or hub id, case-insensitively; None if there is none."""
     return next((recipe for recipe in _ALL if name.lower() in (recipe.name.lower(), recipe.model.lower())), None)
 
 

@@ -291,7 +291,7 @@ class _Gathered:
         return RegimeResult(self.regime, scores, dict(sorted(self.sizes.items())), self.agreement())
 
     def agreement(self) -> dict[str, Any] | None:
-        """Means over the queries; None where there is no reference."""
+        """Means over the queries; None if there is no reference."""
         if self.reference is None:
             return None
         table = np.array(self.agreements)

@@ -92,7 +92,7 @@ class Audit:
         return tuple(found)
 
     def to_dict(self, about: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return the JSON of `trueval precision`; values on the scale of the measures, null where not available.
+        """Return the JSON of `trueval precision`; values on the scale of the measures, null if not available.
 
         Args:
             about: metadata on collection, candidates and passes, instead of `self.about`.

@@ -84,8 +84,8 @@ class CorrelationStratum(NamedTuple):
     """Paired values of one model's queries under one condition.
 
     Attributes:
-        x: [query] signal; NaN where unknown.
-        y: [query] change; NaN where unknown.
+        x: [query] signal; NaN if unknown.
+        y: [query] change; NaN if unknown.
     """
 
     x: Floats

@@ -64,7 +64,7 @@ class Statistic(NamedTuple):
     high: float
 
     def to_dict(self) -> dict[str, float | None]:
-        """The statistic in JSON; null where not available."""
+        """The statistic in JSON; null if not available."""
         return {name: or_null(value) for name, value in self._asdict().items()}
 
 
@@ -134,7 +134,7 @@ class NamesResult(ReprByKind):
     how: ResamplingSettings
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON of `trueval probe names`; null where not available."""
+        """The JSON of `trueval probe names`; null if not available."""
         from trueval.version import __version__
 
         return {

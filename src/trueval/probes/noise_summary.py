@@ -40,7 +40,7 @@ class NoiseResult:
     denoiser: Mapping[str, Any] | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON of `trueval probe noise`; null where not available."""
+        """The JSON of `trueval probe noise`; null if not available."""
         first = self.probes[0]
         return {
             "kind": KIND,
@@ -122,7 +122,7 @@ def means(columns: Mapping[tuple[int, str], Floats], seed: int) -> dict[tuple[in
         columns: name → [query] values.
 
     Returns:
-        name → mean, low and high; null where not available.
+        name → mean, low and high; null if not available.
     """
     by_mask: dict[bytes, list[tuple[int, str]]] = {}
     for name, values in columns.items():

@@ -52,7 +52,7 @@ class SignalCorrelation(NamedTuple):
         found: the correlations.
         lost: share of the queries whose value fell.
         gained: share of the queries whose value rose.
-        danger: mean of the signal; NaN where unknown.
+        danger: mean of the signal; NaN if unknown.
         loss: mean of the loss.
     """
 
@@ -190,7 +190,7 @@ def predict(rows: pl.DataFrame, choices: PredictionChoices | None = None) -> Pre
 
     Args:
         rows: columns model, condition, signal, measure, query_id, danger, loss, with one row per query; danger and loss
-            are null or NaN where unknown.
+            are null or NaN if unknown.
 
     Raises:
         InputError: a column is missing, or a query comes twice.

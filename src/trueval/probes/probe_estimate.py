@@ -36,12 +36,12 @@ class ProbeEstimate:
 
     @property
     def cost(self) -> float | None:
-        """Expected cost of all calls; None where a price is unknown."""
+        """Expected cost of all calls; None if a price is unknown."""
         return sum_costs((*(each.cost for each in self.models), *(each.cost for each in self._paid)))
 
     @property
     def at_most(self) -> float | None:
-        """Maximum cost of all calls; None where unknown."""
+        """Maximum cost of all calls; None if unknown."""
         return sum_costs((*(each.at_most for each in self.models), *(each.at_most for each in self._paid)))
 
     @property

@@ -80,7 +80,7 @@ class Form(NamedTuple):
         first: run of the first stage.
         run: run of the last stage.
         vectors: [query, dimension] vectors of the queries; None without an embedder.
-        values: [query, measure] expected values over tie orders; NaN where not available.
+        values: [query, measure] expected values over tie orders; NaN if not available.
         notes: remarks from the evaluation.
     """
 

@@ -55,7 +55,7 @@ class AccuracyGivenHit(NamedTuple):
     unanswered: int
 
     def to_dict(self) -> dict[str, float | None]:
-        """The accuracy as a dict, as in the JSON of results; null where not available."""
+        """The accuracy as a dict, as in the JSON of results; null if not available."""
         return {name: or_null(value) for name, value in self._asdict().items()}
 
 

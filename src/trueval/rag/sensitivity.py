@@ -78,7 +78,7 @@ class LabelFlip(NamedTuple):
     after: float
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form in result files; null where not available."""
+        """The JSON form in result files; null if not available."""
         return {**self._asdict(), "before": or_null(self.before), "after": or_null(self.after)}
 
 
@@ -107,7 +107,7 @@ class Flips:
     highest_mean: float
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form in result files; null where not available."""
+        """The JSON form in result files; null if not available."""
         return {
             **vars(self),
             "falls_when_raised": [flip.to_dict() for flip in self.falls_when_raised],
@@ -138,7 +138,7 @@ class Sensitivity:
     swaps: tuple[tuple[LabelFlip, str, str], ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form in result files; null where not available."""
+        """The JSON form in result files; null if not available."""
         return {
             "measure": str(self.measure),
             "grid": [

@@ -139,7 +139,7 @@ def count_checks(runs: Sequence[Scores], limits: Iterable[object], labels: str, 
     Args:
         runs: runs to check.
         labels: "corrected" or "people"; drops by "people" are decided as those of the judge's values are.
-        baseline: name of the baseline; None where there is none.
+        baseline: name of the baseline; None if there is none.
     """
     total = 0
     for limit in limits:

@@ -47,7 +47,7 @@ class PairedDifference(NamedTuple):
         same: whether the two runs have equal values on every query.
         identical: whether the run holds the same rows as its baseline.
         units: number of queries, or of clusters of them.
-        clusters: number of clusters; None where there are none.
+        clusters: number of clusters; None if there are none.
         worse: number of units on which the run is worse.
         largest: the largest loss possible on a query; infinite where the measure is unbounded.
         sd: standard deviation between units, ties included: sqrt(units) times the standard error of the mean

@@ -45,7 +45,7 @@ class PublishedMean(ReprByKind):
     Attributes:
         value: the mean, a fraction of 1.
         queries: number of queries averaged.
-        grain: step of which all values are multiples; None where there is none.
+        grain: step of which all values are multiples; None if there is none.
         difference: difference published with it; None where none was given.
         level: level of the interval; p is compared with 1 - level.
         interval: interval of the true mean over queries of this kind.
@@ -68,7 +68,7 @@ class PublishedMean(ReprByKind):
         return None if math.isnan(self.least_p) else self.least_p < round(1 - self.level, 12)
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON of `trueval power --value`; null where not available."""
+        """The JSON of `trueval power --value`; null if not available."""
         from trueval.version import __version__
 
         return {
@@ -99,7 +99,7 @@ def published(
     Args:
         value: the mean of a measure from 0 to 1.
         queries: number of queries averaged, each its own cluster.
-        grain: step of which every value is a multiple; 1 means that values are 0 or 1. None where there is none.
+        grain: step of which every value is a multiple; 1 means that values are 0 or 1. None if there is none.
         difference: difference of two published means; its sign does not matter.
         level: level of the interval, 0.95.
 

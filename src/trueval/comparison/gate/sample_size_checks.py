@@ -58,7 +58,7 @@ def too_few_compared(
         run: name of the run.
         baseline: name of the baseline.
         queries: number of queries with a value in both.
-        clusters: number of their clusters; None where there are none.
+        clusters: number of their clusters; None if there are none.
         least: minimum number of queries; None for all judged ones, in FEWEST clusters where there are any.
     """
     rule = least or EVERY

@@ -104,7 +104,7 @@ class CheckGroup(NamedTuple):
 
     Attributes:
         apart: [unit, world, check] sums of candidate - baseline.
-        lowest: [unit, world, check] sums of the lowest differences over tie orders; NaN where not known.
+        lowest: [unit, world, check] sums of the lowest differences over tie orders; NaN if unknown.
         highest: [unit, world, check] sums of the highest.
         variance: [unit, world or 1, check] sums of variances over tie orders, those of both sides added; NaN where not
             known. Swapping the sides does not change it.

@@ -44,7 +44,7 @@ class LabelsNeeded(NamedTuple):
     least: float
 
     def to_dict(self) -> dict[str, Any]:
-        """The plan as a dict for JSON; null where not available."""
+        """The plan as a dict for JSON; null if not available."""
         return {"width": self.width, "units": self.units, "labels": self.labels, "least": or_null(self.least)}
 
 
@@ -93,7 +93,7 @@ def fewest(correction: Correction, is_enough: Callable[[EstimateWithInterval], b
 
 
 def _open(correction: Correction) -> int:
-    """Number of units that nobody graded."""
+    """Number of ungraded units."""
     return sum(each.population - each.audited for each in correction.strata)
 
 

@@ -2,7 +2,7 @@
 
     sample.json     design, scale, and the strata with their populations
     items.jsonl     every passage of the sample, in the order in which it is served
-    people.jsonl    what people said of those that somebody has seen
+    people.jsonl    people's labels of the passages seen so far
 
 Source: docs/design/audit.md.
 """

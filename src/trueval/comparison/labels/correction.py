@@ -21,9 +21,9 @@ class EstimateWithInterval(NamedTuple):
 
     Attributes:
         estimate: estimated mean over the target's queries.
-        low: lower end of the interval at the level; NaN where there is none.
-        high: upper end; NaN where there is none.
-        se: standard error; NaN where there is none.
+        low: lower end of the interval at the level; NaN if there is none.
+        high: upper end; NaN if there is none.
+        se: standard error; NaN if there is none.
         degrees: degrees of freedom of t.
     """
 
@@ -39,7 +39,7 @@ class EstimateWithInterval(NamedTuple):
         return self.high - self.low
 
     def to_dict(self) -> dict[str, Any]:
-        """The estimate as a dict for JSON; null where not available."""
+        """The estimate as a dict for JSON; null if not available."""
         return {name: or_null(getattr(self, name)) for name in ("estimate", "low", "high", "se", "degrees")}
 
 
@@ -66,7 +66,7 @@ class StratumGain(NamedTuple):
     worth: float
 
     def to_dict(self) -> dict[str, Any]:
-        """The stratum as a dict for JSON; null where not available."""
+        """The stratum as a dict for JSON; null if not available."""
         numbers = {name: or_null(getattr(self, name)) for name in ("share", "worth")}
         return {"stratum": self.name, "population": self.population, "audited": self.audited, **numbers}
 
@@ -138,7 +138,7 @@ class Correction:
     refused: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The correction as a dict for the JSON of results; null where not available."""
+        """The correction as a dict for the JSON of results; null if not available."""
         names = {} if self.second is None else {"first": self.run, "second": self.second}
         about = {"measure": self.measure, **names, "design": self.design, "target": self.target, "level": self.level}
         if self.refused is not None:
@@ -170,7 +170,7 @@ class CorrectedResults(ReprByKind):
         level: level of the intervals.
         runs: names of the runs, in the order given.
         corrections: one per run and measure.
-        differences: one per pair and measure; the first run less the second.
+        differences: one per pair and measure; the first run minus the second.
         policy: policy of the evaluation, as `Policy.to_dict` returns it.
     """
 

@@ -51,7 +51,7 @@ class LabelSource(NamedTuple):
     Attributes:
         judge: the judge's grades, after any mapping of grades.
         used: the judgments that values are computed with.
-        audited: people's labels, mapped the same way; None where there is no audit, or it cannot be used.
+        audited: people's labels, mapped the same way; None if there is no audit, or it cannot be used.
         notes: why the audit cannot be used.
     """
 
@@ -73,7 +73,7 @@ def join(
 
     Args:
         judgments: judgments as read, before grades are mapped.
-        folder: folder of the audit; None where there is none.
+        folder: folder of the audit; None if there is none.
         labels: one of LABELS.
         grades: grade in files → grade to use, for both the judge's and people's; None keeps them.
         found: whether the folder was found rather than named: then a fault in it is a note, unless its labels are

@@ -39,7 +39,7 @@ def rounding_tolerance(values: Floats) -> float:
     """How far rounding alone may separate equal values, or differences of two of them.
 
     Args:
-        values: values before any subtraction; NaN where there is none.
+        values: values before any subtraction; NaN if there is none.
 
     >>> rounding_tolerance(np.array([0.6, -0.8, np.nan])) == 16 * 2**-53
     True

@@ -214,7 +214,7 @@ class _Sizes:
         """What tie orders add to the square of that deviation; tie orders of different queries are independent.
 
         Args:
-            variances: [query] variance of the difference over tie orders; NaN where not known.
+            variances: [query] variance of the difference over tie orders; NaN if unknown.
         """
         return float(variances.sum()) / self.queries**2 * self.effective if self.queries else math.nan
 

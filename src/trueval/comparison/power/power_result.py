@@ -23,10 +23,10 @@ class Detection(NamedTuple):
     """What queries detect of one difference, either of expected values or of values under one tie order.
 
     Attributes:
-        difference: measured difference, first - second; NaN where not known.
+        difference: measured difference, first - second; NaN if unknown.
         sd: standard deviation of differences between queries, or clusters; for tie-broken values it includes the
-            variance over tie orders. NaN where not known.
-        half_width: half width of the interval of the mean difference; NaN where not known.
+            variance over tie orders. NaN if unknown.
+        half_width: half width of the interval of the mean difference; NaN if unknown.
         least_difference: the least difference that these queries detect with the power; NaN where nothing varies or sd
             is not known.
         queries_needed: queries needed for the target difference; None where no number is enough, or it is not known.
@@ -46,8 +46,8 @@ class NoiseSource(NamedTuple):
     """The contribution of one source of noise to the difference of tie-broken values. Squared half widths add up.
 
     Attributes:
-        half_width: half width of the interval of the mean difference if this were the only noise; NaN where not known.
-        share: share of the variance; NaN where there is no variance, or it is not known.
+        half_width: half width of the interval of the mean difference if this were the only noise; NaN if unknown.
+        share: share of the variance; NaN if there is no variance, or it is not known.
     """
 
     half_width: float
@@ -80,7 +80,7 @@ class PairPower(NamedTuple):
     curve_tie_broken: tuple[float, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The pair as a dict, as in the JSON of power; null where not available."""
+        """The pair as a dict, as in the JSON of power; null if not available."""
         names = ("expected", "tie_broken", "sampling", "ties")
         curves = {"expected": self.curve_expected, "tie_broken": self.curve_tie_broken}
         return {
@@ -120,7 +120,7 @@ class MeasurePower(NamedTuple):
     pairs: tuple[PairPower, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The measure as a dict, as in the JSON of power; null where not available."""
+        """The measure as a dict, as in the JSON of power; null if not available."""
         clusters = None if self.curve_clusters is None else list(self.curve_clusters)
         return {
             "measure": self.measure,
@@ -168,7 +168,7 @@ class Power(ReprByKind):
         raise InputError(f"{first} and {second} on {measure} were not asked about. Known are {known}.")
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as a dict, the JSON of `trueval power`; null where not available."""
+        """The result as a dict, the JSON of `trueval power`; null if not available."""
         from trueval.version import __version__
 
         return {
@@ -183,7 +183,7 @@ class Power(ReprByKind):
         }
 
     def to_polars(self) -> pl.DataFrame:
-        """One row per measure and pair as a polars frame, without the curves; null where not available."""
+        """One row per measure and pair as a polars frame, without the curves; null if not available."""
         need_polars()
         import polars as pl
 

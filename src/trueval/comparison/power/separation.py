@@ -108,7 +108,7 @@ class UnitPopulation:
 
         Args:
             expected: [query, run] expected values.
-            variances: [query, run] over tie orders; NaN where not known.
+            variances: [query, run] over tie orders; NaN if unknown.
             codes: [query] index of its unit; at least two units.
             pairs: [pair, 2] runs.
         """

@@ -24,7 +24,7 @@ class AlignedScores:
         query_ids: [query] the union of their queries, in the order of the first run that has them.
         place: [run, query] index of the query in the run's own scores; -1 where it is missing.
         kept: [query, measure] whether the query counts in the comparison.
-        expected: [run, query, measure] as in Scores; NaN where not available.
+        expected: [run, query, measure] as in Scores; NaN if not available.
         lowest: [run, query, measure] as in Scores.
         highest: [run, query, measure] as in Scores.
         tie_broken: [run, query, measure] as in Scores.

@@ -88,8 +88,8 @@ class Extremes(NamedTuple):
     """The lowest and highest values of every query over tie orders.
 
     Attributes:
-        lowest: [unit, column] lowest values, or lower bounds of them; NaN where not known.
-        highest: [unit, column] highest values, or upper bounds of them; NaN where not known.
+        lowest: [unit, column] lowest values, or lower bounds of them; NaN if unknown.
+        highest: [unit, column] highest values, or upper bounds of them; NaN if unknown.
     """
 
     lowest: Floats
@@ -268,7 +268,7 @@ class ResampledColumns(NamedTuple):
 
         Args:
             expected: [unit, column] sums of expected values, finite.
-            variance: [unit, column] sums of variances over tie orders; NaN where not known.
+            variance: [unit, column] sums of variances over tie orders; NaN if unknown.
             draws: how units are resampled.
             sizes: [unit] number of queries; None where each unit is a query.
         """
@@ -296,7 +296,7 @@ def bootstrap_intervals(
 
     Args:
         expected: [unit, column] expected values, or their sums over the queries of a cluster; finite.
-        variance: [unit, column] variances over tie orders, or their sums; NaN where not known.
+        variance: [unit, column] variances over tie orders, or their sums; NaN if unknown.
         first: [comparison] column of system A.
         second: [comparison] column of system B.
         level: level of the intervals, 0.95 for example.

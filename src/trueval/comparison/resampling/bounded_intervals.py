@@ -28,7 +28,7 @@ class Differences(NamedTuple):
 
     Attributes:
         expected: [unit, comparison] sums of differences of expected values.
-        lowest: [unit, comparison] sums of the lowest differences over tie orders; NaN where not known.
+        lowest: [unit, comparison] sums of the lowest differences over tie orders; NaN if unknown.
         highest: [unit, comparison] sums of the highest.
         tied: [comparison] whether ties affect any difference.
         sizes: [unit] number of queries.
@@ -79,7 +79,7 @@ def reach_of(measures: Iterable[Measure]) -> Floats:
 
 
 def intervals_by_bets(apart: Differences, bets: Bets) -> Intervals:
-    """Intervals of pairs, each at the level of the bets; NaN where there is no unit.
+    """Intervals of pairs, each at the level of the bets; NaN if there is no unit.
 
     Args:
         apart: differences of the pairs.

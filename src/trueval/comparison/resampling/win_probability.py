@@ -45,7 +45,7 @@ class WinProbability(NamedTuple):
     """The probability over tie orders that the first system is the better one.
 
     Attributes:
-        value: P(better) + P(equal) / 2; NaN where not available.
+        value: P(better) + P(equal) / 2; NaN if not available.
         low: lower bound.
         high: upper bound.
         method: "certain", "exact", "sampled", "normal" or "none".
@@ -73,7 +73,7 @@ class TieMoments(NamedTuple):
 
     Attributes:
         expected: [query] expected value.
-        variance: [query] variance over tie orders; NaN where not known.
+        variance: [query] variance over tie orders; NaN if unknown.
         reach: [query] largest distance of a value from the expected one.
     """
 

@@ -82,7 +82,7 @@ def record_files(seen: FileFingerprints | None = None) -> Iterator[FileFingerpri
 
 
 def recorder() -> FileFingerprints | None:
-    """The recorder of the current block; None where there is none."""
+    """The recorder of the current block; None if there is none."""
     return _RECORDER.get()
 
 

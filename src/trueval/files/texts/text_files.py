@@ -52,7 +52,7 @@ def find_parts(folder: Path, name: str) -> TextFiles:
         name: name of a file without its suffix, or of a folder of parts.
 
     Returns:
-        corpus.jsonl where there is none of the forms: who reads it says that it is missing.
+        corpus.jsonl if no form exists: its reader reports that it is missing.
 
     Raises:
         InputError: there are several, or the folder has no parts or such of two kinds.

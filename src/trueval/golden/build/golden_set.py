@@ -50,7 +50,7 @@ class GoldenSet:
     """A golden set.
 
     Attributes:
-        about: what golden.json holds.
+        about: content of golden.json.
         labels: one row per passage of a pool, as in labels.jsonl.
     """
 

@@ -63,8 +63,8 @@ class ExtendedJudgments(NamedTuple):
 def demand(judgments: Judgments, runs: Sequence[Run], collection: Collection, depth: int) -> UnjudgedPool:
     """Find unjudged documents among the top results of runs.
 
-    A document counts if any order of the tied ones puts it in the top k: else, in a list that ends inside a tie, chance
-    would decide what is judged.
+    A document counts if any order of the tied ones puts it in the top k: otherwise, in a list that ends inside a tie,
+    chance would decide what is judged.
 
     Args:
         judgments: grades; a grade below 0 means unjudged.

@@ -49,7 +49,7 @@ class JudgeLabel(NamedTuple):
 
 
 class JudgeUsage(NamedTuple):
-    """Resources used by an answer; None where unknown.
+    """Resources used by an answer; None if unknown.
 
     Attributes:
         tokens_in: tokens of the prompts, including a repair.

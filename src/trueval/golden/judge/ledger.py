@@ -351,7 +351,7 @@ class Ledger:
 
 @contextmanager
 def open_existing_ledger(path: Path) -> Iterator[Ledger | None]:
-    """Open a ledger read-only and close it at the end; None where there is no file.
+    """Open a ledger read-only and close it at the end; None if there is no file.
 
     Raises:
         InputError: as in Ledger.

@@ -49,7 +49,7 @@ PARAMETERS: Final = ("temperature", "top_p", "seed", "max_completion_tokens", "r
 
 
 class TokenPrices(NamedTuple):
-    """Price per million tokens, in any currency; None where unknown."""
+    """Price per million tokens, in any currency; None if unknown."""
 
     per_million_in: float | None = None
     per_million_out: float | None = None

@@ -6,9 +6,9 @@
     map = { 0 = 1, 1 = 3, 2 = 4, 3 = 5 }
     text = '''...'''
 
-Passages are untrusted input. Each is delimited by two lines with a marker that is drawn anew for every call and occurs
-in no text of the call: so a passage cannot close its own delimiter. Passages are numbered from 1 in the order shown;
-ids, ranks and scores are not sent.
+Passages are untrusted input. Each is delimited by two lines with a marker that is drawn for every call and occurs in no
+text of the call: so a passage cannot close its own delimiter. Passages are numbered from 1 in the order shown; ids,
+ranks and scores are not sent.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ class Refinement:
         return tuple(each.document for each in self.documents[: self.top])
 
     def to_dict(self) -> dict[str, Any]:
-        """The refinement as JSON; null where not available."""
+        """The refinement as JSON; null if not available."""
         return {
             "method": self.method,
             "top": self.top,

@@ -29,7 +29,7 @@ FIRST, SECOND, NONE = "first", "second", "none"
 class VerdictRates:
     """Outcomes over pairs of systems, in the words of the module, and the rates of false and missed differences.
 
-    The rates are None where nobody separates a pair.
+    The rates are None if no pair is separated.
     """
 
     pairs: int

@@ -85,7 +85,7 @@ def bias_of_calls(
     """The bias of a golden set's judge against people, by slot and length too.
 
     Args:
-        bias: what it is otherwise.
+        bias: bias without slots and lengths.
         ratings: people first, then the judge.
         golden: golden set with the calls of the judge.
     """

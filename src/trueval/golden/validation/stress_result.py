@@ -126,7 +126,7 @@ class MeasureUnderJudges:
         spread: the judges' agreement on all pairs.
         spread_unrelated: the same, using each judge only for pairs without runs of its family; None without families.
         families: lifts of judges that have runs of their own family.
-        kappa_and_tau: coefficient of labels → τ-b over judges between it and the τ of systems; None where unknown.
+        kappa_and_tau: coefficient of labels → τ-b over judges between it and the τ of systems; None if unknown.
     """
 
     measure: str

@@ -77,9 +77,9 @@ def gone(tied: Ints, takers: GroupTakers, width: int) -> Floats:
 
 
 def _arrivals(tied: Ints, given: Ints, width: int) -> Iterator[tuple[int, Floats, Bools]]:
-    """Each document after those that take nothing: its index, its chance of being among the first t, where it exists.
+    """Each document after those that take nothing: index, probability of being among the first t, and presence.
 
-    The chance is [group, t]; the last item is [group], whether the group has the document.
+    The probability is [group, t]; presence is [group], whether the group has the document.
     """
     size, t = tied - given, np.arange(width + 1)
     for place in range(int(given.max(initial=0))):

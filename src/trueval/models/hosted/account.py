@@ -70,8 +70,8 @@ def in_words(cost: float | None, at_most: float | None) -> str:
     """An estimated cost, in words.
 
     Args:
-        cost: expected cost; None where the price is unknown.
-        at_most: maximum cost; None where unknown.
+        cost: expected cost; None if the price is unknown.
+        at_most: maximum cost; None if unknown.
 
     >>> in_words(0.01399, 0.0371), in_words(None, None)
     ('for about 0.01399, at most 0.0371', 'at a price that is not known')

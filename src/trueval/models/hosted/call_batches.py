@@ -75,7 +75,7 @@ class Call:
         return sum(map(size, self.texts)) + (size(self.query) * len(self.texts) if self.query else 0)
 
     def parts(self, most: int) -> list[Call]:
-        """The call split into calls of at most so many texts."""
+        """The call split into calls with at most this many texts."""
         starts = range(0, len(self.texts), most)
         cuts = [slice(start, start + most) for start in starts]
         return [Call(self.part, self.query, self.texts[cut], self.groups[cut]) for cut in cuts]

@@ -44,8 +44,8 @@ class CallEstimate(NamedTuple):
     Attributes:
         calls: number of calls.
         tokens: estimated tokens.
-        cost: expected cost; None where the price is unknown.
-        at_most: maximum cost, without repeated calls; None where unknown.
+        cost: expected cost; None if the price is unknown.
+        at_most: maximum cost, without repeated calls; None if unknown.
     """
 
     calls: int

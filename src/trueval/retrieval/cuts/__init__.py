@@ -1,4 +1,4 @@
-"""Cuts: what the end of a context leaves to chance where it falls inside a tie group, and how ties propagate.
+"""Cuts: contexts that end inside a tie group, the randomness this causes, and how ties propagate.
 
 Verb: cuts.
 """

@@ -1,8 +1,8 @@
 """Call differences: how the results of repeated identical calls differ.
 
 Two calls for k documents differ *with equal scores* if every document that only one of them has in its context has the
-score at the cutoff, and both have the same score there: the engine chose otherwise among equals. Any other difference
-says that the engine is not deterministic, which no rule for ties mends.
+score at the cutoff, and both have the same score there: the engine chose differently among equal scores. Any other
+difference shows that the engine is not deterministic, which no tie rule can repair.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Calls:
         contexts: [query] number of distinct contexts among the calls.
         largest_change: largest change of a score.
         deeper: queries whose first call has documents that the deeper call has neither above the cutoff nor in the
-            group at it; None where there is no deeper call.
+            group at it; None if there is no deeper call.
     """
 
     runs: tuple[Run, ...]
@@ -61,14 +61,14 @@ def compare_calls(
     deep: Run | None = None,
     cuts: Mapping[int, frozenset[str]] | None = None,
 ) -> Calls | None:
-    """Compare the first k documents of each call with those of the first one; None where there is no other.
+    """Compare the first k documents of each call with those of the first one; None if there is no other.
 
     Args:
         runs: runs of the calls.
         query_ids: [query] ids of the queries of every call, in the order of the results.
         k: number of documents in a context.
         precision: precision in which scores are compared.
-        deep: results of a deeper call; None where there is none.
+        deep: results of a deeper call; None if there is none.
         cuts: index of a query → documents of the group at its cutoff, in the deeper call.
     """
     if len(runs) < 2:

@@ -1,7 +1,7 @@
-"""Cuts: what the end of a context leaves to chance, where it falls inside a group of equal scores (cutoff.py).
+"""Cuts: the randomness of contexts that end inside a group of equal scores (cutoff.py).
 
-What the choice among equal scores does to a measure is what ties do to it: `evaluate` over lists that hold the whole
-group gives the expected, the lowest and the highest value. Repeated calls show what the engine really does
+The choice among equal scores affects a measure as ties do: `evaluate` over lists with the whole group gives the
+expected, the lowest and the highest value. Repeated calls show the actual behavior of the engine
 (indexes/repeated_calls.py).
 """
 
@@ -59,7 +59,7 @@ class Cuts:
         parts: scores by source of ties: "cut" with only the ties at the cutoff, "inside" with only the others.
         realized: scores of each call, with ties in the order listed.
         about: description of what was searched, for the JSON.
-        stages: stages of a pipeline (tie_propagation.py), for the JSON; None where there is none.
+        stages: stages of a pipeline (tie_propagation.py), for the JSON; None if there is none.
     """
 
     k: int
@@ -218,7 +218,7 @@ def cut_index(
         judgments: as `Judgments.of` takes them; None for none, and then no measure is computed.
         measures: as in `evaluate`; recall, nDCG@k and, for grades of the rubric, RA-nWG@k if None; for a golden set
             those of `evaluate`, at k.
-        texts: texts by document id, to separate identical texts from other causes of ties; None where not known.
+        texts: texts by document id, to separate identical texts from other causes of ties; None if unknown.
         policy: as in `evaluate`; its tie precision defines equal scores.
         name: name of the index in tables.
         about: description of what was searched, for the JSON.

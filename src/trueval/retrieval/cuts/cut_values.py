@@ -41,7 +41,7 @@ class CutMeasure(NamedTuple):
     """The judgments, measures and policy of an audit at k.
 
     Attributes:
-        judgments: judgments; None where there are none.
+        judgments: judgments; None if there are none.
         measures: measures; empty without judgments.
         policy: all choices that affect the numbers.
     """

@@ -1,8 +1,8 @@
 """Cutoffs: the tie groups at the end of a context, and the probabilities of their documents.
 
-A call for k documents cuts the list after rank k. If the document at rank k has the score of others, the engine
-chooses which of them enter. With `above` documents scored higher and `size` of the score at the cutoff, itself
-included, `slots` = k - above of these enter, and under a uniformly random choice each does with the chance
+A call for k documents cuts the list after rank k. If the document at rank k has the score of others, the engine chooses
+which of them enter. With `above` documents scored higher and `size` of the score at the cutoff, itself included,
+`slots` = k - above of these enter, and under a uniformly random choice each does with probability
 
     slots / size                                 1 above the group, 0 below it
 
@@ -10,7 +10,7 @@ so that there are C = binomial(size, slots) different contexts, two independent 
 
     (above + slots^2 / size) / k                 of their documents on average (hypergeometric)
 
-and R calls are all the same with the chance C^(1 - R).
+and R calls are all the same with probability C^(1 - R).
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class TieCause(NamedTuple):
     Attributes:
         name: the narrowest cause common to all its documents.
         texts: number of distinct texts, white space aside; None where a text is not known.
-        vectors: number of distinct embeddings; None where there are none.
+        vectors: number of distinct embeddings; None if there are none.
         decided: whether products in float64 decide which documents enter; None without embeddings.
     """
 

@@ -32,7 +32,7 @@ class Stage(NamedTuple):
         cached: whether its candidates come from the cache of an earlier run.
         ties: tie counts of its run.
         key: hash of everything that affects its candidates.
-        searched: description of the index that it searched; None where there is none.
+        searched: description of the index that it searched; None if there is none.
     """
 
     name: str

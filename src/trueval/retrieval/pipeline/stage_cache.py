@@ -71,7 +71,7 @@ def keep(file: Path, made: StageCandidates, key: str) -> None:
 
     Args:
         file: file of the candidates, .parquet; remarks and digests go into a JSON file next to it.
-        made: what to keep.
+        made: candidates to store.
         key: key of the candidates.
     """
     file.parent.mkdir(parents=True, exist_ok=True)

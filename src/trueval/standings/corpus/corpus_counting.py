@@ -33,7 +33,7 @@ def count_corpus(source: CorpusScorer, judgments: Judgments, policy: Policy) -> 
         judgments: their queries are the evaluated ones, in their order.
 
     Returns:
-        Merged standings, which do not know how much ties in all.
+        Merged standings, whose total of ties is unknown.
 
     Raises:
         InputError: a score is not a number or overflows, or a grade is refused.

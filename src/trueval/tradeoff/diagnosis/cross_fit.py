@@ -55,7 +55,7 @@ def cross_fit(
     cost are the same in all folds.
 
     Args:
-        values: [query, configuration] quality; NaN where not available.
+        values: [query, configuration] quality; NaN if not available.
         feasible: [configuration] whether it may be chosen.
         prompt: [configuration] prompt size.
         folds: number of folds; one per query if there are fewer queries.

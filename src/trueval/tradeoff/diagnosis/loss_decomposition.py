@@ -1,8 +1,8 @@
 """Loss decomposition: the change of quality at each step from exact float32 search to the served pipeline.
 
     exact float32      exhaustive search over unquantized vectors: the reference of the other steps
-    int8, exact        every vector as it is stored: what quantisation takes
-    hnsw ...           the index of the pipeline: what the search of a graph or of cells takes
+    int8, exact        exhaustive search over the stored vectors: the loss by quantization
+    hnsw ...           the index of the pipeline: the loss by approximate search
     reranked           and every stage after it
 
 Steps that a pipeline lacks are left out: `flat` has only the first, `hnsw` no quantized one, and pq and opq codes are

@@ -94,11 +94,7 @@ class QueryNoise(NamedTuple):
 
 
 def make_noisy_queries(collection: Collection, noise: QueryNoise) -> dict[str, str]:
-    """Query id → its text with noise.
-
-    Args:
-        collection: with the queries.
-    """
+    """Query id → its text with noise."""
     return {
         query: noisy(text, noise.level, noise.language, seed=noise.seed).text
         for query, text in collection.queries.items()

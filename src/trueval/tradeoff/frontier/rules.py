@@ -42,7 +42,7 @@ LOWER: Final = {LATENCY: "lower latency", COST: "lower cost", QUALITY: "higher q
 
 
 class RuleLimits(NamedTuple):
-    """The limits of a rule; None where there is no limit.
+    """The limits of a rule; None if there is no limit.
 
     Attributes:
         latency: maximum seconds.

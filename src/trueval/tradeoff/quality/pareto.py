@@ -18,7 +18,7 @@ CELLS: Final = 1 << 20
 
 
 class Objectives(NamedTuple):
-    """Cost, latency and quality of configurations; NaN where unknown.
+    """Cost, latency and quality of configurations; NaN if unknown.
 
     Attributes:
         cost: [configuration] or [configuration, resample]; lower is better.

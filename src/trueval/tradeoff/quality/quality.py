@@ -83,7 +83,7 @@ class ContextQuality(NamedTuple):
 
     Attributes:
         k: number of top documents used as contexts.
-        measures: measure → expected, lowest, highest, range, sd, queries, low and high; null where not available.
+        measures: measure → expected, lowest, highest, range, sd, queries, low and high; null if not available.
         quality: name of the quality measure, the first of these.
         ceiling: ceiling of the quality; None if it has none.
         judged: share of the first K documents that are judged.

@@ -21,7 +21,7 @@ class QueryScores(NamedTuple):
 
     Attributes:
         query_ids: [query] ids of the judged queries.
-        values: measure → [query] expected value over tie orders; NaN where not available.
+        values: measure → [query] expected value over tie orders; NaN if not available.
         notes: one-line remarks of the evaluation.
         lower: measures for which lower values are better.
     """

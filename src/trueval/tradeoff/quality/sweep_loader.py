@@ -79,7 +79,7 @@ class SweepArrays:
 
     @cached_property
     def cost(self) -> Floats:
-        """[configuration] cost of 1,000 queries; NaN where unknown."""
+        """[configuration] cost of 1,000 queries; NaN if unknown."""
         return numbers((each["cost"] or {}).get("total") for each in self.configurations)
 
     @cached_property
@@ -95,7 +95,7 @@ class SweepArrays:
 
     @cached_property
     def quality(self) -> Floats:
-        """[configuration] measured quality; NaN where unknown."""
+        """[configuration] measured quality; NaN if unknown."""
         return numbers((each["measures"].get(each["quality"]) or {}).get("expected") for each in self.configurations)
 
     @cached_property

@@ -170,7 +170,7 @@ def learn_routing(
     state. With a price, thresholds maximize the mean of quality - price x cost.
 
     Args:
-        fewer: [query] quality with fewer candidates; NaN where not available.
+        fewer: [query] quality with fewer candidates; NaN if not available.
         more: [query] quality with more candidates.
         signals: signals of each query that are known before escalation.
         measure: name of the quality.

@@ -66,7 +66,7 @@ class JudgedLabels(NamedTuple):
 
     Attributes:
         inputs: inputs of the sweep, with the new judgments.
-        about: for results.
+        about: entry for results.
     """
 
     inputs: SweepInputs

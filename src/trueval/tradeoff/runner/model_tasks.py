@@ -93,12 +93,12 @@ class SweepEstimate:
 
     @property
     def cost(self) -> float | None:
-        """Expected cost of all calls; None where a price is unknown."""
+        """Expected cost of all calls; None if a price is unknown."""
         return total(task.cost for task in self.tasks if task.calls)
 
     @property
     def at_most(self) -> float | None:
-        """Maximum cost of all calls; None where unknown."""
+        """Maximum cost of all calls; None if unknown."""
         return total(task.cost_at_most for task in self.tasks if task.calls)
 
     @property

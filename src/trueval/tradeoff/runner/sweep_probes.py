@@ -209,7 +209,7 @@ class SweepProbes:
         return self._read(decides) is not None
 
     def _read(self, decides: list[Any]) -> Probed | None:
-        """The stored result; None where missing or damaged: then it is recomputed."""
+        """The stored result; None if missing or damaged: then it is recomputed."""
         file = self._file(decides)
         if file is None or not file.is_file():
             return None

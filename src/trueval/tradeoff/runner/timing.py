@@ -176,7 +176,7 @@ class Timer:
         return self._said(about, own)
 
     def _kept(self, key: str) -> tuple[Mapping[str, Any], pl.DataFrame] | None:
-        """Stored samples under the same protocol; None where missing or unreadable."""
+        """Stored samples under the same protocol; None if missing or unreadable."""
         if self.store.folder is None or not self._about(key).is_file():
             return None
         try:

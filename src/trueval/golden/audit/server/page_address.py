@@ -65,9 +65,6 @@ def read_address(folder: Path) -> Address:
 def write_address(folder: Path, address: Address) -> None:
     """Write the address atomically, readable by its owner alone.
 
-    Args:
-        address: to keep.
-
     Raises:
         InputError: the folder cannot be written.
     """
