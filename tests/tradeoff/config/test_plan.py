@@ -188,6 +188,7 @@ def test_measures_take_every_number_of_contexts_and_the_choices_of_evaluate(tmp_
         ("[generate]\ncontexts = [10, 200.5]\n", 5, "contexts of"),
         ("[generate]\ncontexts = 200\n", 5, "no system gives so many documents: sparse K=200"),
         ("[queries]\nsample = 0\n", 5, "sample of"),
+        ("[queries]\nrewrite = ['as is', 'judge']\n", 5, "name the file that one wrote, its rewritten.jsonl"),
         ("measure.names = 3\n", 4, r"measure.*Did you mean|\[sparse\] has no"),
         ("[measure]\n\nnames = ['nDGC@K']\n", 6, "Did you mean nDCG"),
         ("[measure]\nnames = ['Harm@K', 'AP']\n", 5, "where higher is better"),
@@ -262,6 +263,12 @@ def test_a_grid_without_end_is_counted_and_refused_before_it_is_made(tmp_path: P
     )
     with pytest.raises(InputError, match=r"s\.toml:\d+: the lists make [\d,]+ configurations"):
         read(tmp_path, endless + "[limits]\nconfigurations = 20\n")
+
+
+def test_lines_are_looked_up_only_where_something_is_wrong(tmp_path: Path, monkeypatch):
+    text = LARGE + "[[configuration]]\nname = 'a'\n[[configuration]]\nname = 'b'\nsparse.depth = 9\n"
+    monkeypatch.setattr("trueval.files.toml._statements", lambda text: pytest.fail("indexed"))
+    assert read(tmp_path, text).systems
 
 
 def test_the_size_of_a_grid_is_what_it_makes(tmp_path: Path):

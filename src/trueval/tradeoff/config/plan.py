@@ -25,7 +25,7 @@ from trueval.judgments import grade_map
 from trueval.measures import parse_list
 from trueval.policy.conventions import convention
 from trueval.retrieval.pipeline.config import beside_file, set_reuse
-from trueval.retrieval.pipeline.rewriting import AS_IS, NORMALISED
+from trueval.retrieval.pipeline.rewriting import AS_IS, JUDGE_REWRITES, NORMALISED
 from trueval.specs import split
 from trueval.tradeoff.config.grid import (
     GridAxis,
@@ -129,6 +129,10 @@ def _plan(toml: Toml, path: Path) -> SweepPlan:
             f"contexts of [generate]: no system gives so many documents: {left_out[0].name}: {left_out[0].reason}"
         )
     rewrites = dict.fromkeys(system.rewrite for system in kept)
+    if JUDGE_REWRITES in rewrites:
+        raise toml.place("queries", "rewrite").error(
+            "rewrite = 'judge' is for golden sets. In a sweep name the file that one wrote, its rewritten.jsonl."
+        )
     collection = place_beside(path, own["corpus"]["path"])
     judged = _file(own["measure"]["judgments"], path) or collection
     measuring, remarks = _read_quality_settings(own["measure"], judged, kept[0].contexts[0], toml, path)
