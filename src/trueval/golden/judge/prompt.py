@@ -16,18 +16,18 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from trueval.errors import InputError, Place, nearest
+from trueval.errors import InputError, nearest
+from trueval.files.toml import Toml
 from trueval.golden.judge.judge import TASKS, Question, Task
 
 RUBRIC: Final = (1, 5)
-KEYS: Final = ("task", "scale", "map", "text")
+_GRADES: Final = 100
 # Phrases that address a judge rather than a reader. They do not affect grades: matches are counted and shown.
 _SPEAKS: Final = re.compile(
     r"\b(ignore|disregard|forget)\b.{0,30}\b(previous|above|prior|instructions?)\b"
@@ -89,41 +89,24 @@ def read_prompt(name: str, task: Task | str) -> Prompt:
 
 
 def _prompt(path: Path, name: str, task: str) -> Prompt:
-    place = Place(str(path))
-    try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise place.error(f"cannot be read ({error.strerror}). It must be the TOML of a prompt.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise place.error(f"not TOML: {error}. Correct it.") from None
-    unknown = next((key for key in given if key not in KEYS), None)
-    if unknown is not None:
-        raise place.error(f"there is no key {unknown}. There are: {', '.join(KEYS)}.{nearest(unknown, KEYS)}")
-    if given.get("task") != task:
-        raise place.error(f"task must be {task!r} here. Got {given.get('task')!r}.")
-    if not isinstance(given.get("text"), str) or not given["text"].strip():
-        raise place.error("text must be what the judge is told. Write it.")
+    from trueval.files.toml_tables import read_tables
+    from trueval.golden.judge.prompt_tables import PromptFile
+
+    toml = Toml.read(path, "the TOML of a prompt")
+    written = read_tables(PromptFile, toml.tables, toml.place)
+    if written.task != task:
+        raise toml.place("task").error(f"task must be {task!r} here. Got {written.task!r}.")
     if task != "grade":
-        return Prompt(name, task, given["text"])
-    return Prompt(name, task, given["text"], *_scale(given, place))
-
-
-def _scale(given: Mapping[str, Any], place: Place) -> tuple[tuple[int, int], dict[int, int]]:
-    """The grades of a prompt, and their mapping to the rubric."""
-    scale = given.get("scale", list(RUBRIC))
-    if not (isinstance(scale, list) and len(scale) == 2 and all(type(end) is int for end in scale)):
-        raise place.error(f"scale must be the lowest and the highest grade, as [1, 5]. Got {scale!r}.")
-    every = range(scale[0], scale[1] + 1)
-    try:
-        grades = {int(grade): rubric for grade, rubric in given.get("map", {each: each for each in every}).items()}
-    except (ValueError, AttributeError):
-        raise place.error(f"map must be a table from grades to grades. Got {given['map']!r}.") from None
-    if not every or set(grades) != set(every) or not all(type(to) is int and 1 <= to <= 5 for to in grades.values()):
-        raise place.error(
-            f"map must give each grade of scale {scale} a grade of the rubric, from {RUBRIC[0]} to {RUBRIC[1]}. "
-            f"Got {grades}."
+        return Prompt(name, task, written.text)
+    low, high = written.scale
+    every = range(low, min(high, low + _GRADES) + 1)  # a scale without end is refused below
+    grades = vars(written)["map"] or {str(grade): grade for grade in every}
+    if not every or set(grades) != set(map(str, every)) or not set(grades.values()) <= set(range(1, 6)):
+        raise toml.place("map").error(
+            f"map must give each grade of scale [{low}, {high}] a grade of the rubric, from {RUBRIC[0]} to "
+            f"{RUBRIC[1]}. Got {grades}."
         )
-    return (scale[0], scale[1]), grades
+    return Prompt(name, task, written.text, (low, high), {int(grade): rubric for grade, rubric in grades.items()})
 
 
 def messages(
