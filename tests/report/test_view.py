@@ -79,7 +79,7 @@ def view(race: Race) -> View:
         Column("second", lambda row: row.other.score.value, FRACTION),
     ]
     return View(
-        answer=(f"{best.name} wins: ", Quantity("0.5", best.score, "value"), "."),
+        answer=(f"{best.name} wins: ", Quantity(best.score, "value"), "."),
         findings=["Nothing else is known."],
         sections=[
             Section("race", "The race", [Sheet("Entrants", race.entrants, columns, "race-table")], "Words."),
@@ -92,7 +92,7 @@ def view(race: Race) -> View:
 
 def test_a_terminal_has_the_answer_then_the_tables_then_the_sentences() -> None:
     assert render_text(view(RACE).table()).splitlines() == [
-        "a|b wins: 0.5.",
+        "a|b wins: 0.5123.",
         "",
         "Entrants",
         "                 quad-",
@@ -114,11 +114,11 @@ def test_percent_is_a_unit_of_values_and_not_of_counts() -> None:
 
 def test_markdown_and_latex_escape_names_and_join_headings() -> None:
     markdown = view(RACE).to_markdown().splitlines()
-    assert markdown[0] == r"**a\|b wins: 0.5.**"
+    assert markdown[0] == r"**a\|b wins: 0.5123.**"
     assert r"| a\|b | +0.2500 | 0.5123 | [0.4000, 0.6000] | 2 | known |" in markdown
     assert "| entrant | gain | quadratic score | interval | queries | note |" in markdown
     latex = view(RACE).to_latex().splitlines()
-    assert "% a|b wins: 0.5." in latex
+    assert "% a|b wins: 0.5123." in latex
     assert r"c\_d & -0.5000 & 0.2500 & -- & 0 &  \\" in latex
 
 

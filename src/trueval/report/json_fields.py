@@ -1,10 +1,12 @@
 """Dataclasses as JSON, by their fields: written, read with every type checked, and each part with its place.
 
-Fields are texts, numbers, True and False, None, dataclasses of such fields, tuples and mappings of them by names.
+Fields are texts, numbers, True and False, None, dataclasses of such fields, tuples and mappings of them by names. NaN
+is null, which a field of type float reads as NaN and one of type float | None as None.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
@@ -146,6 +148,8 @@ class _Reader:
         if origin in (dict, Mapping):
             self._checked(isinstance(value, Mapping), value, "an object", keys)
             return {name: self.read(arguments[1], each, (*keys, name)) for name, each in value.items()}
+        if wanted is float and value is None:
+            return math.nan
         accepted, words = PLAIN[wanted]
         of_type = isinstance(value, accepted) and (wanted is bool or not isinstance(value, bool))
         return self._checked(of_type, value, words, keys)

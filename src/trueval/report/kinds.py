@@ -140,7 +140,20 @@ def kind_of_view(name: str, result: str, view: str, *, format: int, order: int, 
         "markdown": lambda data, **options: read(data)[1].to_markdown(**options),
         "latex": lambda data, **options: read(data)[1].to_latex(**options),
     }
-    return Kind(name, format, order, text, files=files_of(stem), page=part)
+
+    def draw(file: ResultFile, directory: Directory, folder: Path) -> tuple[Path, ...]:
+        from trueval.report.figures import write_figure
+
+        paper = read(file.data, str(directory.path / file.name))[1].paper
+        return tuple(path for each in paper for path in write_figure(each.chart, folder / each.stem))
+
+    def console(data: Mapping[str, Any]) -> str:
+        from trueval.report.terminal import render_text
+
+        shown = read(printable_all(data))[1]
+        return "\n".join([render_text(shown.table()), *(f"note: {note}" for note in shown.notes)])
+
+    return Kind(name, format, order, text, files=files_of(stem), page=part, figures=draw, console=console)
 
 
 def forms_of(module: str) -> dict[str, Writer]:

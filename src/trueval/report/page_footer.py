@@ -47,17 +47,20 @@ def choice_block(file: ResultFile, name: str) -> Block:
     choices = {each: value for each, value in file.data["choices"].items() if each != "policy"}
     columns = (PageColumn("choice"), PageColumn("value"))
     rows = tuple(
-        row_of(pointer("choices", each), columns, choices, each.replace("_", " "), _format_choice(value))
+        row_of(pointer("choices", each), columns, choices, each.replace("_", " "), format_choice(value))
         for each, value in choices.items()
     )
     table = Table(f"{name}-choices", (f"The choices behind the {name}.",), file.name, columns, rows)
     return Block(f"{name}-conventions", f"Conventions of the {name}", tables=(table,))
 
 
-def _format_choice(value: Any) -> str:
+def format_choice(value: Any) -> str:
     """A choice as people read it; clusters are a count and a file.
 
-    >>> _format_choice({"count": 12, "source": "topics.tsv"})
+    Args:
+        value: of a choice.
+
+    >>> format_choice({"count": 12, "source": "topics.tsv"})
     '12 (topics.tsv)'
     """
     if isinstance(value, Mapping):

@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from trueval.report import formats
+from trueval.report.figures import Chart
 from trueval.report.json_fields import find_pointers, key_of
 from trueval.report.number_texts import (
     FRACTIONS,
@@ -23,10 +24,12 @@ from trueval.report.number_texts import (
     format_value,
     interval,
     make_formatter,
+    percent,
     unit,
     whole,
 )
-from trueval.report.page_content import Block, Cell, Figure, Number, PageColumn, Part, Place, Row, Table
+from trueval.report.page_content import Block, Cell, Figure, Number, PageColumn, Part, Place, Row, Table, Words
+from trueval.report.page_footer import format_choice
 from trueval.report.result_directory import ResultFile, pointer
 
 if TYPE_CHECKING:
@@ -103,6 +106,7 @@ FRACTION: Final = Unit(format_value, "r", format_value)
 DIFFERENCE: Final = Unit(format_difference, "r", format_difference)
 INTERVAL: Final = interval_of(FRACTION)
 COUNT: Final = unscaled(whole)
+PERCENT: Final = unscaled(percent)  # shares in sentences
 
 
 def number(form: str) -> Unit:
@@ -191,17 +195,22 @@ class Sheet(Generic[T]):
 
 
 class Quantity(NamedTuple):
-    """A number in a sentence.
+    """A number, or an interval, in a sentence.
 
     Attributes:
-        text: as it is written.
         part: the dataclass of the result that holds it.
         field: its attribute.
+        unit: how it is written.
     """
 
-    text: str
     part: object
     field: str
+    unit: Unit = FRACTION
+
+    @property
+    def value(self) -> Any:
+        """The value in full precision; None for NaN."""
+        return _plain_value(getattr(self.part, self.field))
 
 
 Sentence: TypeAlias = "tuple[str | Quantity, ...]"
@@ -217,7 +226,7 @@ class Section:
         sheets: tables.
         words: a paragraph under the heading.
         figures: plots.
-        place: on the page.
+        place: on the page; "closing" for choices and provenance, at its end.
     """
 
     id: str
@@ -225,7 +234,19 @@ class Section:
     sheets: Sequence[Sheet[Any]] = ()
     words: str = ""
     figures: Sequence[Figure] = ()
-    place: Place = "values"
+    place: Place | Literal["closing"] = "values"
+
+    @property
+    def shown_on_page(self) -> bool:
+        """Whether the page has anything of it."""
+        return bool(self.words or self.figures or any(sheet.only != "text" for sheet in self.sheets))
+
+
+class PaperFigure(NamedTuple):
+    """A figure for papers: the stem of its files, and its chart."""
+
+    stem: str
+    chart: Chart
 
 
 @dataclass(frozen=True)
@@ -238,13 +259,17 @@ class View:
         sections: sheets and figures.
         legend: what columns and marks mean.
         csv: the sheet of the CSV file, whose titles are names and whose values have every digit.
+        notes: what a reader must know of the inputs.
+        paper: figures for papers.
     """
 
     answer: Sentence
-    findings: Sequence[str]
+    findings: Sequence[str | Sentence]
     sections: Sequence[Section]
     legend: Sequence[str]
     csv: Sheet[Any]
+    notes: Sequence[str] = ()
+    paper: Sequence[PaperFigure] = ()
 
     def table(self, scale: ValueUnit = FRACTIONS) -> Group:
         """The answer, the tables for a terminal, then the sentences."""
@@ -253,26 +278,26 @@ class View:
 
         from trueval.report.sheets import in_terminal
 
-        answer = Text(self._answer_text(), style="bold")
+        answer = Text(_write(self.answer, scale), style="bold")
         return Group(answer, Text(), in_terminal(self._texts(scale), self._sentences(scale)))
 
     def to_markdown(self, scale: ValueUnit = FRACTIONS) -> str:
         """The answer, the tables as Markdown, then the sentences."""
         from trueval.report.sheets import as_markdown
 
-        answer = formats.markdown(self._answer_text())
+        answer = formats.markdown(_write(self.answer, scale))
         return f"**{answer}**\n\n{as_markdown(self._texts(scale), self._sentences(scale))}"
 
     def to_latex(self, scale: ValueUnit = FRACTIONS) -> str:
-        """The tables for a paper, the sentences as comments above them; they need the package booktabs."""
+        """The answer and the sentences as comments, and the tables for a paper; they need the package booktabs."""
         from trueval.report.sheets import as_latex
 
-        return as_latex(self._texts(scale), [self._answer_text(), *self._sentences(scale)])
+        return f"% {_write(self.answer, scale)}\n{as_latex(self._texts(scale), self._sentences(scale))}"
 
     def to_csv(self) -> str:
         """The rows of the CSV sheet, in full precision."""
         names = [column.title for column in self.csv.columns]
-        lines = ({column.title: column.value(row) for column in self.csv.columns} for row in self.csv.rows)
+        lines = ({each.title: _plain_value(each.value(row)) for each in self.csv.columns} for row in self.csv.rows)
         return formats.to_csv(names, lines)
 
     def to_part(self, file: ResultFile, result: object) -> Part:
@@ -283,29 +308,20 @@ class View:
             result: that the view was declared for.
         """
         sources = _Sources(file, find_pointers(result))
-        blocks = [
-            Block(
-                section.id,
-                section.title,
-                words=((section.words,),) if section.words else (),
-                figures=tuple(section.figures),
-                tables=tuple(sources.table(sheet) for sheet in section.sheets if sheet.only != "text"),
-                place=section.place,
-            )
-            for section in self.sections
-        ]
-        verdict = tuple(each if isinstance(each, str) else sources.number(each) for each in self.answer)
-        return Part(verdict=verdict, summary=tuple((line,) for line in self.findings), blocks=tuple(blocks))
-
-    def _answer_text(self) -> str:
-        return "".join(each if isinstance(each, str) else each.text for each in self.answer)
+        shown = [section for section in self.sections if section.shown_on_page]
+        return Part(
+            verdict=sources.words(self.answer),
+            summary=tuple(sources.words(each) for each in self.findings),
+            blocks=tuple(sources.block(each) for each in shown if each.place != "closing"),
+            closing=tuple(sources.block(each) for each in shown if each.place == "closing"),
+        )
 
     def _texts(self, scale: ValueUnit) -> list[TextSheet]:
         sheets = (sheet for section in self.sections for sheet in section.sheets)
         return [sheet.to_text(scale) for sheet in sheets if sheet.only != "page"]
 
     def _sentences(self, scale: ValueUnit) -> list[str]:
-        return [*self.findings, *self.legend, *unit(scale)]
+        return [*(_write(each, scale) for each in self.findings), *self.legend, *unit(scale)]
 
 
 def columns_of(*names: str) -> list[Column[Any]]:
@@ -315,6 +331,27 @@ def columns_of(*names: str) -> list[Column[Any]]:
         names: attributes; dotted for those of parts, whose last name is the heading.
     """
     return [Column(name.rpartition(".")[2], attrgetter(name)) for name in names]
+
+
+class _Choice(NamedTuple):
+    name: str
+    value: object
+
+
+def choices_section(name: str, choices: Mapping[str, object]) -> Section:
+    """The choices behind a result, at the end of the page; the policy is shown by the evaluation.
+
+    Args:
+        name: what the result is called, in a heading and in ids.
+        choices: by name; clusters are a count and a file.
+    """
+    rows = [_Choice(each, value) for each, value in choices.items() if each != "policy"]
+    columns: list[Column[_Choice]] = [
+        Column("choice", lambda row: row.name.replace("_", " ")),
+        Column("value", lambda row: format_choice(row.value)),
+    ]
+    sheet = Sheet(f"The choices behind the {name}", rows, columns, f"{name}-choices", only="page")
+    return Section(f"{name}-conventions", f"Conventions of the {name}", [sheet], place="closing")
 
 
 class _Sources(NamedTuple):
@@ -328,10 +365,26 @@ class _Sources(NamedTuple):
     file: ResultFile
     pointers: Mapping[int, str]
 
-    def number(self, quantity: Quantity) -> Number:
-        """A number of a sentence."""
+    def words(self, sentence: str | Sentence) -> Words:
+        """A sentence, its numbers with their places."""
+        parts = (sentence,) if isinstance(sentence, str) else sentence
+        return tuple(each if isinstance(each, str) else self._number(each) for each in parts)
+
+    def _number(self, quantity: Quantity) -> str | Number:
+        text, value = quantity.unit.plain(quantity.value), quantity.value
         place = self._place(quantity.part, (quantity.field,))
-        return Number(quantity.text, getattr(quantity.part, quantity.field), f"{self.file.source()}{place}")
+        return Number(text, value, f"{self.file.source()}{place}") if isinstance(value, int | float) else text
+
+    def block(self, section: Section) -> Block:
+        """What stands under a heading."""
+        return Block(
+            section.id,
+            section.title,
+            words=(self.words(section.words),) if section.words else (),
+            figures=tuple(section.figures),
+            tables=tuple(self.table(sheet) for sheet in section.sheets if sheet.only != "text"),
+            place="details" if section.place == "closing" else section.place,
+        )
 
     def table(self, sheet: Sheet[Any]) -> Table:
         """A sheet of the page."""
@@ -367,9 +420,19 @@ class _Sources(NamedTuple):
         return self.pointers[id(parts[last])] + pointer(*_keys(parts[last], path[last:]))
 
 
+def _write(sentence: str | Sentence, scale: ValueUnit) -> str:
+    parts = (sentence,) if isinstance(sentence, str) else sentence
+    return "".join(each if isinstance(each, str) else each.unit.write(each.value, scale) for each in parts)
+
+
+def _plain_value(value: Any) -> Any:
+    """None for NaN, which stands for what is not known."""
+    return None if isinstance(value, float) and value != value else value
+
+
 def _counted(value: object) -> object:
     # A named tuple is one value, such as an interval.
-    return len(value) if isinstance(value, list | tuple) and not hasattr(value, "_fields") else value
+    return len(value) if isinstance(value, list | tuple) and not hasattr(value, "_fields") else _plain_value(value)
 
 
 def _one_line(title: str) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -135,10 +136,10 @@ def test_a_wanted_difference_is_counted_for_in_place_of_the_measured_one() -> No
 
 def test_the_curve_falls_through_the_measured_point() -> None:
     found = power_of_scores([made_scores("a", normal(37, 1), 0.1), made_scores("b", normal(37, 2))]).measures[0]
-    assert found.curve_queries == (5, 10, 20, 37, 50, 100, 200, 500, 1000)
-    assert found.curve_clusters is None
+    assert found.curve.queries == (5, 10, 20, 37, 50, 100, 200, 500, 1000)
+    assert found.curve.clusters is None
     pair = found.pairs[0]
-    for curve, detection in ((pair.curve_expected, pair.expected), (pair.curve_tie_broken, pair.tie_broken)):
+    for curve, detection in ((pair.curve.expected, pair.expected), (pair.curve.tie_broken, pair.tie_broken)):
         assert curve[3] == pytest.approx(detection.least_difference)
         assert math.isnan(curve[0])  # no sign pattern of five queries is rare enough
         assert list(curve[1:]) == sorted(curve[1:], reverse=True)
@@ -150,7 +151,7 @@ def test_the_queries_needed_have_the_wanted_difference_as_least_difference() -> 
     scores = [made_scores("a", normal(40, 1)), made_scores("b", normal(40, 2)), made_scores("c", normal(40, 3))]
     for wanted in (0.02, 0.05, 0.1):
         for pair in power_of_scores(scores, difference=wanted).measures[0].pairs:
-            curve = dict(zip((5, 10, 20, 40, 50, 100, 200, 500, 1000), pair.curve_expected, strict=True))
+            curve = dict(zip((5, 10, 20, 40, 50, 100, 200, 500, 1000), pair.curve.expected, strict=True))
             needed = pair.expected.queries_needed
             below, above = (max(n for n in curve if n <= needed), min(n for n in curve if n >= needed))
             assert not curve[below] < wanted
@@ -170,7 +171,7 @@ def test_pairs_are_in_the_order_of_the_ranking_and_found_in_either() -> None:
         made_scores(name, normal(10, seed) + up) for seed, (name, up) in enumerate([("c", 0), ("a", 2), ("b", 1)])
     ]
     found = power_of_scores(scores)
-    assert [name for name, _ in found.measures[0].ranking] == ["a", "b", "c"]
+    assert [row.run for row in found.measures[0].ranking] == ["a", "b", "c"]
     assert [(pair.first, pair.second) for pair in found.measures[0].pairs] == [("a", "b"), ("a", "c"), ("b", "c")]
     assert found.pair("nDCG@10", "c", "a") is found.pair("nDCG@10", "a", "c")
     against = power_of_scores(scores, baseline="b")
@@ -198,7 +199,7 @@ def test_equal_clusters_have_the_deviation_of_their_means() -> None:
     found = power_of_scores(scores, clusters={f"q{at}": f"c{at % 8}" for at in range(40)}, difference=0.02)
     (measure,), pair = found.measures, only_pair(found)
     sd = np.std((a - b).reshape(5, 8).mean(axis=0), ddof=1)
-    assert (measure.clusters, measure.effective) == (8, pytest.approx(8.0))
+    assert (measure.clusters, measure.effective_clusters) == (8, pytest.approx(8.0))
     assert pair.expected.sd == pytest.approx(sd)
     assert pair.expected.half_width == pytest.approx(t.ppf(0.975, 7) * sd / math.sqrt(8))
     # Ties of five queries are averaged in each cluster.
@@ -206,7 +207,7 @@ def test_equal_clusters_have_the_deviation_of_their_means() -> None:
     clusters = queries_needed(0.02, float(sd), level=0.95, power=0.8)
     assert pair.expected.clusters_needed == pytest.approx(clusters, rel=0.15)
     assert pair.expected.queries_needed == 5 * pair.expected.clusters_needed
-    assert (measure.curve_clusters[:3], measure.curve_queries[:3]) == ((5, 8, 10), (25, 40, 50))
+    assert (measure.curve.clusters[:3], measure.curve.queries[:3]) == ((5, 8, 10), (25, 40, 50))
     assert found.choices["clusters"] == {"source": "clusters", "count": 8}
 
 
@@ -221,7 +222,7 @@ def test_unequal_clusters_have_the_error_of_the_jackknife() -> None:
     without = [apart[codes != each].mean() for each in range(6)]
     error = math.sqrt(5 / 6 * sum((each - apart.mean()) ** 2 for each in without))
     effective = 400 / sum(size**2 for size in sizes)
-    assert found.measures[0].effective == pytest.approx(effective)
+    assert found.measures[0].effective_clusters == pytest.approx(effective)
     assert only_pair(found).expected.half_width == pytest.approx(t.ppf(0.975, effective - 1) * error)
     assert only_pair(found).expected.sd == pytest.approx(error * math.sqrt(effective))
 
@@ -233,7 +234,7 @@ def test_clusters_of_one_query_change_nothing() -> None:
     )
     for each in ("expected", "tie_broken"):
         one, other = (getattr(only_pair(found), each) for found in (alone, told))
-        assert one[:4] == pytest.approx(other[:4])
+        assert astuple(one)[:4] == pytest.approx(astuple(other)[:4])
         assert one.queries_needed == other.queries_needed == other.clusters_needed
 
 
@@ -310,7 +311,7 @@ def test_queries_without_a_value_are_left_out_of_their_measure() -> None:
         clusters={f"q{at}": str(at // 2) for at in range(20)},
     )
     assert clustered.measures[0].clusters == 10
-    assert clustered.measures[0].effective == pytest.approx(19**2 / (9 * 4 + 1))
+    assert clustered.measures[0].effective_clusters == pytest.approx(19**2 / (9 * 4 + 1))
 
 
 @pytest.mark.parametrize(

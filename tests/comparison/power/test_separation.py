@@ -103,8 +103,8 @@ def test_compare_separates_the_least_difference_of_power_in_four_of_five_worlds(
     rng = np.random.default_rng(systems)
     source = rng.beta(2, 3, (1_000, systems))
     found = power_of_scores([made_scores(f"r{at}", source[:, at]) for at in range(systems)]).measures[0]
-    at = found.curve_queries.index(20)
+    at = found.curve.queries.index(20)
     pair = found.pairs[0]
-    least = pair.curve_expected[at] * (0.04 / source.var(axis=0).mean()) ** 0.5  # Beta(2, 3) has a variance of .04
+    least = pair.curve.expected[at] * (0.04 / source.var(axis=0).mean()) ** 0.5  # Beta(2, 3) has a variance of .04
     share = separated(rng.beta(2, 3, (20, systems, 300)), least, resamples=1_000)
     assert share == pytest.approx(0.8, abs=0.09)

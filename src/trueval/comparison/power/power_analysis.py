@@ -23,7 +23,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from trueval.comparison.power.power_result import Detection, MeasurePower, NoiseSource, PairPower, Power
+from trueval.comparison.power.power_result import (
+    CurveSizes,
+    Detection,
+    LeastDifferences,
+    MeasurePower,
+    NoiseSource,
+    PairPower,
+    Power,
+    RankedRun,
+)
 from trueval.comparison.power.sample_size import check_chances, least_difference, queries_needed
 from trueval.comparison.power.separation import SeparationRise, UnitPopulation
 from trueval.comparison.resampling.alignment import AlignedScores, align
@@ -138,7 +147,7 @@ def power_of_scores(
         "clusters": None if told is None or known is None else {"source": told.source, "count": len(np.unique(known))},
         "policy": scores[0].policy.to_dict(),
     }
-    return Power(aligned.names, baseline, measures, choices, tuple(dict.fromkeys(notes)))
+    return Power(aligned.names, baseline, choices, measures, tuple(dict.fromkeys(notes)))
 
 
 class _Asked(NamedTuple):
@@ -249,9 +258,11 @@ def _of_measure(
         aligned.left_out(at),
         sizes.clusters if sizes.told else None,
         sizes.effective,
-        tuple((aligned.names[run], float(means[run])) for run in order),
-        tuple(round(point * sizes.queries / sizes.clusters) for point in points),
-        points if sizes.told else None,
+        tuple(RankedRun(aligned.names[run], float(means[run])) for run in order),
+        CurveSizes(
+            tuple(round(point * sizes.queries / sizes.clusters) for point in points),
+            points if sizes.told else None,
+        ),
         tuple(_of_pair(aligned, at, *pair, sizes, asked, rise) for pair, rise in zip(pairs, rises, strict=True)),
     )
 
@@ -311,8 +322,9 @@ def _of_pair(
         asked.detection(broken, sd, wanted, sizes, rise),
         sampling,
         tied,
-        tuple(asked.least(between, *each) for each in reach),
-        tuple(asked.least(sd, *each) for each in reach),
+        LeastDifferences(
+            tuple(asked.least(between, *each) for each in reach), tuple(asked.least(sd, *each) for each in reach)
+        ),
     )
 
 
@@ -327,7 +339,7 @@ def _check_runs(count: int) -> None:
 
 def _remarks(found: MeasurePower) -> Iterator[str]:
     """Why pairs of a measure have no power."""
-    if found.effective < 2:
+    if found.effective_clusters < 2:
         counted = f"{found.queries} queries" if found.clusters is None else f"{found.clusters} clusters"
         yield f"{found.measure}: {counted} are too few to see how much differences vary; it takes 2."
         return

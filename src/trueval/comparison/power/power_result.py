@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from trueval.errors import InputError
 from trueval.forks import need_polars
-from trueval.numerics import nulls, or_null
-from trueval.report.result import ReprByKind
+from trueval.report.result import Result
 
 if TYPE_CHECKING:
     import polars as pl
 
-KIND = "power"
-# 1: first version.
-FORMAT_VERSION = 1
 
-
-class Detection(NamedTuple):
+@dataclass(frozen=True)
+class Detection:
     """What queries detect of one difference, either of expected values or of values under one tie order.
 
     Attributes:
@@ -42,7 +38,8 @@ class Detection(NamedTuple):
     clusters_needed: int | None
 
 
-class NoiseSource(NamedTuple):
+@dataclass(frozen=True)
+class NoiseSource:
     """The contribution of one source of noise to the difference of tie-broken values. Squared half widths add up.
 
     Attributes:
@@ -54,7 +51,32 @@ class NoiseSource(NamedTuple):
     share: float
 
 
-class PairPower(NamedTuple):
+@dataclass(frozen=True)
+class LeastDifferences:
+    """[point] least differences of expected values, and of values under one tie order."""
+
+    expected: tuple[float, ...]
+    tie_broken: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class CurveSizes:
+    """[point] numbers of queries, and of clusters that hold them; None without clusters."""
+
+    queries: tuple[int, ...]
+    clusters: tuple[int, ...] | None
+
+
+@dataclass(frozen=True)
+class RankedRun:
+    """A run and its expected mean."""
+
+    run: str
+    expected: float
+
+
+@dataclass(frozen=True)
+class PairPower:
     """What the queries detect of the difference between two runs.
 
     Attributes:
@@ -65,8 +87,7 @@ class PairPower(NamedTuple):
         tie_broken: detection by values under one tie order, drawn independently for the two runs.
         sampling: noise from the sampling of queries.
         ties: noise from the order of tied documents.
-        curve_expected: [point] least difference of expected values at the measure's curve_queries.
-        curve_tie_broken: [point] least difference of tie-broken values at these numbers.
+        curve: least differences at the numbers of queries of the measure's curve.
     """
 
     first: str
@@ -76,23 +97,11 @@ class PairPower(NamedTuple):
     tie_broken: Detection
     sampling: NoiseSource
     ties: NoiseSource
-    curve_expected: tuple[float, ...]
-    curve_tie_broken: tuple[float, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The pair as a dict, as in the JSON of power; null if not available."""
-        names = ("expected", "tie_broken", "sampling", "ties")
-        curves = {"expected": self.curve_expected, "tie_broken": self.curve_tie_broken}
-        return {
-            "first": self.first,
-            "second": self.second,
-            "wanted": or_null(self.wanted),
-            **{name: nulls(getattr(self, name)._asdict()) for name in names},
-            "curve": {name: [or_null(value) for value in values] for name, values in curves.items()},
-        }
+    curve: LeastDifferences
 
 
-class MeasurePower(NamedTuple):
+@dataclass(frozen=True)
+class MeasurePower:
     """What the queries detect by one measure.
 
     Attributes:
@@ -101,10 +110,9 @@ class MeasurePower(NamedTuple):
         queries: number of queries that count for all runs.
         left_out: ids of queries that are not counted.
         clusters: number of clusters of these queries; None where each query is its own cluster.
-        effective: effective number of equal-sized clusters; the number of queries without clusters.
-        ranking: (run, expected mean), best first.
-        curve_queries: [point] numbers of queries of the curves.
-        curve_clusters: [point] number of clusters that hold these queries; None without clusters.
+        effective_clusters: effective number of equal-sized clusters; the number of queries without clusters.
+        ranking: runs, the best first.
+        curve: sizes at which the curves of all pairs are known.
         pairs: pairs in the order of the ranking.
     """
 
@@ -113,44 +121,31 @@ class MeasurePower(NamedTuple):
     queries: int
     left_out: tuple[str, ...]
     clusters: int | None
-    effective: float
-    ranking: tuple[tuple[str, float], ...]
-    curve_queries: tuple[int, ...]
-    curve_clusters: tuple[int, ...] | None
+    effective_clusters: float
+    ranking: tuple[RankedRun, ...]
+    curve: CurveSizes
     pairs: tuple[PairPower, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The measure as a dict, as in the JSON of power; null if not available."""
-        clusters = None if self.curve_clusters is None else list(self.curve_clusters)
-        return {
-            "measure": self.measure,
-            "better": self.better,
-            "queries": self.queries,
-            "left_out": list(self.left_out),
-            "clusters": self.clusters,
-            "effective_clusters": self.effective,
-            "ranking": [{"run": name, "expected": or_null(mean)} for name, mean in self.ranking],
-            "curve": {"queries": list(self.curve_queries), "clusters": clusters},
-            "pairs": [each.to_dict() for each in self.pairs],
-        }
 
 
 @dataclass(frozen=True, repr=False)
-class Power(ReprByKind):
+class Power(Result):
     """What a set of queries can detect: least differences, queries needed, and the noise of queries and of ties.
 
     Attributes:
         runs: names of the runs, in the order given.
         baseline: name of the run that the others are compared with; None for all pairs.
-        measures: one entry per measure.
         choices: all choices that affect the numbers.
+        measures: one entry per measure.
         notes: one line per thing a reader must know.
     """
 
+    KIND: ClassVar = "power"
+    FORMAT: ClassVar = 1
+
     runs: tuple[str, ...]
     baseline: str | None
+    choices: Mapping[str, Any]
     measures: tuple[MeasurePower, ...]
-    choices: dict[str, Any]
     notes: tuple[str, ...]
 
     def pair(self, measure: str, first: str, second: str) -> PairPower:
@@ -166,21 +161,6 @@ class Power(ReprByKind):
         names = [f"{pair.first} and {pair.second} on {each.measure}" for each in self.measures for pair in each.pairs]
         known = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
         raise InputError(f"{first} and {second} on {measure} were not asked about. Known are {known}.")
-
-    def to_dict(self) -> dict[str, Any]:
-        """The result as a dict, the JSON of `trueval power`; null if not available."""
-        from trueval.version import __version__
-
-        return {
-            "kind": KIND,
-            "format": FORMAT_VERSION,
-            "trueval": __version__,
-            "runs": list(self.runs),
-            "baseline": self.baseline,
-            "choices": self.choices,
-            "measures": [each.to_dict() for each in self.measures],
-            "notes": list(self.notes),
-        }
 
     def to_polars(self) -> pl.DataFrame:
         """One row per measure and pair as a polars frame, without the curves; null if not available."""

@@ -3,8 +3,7 @@
 from trueval.comparison.comparison import FORMAT_VERSION, KIND
 from trueval.comparison.gate import published_means
 from trueval.comparison.labels import correction
-from trueval.comparison.power import power_result
-from trueval.report.kinds import Kind, files_of, forms_of, late
+from trueval.report.kinds import Kind, files_of, forms_of, kind_of_view, late
 
 COMPARE = Kind(
     KIND,
@@ -17,15 +16,13 @@ COMPARE = Kind(
     notebook=late("trueval.comparison.views.printed:html"),
 )
 
-POWER = Kind(
-    power_result.KIND,
-    format=power_result.FORMAT_VERSION,
+POWER = kind_of_view(
+    "power",
+    "trueval.comparison.power.power_result:Power",
+    "trueval.comparison.views.power:view",
+    format=1,
     order=25,
-    text=forms_of("trueval.comparison.views.power"),
-    files=files_of("power"),
-    page=late("trueval.comparison.views.power_page:build"),
-    figures=late("trueval.comparison.views.power_page:write_figures"),
-    console=late("trueval.comparison.views.power:to_text"),
+    stem="power",
 )
 
 # `trueval power --value`, without runs.

@@ -1,116 +1,238 @@
-"""Power as a terminal table of 80 columns, Markdown, LaTeX and CSV."""
+"""The view of power: what the queries can detect, how many a difference needs, and the curve between the two."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
 
-from rich.console import Group, RenderableType
-from rich.text import Text
-
-from trueval.comparison.power.power_result import rows
-from trueval.report import formats
-from trueval.report.number_texts import (
-    FRACTIONS,
-    MANY_QUERIES,
-    NOT_AVAILABLE,
-    ValueUnit,
-    attainable,
-    count_phrase,
-    format_difference,
-    format_value,
-    percent,
-    unit,
+from trueval.comparison.power.power_result import LeastDifferences, MeasurePower, PairPower, Power, RankedRun, rows
+from trueval.report.figures import NARROW, Chart, panels, tone
+from trueval.report.number_texts import MANY_QUERIES, MOST_QUERIES, NOT_AVAILABLE, attainable, count_phrase, percent
+from trueval.report.page_content import Figure
+from trueval.report.view import (
+    COUNT,
+    DIFFERENCE,
+    FRACTION,
+    NAME,
+    Column,
+    PaperFigure,
+    Quantity,
+    Section,
+    Sentence,
+    Sheet,
+    View,
+    choices_section,
+    unscaled,
 )
-from trueval.report.sheets import TextSheet, as_markdown, as_one_tabular
-from trueval.report.terminal import grid, render_text
 
-Entry = Mapping[str, Any]
-
-# Runs of which all pairs are shown in a terminal; of more, those next to each other in the ranking.
-MOST_RUNS = 6
+MOST_RUNS: Final = 6  # of which all pairs are shown; of more, those next to each other in the ranking
 # The curve is shown from a fifth of these queries to twenty times as many: seven points or eight.
 NEAR, FAR = 0.2, 20
+MOST_FIGURES: Final = 4  # measures that a figure for papers shows
+MOST_ROWS: Final = 40  # of the table that is open from the beginning
+MOST_LINES: Final = 12  # pairs of which a plot draws the curve
+QUERIES_NEEDED: Final = unscaled(attainable)
+KEY: Final = (
+    ("thin", "least difference of the pair in the middle, expected values"),
+    ("bar", "of the other pairs"),
+    ("dot", "with these queries"),
+)
+DASHED: Final = ("lying", "dashed: tie-broken values")
+WANTED: Final = ("bracket", "the difference that was asked about")
+DIFFERS: Final = 0.01  # share of a least difference from which on a second line can be told from the first
+STEPS: Final = tuple(lead * 10.0**power for power in range(-6, 1) for lead in (1, 2, 5))
 
-HEAD = (
-    "diff",
-    "± queries",
-    "± ties",
-    "least,\nexpected",
-    "least,\ntie-broken",
-    "needed,\nexpected",
-    "needed,\ntie-broken",
+
+class _PairRow(NamedTuple):
+    """A pair, and the measure that it was asked about."""
+
+    measure: MeasurePower
+    pair: PairPower
+
+
+class _CurveRow(NamedTuple):
+    """A line of the curve."""
+
+    name: str
+    values: Sequence[float]
+
+
+def view(result: Power) -> View:
+    """What `trueval power` shows.
+
+    Args:
+        result: of the command.
+    """
+    findings = [*_findings(result)] or [("No differences that these queries could find are known.",)]
+    shares = [f"{found.measure}: {share}" for found in result.measures for share in _describe_shares(found)]
+    texts = [sheet for found in result.measures for sheet in _text_sheets(result, found)]
+    figures = [figure for at, found in enumerate(result.measures) for figure in _figures(result, found, at)]
+    charts = [
+        curve_plot(found, middle, pairs, result.choices["difference"], title=found.measure)
+        for found, pairs in ((found, select_pairs(result, found)) for found in result.measures)
+        if (middle := middle_pair(pairs)) is not None
+    ]
+    return View(
+        answer=findings[0],
+        findings=[*findings[1:], *shares],
+        sections=[
+            Section(
+                "power",
+                "What these queries can find",
+                [*texts, _all_pairs(result)],
+                _lead(result),
+                figures,
+                place="decisions",
+            ),
+            choices_section("power", result.choices),
+        ],
+        legend=list(legend(result)),
+        csv=_csv(result),
+        notes=result.notes,
+        paper=[PaperFigure("power", panels(charts[:MOST_FIGURES]))] if charts else [],
+    )
+
+
+def _findings(result: Power) -> Iterator[Sentence]:
+    for found in result.measures:
+        pair = middle_pair(select_pairs(result, found))
+        if pair is not None:
+            yield (
+                f"{found.measure}: these ",
+                Quantity(found, "queries", COUNT),
+                " queries find a difference from ",
+                Quantity(pair.expected, "least_difference"),
+                f" on, where runs vary as {pair.first} and {pair.second} do.",
+            )
+
+
+def _describe_shares(found: MeasurePower) -> Iterator[str]:
+    """Share of the noise due to ties."""
+    known = [pair.ties.share for pair in found.pairs if _is_known(pair.ties.share)]
+    if any(known):
+        ends = dict.fromkeys(map(percent, (min(known), max(known))))
+        yield f"ties make {' to '.join(ends)} of the variance of a tie-broken difference, queries the rest."
+
+
+def _lead(result: Power) -> str:
+    choices = result.choices
+    return (
+        f"Differences from a curve on are separated by trueval compare at level {choices['level']:.4g} with a chance "
+        f"of {choices['power']:.4g}, all pairs of a measure decided together, on other queries like these."
+    )
+
+
+def measure_heading(found: MeasurePower) -> str:
+    """The heading of a measure: numbers of queries and clusters."""
+    counts = count_phrase(found.queries, "query", "queries")
+    if found.clusters is not None:
+        counts += f" in {count_phrase(found.clusters, 'cluster', 'clusters')}"
+        if found.effective_clusters < found.clusters * (1 - 1e-9):
+            counts += f", as good as {found.effective_clusters:.1f} of one size"
+    left_out = f", {len(found.left_out)} left out" if found.left_out else ""
+    return f"{found.measure}: {found.better} is better, {counts}{left_out}"
+
+
+def select_pairs(result: Power, found: MeasurePower) -> Sequence[PairPower]:
+    """The pairs of a measure to show: all of few runs, neighbors in the ranking of many.
+
+    Args:
+        result: that the measure is of.
+        found: a measure.
+    """
+    if result.baseline is not None or len(found.ranking) <= MOST_RUNS:
+        return found.pairs
+    neighbors = set(pairwise(row.run for row in found.ranking))
+    return [pair for pair in found.pairs if (pair.first, pair.second) in neighbors]
+
+
+def middle_pair(pairs: Sequence[PairPower]) -> PairPower | None:
+    """The pair with the median least difference; None where none has one."""
+    known = [pair for pair in pairs if _is_known(pair.expected.least_difference)]
+    known.sort(key=lambda pair: pair.expected.least_difference)
+    return known[(len(known) - 1) // 2] if known else None
+
+
+def near(found: MeasurePower) -> list[int]:
+    """The points of a curve to show."""
+    return [at for at, number in enumerate(found.curve.queries) if NEAR <= number / found.queries <= FAR]
+
+
+def _is_known(value: float) -> bool:
+    return value == value
+
+
+def _text_sheets(result: Power, found: MeasurePower) -> Iterator[Sheet[Any]]:
+    ranking: list[Column[RankedRun]] = [
+        Column("run", lambda row: row.run + (" (baseline)" if row.run == result.baseline else ""), NAME),
+        Column("expected", lambda row: row.expected, FRACTION),
+    ]
+    yield Sheet(measure_heading(found), found.ranking, ranking, only="text")
+    rows = [_PairRow(found, pair) for pair in select_pairs(result, found)]
+    yield Sheet(f"{found.measure}: differences", rows, PAIRS, only="text")
+    middle = middle_pair([row.pair for row in rows])
+    if middle is not None:
+        yield _curve(found, middle)
+
+
+def _curve(found: MeasurePower, pair: PairPower) -> Sheet[_CurveRow]:
+    def point(at: int) -> Callable[[_CurveRow], float]:
+        return lambda row: row.values[at]
+
+    clusters = [] if found.curve.clusters is None else [_CurveRow("clusters", found.curve.clusters)]
+    rows = [_CurveRow("expected", pair.curve.expected), _CurveRow("tie-broken", pair.curve.tie_broken)]
+    columns: list[Column[_CurveRow]] = [
+        Column("queries", lambda row: row.name),
+        *(Column[_CurveRow](f"{found.curve.queries[at]:,}", point(at), FRACTION) for at in near(found)),
+    ]
+    title = f"{found.measure}: least difference of {pair.first} - {pair.second}"
+    return Sheet(title, [*rows, *clusters], columns, only="text")
+
+
+NUMBERS: Final[tuple[Column[_PairRow], ...]] = (
+    Column("diff", lambda row: row.pair.expected.difference, DIFFERENCE),
+    Column("± queries", lambda row: row.pair.sampling.half_width, FRACTION),
+    Column("± ties", lambda row: row.pair.ties.half_width, FRACTION),
+    Column("share of ties", lambda row: row.pair.ties.share, FRACTION, only="page"),
+    Column("least,\nexpected", lambda row: row.pair.expected.least_difference, FRACTION, strong=True),
+    Column("least,\ntie-broken", lambda row: row.pair.tie_broken.least_difference, FRACTION),
+    Column("needed,\nexpected", lambda row: row.pair.expected.queries_needed, QUERIES_NEEDED),
+    Column("needed,\ntie-broken", lambda row: row.pair.tie_broken.queries_needed, QUERIES_NEEDED),
+)
+PAIRS: Final[tuple[Column[_PairRow], ...]] = (
+    Column("A", lambda row: row.pair.first, NAME),
+    Column("B", lambda row: row.pair.second, NAME),
+    *NUMBERS,
 )
 
 
-def table(result: Entry, *, scale: ValueUnit = FRACTIONS) -> Group:
-    """Power for a terminal: runs, pairs and one curve per measure, then the legend.
-
-    Args:
-        result: what `Power.to_dict` returns, the JSON of `trueval power`.
-        scale: scale of the printed values.
-
-    Returns:
-        A renderable for a rich console of 80 columns or more.
-    """
-    parts: list[RenderableType] = []
-    for found in result["measures"]:
-        ranking = grid(("#", "run", "expected"), "rLr")
-        for number, row in enumerate(found["ranking"], start=1):
-            note = " (baseline)" if row["run"] == result["baseline"] else ""
-            ranking.add_row(str(number), Text(row["run"] + note), format_value(row["expected"], scale))
-        place = {row["run"]: index for index, row in enumerate(found["ranking"], start=1)}
-        pairs = grid(("pair", *HEAD), "l" + "r" * len(HEAD))
-        for pair in select_pairs(result, found):
-            pairs.add_row(f"{place[pair['first']]} - {place[pair['second']]}", *_numbers(pair, scale))
-        parts += [
-            Text(measure_heading(found), style="bold"),
-            ranking,
-            Text(),
-            pairs,
-            *map(Text, _shares(found)),
-            Text(),
-        ]
-        middle = middle_pair(select_pairs(result, found))
-        if middle is not None:
-            about = f"{place[middle['first']]} - {place[middle['second']]}"
-            parts += [*_curve(found, middle, about, scale), Text()]
-    return Group(*parts, *map(Text, [*legend(result), *unit(scale)]))
+def _all_pairs(result: Power) -> Sheet[_PairRow]:
+    columns: list[Column[_PairRow]] = [
+        Column("measure", lambda row: row.measure.measure),
+        Column("first", lambda row: row.pair.first),
+        Column("second", lambda row: row.pair.second),
+        *NUMBERS,
+    ]
+    pairs = [_PairRow(found, pair) for found in result.measures for pair in found.pairs]
+    notes = [*map(measure_heading, result.measures), *legend(result), *result.notes]
+    folded = len(pairs) > MOST_ROWS
+    return Sheet("Least differences and queries needed", pairs, columns, "power-table", "", notes, folded, "page")
 
 
-def to_text(result: Entry) -> str:
-    """The table as plain text, and the notes.
-
-    Args:
-        result: the JSON of `trueval power`.
-    """
-    return "\n".join([render_text(table(result)), *(f"note: {note}" for note in result["notes"])])
+def _csv(result: Power) -> Sheet[dict[str, Any]]:
+    found = list(rows(result.to_dict()))
+    return Sheet("", found, [Column(name, itemgetter(name)) for name in (found[0] if found else ())])
 
 
-def measure_heading(found: Entry) -> str:
-    """The heading of a measure: numbers of queries and clusters.
-
-    Args:
-        found: an entry of "measures".
-    """
-    counts = count_phrase(found["queries"], "query", "queries")
-    if found["clusters"] is not None:
-        counts += f" in {count_phrase(found['clusters'], 'cluster', 'clusters')}"
-        if found["effective_clusters"] < found["clusters"] * (1 - 1e-9):
-            counts += f", as good as {found['effective_clusters']:.1f} of one size"
-    left_out = f", {len(found['left_out'])} left out" if found["left_out"] else ""
-    return f"{found['measure']}: {found['better']} is better, {counts}{left_out}"
-
-
-def legend(result: Entry) -> Iterator[str]:
+def legend(result: Power) -> Iterator[str]:
     """Explanation of the columns.
 
     Args:
-        result: the JSON of `trueval power`.
-
-    Yields:
-        Sentences.
+        result: of the command.
     """
-    choices, most = result["choices"], max((len(each["pairs"]) for each in result["measures"]), default=0)
+    choices, most = result.choices, max((len(each.pairs) for each in result.measures), default=0)
     level, wanted = f"{choices['level']:.4g}", choices["difference"]
     family = f", deciding all {most} pairs of a measure together" if most > 1 else ""
     yield (
@@ -128,130 +250,101 @@ def legend(result: Entry) -> Iterator[str]:
         )
     else:
         yield f"needed: queries that find a difference of {wanted:g} with that chance."
-    if any(
-        NOT_AVAILABLE in _numbers(pair, FRACTIONS) for each in result["measures"] for pair in select_pairs(result, each)
-    ):
+    shown = [pair for each in result.measures for pair in select_pairs(result, each)]
+    if any(map(_has_unknowns, shown)):
         yield f"{NOT_AVAILABLE}: not known, or no number of queries is enough."
-    if any(
-        MANY_QUERIES in _numbers(pair, FRACTIONS) for each in result["measures"] for pair in select_pairs(result, each)
-    ):
+    needed = [number for pair in shown for number in (pair.expected.queries_needed, pair.tie_broken.queries_needed)]
+    if any(number is not None and number > MOST_QUERIES for number in needed):
         yield f"{MANY_QUERIES}: more than a million queries; --format json has the number."
-    if any(len(select_pairs(result, each)) < len(each["pairs"]) for each in result["measures"]):
+    if any(len(select_pairs(result, each)) < len(each.pairs) for each in result.measures):
         yield f"Shown are neighbors in the ranking; --format csv and json hold all {most} pairs of a measure."
 
 
-def select_pairs(result: Entry, found: Entry) -> Sequence[Entry]:
-    """The pairs of a measure to show: all of few runs, neighbors in the ranking of many.
+def _has_unknowns(pair: PairPower) -> bool:
+    values = (
+        *(pair.expected.difference, pair.sampling.half_width, pair.ties.half_width),
+        *(pair.expected.least_difference, pair.tie_broken.least_difference),
+    )
+    needed = pair.expected.queries_needed, pair.tie_broken.queries_needed
+    return None in needed or not all(map(_is_known, values))
+
+
+def _figures(result: Power, found: MeasurePower, at: int) -> Iterator[Figure]:
+    pairs = select_pairs(result, found)
+    middle = middle_pair(pairs)
+    if middle is not None:
+        wanted = result.choices["difference"]
+        description = f"{found.measure}: the least difference that is found, against the number of queries."
+        chart = curve_plot(found, middle, pairs, wanted)
+        marks = [DASHED] * _ties_show(middle) + [WANTED] * (wanted is not None)
+        yield Figure(f"power-{at}", found.measure, description, chart, key=(*KEY, *marks))
+
+
+def _ties_show(pair: PairPower) -> bool:
+    """Whether the curve of tie-broken values differs from that of expected ones."""
+    return pair.tie_broken.least_difference > (1 + DIFFERS) * pair.expected.least_difference
+
+
+def curve_plot(
+    found: MeasurePower,
+    middle: PairPower,
+    pairs: Sequence[PairPower],
+    difference: float | None,
+    *,
+    title: str = "",
+) -> Chart:
+    """Plot of the least difference over the number of queries, both logarithmic: one pair in front, others behind it.
 
     Args:
-        result: the JSON of `trueval power`.
-        found: an entry of its "measures".
+        found: a measure.
+        middle: the pair in front; it has a least difference.
+        pairs: all pairs that may be drawn.
+        difference: difference to mark; None for none.
+        title: title of the plot.
     """
-    pairs: Sequence[Entry] = found["pairs"]
-    if result["baseline"] is not None or len(found["ranking"]) <= MOST_RUNS:
-        return pairs
-    names = [row["run"] for row in found["ranking"]]
-    neighbors = set(pairwise(names))
-    return [pair for pair in pairs if (pair["first"], pair["second"]) in neighbors]
+    import altair as alt
 
-
-def middle_pair(pairs: Sequence[Entry]) -> Entry | None:
-    """The pair with the median least difference; None where none has one.
-
-    Args:
-        pairs: pairs of one measure.
-    """
-    known = [pair for pair in pairs if _least(pair) is not None]
-    return sorted(known, key=_least)[(len(known) - 1) // 2] if known else None
-
-
-def near(found: Entry) -> list[int]:
-    """The points of a curve to show.
-
-    Args:
-        found: an entry of "measures".
-    """
-    return [at for at, number in enumerate(found["curve"]["queries"]) if NEAR <= number / found["queries"] <= FAR]
-
-
-def to_csv(result: Entry) -> str:
-    """One line per measure and pair, in full precision, without the curves.
-
-    Args:
-        result: the JSON of `trueval power`.
-
-    Returns:
-        Comma-separated values under a line of names; a number that is not available is empty.
-    """
-    found = list(rows(result))
-    return formats.to_csv(list(found[0]), found)
-
-
-def to_markdown(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
-    """One table of pairs per measure.
-
-    Args:
-        result: the JSON of `trueval power`.
-        scale: scale of the printed values.
-
-    Returns:
-        Pipe tables, then what the columns mean.
-    """
-    return as_markdown(_sheets(result, scale), [*legend(result), *unit(scale)])
-
-
-def to_latex(result: Entry, *, scale: ValueUnit = FRACTIONS) -> str:
-    """A LaTeX tabular of pairs, one part per measure; it needs the package booktabs.
-
-    Args:
-        result: the JSON of `trueval power`.
-        scale: scale of the printed values.
-
-    Returns:
-        The environment, with what the columns mean in comments.
-    """
-    return as_one_tabular(_sheets(result, scale), [*legend(result), *unit(scale)])
-
-
-def _sheets(result: Entry, scale: ValueUnit) -> list[TextSheet]:
-    """The pairs of each measure, their runs by name."""
-    columns = "LL" + "r" * len(HEAD)
-    return [
-        TextSheet(
-            measure_heading(found),
-            ("A", "B", *HEAD),
-            columns,
-            tuple((pair["first"], pair["second"], *_numbers(pair, scale)) for pair in found["pairs"]),
-        )
-        for found in result["measures"]
+    points = near(found)
+    others = [pair for pair in pairs if pair is not middle and _is_known(pair.expected.least_difference)]
+    leasts = [
+        values[at]
+        for pair in (middle, *others[:MOST_LINES])
+        for values in (pair.curve.expected, pair.curve.tie_broken)
+        for at in points
+        if _is_known(values[at])
     ]
+    ends = [min([*leasts, difference or leasts[0]]), max([*leasts, difference or leasts[0]])]
+    queries = [found.curve.queries[at] for at in points]
+    x = alt.X(
+        "queries:Q",
+        title="queries",
+        scale=alt.Scale(type="log", domain=[queries[0], queries[-1]], nice=False),
+        axis=alt.Axis(values=queries, format=",d", labelOverlap=True, grid=False),
+    )
+    y = alt.Y(
+        "least:Q",
+        title="least difference",
+        scale=alt.Scale(type="log", domain=ends, nice=False),
+        axis=alt.Axis(values=[step for step in STEPS if ends[0] <= step <= ends[1]], format="~g"),
+    )
 
+    def line(values: Sequence[float], **mark: Any) -> Chart:
+        rows = [{"queries": found.curve.queries[at], "least": values[at]} for at in points if _is_known(values[at])]
+        return alt.Chart(alt.InlineData(values=rows)).mark_line(**mark).encode(x=x, y=y)
 
-def _numbers(pair: Entry, scale: ValueUnit) -> Iterator[str]:
-    yield format_difference(pair["expected"]["difference"], scale)
-    yield from (format_value(pair[noise]["half_width"], scale) for noise in ("sampling", "ties"))
-    yield from (format_value(pair[kind]["least_difference"], scale) for kind in ("expected", "tie_broken"))
-    for kind in ("expected", "tie_broken"):
-        yield attainable(pair[kind]["queries_needed"])
+    def expected(curve: LeastDifferences, color: str, width: float) -> Chart:
+        return line(curve.expected, color=tone(color), strokeWidth=width)
 
-
-def _shares(found: Entry) -> Iterator[str]:
-    """Share of the noise due to ties."""
-    known = [pair["ties"]["share"] for pair in found["pairs"] if pair["ties"]["share"] is not None]
-    if any(known):
-        ends = dict.fromkeys(map(percent, (min(known), max(known))))
-        yield f"Ties make {' to '.join(ends)} of the variance of a tie-broken difference, queries the rest."
-
-
-def _curve(found: Entry, pair: Entry, about: str, scale: ValueUnit) -> Iterator[RenderableType]:
-    queries, points = found["curve"]["queries"], near(found)
-    curve = grid((f"least difference of {about} with", *(f"{queries[at]:,}" for at in points)), "l" + "r" * len(points))
-    if found["curve"]["clusters"] is not None:
-        curve.add_row("clusters", *(f"{found['curve']['clusters'][at]:,}" for at in points))
-    for name, values in (("expected", pair["curve"]["expected"]), ("tie-broken", pair["curve"]["tie_broken"])):
-        curve.add_row(name, *(format_value(values[at], scale) for at in points))
-    yield curve
-
-
-def _least(pair: Entry) -> Any:
-    return pair["expected"]["least_difference"]
+    layers = [expected(pair.curve, "range", 1.5) for pair in others[:MOST_LINES]]
+    layers += [expected(middle.curve, "expected", 2.2)]
+    if _ties_show(middle):
+        layers += [line(middle.curve.tie_broken, color=tone("text"), strokeWidth=1.2, strokeDash=[4, 3])]
+    here = [{"queries": found.queries, "least": middle.expected.least_difference}]
+    layers += [
+        alt.Chart(alt.InlineData(values=here)).mark_point(filled=True, size=52, color=tone("expected")).encode(x=x, y=y)
+    ]
+    if difference is not None:
+        wanted = alt.Chart(alt.InlineData(values=[{"least": difference}]))
+        layers += [wanted.mark_rule(color=tone("quiet"), strokeWidth=1.2).encode(y=y)]
+    plot = alt.layer(*layers).properties(width=NARROW - 70, height=200)
+    return plot.properties(title=title) if title else plot

@@ -107,6 +107,7 @@ def view(result: LabelAgreement) -> View:
         ],
         legend=list(_legend(result)),
         csv=_csv(result),
+        notes=result.notes,
     )
 
 
@@ -116,7 +117,7 @@ def _answer(result: LabelAgreement) -> Sentence:
     if not known:
         return ("No coefficient of agreement can be given: see the reasons below.",)
     _, pair, value = max(known, key=lambda each: each[0])
-    kappa = Quantity(format_value(value.value), value, "value")
+    kappa = Quantity(value, "value")
     if len(of_judges) == 1:
         return (f"{pair.second} agrees with people by a quadratic κ of ", kappa, ".")
     return (f"Of {len(of_judges)} judges {_name(pair)} agrees most with people: quadratic κ ", kappa, ".")

@@ -15,6 +15,7 @@ from trueval.report.view import (
     FRACTION,
     INTERVAL,
     NAME,
+    PERCENT,
     TEXT,
     YES_NO,
     Column,
@@ -80,7 +81,7 @@ def _answer(result: Robustness) -> Sentence:
     return (
         f"{result.judge} is fooled by {len(fooled)} of {len(result.kinds) - 1} kinds of passages, most by "
         f"{worst.kind}: ",
-        Quantity(percent(worst.share.value), worst.share, "value"),
+        Quantity(worst.share, "value", PERCENT),
         " of them are graded relevant.",
     )
 

@@ -78,7 +78,7 @@ def view(result: Stress) -> View:
     """
     sections = [section for at in range(len(result.measures)) for section in _sections(result, at)]
     findings = [line for measure in result.measures for line in describe_findings(measure)]
-    return View(_answer(result), findings, sections, list(legend(result)), _csv(result))
+    return View(_answer(result), findings, sections, list(legend(result)), _csv(result), result.notes)
 
 
 def _answer(result: Stress) -> Sentence:
@@ -86,13 +86,13 @@ def _answer(result: Stress) -> Sentence:
     known = [(each.tau.value, at) for at, each in enumerate(measure.judges) if each.tau.value is not None]
     if not known:
         return (f"{measure.measure}: nothing can be said of the order of the systems.",)
-    value, at = max(known)
+    _, at = max(known)
     judge, kappa = measure.judges[at], result.labels[at].coefficients["kappa_quadratic"]
-    tau = Quantity(format_value(value), judge.tau, "value")
+    tau = Quantity(judge.tau, "value")
     words = (f"{judge.judge} ranks systems most like people: τ ", tau, f" on {measure.measure}")
     if kappa.value is None:
         return (*words, ".")
-    return (*words, ", with a quadratic κ of its labels of ", Quantity(format_value(kappa.value), kappa, "value"), ".")
+    return (*words, ", with a quadratic κ of its labels of ", Quantity(kappa, "value"), ".")
 
 
 def _sections(result: Stress, at: int) -> Iterator[Section]:
