@@ -116,13 +116,15 @@ def test_a_published_mean(trueval: Command, tmp_path: Path) -> None:
     asked = ("power", "--value", "0.8", "--queries", "50", "--grain", "1", "--difference", "0.06")
     status, out, err = trueval(*asked)
     assert (status, err) == (0, "")
-    assert "0.8000 over 50 queries: 0.95 interval [0.6628, 0.8997]." in out
+    assert out.startswith("A mean of 0.8000 over 50 queries supports the 0.95 interval [0.6628, 0.8997].")
     assert "it cannot be significant at 0.05." in " ".join(out.split())
     assert json.loads(trueval(*asked, "--format", "json").out)["least_p"] == 0.25
     assert trueval(*asked, "--format", "csv").out.splitlines()[1].endswith(",clopper-pearson,0.25")
-    assert trueval(*asked, "--format", "markdown").out.startswith("- 0.8000 over 50 queries")
+    assert trueval(*asked, "--format", "markdown").out.startswith("**A mean of 0.8000 over 50 queries")
     assert r"0.8000 & 50 & [0.6628, 0.8997] & 0.0600 & 0.2500 \\" in trueval(*asked, "--format", "latex").out
-    assert trueval(*asked, "--percent").out.startswith("80.00 over 50 queries: 0.95 interval [66.28, 89.97].")
+    assert (
+        "A mean of 80.00 over 50 queries supports the 0.95 interval [66.28, 89.97]." in trueval(*asked, "--percent").out
+    )
     assert trueval(*asked, "--out", tmp_path / "out").status == 0
     assert trueval("report", tmp_path / "out").status == 0
     assert "A published mean" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")

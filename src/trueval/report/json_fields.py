@@ -145,6 +145,17 @@ class _Reader:
                 arguments = (arguments[0],) * len(value)
             both = zip(arguments, value, strict=True)
             return tuple(self.read(each, one, (*keys, at)) for at, (each, one) in enumerate(both))
+        if isinstance(wanted, type) and issubclass(wanted, tuple):  # a named one, such as an interval
+            types = get_type_hints(wanted)
+            self._checked(
+                isinstance(value, list | tuple) and len(value) == len(types), value, f"a list of {len(types)}", keys
+            )
+            return wanted(
+                *(
+                    self.read(types[name], each, (*keys, at))
+                    for at, (name, each) in enumerate(zip(types, value, strict=True))
+                )
+            )
         if origin in (dict, Mapping):
             self._checked(isinstance(value, Mapping), value, "an object", keys)
             return {name: self.read(arguments[1], each, (*keys, name)) for name, each in value.items()}

@@ -20,16 +20,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 
 from trueval.comparison.comparison import Interval
 from trueval.errors import PolicyError
-from trueval.numerics import or_null
-from trueval.report.result import ReprByKind
-
-KIND = "published"
-# 1: first version.
-FORMAT_VERSION = 1
+from trueval.report.result import Result
 
 # Bisections of [0, 1] until the ends are adjacent doubles.
 HALVINGS = 60
@@ -39,7 +34,7 @@ DIGITS = 12
 
 
 @dataclass(frozen=True, repr=False)
-class PublishedMean(ReprByKind):
+class PublishedMean(Result):
     """A published mean with the interval that its number of queries supports.
 
     Attributes:
@@ -52,6 +47,9 @@ class PublishedMean(ReprByKind):
         method: "clopper-pearson" where values are 0 or 1, else "kl".
         least_p: the least two-sided p that the difference could have; NaN without a difference or a grain.
     """
+
+    KIND: ClassVar = "published"
+    FORMAT: ClassVar = 1
 
     value: float
     queries: int
@@ -69,22 +67,7 @@ class PublishedMean(ReprByKind):
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `trueval power --value`; null if not available."""
-        from trueval.version import __version__
-
-        return {
-            "kind": KIND,
-            "format": FORMAT_VERSION,
-            "trueval": __version__,
-            "value": self.value,
-            "queries": self.queries,
-            "grain": self.grain,
-            "difference": self.difference,
-            "level": self.level,
-            "interval": list(self.interval),
-            "method": self.method,
-            "least_p": or_null(self.least_p),
-            "separable": self.separable,
-        }
+        return {**super().to_dict(), "separable": self.separable}
 
 
 def published(

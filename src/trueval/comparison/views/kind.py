@@ -1,7 +1,6 @@
 """The kinds of result that `trueval compare`, `trueval power` and `trueval golden correct` give."""
 
 from trueval.comparison.comparison import FORMAT_VERSION, KIND
-from trueval.comparison.gate import published_means
 from trueval.comparison.labels import correction
 from trueval.report.kinds import Kind, files_of, forms_of, kind_of_view, late
 
@@ -26,14 +25,13 @@ POWER = kind_of_view(
 )
 
 # `trueval power --value`, without runs.
-PUBLISHED = Kind(
-    published_means.KIND,
-    format=published_means.FORMAT_VERSION,
+PUBLISHED = kind_of_view(
+    "published",
+    "trueval.comparison.gate.published_means:PublishedMean",
+    "trueval.comparison.views.published:view",
+    format=1,
     order=26,
-    text=forms_of("trueval.comparison.views.published"),
-    files={"published.json": "json"},
-    page=late("trueval.comparison.views.published:build"),
-    console=late("trueval.comparison.views.published:console"),
+    stem="published",
 )
 
 # `trueval golden correct`.
