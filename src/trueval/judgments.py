@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -30,6 +30,11 @@ from trueval.files import (
 from trueval.files.writing import write_judgments
 from trueval.forks import need_polars
 
+if TYPE_CHECKING:
+    from trueval.files.input_types import HoldsQrels, HoldsRelevantDocs, Input
+
+# What `Judgments.of` takes.
+JudgmentsLike: TypeAlias = "Judgments | Input | HoldsQrels | HoldsRelevantDocs"
 # Paths of the judgments in a folder: a collection, or a golden set.
 QRELS: Final = ("qrels.trec", "qrels.tsv", "qrels/test.tsv", "qrels/dev.tsv", "qrels/train.tsv")
 GOLDEN: Final = "golden.json"  # next to the qrels.trec of a golden set
@@ -63,7 +68,7 @@ class Judgments:
     rubric: bool = False
 
     @classmethod
-    def of(cls, given: object, *, facets: bool = False) -> Judgments:
+    def of(cls, given: JudgmentsLike, *, facets: bool = False) -> Judgments:
         """Make judgments from any supported object, as `evaluate` and `compare` do.
 
         Args:

@@ -9,7 +9,7 @@ from functools import cached_property
 from numbers import Real
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -33,6 +33,12 @@ from trueval.files import (
 from trueval.files.writing import write_run
 from trueval.forks import need_polars
 
+if TYPE_CHECKING:
+    from trueval.files.input_types import HoldsRun, Input
+
+# What `Run.of` and `Run.of_several` take.
+RunLike: TypeAlias = "Run | Input | HoldsRun"
+RunsLike: TypeAlias = "Iterable[RunLike] | Mapping[str, RunLike]"
 UNNAMED = "run"  # name of an unnamed run
 
 
@@ -64,7 +70,7 @@ class Run:
     empty: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, given: object, *, name: str | None = None) -> Run:
+    def of(cls, given: RunLike, *, name: str | None = None) -> Run:
         """Make a run from any supported object, as `evaluate` and `compare` do.
 
         Args:
@@ -101,7 +107,7 @@ class Run:
         return cls._from_table(table, name or own or UNNAMED)
 
     @classmethod
-    def of_several(cls, given: object) -> list[Run]:
+    def of_several(cls, given: RunsLike) -> list[Run]:
         """Make several runs with distinct names: from a list of what `of` takes, or a dict of them by name.
 
         A file's run is named by the file without suffixes, or by its path where these are equal; runs without a name

@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 
     from trueval.comparison.compare_choices import CompareChoices
     from trueval.files import Source
+    from trueval.judgments import JudgmentsLike
     from trueval.policy.policy import Policy
+    from trueval.run import RunsLike
 
 __all__ = ["Comparison", "ComparisonChoices", "Difference", "compare", "compare_scores"]
 
@@ -45,8 +47,8 @@ P_VALUES = ("randomization", "t", "wilcoxon", "maxt", "holm", "benjamini_hochber
 
 
 def compare(
-    runs: object,
-    judgments: object,
+    runs: RunsLike,
+    judgments: JudgmentsLike,
     measures: Measures | None = None,
     *,
     baseline: str | None = None,

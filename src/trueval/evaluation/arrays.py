@@ -18,6 +18,7 @@ from trueval.standings.counting import ScoreArrays, counter
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from trueval.files.input_types import Lists
     from trueval.policy.policy_choices import PolicyChoices
 
 # Types whose values are equal only if they make the same choice.
@@ -25,11 +26,11 @@ PLAIN = (str, int, float, type(None))
 
 
 def evaluate_arrays(
-    score_lists: object,
-    grade_lists: object,
+    score_lists: Lists,
+    grade_lists: Lists,
     measures: Measures,
     *,
-    mask: object = None,
+    mask: Lists | None = None,
     name: str = "arrays",
     policy: Policy | None = None,
     **choices: Unpack[PolicyChoices],

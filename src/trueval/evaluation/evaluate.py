@@ -26,14 +26,16 @@ from trueval.standings.standings import Bools, Floats, Standings
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from trueval.judgments import JudgmentsLike
     from trueval.policy.policy_choices import PolicyChoices
+    from trueval.run import RunLike
 
 __all__ = ["Measures", "evaluate", "evaluate_measure", "score"]
 
 
 def evaluate(
-    run: object,
-    judgments: object,
+    run: RunLike,
+    judgments: JudgmentsLike,
     measures: Measures | None = None,
     *,
     policy: Policy | None = None,

@@ -35,7 +35,9 @@ from trueval.standings.standings import Floats
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from trueval.judgments import JudgmentsLike
     from trueval.policy.policy_choices import PolicyChoices
+    from trueval.run import RunLike
 
 KIND = "explain"
 # 1: first version. 2: every file names its kind.
@@ -185,8 +187,8 @@ class Outcome(NamedTuple):
 
 
 def explain(
-    run: object,
-    judgments: object,
+    run: RunLike,
+    judgments: JudgmentsLike,
     measure: str | Measure | OtherMeasure,
     *,
     policy: Policy | None = None,

@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from trueval.evaluation.evaluate import Measures
+    from trueval.judgments import JudgmentsLike
     from trueval.policy.policy import Policy
     from trueval.policy.policy_choices import PolicyChoices
+    from trueval.run import RunLike, RunsLike
 
 __all__ = ["CorrectedResults", "Correction", "correct", "correction_defaults"]
 
@@ -49,8 +51,8 @@ FEW_QUERIES = 20
 
 
 def correct(
-    runs: object,
-    judgments: object,
+    runs: RunLike | RunsLike,
+    judgments: JudgmentsLike,
     audited: AuditSample | str | Path,
     measures: Measures | None = None,
     *,

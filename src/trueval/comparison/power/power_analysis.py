@@ -49,8 +49,10 @@ if TYPE_CHECKING:
 
     from trueval.evaluation.scores import Scores
     from trueval.files import Source
+    from trueval.judgments import JudgmentsLike
     from trueval.policy.policy import Policy
     from trueval.policy.policy_choices import PolicyChoices
+    from trueval.run import RunsLike
 
 __all__ = ["Power", "power", "power_of_scores"]
 
@@ -69,8 +71,8 @@ WORLDS, OTHER_WORLDS = 600, 200
 
 
 def power(
-    runs: object,
-    judgments: object,
+    runs: RunsLike,
+    judgments: JudgmentsLike,
     measures: Measures | None = None,
     *,
     baseline: str | None = None,

@@ -12,19 +12,21 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from trueval.collection import Collection
+    from trueval.judgments import JudgmentsLike
     from trueval.measures.grammar import Measures
     from trueval.policy.policy import Policy
     from trueval.policy.policy_choices import PolicyChoices
     from trueval.retrieval.cuts.cut_audit import Cuts
     from trueval.retrieval.pipeline.pipeline import Pipeline
     from trueval.retrieval.pipeline.stage_resources import Begin
+    from trueval.run import RunLike
 
 
 def cuts(
     collection: Collection | Path | str | None = None,
     k: int = 10,
     *,
-    runs: Sequence[object] | None = None,
+    runs: Sequence[RunLike] | None = None,
     pipeline: Pipeline | Path | str | None = None,
     index: str | None = None,
     model: str | None = None,
@@ -32,7 +34,7 @@ def cuts(
     repeats: int = 5,
     most: int = 10_000,
     draws: int = 50,
-    judgments: object = None,
+    judgments: JudgmentsLike | None = None,
     measures: Measures | None = None,
     cache: Path | None = None,
     begin: Begin | None = None,
