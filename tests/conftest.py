@@ -1,15 +1,23 @@
 """Where tests find the real data that the repository does not hold, and programs that they start find the package."""
 
+from __future__ import annotations
+
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 from tests import examples
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
 settings.load_profile(examples.BRIEF)  # --hypothesis-profile is read later, and chooses another
 
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
@@ -20,6 +28,23 @@ def dl_hard_folder() -> Path:
     if not path.is_dir():
         pytest.skip("real data is absent: ../shared/data/runs/dl-hard-passage")
     return path
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium, driven by playwright: started once, and each test or module takes a context of its own.
+
+    From here on an event loop of playwright runs in this thread, so that a test that needs another starts a thread.
+    """
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
+    if program is None:
+        pytest.skip("no Chromium here; Debian has it as the package chromium")
+    options = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=program, args=options)
+        yield opened
+        opened.close()
 
 
 @pytest.fixture(scope="session", autouse=True)

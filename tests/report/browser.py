@@ -1,65 +1,34 @@
-"""A headless Chromium spoken to over its debugging pipe, so that no port is open and no library is needed."""
+"""A page of the session's Chromium, spoken to in the protocol of its developer tools, which names all that happens."""
 
-import json
-import os
-import shutil
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
+from __future__ import annotations
+
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-OPTIONS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-    "--remote-debugging-pipe",
-)
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
-
-def find_browser() -> str | None:
-    return next(filter(None, map(shutil.which, PROGRAMS)), None)
+COMPLAINTS = ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")
+REQUEST = "Network.requestWillBeSent"
 
 
 class Tab:
     """One page; events of network and console are kept as they come."""
 
-    def __init__(self, send: Any, receive: Any) -> None:
-        self._send, self._receive, self._last, self._session = send, receive, 0, ""
+    def __init__(self, page: Page) -> None:
+        self._session = page.context.new_cdp_session(page)
         self.events: list[dict[str, Any]] = []
-        target = next(each for each in self.call("Target.getTargets")["targetInfos"] if each["type"] == "page")
-        attached = self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
-        self._session = attached["sessionId"]
+        for name in (*COMPLAINTS, REQUEST):
+            self._session.on(name, partial(self._keep, name))
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
 
-    def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        self._last += 1
-        message = {"id": self._last, "method": method, "params": parameters}
-        if self._session:
-            message["sessionId"] = self._session
-        self._send.write(json.dumps(message).encode() + b"\0")
-        self._send.flush()
-        while (answer := self._read()).get("id") != self._last:
-            self.events.append(answer)
-        if "error" in answer:
-            raise RuntimeError(f"{method}: {answer['error']}")
-        return answer["result"]
+    def _keep(self, name: str, parameters: dict[str, Any]) -> None:
+        self.events.append({"method": name, "params": parameters})
 
-    def _read(self) -> dict[str, Any]:
-        text = bytearray()
-        while (byte := self._receive.read(1)) != b"\0":
-            if not byte:
-                raise RuntimeError("The browser left.")
-            text += byte
-        return json.loads(text)
+    def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        return self._session.send(method, parameters)
 
     def open(self, page: Path, *, width: int, scheme: str = "light") -> None:
         """Opens a page and waits until its plots are drawn."""
@@ -88,29 +57,10 @@ class Tab:
 
     def complaints(self) -> list[dict[str, Any]]:
         """Console messages, exceptions, and what the browser logs."""
-        kinds = ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")
-        return [event for event in self.events if event.get("method") in kinds]
+        return [event for event in self.events if event["method"] in COMPLAINTS]
 
     def requests(self) -> list[str]:
         """Addresses asked for, but for those of data that the page itself holds."""
-        sent = (event["params"] for event in self.events if event.get("method") == "Network.requestWillBeSent")
+        sent = (event["params"] for event in self.events if event["method"] == REQUEST)
         urls = (each["request"]["url"] for each in sent)
         return [url for url in urls if not url.startswith(("data:", "blob:"))]
-
-
-@contextmanager
-def browser(program: str, profile: Path) -> Iterator[Tab]:
-    read_end, send_end = os.pipe()
-    receive_end, write_end = os.pipe()
-    command = [program, *OPTIONS, f"--user-data-dir={profile}", "about:blank"]
-    # The browser reads file 3 and writes file 4; a shell moves the pipes there.
-    shell = ["bash", "-c", f'exec "$@" 3<&{read_end} 4>&{write_end}', "bash", *command]
-    process = subprocess.Popen(shell, pass_fds=(read_end, write_end), stderr=subprocess.DEVNULL)
-    os.close(read_end)
-    os.close(write_end)
-    try:
-        with os.fdopen(send_end, "wb") as send, os.fdopen(receive_end, "rb") as receive:
-            yield Tab(send, receive)
-    finally:
-        process.terminate()
-        process.wait(timeout=30)

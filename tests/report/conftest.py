@@ -1,15 +1,19 @@
-"""One browser for the tests of a module."""
+"""A page of the browser for the tests of a module."""
+
+from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
-from tests.report.browser import Tab, browser, find_browser
+from tests.report.browser import Tab
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 @pytest.fixture(scope="module")
-def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
-    program = find_browser()
-    if program is None:
-        pytest.skip("no Chromium here; Debian has it as the package chromium")
-    with browser(program, tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
+def tab(browser: Browser) -> Iterator[Tab]:
+    context = browser.new_context(no_viewport=True)  # its width is that of Tab.open
+    yield Tab(context.new_page())
+    context.close()

@@ -7,12 +7,16 @@ import sqlite3
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from tests.golden.audit.chromium import chromium, come, passage, press, saved, until
+from tests.golden.audit.rater import come, passage, press, saved, until
 from tests.golden.audit.served import Process, drawn, plain
 
 from trueval.golden.audit.store.audit_store import EVENTS, AuditStore
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.evidence
 
@@ -60,33 +64,32 @@ class Rater:
             press(self.page, "3")
 
 
-def test_no_label_is_lost_and_none_counts_twice_when_the_server_is_killed(tmp_path: Path) -> None:
+def test_no_label_is_lost_and_none_counts_twice_when_the_server_is_killed(browser: Browser, tmp_path: Path) -> None:
     rng = random.Random(18)
     process = Process(drawn(tmp_path / "a", grades=plain(ITEMS), raters=2))
     kills_at_work, times = 0, []
-    with chromium() as browser:
-        raters = []
-        for name in "Ann", "Bob":
-            page = browser.new_context().new_page()
-            page.add_init_script(CLOCK)
-            come(page, process.address, name)
-            raters.append(Rater(page, name, rng))
-        for _ in range(KILLS):
-            for _ in range(rng.randrange(1, 6)):
-                for each in raters:
-                    each.act()
-            kills_at_work += any(each.page.inner_text("#saved") != "All saved" for each in raters)
-            process.kill()  # with events on their way: the last key is a moment old
-            for _ in range(rng.randrange(0, 4)):
-                for each in raters:
-                    each.act()
-            time.sleep(rng.random() / 2)
-            process.start()
-        for each in raters:
-            each.finish()
-            saved(each.page)
-            times += each.page.evaluate("window.times")
-            assert each.page.evaluate("document.getElementById('refused').hidden")
+    raters = []
+    for name in "Ann", "Bob":
+        page = browser.new_context().new_page()
+        page.add_init_script(CLOCK)
+        come(page, process.address, name)
+        raters.append(Rater(page, name, rng))
+    for _ in range(KILLS):
+        for _ in range(rng.randrange(1, 6)):
+            for each in raters:
+                each.act()
+        kills_at_work += any(each.page.inner_text("#saved") != "All saved" for each in raters)
+        process.kill()  # with events on their way: the last key is a moment old
+        for _ in range(rng.randrange(0, 4)):
+            for each in raters:
+                each.act()
+        time.sleep(rng.random() / 2)
+        process.start()
+    for each in raters:
+        each.finish()
+        saved(each.page)
+        times += each.page.evaluate("window.times")
+        assert each.page.evaluate("document.getElementById('refused').hidden")
     assert process.stop() == 0
     with AuditStore.open(tmp_path / "a") as store:
         texts = {item: store.shown(item).texts[0] for item in store.items}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.golden.audit.chromium import chromium, come, passage, press, saved, until
+from tests.golden.audit.rater import come, passage, press, saved, until
 from tests.golden.audit.served import Process, drawn, plain, served
 
 from trueval.golden.audit.store.audit_store import AuditStore
@@ -16,12 +16,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -85,6 +79,33 @@ def test_a_rater_grades_with_the_keyboard_alone(page: Page, tmp_path: Path) -> N
         assert len(found) == 8
         assert {url.split("/", 3)[2] for url in requests} == {here.host}
         assert not [url for url in requests if here.address.token in url.partition("#")[0]]
+
+
+# Work comes late: after the first items, window.late milliseconds after the server has given it.
+LATE = """const soon = window.fetch;
+window.late = 0;
+window.fetch = async (path, how) => {
+  const answer = await soon(path, how);
+  if (path === "/api/items") await new Promise((done) => setTimeout(done, window.late));
+  return answer;
+};"""
+
+
+def test_a_key_grades_what_is_shown_and_nothing_that_is_still_to_come(page: Page, tmp_path: Path) -> None:
+    with served(drawn(tmp_path / "a", grades=plain(14))) as here:
+        page.add_init_script(LATE)
+        come(page, here.address.url("127.0.0.1"), "Ann")
+        page.evaluate("window.late = 2000")
+        for _ in range(6):  # there are four passages: the page asks for more after the first key
+            page.keyboard.press("2")
+        assert page.inner_text("#message-title") == "One moment"
+        page.evaluate("window.late = 300")
+        page.wait_for_selector("#item:visible")
+        for _ in range(10):
+            press(page, "3")
+        saved(page)
+        assert page.inner_text("#message-title") == "Nothing is left for you"
+        assert sorted(str(grade) for grade, _ in given(here.store, "Ann").values()) == [*"2222", *"3" * 10]
 
 
 HOSTILE = (

@@ -1,33 +1,12 @@
-"""Debian's Chromium, driven by playwright: pages of an audit as raters use them."""
+"""Pages of an audit as raters use them."""
 
 from __future__ import annotations
 
-import shutil
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import pytest
-
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
-
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
-
-
-@contextmanager
-def chromium() -> Iterator[Browser]:
-    """A browser; the test is skipped where there is none."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
-    if program is None:
-        pytest.skip("no Chromium here; Debian has it as the package chromium")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=program, args=OPTIONS)
-        yield browser
-        browser.close()
+    from playwright.sync_api import Page
 
 
 def until(page: Page, condition: str, patience: float = 20.0) -> None:
@@ -53,13 +32,16 @@ def passage(page: Page) -> str:
     return page.evaluate("document.getElementById('item').hidden ? '' : document.getElementById('texts').innerText")
 
 
+# Another passage than before, or the end; "One moment" is neither: until the next passage is there, keys mean nothing.
+WENT_ON = """document.querySelector('#texts').firstChild !== window.before
+  || document.getElementById('item').hidden && document.getElementById('message-title').textContent !== 'One moment'"""
+
+
 def press(page: Page, key: str) -> None:
     """A key, and the next passage, or the end."""
     page.evaluate("window.before = document.querySelector('#texts').firstChild")
     page.keyboard.press(key)
-    until(
-        page, "document.querySelector('#texts').firstChild !== window.before || document.getElementById('item').hidden"
-    )
+    until(page, WENT_ON)
 
 
 def saved(page: Page) -> None:
