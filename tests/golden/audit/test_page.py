@@ -250,6 +250,22 @@ def test_a_screen_reader_finds_what_changes_and_what_to_press(page: Page, tmp_pa
         assert sorted(grade for grade, _ in given(here.store, "Ann").values()) == [2, 4]  # type: ignore[type-var]
 
 
+def test_help_that_is_asked_for_as_soon_as_it_is_closed_stays_open(page: Page, tmp_path: Path) -> None:
+    with served(drawn(tmp_path / "a", grades=plain(3))) as here:
+        come(page, here.address.url("127.0.0.1"), "Ann")
+        page.keyboard.press("?")
+        page.evaluate("""() => {
+            const box = document.getElementById("help-box");
+            window.closings = new Promise((done) => box.addEventListener("close", () => setTimeout(done, 0)));
+            box.close();
+            document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "?", bubbles: true }));
+            return window.closings;
+        }""")
+        assert page.evaluate("document.getElementById('help-box').open")
+        page.keyboard.press("Escape")
+        until(page, "document.activeElement.id === 'item'")
+
+
 @pytest.mark.evidence
 def test_two_raters_are_shown_different_items_where_one_label_is_wanted(browser: Browser, tmp_path: Path) -> None:
     with served(drawn(tmp_path / "a", grades=plain(10))) as here:

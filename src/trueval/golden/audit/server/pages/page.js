@@ -263,9 +263,9 @@ const openNote = () => {
   at("note-box").showModal();
   at("note-text").focus();
 };
-const closed = (id) => {
-  if (at(id).open) at(id).close();
-  if (state.current) at("item").focus({ preventScroll: true });
+// A browser tells of a closed box a moment later, when the next key may have opened it again.
+const closed = () => {
+  if (state.current && !document.querySelector("dialog[open]")) at("item").focus({ preventScroll: true });
 };
 const shortcuts = () => at("shortcuts").checked;
 
@@ -306,11 +306,11 @@ at("undo-last").addEventListener("click", undo);
 at("skip").addEventListener("click", () => answer("skip"));
 at("note").addEventListener("click", openNote);
 at("help").addEventListener("click", showHelp);
-at("help-leave").addEventListener("click", () => closed("help-box"));
-at("note-leave").addEventListener("click", () => closed("note-box"));
+at("help-leave").addEventListener("click", () => at("help-box").close());
+at("note-leave").addEventListener("click", () => at("note-box").close());
 at("note-form").addEventListener("submit", () => keepNote(at("note-text").value.trim()));
-at("note-box").addEventListener("close", () => closed("note-box"));
-at("help-box").addEventListener("close", () => closed("help-box"));
+at("note-box").addEventListener("close", closed);
+at("help-box").addEventListener("close", closed);
 at("note-text").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) at("note-form").requestSubmit();
 });
