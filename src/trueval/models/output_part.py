@@ -37,6 +37,10 @@ TENSORS: Final = ("values", "lengths", "places", "keys")  # file name of a shard
 Step = Callable[[str, int, int], None]
 
 
+def silent(part: str, done: int, of: int) -> None:
+    """The step that reports nothing."""
+
+
 class OutputPart(NamedTuple):
     """Texts or pairs for one function of a model.
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from trueval.errors import InputError, TruevalWarning
 from trueval.files.digests import damage
 from trueval.models.hosted.account import Account
-from trueval.models.outputs import Step
+from trueval.models.output_part import Step, silent
 from trueval.retrieval.pipeline.pipeline_result import Stage
 
 REMOVED = ".removed."  # prefix of folders for entries that are being removed
@@ -103,4 +103,4 @@ def is_whole(folder: Path, key: str) -> bool:
 
 def nobody(_: str) -> Step:
     """A callback for stages whose progress is not reported."""
-    return lambda part, done, of: None
+    return silent
