@@ -66,16 +66,16 @@ class Embeddings:
     Args:
         queries: [query, dimension], NumPy or torch, in the model's dtype; for maxsim one [token, dimension] each.
         documents: [document, dimension], or one [token, dimension] each, of the same kind; memory maps stay on disk.
-        query_ids: [query] different ids.
-        doc_ids: [document] different ids, in the order of the documents.
+        query_ids: [query] distinct ids.
+        doc_ids: [document] distinct ids, in the order of the documents.
         scoring: product or maxsim.
         format: that scores are rounded to; float32 on a narrower model is high-precision scoring (P-A eq. 3).
         storage: format that documents are rounded to before they are multiplied; None for as they are.
-        name: of the run that they stand for.
-        in_order: whether documents are in an order to break ties by (tie order "input").
+        name: name of the run that they represent.
+        in_order: whether the document order can break ties (tie order "input").
         device: where torch multiplies, such as "cuda"; None for where the embeddings are.
-        height: rows of a tile.
-        width: columns of a tile.
+        height: number of rows in a tile.
+        width: number of columns in a tile.
 
     Raises:
         InputError: shapes do not fit, or an id appears twice.
@@ -142,7 +142,7 @@ class Embeddings:
             yield kind(self, queries[start : start + most], most, each)
 
     def _longest(self, queries: Ints) -> int:
-        """The tokens of the longest of some queries; all need one."""
+        """Maximum number of tokens in some queries; every query needs at least one."""
         lengths = np.array([len(self.queries[query]) for query in queries.tolist()])
         if not lengths.all():
             empty = self.query_ids[int(queries[lengths.argmin()])]
@@ -151,7 +151,7 @@ class Embeddings:
 
     @cached_property
     def tokens(self) -> Ints:
-        """[document] how many tokens each has; all need one.
+        """[document] number of tokens; every document needs at least one.
 
         Raises:
             InputError: one has none.
@@ -174,7 +174,7 @@ def evaluate_corpus(
     """Evaluate embeddings over the whole corpus, exactly under ties, without a run.
 
     Args:
-        source: of the scores.
+        source: scorer of the corpus.
         judgments: as in `evaluate`.
         measures: as in `evaluate`.
         policy: as in `evaluate`. Tie orders need ids: "docid-desc", "docid-asc" or "random"; "input" where the source
@@ -204,8 +204,8 @@ class _Block(ABC):
     Args:
         source: the embeddings.
         queries: indices of the queries.
-        most: queries of the largest block: all have the same shape.
-        each: rows of a query: its vector, or as many tokens as the longest query has.
+        most: number of queries in the largest block: all blocks have the same shape.
+        each: number of rows per query: one for its vector, or the token count of the longest query.
     """
 
     def __init__(self, source: Embeddings, queries: Ints, most: int, each: int = 1) -> None:
