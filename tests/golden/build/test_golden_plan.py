@@ -10,6 +10,7 @@ from tests.golden import small
 from trueval.comparison.resampling.resampled_sums import sample
 from trueval.errors import InputError, TruevalWarning
 from trueval.golden.build.golden_plan import GoldenPlan, read_judge
+from trueval.golden.build.grade import GradingSettings
 
 JUDGE = 'model = "m"'
 
@@ -26,6 +27,14 @@ def test_a_whole_file(tmp_path: Path) -> None:
     assert (plan.judge.grading.batch, plan.judge.grading.rounds, plan.keep) == (3, 2, 6)
     assert (plan.refining.top, plan.refining.calls, plan.refining.seed) == (3, 4, 0)
     assert (plan.rewrite, plan.collection) == ("as is", f"{tmp_path}/c")
+
+
+def test_a_file_that_names_no_aggregate_gets_that_of_the_library(tmp_path: Path) -> None:
+    """A file had the median, which the library and the docs left long ago for the posterior."""
+    file = small.written(tmp_path, small.LABELS)
+    assert "aggregate" not in file.read_text()
+    given, default = GoldenPlan.read(file).judge.grading, GradingSettings()
+    assert (given.mode, given.rounds, given.aggregate) == (default.mode, default.rounds, "posterior")
 
 
 def test_the_pool_is_all_that_either_search_found(tmp_path: Path) -> None:

@@ -71,11 +71,11 @@ class _Asked(Table):
     )
     timeout: Number = key(120, "seconds that an answer may take", gt=0, le=86_400)
     prompt: Text = key("grade-1-5", "for grades, by name or as a .toml file")
-    mode: Annotated[str, OneOf(MODES)] = key(MODES[0], "a few passages a call, one, or the whole pool")
+    mode: Annotated[str, OneOf(MODES)] = key(GradingSettings().mode, "a few passages a call, one, or the whole pool")
     batch: Count = key(GradingSettings().batch, "passages of a call")
     rounds: Count = key(GradingSettings().rounds, "times that each passage is shown")
     aggregate: Annotated[str, OneOf(tuple(AGGREGATES))] = key(
-        next(iter(AGGREGATES)), "what makes one grade of several labels"
+        GradingSettings().aggregate, "what makes one grade of several labels"
     )
     repeat: Whole = key(0, "calls of each task that are asked once more, to see what differs")
     concurrency: Count = key(8, "calls under way at once, at most")
