@@ -72,7 +72,6 @@ def correct(
         audited: people's labels: an AuditSample, or the folder of an audit.
         measures: as in evaluate; None for those that the design of the audit can correct.
         target: "new queries", of which the given ones are a sample, or "these queries", as if people had graded all.
-        level: level of the intervals.
         baseline: name of the run to compare the others with; None for all pairs.
         policy: as in evaluate.
         choices: attributes of Policy, as in evaluate.
@@ -173,7 +172,6 @@ class _Asked:
     Args:
         labels: labels of judge and people.
         target: "new queries" or "these queries".
-        level: level of the intervals.
     """
 
     def __init__(self, labels: LabelSets, target: str, level: float) -> None:
