@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
+PACKAGE: Final = "trueval"
 # Tests of hypothesis draw all of their examples here, a fifth in `make test` (tests/examples.py).
 LONG: Final = ("pytest.mark.evidence", "from hypothesis import", "import hypothesis")
 
@@ -24,7 +25,9 @@ def find_parts(root: Path = ROOT) -> list[str]:
 
 
 def part_digest(part: str, root: Path = ROOT) -> str:
-    """SHA-256 of a test file and of every file of the repository that it imports, directly or not.
+    """SHA-256 of the code of a test file and of every file of the repository that it imports, directly or not.
+
+    Comments and docstrings are not in it: what they say changes no figure.
 
     Args:
         part: path from the root.
@@ -39,7 +42,7 @@ def part_digest(part: str, root: Path = ROOT) -> str:
             waiting += _imported(root, path)
     whole = hashlib.sha256()
     for path in sorted(files):
-        whole.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+        whole.update(path.relative_to(root).as_posix().encode() + b"\0" + _code(path) + b"\0")
     return whole.hexdigest()
 
 
@@ -50,17 +53,52 @@ def _conftests(root: Path, part: str) -> list[Path]:
 
 @cache
 def _imported(root: Path, path: Path) -> tuple[Path, ...]:
-    """The files of the repository that a file imports anywhere, also inside functions."""
+    """The files of the repository that a file imports anywhere, also inside functions.
+
+    Of the public face, which names all that users call, they are the modules of the names that the file uses.
+    """
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    faces: set[str] = set()  # what the file calls the package
+    tree, homes = _parse(path), _homes(root)
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
+            faces.update(alias.asname or alias.name for alias in node.names if alias.name == PACKAGE)
         elif isinstance(node, ast.ImportFrom) and node.module:
             names.update({node.module, *(f"{node.module}.{alias.name}" for alias in node.names)})
-    return tuple(found for name in sorted(names) if (found := _file_of(root, name)) is not None)
+            if node.module == PACKAGE:
+                names.update(homes[alias.name] for alias in node.names if alias.name in homes)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in faces:
+            names.add(homes.get(node.attr, f"{PACKAGE}.{node.attr}"))
+    return tuple(found for name in sorted(names - {PACKAGE}) if (found := _file_of(root, name)) is not None)
+
+
+@cache
+def _homes(root: Path) -> dict[str, str]:
+    """Name of the public face → its module."""
+    tree = _parse(root / "src" / PACKAGE / "__init__.py")
+    imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module)
+    return {alias.asname or alias.name: str(node.module) for node in imports for alias in node.names}
+
+
+@cache
+def _parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def _code(path: Path) -> bytes:
+    """The code of a file, without comments and docstrings."""
+    tree = _parse(path)
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    for node in ast.walk(tree):
+        if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
+            del node.body[0]
+    return ast.dump(tree).encode()
 
 
 def _file_of(root: Path, name: str) -> Path | None:
-    base = root / "src" if name.startswith("trueval") else root
+    base = root / "src" if name.startswith(PACKAGE) else root
     path = base.joinpath(*name.split("."))
     return next((each for each in (path.with_suffix(".py"), path / "__init__.py") if each.is_file()), None)

@@ -11,7 +11,7 @@ from evidence.record import Record, page_of, read_head, write
 def checkout(root: Path) -> Path:
     """A repository with a package, a helper of tests, and two parts; the third file has no long test."""
     for name, text in {
-        "src/trueval/__init__.py": "",
+        "src/trueval/__init__.py": "from trueval.top import late\nfrom trueval.other import TWO\n",
         "src/trueval/base.py": "ONE = 1\n",
         "src/trueval/other.py": "TWO = 2\n",
         "src/trueval/top.py": "def late():\n    from trueval import base\n    return base.ONE\n",
@@ -37,16 +37,46 @@ def test_parts_are_the_files_with_long_tests(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "moves"),
-    [("src/trueval/base.py", True), ("src/trueval/other.py", False), ("tests/room/test_long.py", True)],
+    ("changed", "added", "moves"),
+    [
+        ("src/trueval/base.py", "THREE = 3\n", True),
+        ("src/trueval/base.py", "# A comment.\n", False),
+        ("src/trueval/top.py", "def more():\n    return 1\n", True),
+        ("src/trueval/other.py", "THREE = 3\n", False),
+        ("tests/room/test_long.py", "THREE = 3\n", True),
+    ],
 )
-def test_a_digest_is_of_all_that_a_part_imports(tmp_path: Path, changed: str, moves: bool) -> None:
+def test_a_digest_is_of_the_code_of_all_that_a_part_imports(
+    tmp_path: Path, changed: str, added: str, moves: bool
+) -> None:
     """Also of what is imported inside a function of what it imports, and of nothing else."""
     root = checkout(tmp_path / "a")
     before = part_digest(LONG, root)
     other = checkout(tmp_path / "b")  # another folder: files are read once in a process
-    (other / changed).write_text((other / changed).read_text() + "# changed\n", encoding="utf-8")
+    (other / changed).write_text((other / changed).read_text() + added, encoding="utf-8")
     assert (part_digest(LONG, other) != before) == moves
+
+
+@pytest.mark.parametrize("used", ["from trueval import late\n", "import trueval as tv\ntv.late()\n"])
+def test_of_the_face_only_what_is_used_counts(tmp_path: Path, used: str) -> None:
+    digests = {}
+    for name in ("", "src/trueval/base.py", "src/trueval/other.py", "src/trueval/__init__.py"):
+        root = checkout(tmp_path / (name or "before"))
+        (root / LONG).write_text(f"import pytest\n{used}pytestmark = pytest.mark.evidence\n", encoding="utf-8")
+        if name:
+            (root / name).write_text((root / name).read_text() + "THREE = 3\n", encoding="utf-8")
+        digests[name] = part_digest(LONG, root)
+    assert [name for name, digest in digests.items() if digest != digests[""]] == ["src/trueval/base.py"]
+
+
+def test_docstrings_are_no_code(tmp_path: Path) -> None:
+    digests = []
+    for name, words in (("a", '"""One."""'), ("b", '"""Another."""'), ("c", "")):
+        root = checkout(tmp_path / name)
+        text = f"{words}\ndef late():\n    {words}\n    return 'One.'\n"
+        (root / "src/trueval/top.py").write_text(text, encoding="utf-8")
+        digests.append(part_digest(LONG, root))
+    assert len(set(digests)) == 1
 
 
 def test_parts_without_a_page_come_first_then_the_oldest(tmp_path: Path) -> None:
