@@ -35,7 +35,9 @@ def from_ledger(folder: Path, rounds: int) -> dict[tuple[str, str], dict[int, in
 
 
 def test_golden_json_is_what_the_ledger_says(tmp_path: Path) -> None:
-    path = small.written(tmp_path, f"{small.LABELS}\nnoise = 0.9\ninvalid = 0.1\nrounds = 2\nrepeat = 4")
+    path = small.written(
+        tmp_path, f"{small.LABELS}\nnoise = 0.9\ninvalid = 0.1\nrounds = 2\nrepeat = 4\naggregate = 'median'"
+    )
     about: dict[str, Any] = build(GoldenPlan.read(path), tmp_path / "out").to_dict()
     given = from_ledger(tmp_path / "out", 2)
     texts = {
