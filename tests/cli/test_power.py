@@ -65,7 +65,7 @@ def test_the_table_fits_80_columns_and_says_what_ties_make(trueval: Command, run
     assert "ties make 0.00% to 100.00% of the variance" in " ".join(out.split())
     # tied and good differ by the same half on every query, but not under one order of the ties.
     assert re.search(r"good tied +\+0\.5000 +0\.0000 +0\.3177 +– +0\.[45]\d\d\d", out)
-    assert "–: not known, or no number of queries is enough." in out
+    assert "– not known, or no number of queries is enough." in out
     assert "note: P@1: the same difference on every query, which says nothing of other queries: good and tied." in err
 
 
@@ -108,7 +108,7 @@ def test_files_and_the_page(trueval: Command, runs: Path) -> None:
     assert sorted(file.name for file in folder.iterdir()) == ["power.csv", "power.json", "power.md", "power.tex"]
     assert trueval("report", folder).status == 0
     page = (folder / "report.html").read_text(encoding="utf-8")
-    assert "What these queries can find" in page
+    assert "Least differences and queries needed" in page
     assert (folder / "figures" / "power.svg").exists()
 
 

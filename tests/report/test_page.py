@@ -101,7 +101,7 @@ def test_links_within_the_page_lead_somewhere(parsed: Page) -> None:
     wanted = {attributes["href"][1:] for attributes, _ in parsed.all("a")}
     wanted |= {each["aria-labelledby"] for _, each, _ in parsed.elements if "aria-labelledby" in each}
     assert wanted <= set(ids)
-    assert parsed.all("a")[0][1] == "Skip to the summary"
+    assert parsed.all("a")[0][1] == "Skip to the answer"
 
 
 def test_both_color_schemes_and_paper_are_styled(parsed: Page) -> None:
@@ -202,10 +202,11 @@ def test_numbers_in_sentences_stand_in_the_files(parsed: Page) -> None:
 
 
 def test_the_summary_holds_no_number_without_a_source(html: str) -> None:
-    summary = html[html.index('<section id="summary"') : html.index('<section id="matrix-block"')]
-    bare = re.sub(r"<data .*?</data>|<div class=\"plot.*?</div>", "", summary, flags=re.DOTALL)
-    assert "<data" in summary
-    assert not re.findall(r"\d+\.\d+", re.sub(r"float\d+", "", bare))
+    for part in html.split('<section class="part"')[1:]:
+        summary = part[: part.index("<details")]
+        bare = re.sub("<data .*?</data>|<svg.*?</svg>", "", summary, flags=re.DOTALL)
+        assert "<data" in summary
+        assert not re.findall(r"\d+\.\d+", re.sub(r"float\d+", "", bare))
 
 
 class Shown(NamedTuple):
@@ -305,19 +306,12 @@ def test_of_many_groups_the_matrix_shows_the_first_and_their_number(tmp_path: Pa
     assert cells["/leaderboards/0/ranking/1/groups"] == "a"
 
 
-def test_badges_say_what_ties_can_do_to_each_run(parsed: Page) -> None:
-    badges = [(each["class"], " ".join(text.split())) for each, text in parsed.all("li") if each.get("class") in LEVELS]
-    assert badges == [("much", "tied can change rank, 0.2500"), ("none", f"{EVIL} no tie risk")]
-
-
-def test_the_first_screen_has_one_sentence_and_one_plot(html: str, parsed: Page) -> None:
-    (verdict,) = [text for each, text in parsed.all("p") if each.get("class") == "verdict"]
-    assert verdict == f"RR@10: tied is first with 0.8750; these queries do not separate it from {EVIL}."
-    screen = html[html.index('<section id="summary"') : html.index("<h3>What to do</h3>")]
-    assert re.findall(r'<div class="plot" id="([^"]*)"', screen) == ["lead"]
-    order = [each["id"] for each, _ in parsed.all("section")]
-    places = [order.index(name) for name in ("summary", "matrix-block", "differences", "values", "ties", "queries")]
-    assert places == sorted(places)
+def test_the_first_screen_has_one_sentence_and_one_plot_and_details_are_folded(html: str, parsed: Page) -> None:
+    answers = [text for each, text in parsed.all("p") if each.get("class") == "answer"]
+    assert f"RR@10: tied is first with 0.8750; these queries do not separate it from {EVIL}." in answers
+    for part in html.split('<section class="part"')[1:]:
+        assert len(re.findall(r'<div class="plot" id', part[: part.index("<details")])) <= 1
+    assert all("open" not in each for each, _ in parsed.all("details"))
 
 
 def test_a_pair_is_shown_with_the_better_run_first(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from trueval.precision.audit import audit
 from trueval.precision.regimes import Regime
 from trueval.precision.views.kind import PRECISION
 from trueval.report.kinds import read_directory
-from trueval.report.page import merge_parts, page, parts, write_figures
+from trueval.report.page import page, parts, with_own_ids, write_figures
 
 pytestmark = [pytest.mark.evidence, pytest.mark.filterwarnings("ignore")]
 
@@ -91,7 +91,7 @@ def replaceable(folder: Path, files: dict[str, Any]) -> list[str]:
         write(folder, files, {**by, **tried})
         try:
             directory = read_directory(folder)
-            merge_parts(parts(directory))  # what is drawn of it then takes whatever it is given
+            with_own_ids(parts(directory))  # what is drawn of it then takes whatever it is given
         except (TruevalError, LookupError, TypeError, ValueError, AttributeError):
             return False
         return len(directory.files) == len([name for name in files if name != "no-kind.json"])

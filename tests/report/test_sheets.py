@@ -37,11 +37,14 @@ def test_markdown_has_headings_of_one_line_and_numbers_to_the_right() -> None:
 
 def test_latex_has_a_tabular_for_each_table_and_the_sentences_above_the_first() -> None:
     first, second = as_latex([FIRST, SECOND], SENTENCES).split("\n\n")
-    assert first.split("\n")[:4] == [
-        "% a_1: runs",
+    assert first.split("\n")[:7] == [
         "% One <b>.",
         "% 5 % of them.",
+        r"\begin{table}",
+        r"\centering",
+        r"\caption{a\_1: runs}",
+        r"\label{tab:a-1-runs}",
         r"\begin{tabular}{llrr}",
     ]
     assert "run & kind & wrong lists & membership" in first
-    assert second.split("\n")[:2] == ["% second", r"\begin{tabular}{ll}"]
+    assert second.split("\n")[2:5] == [r"\caption{second}", r"\label{tab:second}", r"\begin{tabular}{ll}"]

@@ -10,22 +10,10 @@ from trueval.report.number_texts import POINTS
 from trueval.report.result import Result
 from trueval.report.result_directory import ResultFile
 from trueval.report.terminal import render_text
-from trueval.report.view import (
-    COUNT,
-    DIFFERENCE,
-    FRACTION,
-    INTERVAL,
-    NAME,
-    Column,
-    Quantity,
-    Section,
-    Sheet,
-    View,
-    columns_of,
-    interval_of,
-    number,
-    unscaled,
-)
+from trueval.report.units import COUNT, DIFFERENCE, FRACTION, INTERVAL, MARKS, NAME, interval_of, number, unscaled
+from trueval.report.view import Answer, Case, Column, Mark, Quantity, Section, Sheet, View, columns_of
+from trueval.report.view_page import part_of
+from trueval.report.view_texts import as_csv, as_latex, as_markdown, in_terminal
 
 
 @dataclass(frozen=True)
@@ -72,66 +60,79 @@ def view(race: Race) -> View:
         Column("interval", lambda row: row.score, INTERVAL, leaves=1, ends=("least", "most")),
         Column("queries", lambda row: row.queries, COUNT, leaves=2),
         Column("double", lambda row: 2 * row.score.value, number(".1f"), only="page"),
-        Column("note", lambda row: "" if row.score.low is None else "known", only="text"),
+        Column("", lambda row: "" if row.score.low is None else "*", MARKS, only="text"),
     ]
     pairs: list[Column[Pair]] = [
         Column("first", lambda row: row.one.score.value, FRACTION),
         Column("second", lambda row: row.other.score.value, FRACTION),
     ]
     return View(
-        answer=(f"{best.name} wins: ", Quantity(best.score, "value"), "."),
-        findings=["Nothing else is known."],
-        sections=[
-            Section("race", "The race", [Sheet("Entrants", race.entrants, columns, "race-table")], "Words."),
-            Section("pairs", "Pairs", [Sheet("Pairs", [Pair(best, other)], pairs, "pair-table", only="page")]),
+        "Race",
+        Answer(
+            (f"{best.name} wins: ", Quantity(best.score, "value"), "."),
+            question="Who wins?",
+            sure="It is sure.",
+            next="trueval race --again",
+        ),
+        [
+            Section("The race", [Sheet("Entrants", race.entrants, columns)], "Words."),
+            Section("Pairs", [Sheet("Pairs", [Pair(best, other)], pairs, only="page")]),
         ],
+        Sheet("", race.entrants, columns_of("name", "score.value", "score.low")),
+        findings=["Nothing else is known."],
+        marks=[Mark("*", "known"), Mark("+", "never seen")],
         legend=["gain: of something."],
-        csv=Sheet("", race.entrants, columns_of("name", "score.value", "score.low")),
     )
 
 
-def test_a_terminal_has_the_answer_then_the_tables_then_the_sentences() -> None:
-    assert render_text(view(RACE).table()).splitlines() == [
+def test_a_terminal_has_the_answer_then_the_tables_then_what_occurs_in_them() -> None:
+    lines = render_text(in_terminal(view(RACE))).splitlines()
+    assert lines == [
         "a|b wins: 0.5123.",
+        "It is sure.",
+        "Next: trueval race --again",
         "",
         "Entrants",
         "                 quad-",
         "                 ratic",
-        "entrant    gain  score         interval queries note",
-        "a|b     +0.2500 0.5123 [0.4000, 0.6000]       2 known",
+        "entrant    gain  score         interval queries",
+        "a|b     +0.2500 0.5123 [0.4000, 0.6000]       2 *",
         "c_d     -0.5000 0.2500                –       0",
         "",
         "Nothing else is known.",
-        "gain: of something.",
+        "* known",
     ]
+    assert render_text(in_terminal(view(RACE), legend=True)).splitlines() == [*lines, "gain: of something."]
 
 
 def test_percent_is_a_unit_of_values_and_not_of_counts() -> None:
-    lines = render_text(view(RACE).table(POINTS)).splitlines()
-    assert lines[6] == "a|b     +25.00 51.23 [40.00, 60.00]       2 known"
+    lines = render_text(in_terminal(view(RACE), POINTS)).splitlines()
+    assert lines[8] == "a|b     +25.00 51.23 [40.00, 60.00]       2 *"
     assert lines[-1] == "Values in points: 100 times those of the JSON."
 
 
 def test_markdown_and_latex_escape_names_and_join_headings() -> None:
-    markdown = view(RACE).to_markdown().splitlines()
-    assert markdown[0] == r"**a\|b wins: 0.5123.**"
-    assert r"| a\|b | +0.2500 | 0.5123 | [0.4000, 0.6000] | 2 | known |" in markdown
-    assert "| entrant | gain | quadratic score | interval | queries | note |" in markdown
-    latex = view(RACE).to_latex().splitlines()
+    markdown = as_markdown(view(RACE)).splitlines()
+    assert markdown[:7:2] == ["### Who wins?", r"**a\|b wins: 0.5123.**", "It is sure.", "Next: `trueval race --again`"]
+    assert r"| a\|b | +0.2500 | 0.5123 | [0.4000, 0.6000] | 2 | \* |" in markdown
+    assert "| entrant | gain | quadratic score | interval | queries |  |" in markdown
+    latex = as_latex(view(RACE)).splitlines()
     assert "% a|b wins: 0.5123." in latex
+    assert r"\caption{Entrants}" in latex
     assert r"c\_d & -0.5000 & 0.2500 & -- & 0 &  \\" in latex
 
 
 def test_csv_has_every_digit_under_names() -> None:
-    assert view(RACE).to_csv() == "name,value,low\na|b,0.51234,0.4\nc_d,0.25,\n"
+    assert as_csv(view(RACE)) == "name,value,low\na|b,0.51234,0.4\nc_d,0.25,\n"
 
 
 def test_the_page_knows_where_every_value_is() -> None:
     """By the attributes that columns read; where they compute, no place is claimed."""
     data = json.loads(json.dumps(RACE.to_dict()))
     race = Race.from_dict(data)
-    part = view(race).to_part(ResultFile("race.json", "race", data), race)
-    assert [getattr(each, "source", each) for each in part.verdict] == [
+    part = part_of(view(race), ResultFile("race.json", "race", data), race)
+    assert (part.title, part.answer.question, part.answer.next) == ("Race", "Who wins?", "trueval race --again")
+    assert [getattr(each, "source", each) for each in part.answer.sentence] == [
         "a|b wins: ",
         "race.json#/entrants/0/score/value",
         ".",
@@ -159,12 +160,12 @@ def test_a_sheet_without_rows_has_its_headings() -> None:
         Column("entrant", lambda row: row.name),
         Column("q", lambda row: row.queries, COUNT),
     ]
-    shown = View(
-        ("None.",), [], [Section("race", "The race", [Sheet("Entrants", (), columns, "t")])], [], Sheet("", (), [])
-    )
-    (block,) = shown.to_part(ResultFile("race.json", "race", race.to_dict()), race).blocks
+    section = Section("The race", [Sheet("Entrants", (), columns)], cases=[Case("A case", ["Words."])])
+    shown = View("Race", Answer("None."), [section], Sheet("", (), []))
+    (block,) = part_of(shown, ResultFile("race.json", "race", race.to_dict()), race).blocks
     assert [column.title for column in block.tables[0].columns] == ["entrant", "q"]
-    assert "| entrant | q |" in shown.to_markdown()
+    assert (block.id, block.tables[0].id, block.cases[0].words) == ("the-race", "entrants-table", (("Words.",),))
+    assert "| entrant | q |" in as_markdown(shown)
 
 
 def test_units_of_their_own_keep_their_sign_at_both_ends() -> None:

@@ -27,20 +27,21 @@ LIGHT: Final[Mapping[str, str]] = {
     "expected": "#0b3d91",
     "good": "#1a7f4b",
     "run-0": "#0b62a4",
-    "run-1": "#b65c00",
-    "run-2": "#1a7f4b",
-    "run-3": "#7a6a00",
-    "run-4": "#007c89",
-    "run-5": "#8a3b12",
-    "run-6": "#57606a",
-    "run-7": "#1b1f24",
+    "run-1": "#b3391f",
+    "run-2": "#b98300",
+    "run-3": "#2f9bd6",
+    "run-4": "#1b1f24",
+    "run-5": "#6b7280",
 }
+# Six that differ for every kind of color vision (the least distance is 20 in CIE Lab), each readable on its ground.
 RUN_TONES: Final = tuple(name for name in LIGHT if name.startswith("run-"))
 # Of one width in every browser: Arial, Helvetica and Liberation Sans have the same metrics, and the last one is what
 # vl-convert measures labels with.
 FONT: Final = "Arial, Helvetica, 'Liberation Sans', sans-serif"
 SIZE: Final = 12  # CSS pixels of labels
-NARROW: Final = 350  # CSS pixels of a figure that fits a phone as it is; three fit beside each other on a screen
+WIDE: Final = 920  # CSS pixels of a figure on a screen, which scales it to the width of the page
+NARROW: Final = 350  # CSS pixels of a figure that fits a phone as it is
+LEAST_SPAN: Final = 0.02  # of an axis of fractions: two points, which nobody takes for nothing
 PAPER: Final = 620  # CSS pixels of a figure for papers
 DOTS: Final = 200  # per inch of the PNG
 
@@ -130,7 +131,8 @@ def panels(charts: Sequence[Chart], columns: int = 2) -> Chart:
 def axis_domain(values: Iterable[float | None]) -> list[float]:
     """The ends of an axis: a little room around the values, but none where measures end.
 
-    Values between 0 and 1 get an axis between 0 and 1, differences between -1 and 1 one between -1 and 1.
+    Values between 0 and 1 get an axis between 0 and 1, differences between -1 and 1 one between -1 and 1, each at least
+    `LEAST_SPAN` long.
 
     Args:
         values: drawn along the axis; None is passed over.
@@ -139,13 +141,17 @@ def axis_domain(values: Iterable[float | None]) -> list[float]:
         The two ends.
 
     Example:
-        >>> axis_domain([0.0, 0.5]), axis_domain([-0.25, 1.0]), axis_domain([10.0, 30.0]), axis_domain([1.0])
-        ([0.0, 0.525], [-0.3125, 1.0], [9.0, 31.0], [0.95, 1.0])
+        >>> axis_domain([0.0, 0.5]), axis_domain([-0.25, 1.0]), axis_domain([10.0, 30.0]), axis_domain([0.5, 0.5004])
+        ([0.0, 0.525], [-0.3125, 1.0], [9.0, 31.0], [0.4892, 0.5112])
     """
     known = [value for value in values if value is not None]
     if not known:
         return [0.0, 1.0]
     low, high = min(known), max(known)
+    if low >= -1 and high <= 1 and high - low < LEAST_SPAN:  # differences that do not matter must not look large
+        least = 0.0 if low >= 0 else -1.0
+        low = min(max((low + high - LEAST_SPAN) / 2, least), 1 - LEAST_SPAN)
+        high = low + LEAST_SPAN
     room = 0.05 * ((high - low) or abs(high) or 1.0)
     ends = [low - room, high + room]
     if low >= 0:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
@@ -242,6 +243,51 @@ def tabular(head: Sequence[str], rows: Iterable[Sequence[str]], columns: str, *,
         if title:
             lines.append("\\midrule")
     return "".join(f"{line}\n" for line in [*lines, "\\bottomrule", "\\end{tabular}"])
+
+
+def floating(table: str, caption: str, label: str) -> str:
+    r"""A tabular as a table that LaTeX places, with a caption and the label tab:….
+
+    Args:
+        table: what `tabular` returns.
+        caption: in LaTeX.
+        label: behind "tab:".
+
+    Example:
+        >>> print(floating("\\begin{tabular}{l}\n\\end{tabular}\n", "Runs.", "runs"), end="")
+        \begin{table}
+        \centering
+        \caption{Runs.}
+        \label{tab:runs}
+        \begin{tabular}{l}
+        \end{tabular}
+        \end{table}
+    """
+    head = f"\\begin{{table}}\n\\centering\n\\caption{{{caption}}}\n\\label{{tab:{label}}}\n"
+    return f"{head}{table}\\end{{table}}\n"
+
+
+def slug(title: str) -> str:
+    """A title as an id of HTML.
+
+    >>> slug("nDCG@10: who is better?")
+    'ndcg-10-who-is-better'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "part"
+
+
+def distinct(names: Iterable[str]) -> list[str]:
+    """Names that are all different, as the rows of a plot and labels must be.
+
+    >>> distinct(["a", "b", "a"])
+    ['a', 'b', 'a (2)']
+    """
+    seen: Counter[str] = Counter()
+    result = []
+    for name in names:
+        seen[name] += 1
+        result.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return result
 
 
 def latex(text: str) -> str:

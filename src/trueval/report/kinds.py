@@ -62,6 +62,7 @@ class Kind:
         figures: writes figures and tables for papers to a folder, which exists, and returns their paths.
         console: the text that Python prints for a result; None for the table.
         notebook: HTML that a notebook shows; None for the text.
+        legend: whether the forms of `ROUNDED` take the keyword `legend`.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Kind:
     figures: Figures | None = None
     console: Callable[[Mapping[str, Any]], str] | None = None
     notebook: Callable[[Mapping[str, Any]], str] | None = None
+    legend: bool = False
 
     def write(self, result: Mapping[str, Any], form: str, **told: Any) -> Any:
         """A result in one of the forms, control characters in its texts written out but in JSON.
@@ -130,30 +132,36 @@ def kind_of_view(name: str, result: str, view: str, *, format: int, order: int, 
         return found, late(view)(found)
 
     def part(file: ResultFile, directory: Directory) -> Part:
+        from trueval.report.view_page import part_of
+
         found, shown = read(file.data, str(directory.path / file.name))
-        return shown.to_part(file, found)
+        return part_of(shown, file, found)
+
+    def written(form: str, data: Mapping[str, Any], **options: Any) -> Any:
+        return late(f"trueval.report.view_texts:{form}")(read(data)[1], **options)
 
     text: dict[str, Writer] = {
-        "table": lambda data, **options: read(data)[1].table(**options),
+        "table": lambda data, **options: written("in_terminal", data, **options),
         "json": to_json,
-        "csv": lambda data: read(data)[1].to_csv(),
-        "markdown": lambda data, **options: read(data)[1].to_markdown(**options),
-        "latex": lambda data, **options: read(data)[1].to_latex(**options),
+        "csv": lambda data: written("as_csv", data),
+        "markdown": lambda data, **options: written("as_markdown", data, **options),
+        "latex": lambda data, **options: written("as_latex", data, **options),
     }
 
     def draw(file: ResultFile, directory: Directory, folder: Path) -> tuple[Path, ...]:
         from trueval.report.figures import write_figure
 
         paper = read(file.data, str(directory.path / file.name))[1].paper
-        return tuple(path for each in paper for path in write_figure(each.chart, folder / each.stem))
+        return tuple(path for each in paper for path in write_figure(each.draw(), folder / each.stem))
 
     def console(data: Mapping[str, Any]) -> str:
         from trueval.report.terminal import render_text
+        from trueval.report.view_texts import in_terminal
 
         shown = read(printable_all(data))[1]
-        return "\n".join([render_text(shown.table()), *(f"note: {note}" for note in shown.notes)])
+        return "\n".join([render_text(in_terminal(shown)), *(f"note: {note}" for note in shown.notes)])
 
-    return Kind(name, format, order, text, files=files_of(stem), page=part, figures=draw, console=console)
+    return Kind(name, format, order, text, files=files_of(stem), page=part, figures=draw, console=console, legend=True)
 
 
 def forms_of(module: str) -> dict[str, Writer]:

@@ -6,25 +6,28 @@ import base64
 import gzip
 import hashlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from trueval.extras import need
 from trueval.printable import printable
-from trueval.report.figures import need_figure_libraries, specification
+from trueval.report.figures import NARROW, WIDE, need_figure_libraries, specification
 from trueval.report.folded_tables import pack_table
+from trueval.report.formats import slug
 from trueval.report.generation import ids_of
 from trueval.report.inline_svg import inline
 from trueval.report.kinds import Figures, Kind, find
-from trueval.report.page_content import PLACES, Block, Figure, Part, Table
+from trueval.report.page_content import Block, Figure, PageAnswer, Part, Table
 from trueval.report.page_errors import explain_drawing_errors, read_by
 from trueval.report.result_directory import Directory, ResultFile
 from trueval.version import __version__
 
-TEMPLATES = Path(__file__).parent / "templates"
+TEMPLATES: Final = Path(__file__).parent / "templates"
+# By their class of CSS: at what width figures are drawn for a screen and for a phone.
+WIDTHS: Final = {"wide": WIDE, "narrow": NARROW}
 
 
 def page(directory: Directory, *, live: bool = True) -> str:
@@ -55,11 +58,13 @@ def page(directory: Directory, *, live: bool = True) -> str:
         undefined=jinja2.StrictUndefined,
     )
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "ensure_ascii": False}
-    environment.filters |= {"inline": inline, "packed": pack_table, "specification": specification}
+    environment.filters |= {"drawn": drawn, "packed": pack_table, "live": _live}
     with explain_drawing_errors(directory):
-        part = merge_parts(parts(directory))
+        shown = with_own_ids(parts(directory))
     script = (TEMPLATES / "page.js").read_text(encoding="utf-8")
-    figures = [*part.lead, *(figure for block in part.blocks for figure in block.figures)]
+    figures = [
+        figure for part in shown for figure in (*part.lead, *(one for each in part.blocks for one in each.figures))
+    ]
     library = plot_library() if live and any(figure.interactive for figure in figures) else ""
     # As a content security policy names a script (CSP level 3, hash-source). The page runs these scripts and no other,
     # so that a run named "<script>" does nothing even if escaping failed.
@@ -67,7 +72,8 @@ def page(directory: Directory, *, live: bool = True) -> str:
     with explain_drawing_errors(directory):
         text: str = environment.get_template("page.html.j2").render(
             title=f"trueval: {printable(directory.path.resolve().name)}",
-            part=part,
+            parts=shown,
+            closing=[each for part in shown for each in part.closing],
             others=directory.others,
             style=(TEMPLATES / "page.css").read_text(encoding="utf-8"),
             script=script,
@@ -122,11 +128,19 @@ def parts(directory: Directory) -> tuple[Part, ...]:
         One part for each file of a kind that makes a part.
     """
     return tuple(
-        read_by(kind.page, file, directory)
+        _with_answer(read_by(kind.page, file, directory), kind)
         for kind in kinds_of(directory)
         if kind.page
         for file in directory.of(kind.name)
     )
+
+
+def _with_answer(part: Part, kind: Kind) -> Part:
+    """A part as views make it, of one that a package writes by hand."""
+    if part.title:
+        return part
+    sentence, *said = [*([part.verdict] if part.verdict else []), *part.summary, *part.advice, *part.findings] or [()]
+    return replace(part, title=kind.name.capitalize(), answer=PageAnswer(sentence=sentence), said=tuple(said))
 
 
 def write_figures(directory: Directory, folder: Path) -> tuple[Path, ...]:
@@ -156,64 +170,58 @@ def _into(folder: Path, draw: Figures) -> Callable[[ResultFile, Directory], tupl
     return lambda file, directory: draw(file, directory, folder)
 
 
-def merge_parts(several: tuple[Part, ...]) -> Part:
-    """One part out of several: summaries first, decisions before values before details, closings last.
+def drawn(figure: Figure) -> list[tuple[str, str]]:
+    """A figure as SVG: for a screen and for a phone, where it is drawn at a width, each with its class of CSS.
 
     Args:
-        several: in the order of the page.
-
-    Returns:
-        Their sentences and blocks; a block or figure whose id is taken gets a number, and what is in it too.
+        figure: of a part.
     """
-
-    def every(name: str) -> list[Any]:
-        return [each for part in several for each in getattr(part, name)]
-
-    blocks = sorted(every("blocks"), key=lambda block: PLACES.index(block.place))
-    # Two files of a kind may say the same sentence, of which one is enough.
-    said = {name: tuple(dict.fromkeys(every(name))) for name in ("advice", "badges", "findings")}
-    # The verdict of each file comes before what else any of them says.
-    verdict, *summary = dict.fromkeys([*(part.verdict for part in several if part.verdict), *every("summary"), ()])
-    return Part(
-        tuple(words for words in summary if words),
-        blocks=_distinct(blocks),
-        closing=_distinct(every("closing")),
-        lead=_own(every("lead")),
-        verdict=verdict,
-        **said,
-    )
+    if not callable(figure.chart):
+        return [("", inline(figure.chart))]
+    return [(name, inline(figure.draw(width))) for name, width in WIDTHS.items()]
 
 
-def _own(figures: list[Figure]) -> tuple[Figure, ...]:
+def _live(figure: Figure) -> dict[str, Any]:
+    return specification(figure.draw(WIDE))
+
+
+def with_own_ids(several: Sequence[Part]) -> tuple[Part, ...]:
+    """Parts in which no two headings, figures or tables share an id, which HTML allows once.
+
+    Args:
+        several: in the order of the page; two files of a kind give the same ids.
+    """
     seen: Counter[str] = Counter()
-    result = []
-    for figure in figures:
-        seen[figure.id] += 1
-        result.append(figure if seen[figure.id] == 1 else replace(figure, id=f"{figure.id}-{seen[figure.id]}"))
-    return tuple(result)
 
+    def own(name: str) -> str:
+        seen[name] += 1
+        return name if seen[name] == 1 else f"{name}-{seen[name]}"
 
-def _distinct(blocks: list[Block]) -> tuple[Block, ...]:
-    # Two files of a kind give blocks of the same ids, which HTML allows once.
-    seen: Counter[str] = Counter()
-    result = []
-    for block in blocks:
-        seen[block.id] += 1
-        result.append(block if seen[block.id] == 1 else _number_block(block, seen[block.id]))
-    return tuple(result)
+    def figures(found: Iterable[Figure]) -> tuple[Figure, ...]:
+        return tuple(replace(each, id=own(each.id)) for each in found)
 
+    def tables(found: Iterable[Table]) -> tuple[Table, ...]:
+        return tuple(replace(each, id=own(each.id)) for each in found)
 
-def _number_block(block: Block, number: int) -> Block:
-    """The block with a number at its heading, and at every id in it: plots and captions are found by theirs."""
+    def blocks(found: Iterable[Block]) -> tuple[Block, ...]:
+        return tuple(
+            replace(
+                each,
+                id=own(each.id),
+                figures=figures(each.figures),
+                tables=tables(each.tables),
+                cases=tuple(replace(case, tables=tables(case.tables)) for case in each.cases),
+            )
+            for each in found
+        )
 
-    def tables(found: tuple[Table, ...]) -> tuple[Table, ...]:
-        return tuple(replace(table, id=f"{table.id}-{number}") for table in found)
-
-    return replace(
-        block,
-        id=f"{block.id}-{number}",
-        title=f"{block.title} ({number})",
-        figures=tuple(replace(figure, id=f"{figure.id}-{number}") for figure in block.figures),
-        tables=tables(block.tables),
-        cases=tuple(replace(case, tables=tables(case.tables)) for case in block.cases),
+    return tuple(
+        replace(
+            part,
+            id=own(f"part-{slug(part.title)}"),
+            lead=figures(part.lead),
+            blocks=blocks(part.blocks),
+            closing=blocks(part.closing),
+        )
+        for part in several
     )

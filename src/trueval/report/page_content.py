@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from trueval.report.figures import Chart
@@ -210,8 +210,9 @@ class Figure:
         id: unique on the page.
         title: above the plot.
         description: what it shows, in one sentence; read aloud in place of the plot.
-        chart: Altair chart, or its Vega-Lite as a dict; colors by `trueval.report.figures.tone`.
-        wide: whether it takes the whole width of the page.
+        chart: Altair chart, or its Vega-Lite as a dict; colors by `trueval.report.figures.tone`. Or a function that
+            draws it at a width in CSS pixels, called for a screen and for a phone, and only when a page is made.
+        wide: whether it takes the whole width of the page; one that is drawn by a function does.
         interactive: whether scripts put the live chart in the place of the SVG, with what its parameters are bound to.
         key: pairs of shape and meaning, shown once above figures that share it; shapes are those of templates/page.css.
     """
@@ -219,10 +220,14 @@ class Figure:
     id: str
     title: str
     description: str
-    chart: Chart
+    chart: Chart | Callable[[int], Chart]
     wide: bool = False
     interactive: bool = False
     key: tuple[tuple[str, str], ...] = ()
+
+    def draw(self, width: int) -> Chart:
+        """The chart, at a width in CSS pixels where it can be drawn at several."""
+        return self.chart(width) if callable(self.chart) else self.chart
 
 
 @dataclass(frozen=True)
@@ -272,6 +277,7 @@ class Block:
         facts: pairs of term and words, at the end.
         place: in the order of `PLACES`; within one place blocks keep the order of their kinds.
         figures_last: whether the tables come first.
+        open: whether it begins unfolded.
     """
 
     id: str
@@ -283,6 +289,17 @@ class Block:
     facts: tuple[tuple[str, Words], ...] = ()
     place: Place = "values"
     figures_last: bool = False
+    open: bool = False
+
+
+class PageAnswer(NamedTuple):
+    """What a part says first: the answer, how sure it is, what would change it, and the next command."""
+
+    question: str = ""
+    sentence: Words = ()
+    sure: Words = ()
+    change: Words = ()
+    next: str = ""
 
 
 @dataclass(frozen=True)
@@ -290,6 +307,12 @@ class Part:
     """The content that one result file adds to the page.
 
     Attributes:
+        title: what the page calls it.
+        id: unique on the page; the page gives it.
+        answer: what a reader takes home who reads nothing else.
+        said: further sentences, the most important first.
+        legend: how its tables are read.
+        notes: what a reader must know of the inputs.
         verdict: one sentence, what a reader takes home who reads no other; of several parts the first one's leads.
         summary: further sentences that change what a reader decides, most important first.
         advice: what to do, most important first.
@@ -308,3 +331,9 @@ class Part:
     badges: tuple[Badge, ...] = ()
     findings: tuple[Words, ...] = ()
     verdict: Words = ()
+    title: str = ""
+    id: str = ""
+    answer: PageAnswer = field(default_factory=PageAnswer)
+    said: tuple[Words, ...] = ()
+    legend: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()

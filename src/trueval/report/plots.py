@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from trueval.report.figures import NARROW, Chart, axis_domain, tone
+from trueval.report.formats import distinct
 from trueval.report.number_texts import format_difference, format_value, interval
 from trueval.report.page_content import Figure
 
 ROW = 20  # CSS pixels of a run
-LEAD = 440  # CSS pixels of the plot of the first screen
+LABEL = 52  # CSS pixels of a value written beside its dot, as far as that is at the right end
 MOST_LEADING = 24  # runs in it
 MOST_BRACKETS = 12  # more would take the room of the values
 LONGEST = 26  # characters of a name beside a plot
 # Half a unit of the last digit that is shown: what lies nearer is the same number for a reader.
 DIFFERS = 0.00005
+# A tie range below this is drawn as none: no decision depends on it.
+LEAST_RANGE = 0.0005
 HOLLOW_TICK = "M-0.22,-1L0.22,-1L0.22,1L-0.22,1Z"
 
 # What the marks mean, for the line above the plots.
@@ -99,9 +101,11 @@ def dot_plot(
         {
             "name": name,
             "expected": dot.expected,
-            "lowest": dot.lowest,
-            "highest": dot.highest,
+            "lowest": dot.lowest if _has_range(dot) else dot.expected,
+            "highest": dot.highest if _has_range(dot) else dot.expected,
             "tick": dot.tie_broken if _differs(dot) else None,
+            "end": max(dot.highest, dot.tie_broken if _differs(dot) and dot.tie_broken else dot.highest),
+            "value": format_value(dot.expected),
             "told": _describe_interval(dot),
         }
         for name, dot in zip(names, dots, strict=True)
@@ -109,7 +113,7 @@ def dot_plot(
     ticks = (dot.tie_broken for dot in dots if _differs(dot))
     domain = axis_domain([*(value for dot in dots for value in (dot.lowest, dot.highest, dot.expected)), *ticks])
     room, side = _label_width(names), 13 * len(brackets)
-    shape = {"width": max(120, width - room - side - 16), "height": row * len(rows)}
+    shape = {"width": max(120, width - room - side - LABEL), "height": row * len(rows)}
     base = alt.Chart(alt.Data(values=rows)).encode(y=names_axis(names))
     x = alt.X("expected:Q", title=None, scale=alt.Scale(domain=domain, nice=False, zero=False), axis=_ticks())
     layers = [
@@ -121,6 +125,7 @@ def dot_plot(
         .transform_filter("isValid(datum.tick)")
         .encode(x="tick:Q"),
         base.mark_point(filled=True, size=52, color=tone("expected"), aria=True).encode(x=x, description="told:N"),
+        base.mark_text(align="left", dx=8, fontSize=11).encode(x="end:Q", text="value:N"),
     ]
     plot = alt.layer(*layers).properties(**shape)
     if brackets:
@@ -143,7 +148,10 @@ def lead_figure(name: str, measure: str, dots: Sequence[TieInterval], groups: Ma
         brackets = ()
     title = measure if len(shown) == len(dots) else f"{measure}: the first {len(shown)} of {len(dots)} runs"
     description = f"{measure}: expected value and tie range of each run, best first; {dots[0].name} comes first."
-    chart = dot_plot(shown, brackets=brackets, width=LEAD, row=row_height(len(shown)))
+
+    def chart(width: int) -> Chart:
+        return dot_plot(shown, brackets=brackets, width=width, row=row_height(len(shown)))
+
     key = (*DOT_KEY, *((("bracket", "runs under one letter are not separated"),) if brackets else ()))
     return Figure(name, title, description, chart, key=key)
 
@@ -249,20 +257,6 @@ def shorten_name(name: str, most: int = LONGEST) -> str:
     return f"{name[:head]}…{name[len(name) - (most - 1 - head) :]}"
 
 
-def distinct(names: Iterable[str]) -> list[str]:
-    """Names that are all different, because a plot has one row for each name.
-
-    >>> distinct(["a", "b", "a"])
-    ['a', 'b', 'a (2)']
-    """
-    seen: Counter[str] = Counter()
-    result = []
-    for name in names:
-        seen[name] += 1
-        result.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return result
-
-
 def dot_of(name: str, value: Mapping[str, Any]) -> TieInterval:
     """The dot of a value as the JSON holds it.
 
@@ -283,6 +277,10 @@ def names_axis(names: Sequence[str]) -> Any:
     import altair as alt
 
     return alt.Y("name:N", sort=None, title=None, scale=alt.Scale(domain=list(names)), axis=alt.Axis(grid=False))
+
+
+def _has_range(dot: TieInterval) -> bool:
+    return dot.highest - dot.lowest >= LEAST_RANGE
 
 
 def _differs(dot: TieInterval) -> bool:

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from trueval.report.formats import latex, markdown, pipes, tabular
+from trueval.printable import printable
+from trueval.report.formats import distinct, floating, latex, markdown, pipes, slug, tabular
 from trueval.report.terminal import grid
 
 
@@ -65,17 +66,17 @@ def as_markdown(sheets: Sequence[TextSheet], sentences: Sequence[str]) -> str:
 
 
 def as_latex(sheets: Sequence[TextSheet], sentences: Sequence[str]) -> str:
-    """Tabulars for a paper, one for each table; they need the package booktabs.
+    """Tables for a paper, each with its caption and label; they need the package booktabs.
 
     Args:
         sheets: in the order of reading.
         sentences: comments above the first one.
     """
-    found = []
-    for place, sheet in enumerate(sheets):
-        notes = [sheet.title, *(sentences if not place else ())]
-        found.append(tabular(_latex(sheet.words), map(_latex, sheet.rows), _letters(sheet), notes=notes))
-    return "\n".join(found)
+    comments = "".join(f"% {printable(line)}\n" for line in sentences)
+    return comments + "\n".join(
+        floating(tabular(_latex(sheet.words), map(_latex, sheet.rows), _letters(sheet)), latex(sheet.title), label)
+        for sheet, label in zip(sheets, distinct(slug(sheet.title) for sheet in sheets), strict=True)
+    )
 
 
 def as_one_tabular(sheets: Sequence[TextSheet], sentences: Sequence[str]) -> str:

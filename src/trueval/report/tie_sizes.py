@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueval.report.figures import NARROW, Chart, tone
+from trueval.report.formats import distinct
 from trueval.report.number_texts import format_value
 from trueval.report.page_content import Figure
-from trueval.report.plots import distinct, names_axis, shorten_name
+from trueval.report.plots import names_axis, shorten_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -18,11 +18,13 @@ from trueval.comparison.power.power_analysis import power_of_scores
 from trueval.comparison.power.power_result import Power
 from trueval.comparison.views.kind import POWER
 from trueval.comparison.views.power import measure_heading, middle_pair, near, select_pairs, view
-from trueval.report.number_texts import POINTS, ValueUnit
+from trueval.report import view_page
+from trueval.report.number_texts import FRACTIONS, POINTS, ValueUnit
 from trueval.report.page import page
 from trueval.report.page_content import Part
 from trueval.report.result_directory import Directory, ResultFile
 from trueval.report.terminal import render_text
+from trueval.report.view_texts import as_csv, as_latex, as_markdown, in_terminal
 
 
 @pytest.fixture(autouse=True)
@@ -40,13 +42,12 @@ def asked(runs: int, queries: int = 30, reach: float = 0.05, **options: Any) -> 
 
 
 def text(result: Power, scale: ValueUnit | None = None) -> str:
-    shown = view(result)
-    return render_text(shown.table() if scale is None else shown.table(scale))
+    return render_text(in_terminal(view(result), scale or FRACTIONS, legend=True))
 
 
 def part_of(result: Power) -> Part:
     read = Power.from_dict(result.to_dict())
-    return view(read).to_part(ResultFile("power.json", "power", result.to_dict()), read)
+    return view_page.part_of(view(read), ResultFile("power.json", "power", result.to_dict()), read)
 
 
 @pytest.mark.slow
@@ -106,22 +107,22 @@ def test_every_format_holds_the_least_difference(runs: int) -> None:
     pair = select_pairs(result, result.measures[0])[0]
     least = pair.expected.least_difference
     shown = view(result)
-    for shape in (text(result), shown.to_markdown(), shown.to_latex()):
+    for shape in (text(result), as_markdown(shown), as_latex(shown)):
         assert f"{least:.4f}" in shape
         assert "difference of 0.02 with that chance" in " ".join(shape.split())
     assert f"{100 * least:.2f}" in text(result, POINTS)
-    rows = list(csv.DictReader(io.StringIO(shown.to_csv())))
+    rows = list(csv.DictReader(io.StringIO(as_csv(shown))))
     assert len(rows) == len(result.measures[0].pairs)
     assert float(rows[0]["expected_least_difference"]) == least
     wide = io.StringIO()
-    Console(file=wide, width=80, color_system=None, highlight=False).print(shown.table())
+    Console(file=wide, width=80, color_system=None, highlight=False).print(in_terminal(shown))
     assert max(map(len, wide.getvalue().splitlines())) <= 80
     assert "…" not in wide.getvalue()
 
 
 def test_the_page_has_curves_where_something_is_known() -> None:
     part = part_of(asked(3, difference=0.1))
-    (figure,) = part.blocks[0].figures
+    (figure,) = part.lead
     assert {meaning for _, meaning in figure.key} >= {
         "dashed: tie-broken values",
         "the difference that was asked about",
@@ -135,11 +136,11 @@ def test_the_page_has_curves_where_something_is_known() -> None:
         "worlds",
         "clusters",
     ]
-    (alone,) = part_of(asked(3, reach=0.0)).blocks[0].figures
+    (alone,) = part_of(asked(3, reach=0.0)).lead
     assert len(alone.key) == 3
     nothing = part_of(asked(2, queries=1))
-    assert nothing.blocks[0].figures == ()
-    assert nothing.verdict == ("No differences that these queries could find are known.",)
+    assert nothing.lead == ()
+    assert nothing.answer.sentence == ("No differences that these queries could find are known.",)
 
 
 def test_pages_and_figures_are_written(tmp_path: Path) -> None:

@@ -35,7 +35,8 @@ def file(tmp_path_factory: pytest.TempPathFactory, sweep: dict[str, Any]) -> Pat
 def live(tab: Tab) -> None:
     """Scrolls to the chart, and waits until scripts have drawn it."""
     tab.value(
-        "new Promise((done) => { document.getElementById('frontier-chart').scrollIntoView(); const look = () => "
+        "new Promise((done) => { const chart = document.getElementById('frontier-chart'); "
+        "chart.closest('details').open = true; chart.scrollIntoView(); const look = () => "
         "document.querySelector('figure[data-live]') ? done(true) : setTimeout(look, 50); look(); })"
     )
 

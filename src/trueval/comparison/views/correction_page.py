@@ -16,10 +16,11 @@ from trueval.evaluation.views.corrected import (
 )
 from trueval.evaluation.views.corrected_page import block
 from trueval.report.figures import NARROW, RUN_TONES, Chart, tone
+from trueval.report.formats import distinct
 from trueval.report.number_texts import format_value, make_formatter, percent, whole
 from trueval.report.page_content import Block, Figure, PageColumn, Part, Table, Words, counts, row_of
 from trueval.report.page_footer import policy_block
-from trueval.report.plots import distinct, shorten_name
+from trueval.report.plots import shorten_name
 from trueval.report.result_directory import Directory, ResultFile, pointer
 
 HEIGHT: Final = 190  # CSS pixels of a plot

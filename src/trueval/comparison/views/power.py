@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from trueval.comparison.power.power_result import LeastDifferences, MeasurePower, PairPower, Power, RankedRun, rows
 from trueval.report.figures import NARROW, Chart, panels, tone
-from trueval.report.number_texts import MANY_QUERIES, MOST_QUERIES, NOT_AVAILABLE, attainable, count_phrase, percent
+from trueval.report.number_texts import MANY_QUERIES, NOT_AVAILABLE, attainable, count_phrase, percent
 from trueval.report.page_content import Figure
+from trueval.report.units import COUNT, DIFFERENCE, FRACTION, NAME, unscaled
 from trueval.report.view import (
-    COUNT,
-    DIFFERENCE,
-    FRACTION,
-    NAME,
+    Answer,
     Column,
+    Mark,
     PaperFigure,
     Quantity,
     Section,
@@ -24,7 +24,6 @@ from trueval.report.view import (
     Sheet,
     View,
     choices_section,
-    unscaled,
 )
 
 MOST_RUNS: Final = 6  # of which all pairs are shown; of more, those next to each other in the ranking
@@ -41,6 +40,10 @@ KEY: Final = (
 )
 DASHED: Final = ("lying", "dashed: tie-broken values")
 WANTED: Final = ("bracket", "the difference that was asked about")
+MARKS: Final = (
+    Mark(NOT_AVAILABLE, "not known, or no number of queries is enough."),
+    Mark(MANY_QUERIES, "more than a million queries; --format json has the number."),
+)
 DIFFERS: Final = 0.01  # share of a least difference from which on a second line can be told from the first
 STEPS: Final = tuple(lead * 10.0**power for power in range(-6, 1) for lead in (1, 2, 5))
 
@@ -69,29 +72,21 @@ def view(result: Power) -> View:
     shares = [f"{found.measure}: {share}" for found in result.measures for share in _describe_shares(found)]
     texts = [sheet for found in result.measures for sheet in _text_sheets(result, found)]
     figures = [figure for at, found in enumerate(result.measures) for figure in _figures(result, found, at)]
-    charts = [
-        curve_plot(found, middle, pairs, result.choices["difference"], title=found.measure)
-        for found, pairs in ((found, select_pairs(result, found)) for found in result.measures)
-        if (middle := middle_pair(pairs)) is not None
-    ]
     return View(
-        answer=findings[0],
-        findings=[*findings[1:], *shares],
+        title="Power",
+        answer=Answer(findings[0]),
+        lead=figures[0] if figures else None,
         sections=[
-            Section(
-                "power",
-                "What these queries can find",
-                [*texts, _all_pairs(result)],
-                _lead(result),
-                figures,
-                place="decisions",
-            ),
+            Section("Least differences and queries needed", [*texts, _all_pairs(result)], _explanation(result)),
+            *([Section("Other measures", figures=figures[1:])] if figures[1:] else []),
             choices_section("power", result.choices),
         ],
-        legend=list(legend(result)),
         csv=_csv(result),
+        findings=[*findings[1:], *shares],
+        marks=MARKS,
+        legend=list(legend(result)),
         notes=result.notes,
-        paper=[PaperFigure("power", panels(charts[:MOST_FIGURES]))] if charts else [],
+        paper=[PaperFigure("power", lambda: _paper(result))] if figures else [],
     )
 
 
@@ -116,7 +111,7 @@ def _describe_shares(found: MeasurePower) -> Iterator[str]:
         yield f"ties make {' to '.join(ends)} of the variance of a tie-broken difference, queries the rest."
 
 
-def _lead(result: Power) -> str:
+def _explanation(result: Power) -> str:
     choices = result.choices
     return (
         f"Differences from a curve on are separated by trueval compare at level {choices['level']:.4g} with a chance "
@@ -218,7 +213,15 @@ def _all_pairs(result: Power) -> Sheet[_PairRow]:
     pairs = [_PairRow(found, pair) for found in result.measures for pair in found.pairs]
     notes = [*map(measure_heading, result.measures), *legend(result), *result.notes]
     folded = len(pairs) > MOST_ROWS
-    return Sheet("Least differences and queries needed", pairs, columns, "power-table", "", notes, folded, "page")
+    return Sheet(
+        "Least differences and queries needed",
+        pairs,
+        columns,
+        notes=notes,
+        folded=folded,
+        only="page",
+        id="power-table",
+    )
 
 
 def _csv(result: Power) -> Sheet[dict[str, Any]]:
@@ -250,23 +253,8 @@ def legend(result: Power) -> Iterator[str]:
         )
     else:
         yield f"needed: queries that find a difference of {wanted:g} with that chance."
-    shown = [pair for each in result.measures for pair in select_pairs(result, each)]
-    if any(map(_has_unknowns, shown)):
-        yield f"{NOT_AVAILABLE}: not known, or no number of queries is enough."
-    needed = [number for pair in shown for number in (pair.expected.queries_needed, pair.tie_broken.queries_needed)]
-    if any(number is not None and number > MOST_QUERIES for number in needed):
-        yield f"{MANY_QUERIES}: more than a million queries; --format json has the number."
     if any(len(select_pairs(result, each)) < len(each.pairs) for each in result.measures):
         yield f"Shown are neighbors in the ranking; --format csv and json hold all {most} pairs of a measure."
-
-
-def _has_unknowns(pair: PairPower) -> bool:
-    values = (
-        *(pair.expected.difference, pair.sampling.half_width, pair.ties.half_width),
-        *(pair.expected.least_difference, pair.tie_broken.least_difference),
-    )
-    needed = pair.expected.queries_needed, pair.tie_broken.queries_needed
-    return None in needed or not all(map(_is_known, values))
 
 
 def _figures(result: Power, found: MeasurePower, at: int) -> Iterator[Figure]:
@@ -275,9 +263,18 @@ def _figures(result: Power, found: MeasurePower, at: int) -> Iterator[Figure]:
     if middle is not None:
         wanted = result.choices["difference"]
         description = f"{found.measure}: the least difference that is found, against the number of queries."
-        chart = curve_plot(found, middle, pairs, wanted)
+        chart = partial(curve_plot, found, middle, pairs, wanted)
         marks = [DASHED] * _ties_show(middle) + [WANTED] * (wanted is not None)
         yield Figure(f"power-{at}", found.measure, description, chart, key=(*KEY, *marks))
+
+
+def _paper(result: Power) -> Chart:
+    """The curves of the first measures side by side."""
+    shown = ((found, select_pairs(result, found)) for found in result.measures)
+    known = ((found, pairs, middle) for found, pairs in shown if (middle := middle_pair(pairs)) is not None)
+    wanted = result.choices["difference"]
+    charts = [curve_plot(found, middle, pairs, wanted, title=found.measure) for found, pairs, middle in known]
+    return panels(charts[:MOST_FIGURES])
 
 
 def _ties_show(pair: PairPower) -> bool:
@@ -290,6 +287,7 @@ def curve_plot(
     middle: PairPower,
     pairs: Sequence[PairPower],
     difference: float | None,
+    width: int = NARROW,
     *,
     title: str = "",
 ) -> Chart:
@@ -300,6 +298,7 @@ def curve_plot(
         middle: the pair in front; it has a least difference.
         pairs: all pairs that may be drawn.
         difference: difference to mark; None for none.
+        width: CSS pixels of the whole figure.
         title: title of the plot.
     """
     import altair as alt
@@ -346,5 +345,5 @@ def curve_plot(
     if difference is not None:
         wanted = alt.Chart(alt.InlineData(values=[{"least": difference}]))
         layers += [wanted.mark_rule(color=tone("quiet"), strokeWidth=1.2).encode(y=y)]
-    plot = alt.layer(*layers).properties(width=NARROW - 70, height=200)
+    plot = alt.layer(*layers).properties(width=width - 70, height=200 if width <= NARROW else 280)
     return plot.properties(title=title) if title else plot

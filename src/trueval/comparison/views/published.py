@@ -7,19 +7,8 @@ from typing import Final
 
 from trueval.comparison.gate.published_means import PublishedMean
 from trueval.report.number_texts import count_phrase
-from trueval.report.view import (
-    COUNT,
-    FRACTION,
-    INTERVAL,
-    Column,
-    Quantity,
-    Section,
-    Sentence,
-    Sheet,
-    View,
-    columns_of,
-    unscaled,
-)
+from trueval.report.units import COUNT, FRACTION, INTERVAL, unscaled
+from trueval.report.view import Answer, Column, Quantity, Section, Sentence, Sheet, View, columns_of
 
 METHODS: Final = {
     "clopper-pearson": "Clopper & Pearson, for values of 0 or 1",
@@ -56,17 +45,18 @@ def view(result: PublishedMean) -> View:
         *columns_of("method", "least_p"),
     ]
     return View(
-        answer=answer,
-        findings=[*_describe_difference(result), f"Interval: {METHODS[result.method]}."],
+        title="A published mean",
+        answer=Answer(answer),
         sections=[
             Section(
-                "published",
                 "A published mean",
-                [Sheet("What so many queries support", [result], COLUMNS, "published-table")],
+                [Sheet("What so many queries support", [result], COLUMNS, id="published-table")],
+                id="published",
             )
         ],
-        legend=[],
         csv=Sheet("", [result], csv),
+        findings=[*_describe_difference(result), f"Interval: {METHODS[result.method]}."],
+        legend=[],
     )
 
 

@@ -19,9 +19,10 @@ from trueval.evaluation.views.corrected import (
     warnings,
 )
 from trueval.report.figures import NARROW, Chart, axis_domain, tone
+from trueval.report.formats import distinct
 from trueval.report.number_texts import NOT_AVAILABLE, format_difference, format_value, interval
 from trueval.report.page_content import Block, Cell, Figure, PageColumn, Row, Table, Words, counts, row_of
-from trueval.report.plots import HOLLOW_TICK, distinct, names_axis, shorten_name
+from trueval.report.plots import HOLLOW_TICK, names_axis, shorten_name
 from trueval.report.result_directory import ResultFile, pointer
 
 ROW: Final = 34  # CSS pixels of a run

@@ -22,23 +22,8 @@ from trueval.report.figures import NARROW, Chart, tone
 from trueval.report.number_texts import NOT_AVAILABLE, count_phrase, format_difference, format_value, interval, percent
 from trueval.report.page_content import Figure
 from trueval.report.plots import TieInterval, dot_plot, shorten_name
-from trueval.report.view import (
-    COUNT,
-    FRACTION,
-    INTERVAL,
-    NAME,
-    TEXT,
-    Column,
-    Quantity,
-    Section,
-    Sentence,
-    Sheet,
-    View,
-    columns_of,
-    interval_of,
-    number,
-    unscaled,
-)
+from trueval.report.units import COUNT, FRACTION, INTERVAL, NAME, TEXT, interval_of, number, unscaled
+from trueval.report.view import Answer, Column, Quantity, Section, Sentence, Sheet, View, columns_of
 
 TITLES: Final = {
     "kappa": "κ",
@@ -96,8 +81,8 @@ def view(result: LabelAgreement) -> View:
         result: of the command.
     """
     return View(
-        answer=_answer(result),
-        findings=[*_describe_pairs(result), *_describe_order(result), *_describe_answers(result)],
+        title="Agreement of labels",
+        answer=Answer(_answer(result)),
         sections=[
             _agreement(result),
             _grade_tables(result),
@@ -105,8 +90,9 @@ def view(result: LabelAgreement) -> View:
             *([] if result.order is None else [_order(result.order)]),
             *([] if result.design is None or not result.design.strata else [_design(result.design)]),
         ],
-        legend=list(_legend(result)),
         csv=_csv(result),
+        findings=[*_describe_pairs(result), *_describe_order(result), *_describe_answers(result)],
+        legend=list(_legend(result)),
         notes=result.notes,
     )
 
@@ -150,7 +136,7 @@ def _agreement(result: LabelAgreement) -> Section:
     few = result.pairs if len(result.pairs) <= FEW else ()
     texts = [sheet for pair in few for sheet in (_grades(pair), _bias_sheet(pair))]
     return Section(
-        "agree-coefficients", "Agreement", [_coefficients(result), *_together(result), *texts], figures=figures
+        "Agreement", [_coefficients(result), *_together(result), *texts], figures=figures, id="agree-coefficients"
     )
 
 
@@ -176,7 +162,7 @@ def _coefficients(result: LabelAgreement) -> Sheet[_PairPart]:
     reasons = {value.reason for row in rows for value in row.found.coefficients.values() if value.reason}
     notes = [*_legend(result), *(f"{NOT_AVAILABLE}: {reason}." for reason in sorted(reasons))]
     caption = "Agreement of labels; low and high are of quadratic κ."
-    return Sheet("Agreement of labels", rows, columns, "agree-pairs", caption, notes)
+    return Sheet("Agreement of labels", rows, columns, caption=caption, notes=notes, id="agree-pairs")
 
 
 def _together(result: LabelAgreement) -> list[Sheet[RaterGroup]]:
@@ -188,7 +174,7 @@ def _together(result: LabelAgreement) -> list[Sheet[RaterGroup]]:
         Column("items", lambda row: row.items, COUNT),
         *(alpha(name) for name in TITLES if name.startswith("alpha")),
     ]
-    sheet = Sheet("Krippendorff's α of all at once", result.together, columns, "agree-together", only="page")
+    sheet = Sheet("Krippendorff's α of all at once", result.together, columns, only="page", id="agree-together")
     return [sheet] if result.together else []
 
 
@@ -218,7 +204,7 @@ def _grade_tables(result: LabelAgreement) -> Section:
         "How often each pair of grades was given. A cell is as dark as its share of its row: of what the first graded "
         f"so, where the second put it.{more}"
     )
-    return Section("agree-tables", "Grade against grade", words=words, figures=figures)
+    return Section("Grade against grade", words=words, figures=figures, id="agree-tables")
 
 
 def _describe_table(pair: RaterPair) -> str:
@@ -296,8 +282,8 @@ def _biases(result: LabelAgreement) -> Section:
     )
     rows = [row for pair in result.pairs for row in _groups(pair)]
     columns: list[Column[_Bias]] = [Column("labels", lambda row: _name(row.pair)), *BIAS]
-    sheet = Sheet("Every mean difference", rows, columns, "agree-biases", folded=True, only="page")
-    return Section("agree-bias", "Bias", [sheet], words, figures)
+    sheet = Sheet("Every mean difference", rows, columns, folded=True, only="page", id="agree-biases")
+    return Section("Bias", [sheet], words=words, figures=figures, id="agree-bias")
 
 
 def _shorten_group(row: _Bias) -> str:
@@ -315,8 +301,8 @@ def _order(order: NeighborOrder) -> Section:
         Column("equal", lambda row: row.equal, FRACTION, strong=True),
         Column("other order", lambda row: row.disagree, FRACTION, strong=True),
     ]
-    sheet = Sheet("What people say of neighbors in the ranked lists", [order], columns, "agree-order", only="page")
-    return Section("agree-orders", "Order of neighbors", [sheet])
+    sheet = Sheet("What people say of neighbors in the ranked lists", [order], columns, only="page", id="agree-order")
+    return Section("Order of neighbors", [sheet], id="agree-orders")
 
 
 def _design(design: AuditDesign) -> Section:
@@ -326,7 +312,9 @@ def _design(design: AuditDesign) -> Section:
         Column("answered", lambda row: row.answered, COUNT),
     ]
     title = "Passages of each stratum, and how many of them people graded"
-    return Section("agree-design", "The sample", [Sheet(title, design.strata, columns, "agree-strata", only="page")])
+    return Section(
+        "The sample", [Sheet(title, design.strata, columns, only="page", id="agree-strata")], id="agree-design"
+    )
 
 
 def _csv(result: LabelAgreement) -> Sheet[_CoefficientRow]:

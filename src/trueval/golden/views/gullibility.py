@@ -10,23 +10,8 @@ from trueval.golden.views.golden import money
 from trueval.report.number_texts import NOT_AVAILABLE, count_phrase, percent
 from trueval.report.page_content import Figure
 from trueval.report.plots import TieInterval, dot_plot
-from trueval.report.view import (
-    COUNT,
-    FRACTION,
-    INTERVAL,
-    NAME,
-    PERCENT,
-    TEXT,
-    YES_NO,
-    Column,
-    Quantity,
-    Section,
-    Sentence,
-    Sheet,
-    View,
-    columns_of,
-    number,
-)
+from trueval.report.units import COUNT, FRACTION, INTERVAL, NAME, PERCENT, TEXT, YES_NO, number
+from trueval.report.view import Answer, Column, Quantity, Section, Sentence, Sheet, View, columns_of
 
 T = TypeVar("T")
 
@@ -57,17 +42,18 @@ def view(result: Robustness) -> View:
     figures = [Figure("gullibility-shares", "Graded relevant", about, dot_plot(dots), key=KEY)] if dots else []
     kinds: list[Sheet[Any]] = [_kinds(result), *([_companions(result)] if result.passages > 1 else [])]
     passages = Sheet(
-        "Every passage, and the grades", result.traps, PASSAGES, "gullibility-traps", folded=True, only="page"
+        "Every passage, and the grades", result.traps, PASSAGES, folded=True, only="page", id="gullibility-traps"
     )
     return View(
-        answer=_answer(result),
-        findings=list(describe_findings(result)),
+        title="Robustness of the judge",
+        answer=Answer(_answer(result)),
         sections=[
-            Section("gullibility", f"How easily {result.judge} is fooled", kinds, figures=figures),
-            Section("gullibility-all", "Every passage", [passages], place="details"),
+            Section(f"How easily {result.judge} is fooled", kinds, figures=figures, id="gullibility"),
+            Section("Every passage", [passages], id="gullibility-all"),
         ],
-        legend=list(_legend(result)),
         csv=Sheet("", result.traps, columns_of("query", "trap", "document", "characters", "grade", "clean", "call")),
+        findings=list(describe_findings(result)),
+        legend=list(_legend(result)),
     )
 
 
@@ -100,7 +86,7 @@ def _kinds(result: Robustness) -> Sheet[AdversarialKind]:
     ]
     caption = f"Grade {result.relevant} or higher is relevant; lifted and lowered are against the clean passage."
     title = f"{result.judge}: passages that should not be relevant"
-    return Sheet(title, result.kinds, columns, "gullibility-kinds", caption, list(_legend(result)))
+    return Sheet(title, result.kinds, columns, caption=caption, notes=list(_legend(result)), id="gullibility-kinds")
 
 
 def _companions(result: Robustness) -> Sheet[_Companions]:
@@ -115,7 +101,7 @@ def _companions(result: Robustness) -> Sheet[_Companions]:
     rows = [_Companions(each.kind, each.companions) for each in result.kinds if each.companions is not None]
     caption = "What is shown in one call with each kind of passage, against the same beside the clean passage."
     title = f"{result.judge}: the other {result.passages - 1} passages of the call"
-    return Sheet(title, rows, columns, "gullibility-companions", caption)
+    return Sheet(title, rows, columns, caption=caption, id="gullibility-companions")
 
 
 def _itself(row: AdversarialKind) -> AdversarialKind:

@@ -18,23 +18,8 @@ from trueval.report.figures import NARROW, Chart, axis_domain, tone
 from trueval.report.number_texts import NOT_AVAILABLE, count_phrase, format_difference, format_value, percent
 from trueval.report.page_content import Figure
 from trueval.report.plots import TieInterval, dot_plot, row_height
-from trueval.report.view import (
-    COUNT,
-    DIFFERENCE,
-    FRACTION,
-    INTERVAL,
-    NAME,
-    Column,
-    Quantity,
-    Section,
-    Sentence,
-    Sheet,
-    View,
-    columns_of,
-    interval_of,
-    number,
-    unscaled,
-)
+from trueval.report.units import COUNT, DIFFERENCE, FRACTION, INTERVAL, NAME, interval_of, number, unscaled
+from trueval.report.view import Answer, Column, Quantity, Section, Sentence, Sheet, View, columns_of
 
 HEIGHT: Final = 230  # CSS pixels of a plot
 NAMED: Final = 8  # judges up to which the plot names each of them
@@ -78,7 +63,15 @@ def view(result: Stress) -> View:
     """
     sections = [section for at in range(len(result.measures)) for section in _sections(result, at)]
     findings = [line for measure in result.measures for line in describe_findings(measure)]
-    return View(_answer(result), findings, sections, list(legend(result)), _csv(result), result.notes)
+    return View(
+        "Judges under stress",
+        Answer(_answer(result)),
+        sections,
+        _csv(result),
+        findings=findings,
+        legend=list(legend(result)),
+        notes=result.notes,
+    )
 
 
 def _answer(result: Stress) -> Sentence:
@@ -104,24 +97,24 @@ def _sections(result: Stress, at: int) -> Iterator[Section]:
             f"{name}: how judges rank the systems",
             measure.judges,
             RANKINGS,
-            f"stress-tau-table-{at}",
             notes=[*legend(result)],
             only="page",
+            id=f"stress-tau-table-{at}",
         ),
         Sheet(
             f"People separate {measure.separated} of {measure.spread.pairs} pairs of systems",
             measure.judges,
             DIFFERENCES,
-            f"stress-judge-table-{at}",
             only="page",
+            id=f"stress-judge-table-{at}",
         ),
         _labels(result, at),
     ]
     yield Section(
-        f"stress-judges-{at}",
         f"{name}: judges against people",
         judges,
         figures=[*_tau_plot(measure, at), *_kappa_plot(result, at)],
+        id=f"stress-judges-{at}",
     )
     dots = [TieInterval(each.run, each.mean, each.least_mean, each.greatest_mean) for each in measure.systems]
     about = f"{name} of each run by people, and its range over judges, best by people first."
@@ -129,10 +122,10 @@ def _sections(result: Stress, at: int) -> Iterator[Section]:
     figure = Figure(f"stress-systems-plot-{at}", "Systems", about, plot, key=OF_SYSTEMS)
     title = f"{name}: systems under all judges"
     systems: list[Sheet[Any]] = [
-        Sheet(title, measure.systems, SYSTEMS, f"stress-system-table-{at}"),
+        Sheet(title, measure.systems, SYSTEMS, id=f"stress-system-table-{at}"),
         _pairs(measure, at),
     ]
-    yield Section(f"stress-systems-{at}", title, systems, figures=[figure])
+    yield Section(title, systems, figures=[figure], id=f"stress-systems-{at}")
     if measure.families:
         words = (
             "A judge may like what a model of its own family wrote or ranked. lift: mean ranks that such runs are "
@@ -142,16 +135,16 @@ def _sections(result: Stress, at: int) -> Iterator[Section]:
         )
         title = f"{name}: runs of the judge's own family"
         families = [
-            Sheet(title, measure.families, LIFTS, f"stress-family-table-{at}", "Lifts in ranks."),
+            Sheet(title, measure.families, LIFTS, caption="Lifts in ranks.", id=f"stress-family-table-{at}"),
             Sheet(
                 f"{name}: what judges add to runs of their own family",
                 measure.families,
                 LIFTS_IN_MEASURE,
-                f"stress-family-values-{at}",
-                "Lifts in the measure.",
+                caption="Lifts in the measure.",
+                id=f"stress-family-values-{at}",
             ),
         ]
-        yield Section(f"stress-families-{at}", title, families, words)
+        yield Section(title, families, words=words, id=f"stress-families-{at}")
 
 
 def _judges(result: Stress, at: int) -> Sheet[_JudgeRow]:
@@ -185,13 +178,18 @@ def _labels(result: Stress, at: int) -> Sheet[JudgeLabelAgreement]:
     notes = [f"Over judges, quadratic κ and τ are correlated by τ-b {format_value(correlation)}."]
     title = "Agreement of labels with people"
     return Sheet(
-        title, result.labels, columns, f"stress-label-table-{at}", notes=notes[: correlation is not None], only="page"
+        title,
+        result.labels,
+        columns,
+        notes=notes[: correlation is not None],
+        only="page",
+        id=f"stress-label-table-{at}",
     )
 
 
 def _pairs(measure: MeasureUnderJudges, at: int) -> Sheet[PairVerdicts]:
     caption = "Every pair: which system people find better, and how many judges say first, second or none."
-    return Sheet("Pairs", measure.pairs, PAIRS, f"stress-pairs-{at}", caption, folded=True, only="page")
+    return Sheet("Pairs", measure.pairs, PAIRS, caption=caption, folded=True, only="page", id=f"stress-pairs-{at}")
 
 
 def format_lift(value: float | None) -> str:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from trueval.precision.views.formats import formats
 from trueval.report.figures import NARROW, PAPER, RUN_TONES, Chart, axis_domain, panels, tone, write_figure
-from trueval.report.plots import DIFFERS, HOLLOW_TICK, distinct
+from trueval.report.formats import distinct
+from trueval.report.plots import DIFFERS, HOLLOW_TICK
 
 if TYPE_CHECKING:
     from trueval.report.result_directory import Directory, ResultFile

@@ -7,7 +7,7 @@
     return made;
   };
 
-  // ---- numbers, as trueval/report/text.py writes them ----
+  // ---- numbers, as trueval/report/number_texts.py writes them ----
   const NONE = "–";
   // Halves are rounded to the even digit, as Python does and toFixed does not. A number that is a half of the fourth
   // decimal to the last bit is an odd number of thirty-seconds.
@@ -119,6 +119,15 @@
       details.addEventListener("toggle", () => details.open && open(details));
     }
   }
+
+  // ---- links open what they lead into ----
+  const reveal = () => {
+    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    for (let each = target; each; each = each.parentElement) if (each.tagName === "DETAILS") each.open = true;
+    if (target) target.scrollIntoView();
+  };
+  addEventListener("hashchange", reveal);
+  reveal();
 
   // ---- paper: what is short opens, and closes again ----
   let opened = [];

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trueval.report.figures import write_figure
+from trueval.report.figures import NARROW, write_figure
 from trueval.report.result_directory import Directory, ResultFile
 from trueval.tradeoff.views import expense, quality_blocks
 from trueval.tradeoff.views.frontier_chart import frontier_chart
@@ -40,5 +40,7 @@ def draw_sweep(file: ResultFile, directory: Directory, folder: Path) -> tuple[Pa
         *expense.price_block(file, points),
     )
     for figure in (figure for block in blocks for figure in block.figures):
-        written += write_figure(figure.chart.properties(title=figure.title), stem.with_name(f"{stem.name}-{figure.id}"))
+        written += write_figure(
+            figure.draw(NARROW).properties(title=figure.title), stem.with_name(f"{stem.name}-{figure.id}")
+        )
     return tuple(written)

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from trueval.report.figures import NARROW, RUN_TONES, Chart, axis_domain, tone
-from trueval.report.plots import ROW, distinct, names_axis
+from trueval.report.formats import distinct
+from trueval.report.plots import ROW, names_axis
 from trueval.report.terminal import shorten_apart
 
 HEIGHT: Final = 200  # CSS pixels of a plot over K

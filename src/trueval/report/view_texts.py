@@ -1,0 +1,130 @@
+"""Views as text: terminal, Markdown, LaTeX and CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from trueval.report import formats
+from trueval.report.number_texts import FRACTIONS, ValueUnit, unit
+from trueval.report.units import MARKS
+from trueval.report.view import Column, Quantity, Sentence, Sheet, View
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+    from trueval.report.sheets import TextSheet
+
+
+def in_terminal(view: View, scale: ValueUnit = FRACTIONS, *, legend: bool = False) -> Group:
+    """The answer first, then the tables, then further sentences."""
+    from rich.console import Group
+    from rich.text import Text
+
+    from trueval.report.sheets import in_terminal
+
+    answer = view.answer
+    lines = [Text(write(answer.sentence, scale), style="bold")]
+    lines += [Text(text) for each in (answer.sure, answer.change) if (text := write(each, scale))]
+    lines += [Text(f"Next: {answer.next}")] if answer.next else []
+    return Group(*lines, Text(), in_terminal(_text_sheets(view, scale), list(_sentences(view, scale, legend))))
+
+
+def as_markdown(view: View, scale: ValueUnit = FRACTIONS, *, legend: bool = True) -> str:
+    """The question as heading, the answer, then tables and sentences."""
+    from trueval.report.sheets import as_markdown
+
+    answer, escape = view.answer, formats.markdown
+    parts = [f"### {escape(answer.question)}"] if answer.question else []
+    parts += [f"**{escape(write(answer.sentence, scale))}**"]
+    more = [write(each, scale) for each in (answer.sure, answer.change) if each]
+    parts += [escape(" ".join(more))] if more else []
+    parts += [f"Next: `{answer.next}`"] if answer.next else []
+    tables = as_markdown(_text_sheets(view, scale), list(_sentences(view, scale, legend)))
+    return "\n\n".join([*parts, tables])
+
+
+def as_latex(view: View, scale: ValueUnit = FRACTIONS, *, legend: bool = True) -> str:
+    """Comments with the answer, then each table with its caption and label."""
+    from trueval.report.sheets import as_latex
+
+    answer = view.answer
+    above = [write(each, scale) for each in (answer.sentence, answer.sure, answer.change) if each]
+    return as_latex(_text_sheets(view, scale), [*above, *_sentences(view, scale, legend)])
+
+
+def as_csv(view: View) -> str:
+    """The CSV sheet, in full precision."""
+    names = [column.title for column in view.csv.columns]
+    lines = ({each.title: plain_value(each.value(row)) for each in view.csv.columns} for row in view.csv.rows)
+    return formats.to_csv(names, lines)
+
+
+def write(sentence: Sentence, scale: ValueUnit) -> str:
+    """A sentence as text.
+
+    Args:
+        sentence: a text, or texts and quantities.
+        scale: of measures.
+    """
+    parts = (sentence,) if isinstance(sentence, str) else sentence
+    return "".join(each if isinstance(each, str) else each.unit.write(value_of(each), scale) for each in parts)
+
+
+def value_of(quantity: Quantity) -> Any:
+    """The value of a quantity in full precision; None for NaN."""
+    return plain_value(getattr(quantity.part, quantity.field))
+
+
+def plain_value(value: Any) -> Any:
+    """None for NaN, which stands for what is not known."""
+    return None if isinstance(value, float) and value != value else value
+
+
+def counted(value: object) -> object:
+    """The length of a list, any other value itself; a named tuple is one value, such as an interval."""
+    return len(value) if isinstance(value, list | tuple) and not hasattr(value, "_fields") else plain_value(value)
+
+
+def _text_sheets(view: View, scale: ValueUnit) -> list[TextSheet]:
+    sheets = (sheet for section in view.sections for sheet in section.sheets)
+    return [_text_sheet(sheet, scale) for sheet in sheets if sheet.only != "page"]
+
+
+def _text_sheet(sheet: Sheet[Any], scale: ValueUnit) -> TextSheet:
+    from trueval.report.sheets import TextSheet  # late: it imports rich
+
+    shown = [each for each in sheet.columns if each.only != "page"]
+    leaving = sorted((each for each in shown if each.leaves), key=lambda each: each.leaves)
+    return TextSheet(
+        sheet.title,
+        tuple(each.title for each in shown),
+        "".join(each.unit.letter for each in shown),
+        tuple(tuple(_cell(each, row, scale) for each in shown) for row in sheet.rows),
+        tuple(each.title for each in leaving),
+    )
+
+
+def _cell(column: Column[Any], row: object, scale: ValueUnit) -> str:
+    value = counted(column.value(row))
+    return "" if value == "" else column.unit.write(value, scale)
+
+
+def _sentences(view: View, scale: ValueUnit, legend: bool) -> Iterator[str]:
+    """Findings, the marks that occur, the legend, and the unit of values."""
+    yield from (write(each, scale) for each in view.findings)
+    yield from explained_marks(view)
+    yield from view.legend if legend else ()
+    yield from unit(scale)
+
+
+def explained_marks(view: View) -> Iterator[str]:
+    """What the signs that occur in the tables mean: a character in a column of marks, or a whole cell."""
+    wanted = {mark.sign for mark in view.marks}
+    found: set[str] = set()
+    for sheet in (sheet for section in view.sections for sheet in section.sheets):
+        for column in sheet.columns:
+            if wanted > found:
+                cells = {_cell(column, row, FRACTIONS) for row in sheet.rows}
+                found |= wanted & (set("".join(cells)) if column.unit is MARKS else cells)
+    yield from (f"{mark.sign} {mark.meaning}" for mark in view.marks if mark.sign in found)
