@@ -2,7 +2,7 @@
 
 import gc
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, NoReturn
 
@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 from trueval.cli import streams
 from trueval.cli.faults import forget_faults, report_fault, with_faults
+from trueval.cli.output import show_legend
 from trueval.errors import MeasureError, PolicyError, TruevalError
 from trueval.logging import log_to_stderr
 from trueval.printable import printable_message
@@ -120,34 +121,35 @@ def as_command(name: str, function: Any) -> Any:
     made = typer.main.get_command(function)
     made.name = name
     if not isinstance(made, TyperGroup):
-        made.params.append(_verbose())
+        made.params.extend(_common_options())
     return made
 
 
-def _verbose() -> Any:
-    """The option --verbose, which every command has: made by typer, whose own classes change between its versions."""
+def _common_options() -> list[Any]:
+    """The options that every command has: made by typer, whose own classes change between its versions."""
 
     def switch_on(wanted: bool) -> bool:
         if wanted:
             log_to_stderr()
         return wanted
 
-    option = typer.Option(
-        "--verbose",
-        is_eager=True,
-        expose_value=False,
-        callback=switch_on,
-        help="Log to stderr what is done, and tracebacks of what fails.",
-        rich_help_panel="Output",
-    )
+    def flag(name: str, callback: Callable[[bool], bool], words: str) -> Any:
+        return typer.Option(
+            f"--{name}", is_eager=True, expose_value=False, callback=callback, help=words, rich_help_panel="Output"
+        )
 
-    def carrier(verbose: bool = False) -> None:
-        """Carry the option; it is never called."""
+    def carrier(legend: bool = False, verbose: bool = False) -> None:
+        """Carry the options; it is never called."""
 
-    carrier.__annotations__["verbose"] = Annotated[bool, option]
+    carrier.__annotations__ |= {
+        "legend": Annotated[bool, flag("legend", show_legend, "Explain the columns below the tables.")],
+        "verbose": Annotated[
+            bool, flag("verbose", switch_on, "Log to stderr what is done, and tracebacks of what fails.")
+        ],
+    }
     alone = typer.Typer(add_completion=False)
     alone.command("carrier")(carrier)
-    return next(each for each in typer.main.get_command(alone).params if each.name == "verbose")
+    return [each for each in typer.main.get_command(alone).params if each.name in ("legend", "verbose")]
 
 
 def broken_command(name: str, plugin: "EntryPoint", error: Exception) -> Any:

@@ -36,6 +36,22 @@ NAMES_OF_FILES: Final = {
     **dict.fromkeys((".html", ".jsonl", ".parquet", ".pdf", ".png", ".svg", ".toml", ".trec", ".tsv", ".txt"), ""),
 }
 
+
+class _Wanted:
+    """What the options that every command has ask for."""
+
+    legend = False
+
+
+_wanted = _Wanted()
+
+
+def show_legend(wanted: bool) -> bool:
+    """Explain the columns below the tables of this process, as `--legend` asks."""
+    _wanted.legend = wanted
+    return wanted
+
+
 Format = Literal["table", "json", "csv", "markdown", "latex"]
 
 
@@ -49,9 +65,12 @@ def show(kind: "Kind", result: Mapping[str, Any], form: str, *, percent: bool = 
         percent: whether tables, Markdown and LaTeX hold points, 100 times the values; JSON, CSV and trec never do.
         told: what else the tables and Markdown of the kind take.
     """
+    from trueval.report.kinds import ROUNDED
     from trueval.report.number_texts import FRACTIONS, POINTS
 
     told = told if form in ("table", "markdown") else {}
+    if kind.legend and form in ROUNDED:
+        told |= {"legend": _wanted.legend}
     scale = POINTS if percent else FRACTIONS
     if form == "table":
         from rich.console import Console
