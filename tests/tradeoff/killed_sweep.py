@@ -62,7 +62,7 @@ def main(file: str, out: str, log: str) -> None:
     Timer.time = time_silently  # type: ignore[method-assign]  # watched
     output_part.write_shard, output_part.BATCHES = write_and_say, 2
     print("ready", flush=True)
-    sweep(file, out=Path(out))
+    sweep(file, out=Path(out), cache=Path(out) / "cache")  # of its own: the plain one has made everything
 
 
 if __name__ == "__main__":
