@@ -14,7 +14,7 @@ PAGE = Path(__file__).with_name("commands.md")
 WIDTH = 100
 HEAD = """# Commands
 
-What `--help` says. This page is made by `python docs/make_commands.py`, and a test compares it with the program.
+What `--help-all` says; `--help` shows the common options alone. This page is made by `python docs/make_commands.py`, and a test compares it with the program.
 """
 
 
@@ -38,7 +38,8 @@ def help_of(command: str) -> str:
         "PYTHONIOENCODING": "utf-8",
     }
     code = "import sys; sys.argv[0] = 'trueval'; from trueval.cli.main import main; main()"
-    program = [sys.executable, "-c", code, *command.split(), "--help"]
+    option = "--help" if command in ("", "golden", "probe") else "--help-all"
+    program = [sys.executable, "-c", code, *command.split(), option]
     printed = subprocess.run(program, env=os.environ | plain, capture_output=True, encoding="utf-8", check=True).stdout
     return "\n".join(line.rstrip() for line in printed.strip().splitlines())
 

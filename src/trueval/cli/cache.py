@@ -33,7 +33,7 @@ def cache(
     yes: Annotated[bool, typer.Option("--yes", help="Remove it.")] = False,
     form: Annotated[Literal["table", "json"], typer.Option("--format", help="What to print.")] = "table",
 ) -> None:
-    """Shows the embeddings, logits, indexes and candidates that a cache holds, and removes some.
+    """Shows what the cache holds, and removes some of it.
 
     What trueval does not know is left alone, and so are costs. Of the user's own cache the entries leave that were not
     used longest when it is larger than TRUEVAL_CACHE_LIMIT, 20G by default.

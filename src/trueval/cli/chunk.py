@@ -11,6 +11,7 @@ import typer
 from trueval.cli.long_work import bars
 from trueval.cli.options import Memory, with_groups
 from trueval.cli.output import make_parent, say, talk
+from trueval.cli.short_help import common_options
 
 if TYPE_CHECKING:
     from trueval.retrieval.chunking.chunks import Chunker, Tokenizer
@@ -69,6 +70,7 @@ class ChunkOptions:
         return model_tokens(load_tokenizer(self.tokens))
 
 
+@common_options("out", "size", "overlap", "how", "tokens", "titles")
 @with_groups
 def chunk(
     corpus: Annotated[
@@ -87,7 +89,7 @@ def chunk(
     form: Annotated[Literal["table", "json"], typer.Option("--format", help="What to print.")] = "table",
     memory: Memory = None,
 ) -> None:
-    """Cuts the documents of a corpus into chunks with overlap and breadcrumbs.
+    """Cuts documents into chunks with overlap and breadcrumbs.
 
     Example: trueval chunk corpus.jsonl --out chunks/corpus.jsonl --size 515 --overlap 70
     """

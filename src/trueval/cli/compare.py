@@ -22,6 +22,7 @@ from trueval.cli.options import (
 from trueval.cli.output import check_folder, save, show, talk
 from trueval.cli.paths import refuse_repeated, run_called, with_baseline
 from trueval.cli.progress import progress
+from trueval.cli.short_help import common_options
 
 if TYPE_CHECKING:
     from trueval.comparison.compare import ComparisonChoices
@@ -113,6 +114,7 @@ class _Seen:
         self.runs.append(run)
 
 
+@common_options("measures", "convention", "rel", "baseline", "clusters", "correction", "out", "form")
 @with_groups
 def compare(
     qrels: Annotated[str, typer.Argument(metavar="QRELS", help=JUDGMENTS)],
@@ -128,7 +130,7 @@ def compare(
     shown: PairOptions,
     form: Form = "table",
 ) -> None:
-    """Compares runs: differences with intervals, tests, win probabilities over tie orders, verdicts and groups.
+    """Compares runs: differences, intervals, tests, verdicts.
 
     Example: trueval compare qrels.trec bm25.trec dense.trec rerank.trec.gz -m "nDCG@10 RR@10"
     """

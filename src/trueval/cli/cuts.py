@@ -11,6 +11,7 @@ from trueval.cli.long_work import bars, remarks
 from trueval.cli.options import JUDGED, MEASURES, Form, Memory, OutputOptions, PolicyOptions, with_groups
 from trueval.cli.output import check_folder, save, show, talk
 from trueval.cli.retrieve import SearchOptions
+from trueval.cli.short_help import common_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,6 +97,7 @@ class JudgedOptions:
         return chosen
 
 
+@common_options("runs", "qrels", "pipeline", "k", "measures", "rel", "out", "form")
 @with_groups
 def cuts(
     places: Annotated[
@@ -123,7 +125,7 @@ def cuts(
     form: Form = "table",
     memory: Memory = None,
 ) -> None:
-    """Audits the cut at K: how often it falls inside a group of equal scores, what that costs, and what to change.
+    """Says what equal scores at the cut at K leave to chance.
 
     Example: trueval cuts corpus --index "flat(storage='binary')" --model all-MiniLM-L6-v2 -k 10 --out cuts
 

@@ -31,7 +31,7 @@ def demo(
         Path, typer.Option(metavar="DIR", help="Where results, the runs of the model and the page go.")
     ] = FOLDER,
 ) -> None:
-    """Shows what ties do to two runs of the embedded sample, to a model in two precisions, and to a run made now.
+    """Shows what ties do, on the embedded sample.
 
     The model and the run need the extra "demo"; without it the page holds the two runs alone.
 

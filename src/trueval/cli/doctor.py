@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def doctor(
     form: Annotated[Literal["table", "json"], typer.Option("--format", help="What to print.")] = "table",
 ) -> None:
-    """Says what this installation can do: libraries of each extra, compiled parts, accelerators, cache, plugins.
+    """Says what this installation can do, and what is missing.
 
     Exit status 1 where something is broken: a library that is too old, a plugin that cannot be loaded, a model whose
     weights are other ones. An extra that is not installed is no fault; how to install it is said.

@@ -24,6 +24,7 @@ from trueval.cli.options import (
 from trueval.cli.output import Format, check_folder, save, say, show, talk
 from trueval.cli.paths import refuse_repeated
 from trueval.cli.progress import progress
+from trueval.cli.short_help import common_options
 
 if TYPE_CHECKING:
     from trueval.evaluation.scores import Scores
@@ -83,6 +84,7 @@ class ShownOptions:
         return collection_hashes(self.collection)
 
 
+@common_options("measures", "convention", "rel", "per_query", "max_drop", "minimum", "baseline", "out", "form")
 @with_groups
 def evaluate(
     qrels: Annotated[str, typer.Argument(metavar="QRELS", help=JUDGMENTS)],
@@ -108,7 +110,7 @@ def evaluate(
         ),
     ] = "table",
 ) -> None:
-    """Measures run files exactly under ties: expected, lowest, highest and tie-broken value, bias, standard deviation.
+    """Measures runs: values, and what the order of ties could make of them.
 
     Example: trueval evaluate qrels.trec bm25.trec rerank.trec.gz -m "nDCG@10 RR@10"
     """

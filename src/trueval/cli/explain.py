@@ -17,9 +17,11 @@ from trueval.cli.options import (
 from trueval.cli.output import show, talk
 from trueval.cli.paths import refuse_repeated
 from trueval.cli.progress import progress
+from trueval.cli.short_help import common_options
 from trueval.errors import TruevalWarning
 
 
+@common_options("measures", "tie_order", "rel", "form", "examples")
 @with_groups
 def explain(
     qrels: Annotated[str, typer.Argument(metavar="QRELS", help=JUDGMENTS)],
@@ -47,7 +49,7 @@ def explain(
         ),
     ] = "table",
 ) -> None:
-    """Shows each measure as every other tool computes it, and finds the convention behind every difference.
+    """Shows a measure as other tools compute it, and why they differ.
 
     What the options choose is chosen for every tool.
 

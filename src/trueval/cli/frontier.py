@@ -8,6 +8,7 @@ import typer
 
 from trueval.cli.options import Form, OutputOptions, with_groups
 from trueval.cli.output import check_folder, save, show, talk
+from trueval.cli.short_help import common_options
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,7 @@ class FrontierOptions:
     ] = None
 
 
+@common_options("max_latency_ms", "max_cost", "min_quality", "sure", "rule", "out", "form")
 @with_groups
 def frontier(
     directory: Annotated[Path, typer.Argument(metavar="SWEEP_DIR", help="What --out of trueval sweep named.")],
@@ -82,7 +84,7 @@ def frontier(
     output: OutputOptions,
     form: Form = "table",
 ) -> None:
-    """Shows who is on the frontier of cost, latency and quality, how surely, and which configuration to ship.
+    """Says which configuration to ship under your limits.
 
     Example: trueval frontier results --max-latency-ms 500 --max-cost 2.5 --out results
     """

@@ -7,11 +7,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, NoReturn
 
 import typer
-from typer.core import TyperGroup
 
 from trueval.cli import streams
 from trueval.cli.faults import forget_faults, report_fault, with_faults
 from trueval.cli.output import show_legend
+from trueval.cli.short_help import CommandWithShortHelp, GroupWithNestedHelp, show_all
 from trueval.errors import MeasureError, PolicyError, TruevalError
 from trueval.logging import log_to_stderr
 from trueval.printable import printable_message
@@ -28,17 +28,29 @@ PANELS: Final = {
     "Models and retrieval": ("chunk", "retrieve", "cuts", "precision", "probe"),
     "Costs": ("sweep", "frontier"),
     "Judgments": ("golden",),
-    "This installation": ("demo", "doctor", "cache", "schema"),
+    "This installation": ("demo", "doctor", "cache", "schema", "help"),
 }
 COMMANDS: Final = tuple(name for names in PANELS.values() for name in names)
 # Other packages add commands by entry points of this group: name = "module:function", or a typer.Typer for several.
 PLUGINS: Final = "trueval.commands"
 # New objects that set off a collection of cycles. By default importing alone sets off hundreds, and finds none.
 OBJECTS = 100_000
+# What `trueval` alone says.
+START: Final = """\
+trueval tells whether a retrieval result can be believed. What do you have?
+
+runs and judgments   trueval evaluate qrels.trec run.trec         values, and what ties could make of them
+                     trueval compare qrels.trec a.trec b.trec     whether a difference is real
+a corpus             trueval retrieve corpus --index bm25         a run, and what each stage wins or loses
+                     trueval sweep sweep.toml                     which configuration to ship
+no judgments         trueval golden build golden.toml             by a language model, audited by people
+nothing yet          trueval demo                                 what ties do, in a minute
+
+All commands: trueval --help. A word, an error, a measure: trueval help WORDS."""
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 
-class LazyCommands(TyperGroup):
+class LazyCommands(GroupWithNestedHelp):
     """Commands that are imported on demand, so that no command waits for the others.
 
     Entry points are looked for only where a name is not one of ours, or all names are listed: it takes as long as the
@@ -61,11 +73,17 @@ class LazyCommands(TyperGroup):
         self.commands = names  # typer looks here for the nearest name
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: D102  click says what it is
+        ours = [whole for name in self.panel_of for whole in self._with_nested(name, ctx)]
         if self.plugins is None:
-            return list(self.panel_of)
+            return ours
         from importlib.metadata import entry_points
 
-        return [*self.panel_of, *sorted(set(entry_points(group=self.plugins).names) - set(self.panel_of))]
+        return [*ours, *sorted(set(entry_points(group=self.plugins).names) - set(self.panel_of))]
+
+    def _with_nested(self, name: str, ctx: Any) -> list[str]:
+        """A name, or in the help the whole names of the commands of a group."""
+        found = self.get_command(ctx, name) if self.shows_nested else None
+        return [f"{name} {each}" for each in found.panel_of] if isinstance(found, LazyCommands) else [name]
 
     def invoke(self, ctx: Any) -> Any:  # noqa: D102
         try:
@@ -74,6 +92,11 @@ class LazyCommands(TyperGroup):
             raise RuntimeError("a file ends too early") from error
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: D102
+        group, _, inside = cmd_name.partition(" ")
+        if inside and group in self.panel_of:
+            made = self.get_command(ctx, group).get_command(ctx, inside)
+            made.name, made.rich_help_panel = cmd_name, self.panel_of[group]
+            return made
         if cmd_name in self.panel_of:
             made = as_command(cmd_name, command_function(cmd_name, self.home))
             made.rich_help_panel = self.panel_of[cmd_name]
@@ -112,15 +135,19 @@ def as_command(name: str, function: Any) -> Any:
     Raises:
         TypeError: it is neither.
     """
+    common: tuple[str, ...] = ()
     if not isinstance(function, typer.Typer):
         if not callable(function):
             raise TypeError(f"a command must be a function or a typer.Typer, not {type(function).__name__}")
         app = typer.Typer(add_completion=False, rich_markup_mode="rich", context_settings=CONTEXT)
-        app.command(name)(function)
-        function = app
+        settings = getattr(function, "settings", {})
+        app.command(name, cls=CommandWithShortHelp, context_settings=settings)(function)
+        common, function = getattr(function, "common", ()), app
     made = typer.main.get_command(function)
     made.name = name
-    if not isinstance(made, TyperGroup):
+    if isinstance(made, CommandWithShortHelp):
+        made.common = common
+    if not isinstance(made, typer.core.TyperGroup):
         made.params.extend(_common_options())
     return made
 
@@ -133,12 +160,12 @@ def _common_options() -> list[Any]:
             log_to_stderr()
         return wanted
 
-    def flag(name: str, callback: Callable[[bool], bool], words: str) -> Any:
+    def flag(name: str, callback: Callable[..., object], words: str) -> Any:
         return typer.Option(
             f"--{name}", is_eager=True, expose_value=False, callback=callback, help=words, rich_help_panel="Output"
         )
 
-    def carrier(legend: bool = False, verbose: bool = False) -> None:
+    def carrier(legend: bool = False, verbose: bool = False, help_all: bool = False) -> None:
         """Carry the options; it is never called."""
 
     carrier.__annotations__ |= {
@@ -146,10 +173,11 @@ def _common_options() -> list[Any]:
         "verbose": Annotated[
             bool, flag("verbose", switch_on, "Log to stderr what is done, and tracebacks of what fails.")
         ],
+        "help_all": Annotated[bool, flag("help-all", show_all, "Show every option and exit.")],
     }
     alone = typer.Typer(add_completion=False)
     alone.command("carrier")(carrier)
-    return [each for each in typer.main.get_command(alone).params if each.name in ("legend", "verbose")]
+    return [each for each in typer.main.get_command(alone).params if each.name in ("legend", "verbose", "help_all")]
 
 
 def broken_command(name: str, plugin: "EntryPoint", error: Exception) -> Any:
@@ -174,7 +202,7 @@ def broken_command(name: str, plugin: "EntryPoint", error: Exception) -> Any:
 app = typer.Typer(
     name="trueval",
     cls=LazyCommands,
-    no_args_is_help=True,
+    invoke_without_command=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings=CONTEXT,
@@ -230,11 +258,15 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def root(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", help="Print the version and stop.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
     """Tells whether a retrieval result can be believed: ranked lists measured exactly under ties."""
+    if context.invoked_subcommand is None:
+        typer.echo(START)
+        raise typer.Exit(MISUSE)
 
 
 def _leave(message: str, status: int) -> NoReturn:

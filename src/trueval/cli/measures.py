@@ -23,7 +23,7 @@ def measures(
     ] = None,
     form: Annotated[Literal["table", "json"], typer.Option("--format", help="What to print.")] = "table",
 ) -> None:
-    """Lists every measure with its formula, source, direction and parameters.
+    """Lists measures with formula, source and parameters.
 
     Example: trueval measures nDCG RA-nWG
     """

@@ -19,6 +19,7 @@ from trueval.cli.options import (
 from trueval.cli.output import check_folder, save, show, talk
 from trueval.cli.paths import refuse_repeated, run_called, with_baseline
 from trueval.cli.progress import progress
+from trueval.cli.short_help import common_options
 
 if TYPE_CHECKING:
     from trueval.report.kinds import Kind
@@ -61,6 +62,7 @@ class PublishedOptions:
     ] = None
 
 
+@common_options("measures", "difference", "value", "queries", "power", "out", "form")
 @with_groups
 def power(
     qrels: Annotated[str | None, typer.Argument(metavar="[QRELS]", help=JUDGMENTS)] = None,
@@ -85,7 +87,7 @@ def power(
     ] = None,
     form: Form = "table",
 ) -> None:
-    """Says how large a difference between runs these queries can find, and how many queries a difference needs.
+    """Says which differences these queries can find.
 
     Without files, --value and --queries say what a published mean can claim; with --grain and --difference the least p.
 

@@ -21,6 +21,7 @@ from trueval.cli.options import (
 )
 from trueval.cli.output import check_folder, save, show, talk
 from trueval.cli.paths import with_roles
+from trueval.cli.short_help import common_options
 
 if TYPE_CHECKING:
     from trueval.collection import Collection
@@ -132,6 +133,7 @@ class SourceOptions:
             raise typer.BadParameter("give at least one, or --logits, and not both.", param_hint="--model")
 
 
+@common_options("models", "logits", "dtype", "measures", "candidates", "rel", "out", "form")
 @with_groups
 def precision(
     collection: Annotated[
@@ -152,7 +154,7 @@ def precision(
     form: Form = "table",
     memory: Memory = None,
 ) -> None:
-    """Audits models in low precision: what ties in each format do to each measure, and what float32 scoring repairs.
+    """Says what low precision costs a model, and what repairs it.
 
     Example: trueval precision collection --model bge-reranker-v2-m3 --dtype bfloat16,float32 -m nDCG@10 --out audit
     """

@@ -17,7 +17,7 @@ def report(
         bool, typer.Option("--figures/--no-figures", help="Write SVG, PNG, LaTeX and Markdown to DIR/figures too.")
     ] = True,
 ) -> None:
-    """Writes one HTML page that opens offline, and figures and tables for a paper.
+    """Writes the page and the figures of a folder of results.
 
     Example: trueval report results
     """

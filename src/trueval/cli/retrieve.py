@@ -12,6 +12,7 @@ from trueval.cli.caching import CacheFolder, Reuse, cache_of
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import JUDGED, OUTPUT, Form, Memory, OutputOptions, with_groups
 from trueval.cli.output import check_folder, make_parent, save, say, show, talk
+from trueval.cli.short_help import common_options
 
 if TYPE_CHECKING:
     from trueval.collection import Collection, Tell
@@ -172,6 +173,7 @@ class WrittenOptions:
             say(f"wrote {self.contexts}")
 
 
+@common_options("pipeline", "index", "model", "queries", "depth", "run", "out", "form")
 @with_groups
 def retrieve(
     collection: Annotated[
@@ -198,7 +200,7 @@ def retrieve(
     form: Form = "table",
     memory: Memory = None,
 ) -> None:
-    """Makes a run from a corpus: embeds, searches, fuses, reranks, and says what ties at each stage.
+    """Makes a run from a corpus: embed, search, fuse, rerank.
 
     Example: trueval retrieve corpus --index "bm25(language='fr')" --run bm25.trec
 

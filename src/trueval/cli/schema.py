@@ -19,7 +19,7 @@ FILES: Final = {
 def schema(
     file: Annotated[Literal["pipeline", "golden", "sweep", "prices"], typer.Argument(help="What the file says.")],
 ) -> None:
-    """Prints the JSON Schema of a file that you write, by which editors complete and check it.
+    """Prints the JSON Schema of a file that you write.
 
     Taplo and Even Better TOML look for it where the first line of the file says: #:schema sweep.json
 

@@ -10,12 +10,14 @@ from trueval.cli.estimates import check_form, show_estimates
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import OUTPUT, Form, Memory, Percent, with_groups
 from trueval.cli.output import check_folder, save, say, show, talk
+from trueval.cli.short_help import common_options
 from trueval.errors import InputError
 
 if TYPE_CHECKING:
     from trueval.tradeoff.config.plan import SweepPlan
 
 
+@common_options("out", "dry_run", "max_cost", "cache", "form")
 @with_groups
 def sweep(
     config: Annotated[
@@ -52,7 +54,7 @@ def sweep(
     percent: Percent = False,
     memory: Memory = None,
 ) -> None:
-    """Makes a run of each configuration of a pipeline, and says what each costs and what it is worth.
+    """Measures quality, cost and latency of configurations.
 
     Example: trueval sweep sweep.toml --out results
 

@@ -9,6 +9,7 @@ import typer
 from trueval.cli.options import Form, Level, Memory, OutputOptions, with_groups
 from trueval.cli.output import check_folder, save, show, talk
 from trueval.cli.progress import progress
+from trueval.cli.short_help import common_options
 
 if TYPE_CHECKING:
     from trueval.golden.validation.label_files import LabelChoices
@@ -55,6 +56,7 @@ def _scale(text: str) -> tuple[float, float]:
     return found
 
 
+@common_options("people", "between_judges", "scale", "out", "form")
 @with_groups
 def agree(
     judges: Annotated[
@@ -76,7 +78,7 @@ def agree(
     form: Form = "table",
     memory: Memory = None,
 ) -> None:
-    """Says how far a judge agrees with people, raters with each other, judges with each other: κ, α, tables, bias.
+    """Says how far judges and people agree.
 
     Example: trueval golden agree golden
 

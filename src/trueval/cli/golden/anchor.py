@@ -25,7 +25,7 @@ def anchor(
         typer.Option(metavar="FILE", help="Write the judgments of the new documents there.", rich_help_panel=OUTPUT),
     ],
 ) -> None:
-    """Carries judgments over to a corpus that was cut anew: a label stays with the text that it was given to.
+    """Carries judgments over to a corpus that was cut anew.
 
     What was judged and is not there word for word is counted as lost; trueval golden grade judges what a run finds.
     Labels of a query that is asked in other words now are left out, and said.

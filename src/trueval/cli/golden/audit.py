@@ -11,6 +11,7 @@ import typer
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import OUTPUT, with_groups
 from trueval.cli.output import make_parent, say, talk
+from trueval.cli.short_help import common_options
 from trueval.errors import PolicyError
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ class SampleOptions:
         )
 
 
+@common_options("size", "raters", "collection", "design", "export", "import_", "rater", "out")
 @with_groups
 def audit(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A golden set, or a file of judgments.")],
@@ -127,7 +129,7 @@ def audit(
         ),
     ] = None,
 ) -> None:
-    """Shows people a random sample of what a judge graded, one passage at a time, and keeps their grades.
+    """Has people grade a random sample of the labels.
 
     The same command goes on from what there is. Their grades correct measures: trueval golden correct.
 

@@ -10,8 +10,10 @@ from trueval.cli.estimates import check_form, show_estimates
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import OUTPUT, Form, Memory, Percent, with_groups
 from trueval.cli.output import check_folder, save, show, talk
+from trueval.cli.short_help import common_options
 
 
+@common_options("out", "until", "dry_run", "max_cost", "cache", "form")
 @with_groups
 def build(
     config: Annotated[
@@ -56,7 +58,7 @@ def build(
     percent: Percent = False,
     memory: Memory = None,
 ) -> None:
-    """Builds a golden set: pools of passages, graded and ordered by a judge, every label with the call that gave it.
+    """Builds judgments by a language model, within a budget.
 
     Example: trueval golden build golden.toml --out golden --dry-run
 

@@ -9,8 +9,10 @@ from trueval.cli.options import MEASURES, Form, Level, OutputOptions, PolicyOpti
 from trueval.cli.output import check_folder, save, say, show, talk
 from trueval.cli.paths import refuse_repeated, run_called, with_baseline
 from trueval.cli.progress import progress
+from trueval.cli.short_help import common_options
 
 
+@common_options("measures", "audit", "target", "width", "baseline", "out", "form")
 @with_groups
 def correct(
     place: Annotated[
@@ -56,7 +58,7 @@ def correct(
     output: OutputOptions,
     form: Form = "table",
 ) -> None:
-    """Corrects measures by the labels of people, with intervals, and says how many more labels a width takes.
+    """Corrects measures by people's labels, with intervals.
 
     Example: trueval golden correct golden bm25.trec rerank.trec -m "nDCG@10 P@10" --width 0.05
     """

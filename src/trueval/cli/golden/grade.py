@@ -10,6 +10,7 @@ from trueval.cli.estimates import show_estimates
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import JUDGMENTS, OUTPUT, with_groups
 from trueval.cli.output import make_parent, say, talk
+from trueval.cli.short_help import common_options
 
 if TYPE_CHECKING:
     from trueval.golden.build.golden_plan import JudgePlan
@@ -70,6 +71,7 @@ class JudgeOptions:
         return read_judge(self.judge, given)
 
 
+@common_options("collection", "judge", "base_url", "api_key_env", "depth", "max_cost", "dry_run", "out")
 @with_groups
 def grade(
     qrels: Annotated[Path, typer.Argument(metavar="QRELS", help=JUDGMENTS)],
@@ -107,7 +109,7 @@ def grade(
         bool, typer.Option("--dry-run", help="Say how many calls, tokens and how much money it takes; ask nothing.")
     ] = False,
 ) -> None:
-    """Has a judge label what runs retrieved in their first places and nobody judged; old labels stay as they are.
+    """Has a judge label what runs found and nobody judged.
 
     Example: trueval golden grade qrels.trec run.trec --collection corpus --judge gpt-5-mini --depth 10 --out new.trec
     """

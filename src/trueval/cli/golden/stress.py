@@ -21,6 +21,7 @@ from trueval.cli.options import (
 )
 from trueval.cli.output import check_folder, save, show, talk
 from trueval.cli.progress import progress
+from trueval.cli.short_help import common_options
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,7 @@ class TrapOptions:
     ] = None
 
 
+@common_options("people", "runs", "measures", "family", "gullibility", "out", "form")
 @with_groups
 def stress(
     judges: Annotated[
@@ -110,7 +112,7 @@ def stress(
     form: Form = "table",
     memory: Memory = None,
 ) -> None:
-    """Puts judges under stress: do they rank systems as people do, find the same differences, favor their own kind?
+    """Says what judges do to conclusions about systems.
 
     With --gullibility it asks a judge about passages that should not be relevant, and says how often it is fooled.
 

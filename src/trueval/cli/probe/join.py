@@ -11,6 +11,7 @@ from trueval.cli.estimates import check_form, show_estimates
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import MEASURES, Form, Memory, Percent, ResultFolder, in_list, measures_of, with_groups
 from trueval.cli.output import check_folder, save, show, talk
+from trueval.cli.short_help import common_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,6 +85,7 @@ class QueryOptions:
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of everything random.")] = 0
 
 
+@common_options("measures", "models", "bm25", "conditions", "language", "out", "dry_run", "form")
 @with_groups
 def join(
     collection: Annotated[
@@ -115,7 +117,7 @@ def join(
     percent: Percent = False,
     memory: Memory = None,
 ) -> None:
-    """Tells whether probes predict: of queries with chatter, do those lose most whose vectors or results move most.
+    """Tells whether probes predict what queries lose.
 
     Example: trueval probe join collection --model all-MiniLM-L6-v2 --bm25 --queries 100 -m R@10
 

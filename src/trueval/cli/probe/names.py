@@ -11,6 +11,7 @@ from trueval.cli.loading import LoadingOptions
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import Form, Memory, Percent, ResultFolder, in_list, with_groups
 from trueval.cli.output import check_folder, save, show
+from trueval.cli.short_help import common_options
 
 if TYPE_CHECKING:
     from trueval.probes.scorer_request import ScorerRequest
@@ -128,6 +129,7 @@ class DesignOptions:
         }
 
 
+@common_options("models", "bm25", "rerankers", "language", "queries", "table", "out", "dry_run")
 @with_groups
 def names(
     *,
@@ -148,7 +150,7 @@ def names(
     percent: Percent = False,
     memory: Memory = None,
 ) -> None:
-    """Tests whether scorers keep a proper name apart from an impostor's, and what happens to names written otherwise.
+    """Tests whether scorers keep a name apart from another.
 
     Example: trueval probe names --model all-MiniLM-L6-v2 --model all-MiniLM-L6-v2@128 --bm25 --hybrid --language en,fr
 

@@ -12,6 +12,7 @@ from trueval.cli.estimates import check_form, show_estimates
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import Form, MeasureList, Memory, Percent, PolicyOptions, ResultFolder, in_list, with_groups
 from trueval.cli.output import check_folder, save, show, talk
+from trueval.cli.short_help import common_options
 
 if TYPE_CHECKING:
     from trueval.probes.noise_settings import NoiseSettings
@@ -102,6 +103,7 @@ class RewriterOptions:
     ] = False
 
 
+@common_options("models", "bm25", "pipelines", "language", "levels", "measures", "out", "dry_run")
 @with_groups
 def noise(
     collection: Annotated[
@@ -119,7 +121,7 @@ def noise(
     percent: Percent = False,
     memory: Memory = None,
 ) -> None:
-    """Puts chatter around the queries of a collection, and measures what is found then, with denoising and without.
+    """Measures what chatter around queries does to results.
 
     Example: trueval probe noise corpus --model all-MiniLM-L6-v2 --bm25 --hybrid --language fr --out noise
 

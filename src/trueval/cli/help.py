@@ -1,0 +1,152 @@
+"""`trueval help`: finds a command, an option, a measure, a page or an error by words."""
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Final, NamedTuple
+
+import typer
+
+MOST: Final = 5  # entries of each sort that are shown
+WIDTH: Final = 100  # characters of an entry
+ERRORS: Final = ("InputError", "MeasureError", "PolicyError", "BadParameter", "error")
+# Pages of the documentation, and words that people look for there.
+PAGES: Final = {
+    "docs/files.md": "which files are read: TREC, BEIR, MS MARCO, csv, jsonl, parquet, logs, gzip, memory",
+    "docs/measures.md": "every measure with formula, source and example",
+    "docs/conventions.md": "agree with trec_eval, pytrec_eval, ranx, ir_measures, mteb, sklearn, torchmetrics",
+    "docs/compare.md": "is a difference real: significance, intervals, p values, leaderboards, ranks",
+    "docs/power.md": "how many queries are enough, published means",
+    "docs/gate.md": "a gate for continuous integration: baseline, max-drop, false alarms, GitHub",
+    "docs/report.md": "the page, figures and tables for papers",
+    "docs/evidence.md": "RAG contexts: RA-nWG, N-Recall, Harm, PROC, logs of LangChain, LlamaIndex, Haystack, Ragas",
+    "docs/cuts.md": "ties at the cut at K, in each search engine",
+    "docs/retrieval.md": "make a run from a corpus: chunk, embed, index, BM25, fuse, rerank, cache",
+    "docs/precision.md": "bfloat16, float16, float32: low precision and what it ties",
+    "docs/golden.md": "judgments by a language model, budget, prompts, Top-20",
+    "docs/audit.md": "people check labels, corrected measures, agreement, kappa",
+    "docs/probes.md": "names, typos, chatter, denoising",
+    "docs/tradeoff.md": "sweeps, cost, latency, prices, frontier, which configuration to ship",
+    "docs/keys.md": "keys of pipeline, sweep, golden and price files",
+    "docs/python.md": "the same in Python, a measure of your own",
+    "docs/formulas.md": "what every number is",
+}
+
+
+class Entry(NamedTuple):
+    """Something that words may find.
+
+    Attributes:
+        sort: "commands", "measures", "pages" or "errors".
+        name: what to type or open.
+        text: one line about it.
+        key: further words that find it.
+    """
+
+    sort: str
+    name: str
+    text: str
+    key: str = ""
+
+    def score(self, words: Sequence[str]) -> float:
+        """How many of the words it has; those of its name count double."""
+        name, text = _words(self.name), _words(f"{self.text} {self.key}")
+        return sum(2 * _begins(word, name) + _begins(word, text) for word in words)
+
+    def has_all(self, words: Sequence[str]) -> bool:
+        """Whether every word is in it."""
+        every = _words(f"{self.name} {self.text} {self.key}")
+        return all(_begins(word, every) for word in words)
+
+
+def help(
+    words: Annotated[list[str], typer.Argument(metavar="WORDS...", help="What you look for: max drop, ndcg, NaN.")],
+) -> None:
+    """Finds a command, an option, a measure, a page or an error.
+
+    Example: trueval help bfloat16
+    """
+    wanted = sorted({word for each in words for word in _words(each)})
+    found = [each for each in _entries() if each.has_all(wanted)]
+    if not found:
+        typer.echo(f"Nothing has all of these words: {' '.join(wanted)}. Fewer words find more.", err=True)
+        raise typer.Exit(1)
+    for sort in ("commands", "measures", "pages", "errors"):
+        of_sort = sorted(_distinct(found, sort), key=lambda each: -each.score(wanted))
+        if of_sort:
+            typer.echo(sort)
+        for each in of_sort[:MOST]:
+            line = "  ".join(("", each.name, each.text) if each.name else ("", each.text))
+            typer.echo(line if len(line) <= WIDTH or sort == "errors" else f"{line[: WIDTH - 1]}…")
+        if len(of_sort) > MOST:
+            typer.echo(f"  … {len(of_sort) - MOST} more; another word finds fewer")
+
+
+help.settings = {"ignore_unknown_options": True}  # type: ignore[attr-defined]  # options are words here
+
+
+def _distinct(found: Sequence[Entry], sort: str) -> list[Entry]:
+    """The entries of a sort; an option that several commands share is named once."""
+    first = {(each.name.rpartition(" ")[2], each.text): each for each in reversed(found) if each.sort == sort}
+    return list(reversed(first.values()))
+
+
+def _entries() -> Iterator[Entry]:
+    yield from _commands()
+    from trueval.measures import registry
+
+    for name, measure in registry().items():
+        yield Entry("measures", name, f"{measure.summary} {measure.formula}", measure.source)
+    yield from (Entry("pages", page, about) for page, about in PAGES.items())
+    yield from _errors()
+
+
+def _commands() -> Iterator[Entry]:
+    from trueval.cli.main import COMMANDS, LazyCommands, as_command, command_function
+
+    for name in COMMANDS:
+        command = as_command(name, command_function(name))
+        inside = command.panel_of if isinstance(command, LazyCommands) else ()
+        for whole in [f"{name} {each}" for each in inside] or [name]:
+            home, _, own = whole.rpartition(" ")
+            one = as_command(own, command_function(own, f"trueval.cli.{home}")) if home else command
+            yield Entry("commands", f"trueval {whole}", one.help.split("\n")[0])
+            for option in one.params:
+                if option.param_type_name == "option" and option.name not in ("legend", "verbose", "help_all"):
+                    yield Entry("commands", f"trueval {whole} {option.opts[0]}", option.help or "")
+
+
+def _errors() -> Iterator[Entry]:
+    """What errors say, as the source of the package has it; what they fill in is an ellipsis."""
+    root = Path(__file__).parents[1]
+    for path in sorted(root.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        if "raise " not in text:
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Call) and _called(node) in ERRORS and node.args:
+                said = _said(node.args[0])
+                if len(said) > 20:
+                    where = path.relative_to(root).with_suffix("").as_posix().replace("/", ".")
+                    yield Entry("errors", "", said, where)
+
+
+def _called(node: ast.Call) -> str:
+    function = node.func
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def _said(node: ast.expr) -> str:
+    parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+    return "".join(str(each.value) if isinstance(each, ast.Constant) else "…" for each in parts)
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[\w+]+", text.lower().replace("-", " "))
+
+
+def _begins(word: str, among: Sequence[str]) -> bool:
+    """Whether one of several words begins with it, an ending of plurals apart."""
+    stem = word.removesuffix("s") if len(word) > 3 else word
+    return any(each.startswith(stem) for each in among)
