@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -64,6 +66,32 @@ def read_head(part: str, folder: Path = FOLDER) -> dict[str, str]:
         return {}
     head = page.read_text(encoding="utf-8").split("\n## ")[0]
     return dict(re.findall(r"^\| (\w[\w ]*) \| (.*) \|$", head, re.MULTILINE))
+
+
+def write_index(parts: Sequence[str], root: Path = ROOT, folder: Path = FOLDER) -> None:
+    """Write the table of all parts: what each shows, when it was last run, and what came of it.
+
+    Args:
+        parts: paths of test files from the root.
+        root: of the checkout.
+        folder: of the pages.
+    """
+    lines = [
+        "# Evidence",
+        "",
+        "What the long tests printed when they were last run, written by `make evidence` (docs/design/tests.md).",
+        "",
+        "| part | what it shows | date | minutes | outcome |",
+        "|---|---|---|---:|---|",
+    ]
+    for part in parts:
+        about = ast.get_docstring(ast.parse((root / part).read_text(encoding="utf-8"))) or ""
+        shows = " ".join(about.split("\n\n")[0].split()).replace("|", "\\|")
+        head, page = read_head(part, folder), page_of(part, folder).relative_to(folder).as_posix()
+        name = f"[{page.removesuffix('.md')}]({page})" if head else part
+        row = (head.get(key, "never run" * (key == "date")) for key in ("date", "minutes of processors", "outcome"))
+        lines.append(f"| {name} | {shows} | {' | '.join(row)} |")
+    (folder / "README.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def write(record: Record, folder: Path = FOLDER) -> None:

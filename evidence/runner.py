@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from evidence.parts import ROOT, find_parts, part_digest
-from evidence.record import FOLDER, Record, read_head, write
+from evidence.record import FOLDER, Record, read_head, write, write_index
 
 # Of one core, for one part; a part with more to do runs as many of its tests as fit, in an order drawn by the seed.
 MINUTES: Final = 30.0
@@ -100,4 +100,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
         write(record)
         failed += [part] if record.failed else []
         print(f"{part}: {record.outcome}, {record.minutes:.1f} minutes of processors", flush=True)
+    write_index(find_parts())
     return 1 if failed else 0

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from evidence import runner
 from evidence.parts import find_parts, part_digest
-from evidence.record import Record, page_of, read_head, write
+from evidence.record import Record, page_of, read_head, write, write_index
 
 
 def checkout(root: Path) -> Path:
@@ -34,6 +34,17 @@ LONG, DRAWN = "tests/room/test_long.py", "tests/room/test_drawn.py"
 
 def test_parts_are_the_files_with_long_tests(tmp_path: Path) -> None:
     assert find_parts(checkout(tmp_path)) == [DRAWN, LONG]
+
+
+def test_the_index_says_what_each_part_shows_and_when_it_ran(tmp_path: Path) -> None:
+    root, folder = checkout(tmp_path), tmp_path / "pages"
+    (root / LONG).write_text('"""Long lists | at last.\n\nMore."""\n' + (root / LONG).read_text(), encoding="utf-8")
+    write(record(LONG, "d", "2026-11-26"), folder)
+    write_index([DRAWN, LONG], root, folder)
+    assert (folder / "README.md").read_text(encoding="utf-8").splitlines()[-2:] == [
+        f"| {DRAWN} |  | never run |  |  |",
+        r"| [room/test_long](room/test_long.md) | Long lists \| at last. | 2026-11-26 | 1.0 | 1 passed |",
+    ]
 
 
 @pytest.mark.parametrize(
