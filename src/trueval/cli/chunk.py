@@ -77,7 +77,8 @@ def chunk(
         Path,
         typer.Argument(
             metavar="CORPUS",
-            help="A collection's folder, a folder of parts, or a file: .jsonl (.gz, .zst) or .parquet.",
+            help="A folder of documents (.txt, .md, .html, .pdf, .docx), a collection's folder, a folder of parts, or "
+            "one file of these or of .jsonl (.gz, .zst) or .parquet.",
             show_default=False,
         ),
     ],
@@ -91,9 +92,9 @@ def chunk(
 ) -> None:
     """Cuts documents into chunks with overlap and breadcrumbs.
 
-    Example: trueval chunk corpus.jsonl --out chunks/corpus.jsonl --size 515 --overlap 70
+    Example: trueval chunk documents --out chunks/corpus.jsonl --size 515 --overlap 70
     """
-    from trueval.retrieval.chunking.corpus_chunks import chunk_corpus, corpus_parts
+    from trueval.retrieval.chunking.corpus_chunks import chunk_corpus, source_bytes
     from trueval.retrieval.views.chunked import table
     from trueval.threads import Processes
 
@@ -104,7 +105,7 @@ def chunk(
     )
     if not fields:
         raise typer.BadParameter("name at least one field.", param_hint="--fields")
-    large = sum(part.stat().st_size for part in corpus_parts(corpus).paths if part.exists()) >= LARGE
+    large = source_bytes(corpus) >= LARGE
     with bars() as bar, Processes(None if large else 1) as executor:
         step = bar("chunking")
         found = chunk_corpus(

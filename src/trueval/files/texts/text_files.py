@@ -81,7 +81,10 @@ def parts_of(place: Path) -> TextFiles:
         )
     paths = tuple(path for path in inside if path.name.endswith((*LINES, PARQUET)))
     if not paths:
-        raise said.error("no texts. A folder of parts must hold .jsonl (.gz, .zst) or .parquet files. Add them.")
+        raise said.error(
+            "no texts. A folder of parts must hold .jsonl (.gz, .zst) or .parquet files. "
+            "Documents such as .md and .pdf are cut first: trueval chunk."
+        )
     kinds = {path.suffix == PARQUET for path in paths}
     if len(kinds) > 1:
         raise said.error("it holds lines and parquet. All parts must be of one kind. Move the others away.")

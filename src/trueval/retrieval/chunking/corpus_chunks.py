@@ -15,10 +15,11 @@ from typing import IO, Any, Final
 
 from trueval.errors import InputError, Place
 from trueval.files.atomic_files import write_whole
-from trueval.files.texts.text_files import TextFiles, find_parts, parts_of
+from trueval.files.texts.text_files import LINES, PARQUET, TextFiles, find_parts, parts_of
 from trueval.files.texts.text_row import TextRow, join_fields
 from trueval.files.texts.text_rows import read_rows
 from trueval.retrieval.chunking.chunks import SEPARATOR, Chunk, Chunker
+from trueval.retrieval.chunking.document_files import document_paths, is_document, note_of, read_documents
 from trueval.threads import Executor
 
 # 1: first version.
@@ -104,6 +105,29 @@ def corpus_parts(place: Path) -> TextFiles:
     return found if is_collection else parts_of(place)
 
 
+def _is_of_documents(place: Path) -> bool:
+    """Whether a path is a document as people keep them, or a folder of them without files of lines or parquet."""
+    if not place.is_dir():
+        return is_document(place)
+    has_rows = any(each.name.endswith((*LINES, PARQUET)) or each.name == "corpus" for each in place.iterdir())
+    return not has_rows and bool(document_paths(place))
+
+
+def source_bytes(place: Path) -> int:
+    """How many bytes the files of a corpus or of a folder of documents take."""
+    if place.exists() and _is_of_documents(place):
+        return sum(path.stat().st_size for path in (document_paths(place) if place.is_dir() else (place,)))
+    return sum(part.stat().st_size for part in corpus_parts(place).paths if part.exists())
+
+
+def _rows_of(place: Path, fields: Sequence[str], skipped: list[str]) -> tuple[TextFiles, Iterable[TextRow]]:
+    """The files of a corpus, and its documents one after another."""
+    if place.exists() and _is_of_documents(place):
+        return TextFiles((place,)), read_documents(place, skipped)
+    parts = corpus_parts(place)
+    return parts, read_rows(parts.paths, fields)
+
+
 def chunk_corpus(
     place: Path,
     out: Path,
@@ -119,7 +143,7 @@ def chunk_corpus(
     Memory holds one document and 16 bytes for each id; with an executor some 16 MB of documents.
 
     Args:
-        place: a collection, a folder of parts, or a file: .jsonl (.gz, .zst) or .parquet.
+        place: a collection, a folder of parts, a folder of documents (document_files.py) or a file of either.
         out: .jsonl or .jsonl.gz; per chunk _id ("DOCUMENT#NUMBER"), title (""), text, document, start, end, tokens and
             sha256.
         chunker: how documents are cut.
@@ -136,11 +160,12 @@ def chunk_corpus(
     """
     if not out.name.endswith(SUFFIXES):
         raise InputError(f"{out}: chunks are written as {' or '.join(SUFFIXES)}. Give the file such a name.")
-    parts = corpus_parts(place)
+    skipped: list[str] = []
+    parts, read = _rows_of(place, (*fields, *titles), skipped)
     if out.exists() and any(path.exists() and path.samefile(out) for path in parts.paths):
         raise InputError(f"{out}: this is a file of the corpus itself. Write the chunks to another.")
     counts = ChunkedCorpus(notes=[parts.note] if parts.note else [])
-    rows = _report_progress(_refuse_repeated_ids(read_rows(parts.paths, (*fields, *titles))), tell)
+    rows = _report_progress(_refuse_repeated_ids(read), tell)
 
     cut = partial(_cut, chunker, tuple(fields), tuple(titles))
 
@@ -163,6 +188,7 @@ def chunk_corpus(
             )
 
     write_whole(out, write)
+    counts.notes += [note] if (note := note_of(skipped, parts.said)) else []
     if counts.empty:
         counts.notes.append(f"{parts.said}: {counts.empty} documents have no text, and no chunk.")
     return counts
