@@ -28,7 +28,7 @@ PANELS: Final = {
     "Models and retrieval": ("chunk", "retrieve", "cuts", "precision", "probe"),
     "Costs": ("sweep", "frontier"),
     "Judgments": ("golden",),
-    "This installation": ("demo", "doctor", "cache", "schema", "help"),
+    "This installation": ("init", "demo", "doctor", "cache", "schema", "help"),
 }
 COMMANDS: Final = tuple(name for names in PANELS.values() for name in names)
 # Other packages add commands by entry points of this group: name = "module:function", or a typer.Typer for several.

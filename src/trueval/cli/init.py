@@ -1,0 +1,223 @@
+"""`trueval init`: the files of a project, from flags or five questions."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Final, Literal, NamedTuple
+
+import typer
+
+from trueval.cli.output import say, write_atomically
+
+SCHEMAS: Final = "schemas"
+WORKFLOW: Final = ".github/workflows/retrieval.yml"
+FILES: Final = ("pipeline", "golden", "sweep")
+
+
+_MODEL: Final = """base_url = "https://api.openai.com/v1"    # any server that speaks this protocol
+api_key_env = "OPENAI_API_KEY"             # the variable of the environment that holds the key
+# price_per_million_input = 0.25           # dollars; with prices the dry run says what it costs
+# price_per_million_output = 2.0
+# max_cost = 5.0
+"""
+_LABELS: Final = """unknown = 1               # grade of what has no label
+# grades = "0:1,1:3,2:5"  # grades 1 to 5 for those of the file
+"""
+
+
+class Project(NamedTuple):
+    """What the files say.
+
+    Attributes:
+        corpus: folder with corpus.jsonl and queries.jsonl.
+        language: of the texts.
+        model: the embedder; "" for words alone.
+        reranker: "" for none.
+        judge: a model, or labels:FILE.
+    """
+
+    corpus: str
+    language: str
+    model: str
+    reranker: str
+    judge: str
+
+
+def init(
+    corpus: Annotated[
+        str | None, typer.Argument(metavar="[CORPUS]", help="Folder with corpus.jsonl and queries.jsonl.")
+    ] = None,
+    *,
+    language: Annotated[Literal["en", "fr"] | None, typer.Option(help="Of the texts: stems of BM25, chatter.")] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Embedder: a recipe, a folder, an id of the hub; '' for BM25 alone."),
+    ] = None,
+    reranker: Annotated[str | None, typer.Option(metavar="NAME", help="Reranker; '' for none.")] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Language model that grades passages, or labels:FILE of your own."),
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the files go; what is there stays.")] = Path(),
+) -> None:
+    """Writes the files of a project: pipeline, golden set, sweep, workflow.
+
+    Example: trueval init corpus --language en --model all-MiniLM-L6-v2 --judge gpt-5-mini
+    """
+    project = Project(
+        _asked(corpus, "Folder of the corpus", "corpus"),
+        _asked(language, "Language, en or fr", "en"),
+        _asked(model, "Embedder (empty: BM25 alone)", "all-MiniLM-L6-v2"),
+        _asked(reranker, "Reranker (empty: none)", ""),
+        _asked(judge, "Judge of passages, a model or labels:FILE", "gpt-5-mini"),
+    )
+    from trueval.cli.schema import schema_of
+
+    texts = {
+        "pipeline.toml": pipeline_text(project),
+        "golden.toml": golden_text(project),
+        "sweep.toml": sweep_text(project),
+        WORKFLOW: workflow_text(project),
+        **{f"{SCHEMAS}/{name}.json": json.dumps(schema_of(name), indent=1) + "\n" for name in FILES},
+    }
+    for name, text in texts.items():
+        path = out / name
+        if path.exists():
+            say(f"{path} is there and stays")
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, text)
+        say(f"wrote {path}")
+    where = out / "pipeline.toml"
+    say(f"Next: trueval retrieve --pipeline {where} --run run.trec")
+
+
+def _asked(given: str | None, question: str, default: str) -> str:
+    """What a flag says, or whoever sits at the terminal, or the default."""
+    if given is not None:
+        return given
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return default
+    answer: str = typer.prompt(question, default=default, show_default=bool(default))
+    return answer.strip()
+
+
+def pipeline_text(project: Project) -> str:
+    """pipeline.toml: what finds documents."""
+    return f"""#:schema {SCHEMAS}/pipeline.json
+# What finds documents: trueval retrieve --pipeline pipeline.toml --run run.trec
+# Omit a table to skip its stage. All keys: trueval schema pipeline, or docs/keys.md.
+
+{_searches(project)}{_reranking(project, 50)}"""
+
+
+def golden_text(project: Project) -> str:
+    """golden.toml: judgments by a language model."""
+    about = _LABELS if project.judge.startswith("labels:") else _MODEL
+    return f"""#:schema {SCHEMAS}/golden.json
+# Judgments by a language model: trueval golden build golden.toml --out golden --dry-run
+# The dry run says calls, tokens and money, and asks nothing.
+
+{_searches(project)}
+[pool]
+depth = 20                # documents of each search that are judged
+
+[judge]
+model = {json.dumps(project.judge)}
+{about}"""
+
+
+def sweep_text(project: Project) -> str:
+    """sweep.toml: configurations to compare."""
+    dense = f"""
+[embed]
+model = {json.dumps(project.model)}
+
+[index]
+spec = ["flat", "hnsw(M=16)"]
+"""
+    fused = '\n[fuse]\nmethod = "rrf"\n'
+    found = ["dense", "sparse", "hybrid"] if project.model else ["sparse"]
+    methods = [*found, f"{found[-1]}+rerank"] if project.reranker else found
+    return f"""#:schema {SCHEMAS}/sweep.json
+# Configurations to compare: trueval sweep sweep.toml --dry-run, then --out sweep
+# A list in place of a value makes one configuration for each.
+
+[corpus]
+path = {json.dumps(project.corpus)}
+
+[pipeline]
+methods = {json.dumps(methods)}
+{dense if project.model else ""}
+[sparse]
+index = {json.dumps(_bm25(project))}
+{fused if project.model else ""}{_reranking(project, "[20, 50]")}
+[generate]
+contexts = [5, 10, 20]    # K: documents in a prompt
+
+[measure]
+names = ["RA-nWG@K", "N-Recall4+@K", "Harm@K"]    # the first one is the quality
+# judgments = "golden"    # instead of those of the corpus, such as a golden set
+
+[latency]
+queries = 30
+repeats = 3
+
+[limits]
+# latency_ms = 300        # what a configuration must keep to be chosen
+# cost = 1.0              # dollars for 1,000 queries
+"""
+
+
+def workflow_text(project: Project) -> str:
+    """A workflow of GitHub that fails where a change makes retrieval worse."""
+    return f"""# Fails a pull request that makes retrieval worse (docs/gate.md). It needs judgments in the repository,
+# {project.corpus}/qrels.trec, and the run of the main branch, baseline.trec.
+name: retrieval
+on: pull_request
+permissions:
+  contents: read
+jobs:
+  gate:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v5
+      - uses: actions/setup-python@v6
+        with:
+          python-version: "3.12"
+      - run: python -m pip install "trueval[retrieval,models]"
+      - run: trueval retrieve --pipeline pipeline.toml --run new.trec
+      - run: >
+          trueval evaluate {project.corpus}/qrels.trec new.trec -m nDCG@10
+          --baseline baseline.trec --max-drop nDCG@10=0.01 --when-same pass --out results
+"""
+
+
+def _searches(project: Project) -> str:
+    dense = f"""
+[embed]
+model = {json.dumps(project.model)}
+
+[index]
+spec = "flat"             # exact; hnsw(M=16) for large corpora
+"""
+    fused = """
+[fuse]
+method = "rrf"            # by ranks; "weighted" by scores
+"""
+    return f"""[corpus]
+path = {json.dumps(project.corpus)}
+{dense if project.model else ""}
+[sparse]
+index = {json.dumps(_bm25(project))}
+{fused if project.model else ""}"""
+
+
+def _bm25(project: Project) -> str:
+    return "bm25" if project.language == "en" else f"bm25(language='{project.language}')"
+
+
+def _reranking(project: Project, depth: object) -> str:
+    if not project.reranker:
+        return ""
+    return f"\n[rerank]\nmodel = {json.dumps(project.reranker)}\ndepth = {depth}\n"
