@@ -96,6 +96,22 @@ class Collection:
             found = replace(found, queries=read_queries(Path(queries)))
         return found if qrels is None else replace(found, judgments=Judgments.read(qrels))
 
+    @classmethod
+    def of(cls, given: Collection | Path | str, *, qrels: Path | str | None = None) -> Collection:
+        """A collection, or the one that a place names, with the judgments of a file instead of its own.
+
+        Args:
+            given: a collection, or its place as `read` takes it.
+            qrels: file of judgments, or the folder of a golden set; None for those of the collection.
+
+        Raises:
+            InputError: as in `read`.
+        """
+        named = None if qrels is None else str(qrels)
+        if not isinstance(given, Collection):
+            return cls.read(str(given), qrels=named)
+        return given if named is None else replace(given, judgments=Judgments.read(named))
+
     @property
     def graded(self) -> Judgments:
         """The judgments; an error where there are none.
@@ -105,8 +121,8 @@ class Collection:
         """
         if self.judgments is None:
             raise Place(self.source).error(
-                f"there are no judgments, and this needs some. Add one of {', '.join(QRELS)}, or in Python name a "
-                "file: Collection.read(..., qrels=FILE)."
+                f"there are no judgments, and this needs some. Add one of {', '.join(QRELS)}, or name others: --qrels "
+                "FILE, in Python qrels=FILE."
             )
         return self.judgments
 

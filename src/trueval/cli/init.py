@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal, NamedTuple
 import typer
 
 from trueval.cli.output import say, write_atomically
+from trueval.cli.short_help import common_options
 
 SCHEMAS: Final = "schemas"
 WORKFLOW: Final = ".github/workflows/retrieval.yml"
@@ -43,6 +44,7 @@ class Project(NamedTuple):
     judge: str
 
 
+@common_options("language", "model", "reranker", "judge", "out")
 def init(
     corpus: Annotated[
         str | None, typer.Argument(metavar="[CORPUS]", help="Folder with corpus.jsonl and queries.jsonl.")

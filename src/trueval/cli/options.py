@@ -134,6 +134,16 @@ MeasureList = Annotated[
     ),
 ]
 
+QrelsFile = Annotated[
+    str | None,
+    typer.Option(
+        "--qrels",
+        metavar="QRELS",
+        help="Judgments instead of the collection's: a file, or the folder of a golden set.",
+        rich_help_panel=JUDGED,
+    ),
+]
+
 ClusterFile = Annotated[
     str | None,
     typer.Option(

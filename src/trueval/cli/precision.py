@@ -15,6 +15,7 @@ from trueval.cli.options import (
     Memory,
     OutputOptions,
     PolicyOptions,
+    QrelsFile,
     in_list,
     measures_of,
     with_groups,
@@ -56,11 +57,13 @@ class CollectionOptions:
         ),
     ] = None
 
+    qrels: QrelsFile = None
+
     def read(self, place: str) -> "Collection":
         """Reads the collection."""
         from trueval.collection import Collection
 
-        return Collection.read(place, fields=in_list(self.fields))
+        return Collection.read(place, fields=in_list(self.fields), qrels=self.qrels)
 
     def chosen(self) -> "str | Run | None":
         """The candidates, as `candidate_lists` takes them."""
@@ -133,7 +136,7 @@ class SourceOptions:
             raise typer.BadParameter("give at least one, or --logits, and not both.", param_hint="--model")
 
 
-@common_options("models", "logits", "dtype", "measures", "candidates", "rel", "out", "form")
+@common_options("models", "logits", "dtype", "measures", "candidates", "qrels", "out", "form")
 @with_groups
 def precision(
     collection: Annotated[
@@ -170,8 +173,14 @@ def precision(
     # Remarks at once and not at the end: a halved batch size is worth knowing hours earlier.
     with record_files() as seen, remarks(), interruptible(kept):
         found = _run_audit(collection, chosen, source, reading, formats, loading, policy, output.out)
-    named = {"logits": source.logits, "excluded": reading.exclude_queries, "candidates": reading.candidates}
-    result = {**found.to_dict(), "files": files_read(with_roles(seen, {**named, "collection": collection}), seen)}
+    named = {
+        "collection": collection,
+        "judgments": reading.qrels,
+        "logits": source.logits,
+        "excluded": reading.exclude_queries,
+        "candidates": reading.candidates,
+    }
+    result = {**found.to_dict(), "files": files_read(with_roles(seen, named), seen)}
     talk(result["notes"])
     if output.out is not None:
         save(output.out, (PRECISION, result), page=True)

@@ -10,7 +10,7 @@ import typer
 
 from trueval.cli.caching import CacheFolder, Reuse, cache_of
 from trueval.cli.long_work import bars, interruptible, remarks
-from trueval.cli.options import JUDGED, OUTPUT, Form, Memory, OutputOptions, with_groups
+from trueval.cli.options import JUDGED, OUTPUT, Form, Memory, OutputOptions, QrelsFile, with_groups
 from trueval.cli.output import check_folder, make_parent, save, say, show, talk
 from trueval.cli.short_help import common_options
 
@@ -70,18 +70,21 @@ class SearchOptions:
                 raise typer.BadParameter(told, param_hint=" ".join(given))
         return Pipeline.of(self.pipeline, index=self.index, model=self.model, depth=depth)
 
-    def collection(self, place: str | None, pipeline: "Pipeline", tell: "Tell" = None) -> "Collection":
+    def collection(
+        self, place: str | None, pipeline: "Pipeline", tell: "Tell" = None, *, qrels: str | None = None
+    ) -> "Collection":
         """Reads the collection that the command names, or else the file of the pipeline.
 
         Args:
             place: what the command names.
             pipeline: with its settings.
             tell: as `Collection.read` takes it.
+            qrels: judgments instead of the collection's.
         """
         if place is None and not (pipeline.source and pipeline.settings.get("corpus")):
             told = "name it, or give --pipeline a [corpus] with its path."
             raise typer.BadParameter(told, param_hint="COLLECTION")
-        return pipeline.read_collection(place, queries=self.queries, tell=tell)
+        return pipeline.read_collection(place, queries=self.queries, qrels=qrels, tell=tell)
 
 
 @dataclass(frozen=True)
@@ -173,7 +176,7 @@ class WrittenOptions:
             say(f"wrote {self.contexts}")
 
 
-@common_options("pipeline", "index", "model", "queries", "depth", "run", "out", "form")
+@common_options("pipeline", "index", "model", "queries", "qrels", "run", "out", "form")
 @with_groups
 def retrieve(
     collection: Annotated[
@@ -186,6 +189,7 @@ def retrieve(
     ] = None,
     *,
     search: PipelineOptions,
+    qrels: QrelsFile = None,
     rel: Annotated[
         float | None,
         typer.Option(
@@ -217,7 +221,7 @@ def retrieve(
     place = cache_of(cache, output.out)
     with interruptible(_describe_saved_work(place)), remarks(), bars() as bar:
         step = bar("reading")
-        texts = search.collection(collection, chosen, lambda done: step("documents", done, 0))
+        texts = search.collection(collection, chosen, lambda done: step("documents", done, 0), qrels=qrels)
         step("documents", len(texts.documents), len(texts.documents))
         talk(texts.notes)
         if rel is not None and texts.judgments is None:

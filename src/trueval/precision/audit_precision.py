@@ -33,6 +33,7 @@ def audit_precision(
     candidates: str | Run | None = None,
     exclude: Ids[str] | Path = (),
     limit: int | None = None,
+    qrels: Path | str | None = None,
     grades: Mapping[float, float] | None = None,
     folder: Path | None = None,
     begin: Begin | None = None,
@@ -55,6 +56,7 @@ def audit_precision(
         candidates: documents to score: "judged", "corpus" or a Run; None: the collection's lists, otherwise "judged".
         exclude: ids of queries to leave out, or a file of them.
         limit: number of remaining judged queries to use; all if None.
+        qrels: file of judgments, or the folder of a golden set, instead of the collection's.
         grades: grade in the judgments → grade to use.
         folder: folder that stores model outputs, from which an interrupted call resumes.
         begin: called with each pass's name; returns a progress callback.
@@ -80,7 +82,7 @@ def audit_precision(
     named = [models] if isinstance(models, str) else list(models)
     if bool(named) == (logits is not None):
         raise PolicyError("Name a model at least, or logits, and not both.")
-    found = collection if isinstance(collection, Collection) else Collection.read(str(collection))
+    found = Collection.of(collection, qrels=qrels)
     if grades is not None:
         found = replace(found, judgments=found.graded.map_grades(grades))
     left_out = read_ids(exclude, found) if isinstance(exclude, Path) else exclude

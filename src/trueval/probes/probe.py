@@ -90,6 +90,7 @@ def probe_noise(
     hybrid: bool = False,
     design: NoiseSettings | None = None,
     judge: str | None = None,
+    qrels: Path | str | None = None,
     measures: Measures | None = None,
     cache: Path | None = None,
     max_cost: float | None = None,
@@ -108,6 +109,7 @@ def probe_noise(
         hybrid: whether to fuse each model with BM25 as well.
         design: language, levels, templates and denoising; if None, English with everything but a judge.
         judge: a model that rewrites queries, or a TOML file with a table [judge]; needed where the design has "judge".
+        qrels: file of judgments, or the folder of a golden set, instead of the collection's.
         measures: measures of the results; nDCG@10 and R@10 if None, and more for a golden set.
         cache: keeps computed and paid outputs; None keeps nothing.
         max_cost: spending limit for the judge and hosted models together; None for no limit.
@@ -132,7 +134,7 @@ def probe_noise(
     chosen = design or NoiseSettings("en", seed=choices.get("seed") or 0)
     made = systems(models, index, language=chosen.language, bm25=bm25, hybrid=hybrid)
     searching = check_unique_names([*map(Pipeline.of, pipelines), *made])
-    texts = collection if isinstance(collection, Collection) else Collection.read(str(collection))
+    texts = Collection.of(collection, qrels=qrels)
     begin = begin or nobody
     with open_rewriter(judge, texts, cache, max_cost, begin("rewriting")) as rewriter:
         probes = probe_pipelines(
@@ -162,6 +164,7 @@ def probe_join(
     conditions: Sequence[str] | None = None,
     table: Source | None = None,
     language: str = "en",
+    qrels: Path | str | None = None,
     measures: Measures | None = None,
     queries: int | None = None,
     k: int = 10,
@@ -183,6 +186,7 @@ def probe_join(
         table: table of authors, as in probe_names; restricts the queries to those that name an author, and adds name
             margins as signals.
         language: language of the noise and of BM25, "en" or "fr".
+        qrels: file of judgments, or the folder of a golden set, instead of the collection's.
         measures: measures of the loss; if None, R@10, and for a golden set those of `evaluate` except Harm.
         queries: number of judged queries to sample; all if None.
         k: number of top documents in the overlap.
@@ -208,7 +212,7 @@ def probe_join(
     mentions = None if table is None else Mentions(read_people(table))
     changes = find_conditions(conditions, language, seed=seed, mentions=mentions)
     return join_probes(
-        collection if isinstance(collection, Collection) else Collection.read(str(collection)),
+        Collection.of(collection, qrels=qrels),
         searched_settings(pipelines, models, language=language, bm25=bm25, hybrid=hybrid, depth=depth),
         changes,
         measures,

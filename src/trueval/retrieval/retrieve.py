@@ -23,6 +23,7 @@ def retrieve(
     depth: int | None = None,
     scoring: str | None = None,
     queries: Path | str | None = None,
+    qrels: Path | str | None = None,
     rel: float | None = None,
     cache: Path | None = None,
     max_cost: float | None = None,
@@ -38,6 +39,7 @@ def retrieve(
         depth: number of documents per query; 100 if None.
         scoring: how all stages score, "high", "low" or "both"; None: as the pipeline specifies.
         queries: file of the queries, instead of the collection's.
+        qrels: file of judgments, or the folder of a golden set, instead of the collection's.
         rel: grade from which a document is relevant; if None 1, or 4 for a golden set.
         cache: cache folder, read first and written to; None for no cache.
         max_cost: maximum total cost of hosted models; None for no limit.
@@ -55,7 +57,7 @@ def retrieve(
     from trueval.retrieval.pipeline.pipeline import Pipeline  # late: indexes take as long as the start of a command
 
     chosen = Pipeline.of(pipeline, index=index, model=model, depth=depth).but(scoring=scoring)
-    texts = chosen.read_collection(collection, queries=queries)
+    texts = chosen.read_collection(collection, queries=queries, qrels=qrels)
     if rel is not None and texts.judgments is None:
         raise PolicyError(f"rel needs judgments. {texts.source} has none.")
     found = chosen.retrieve(texts, cache=cache, begin=begin, max_cost=max_cost)

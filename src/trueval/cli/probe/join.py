@@ -9,7 +9,17 @@ import typer
 from trueval.cli.caching import CacheFolder, cache_of
 from trueval.cli.estimates import check_form, show_estimates
 from trueval.cli.long_work import bars, interruptible, remarks
-from trueval.cli.options import MEASURES, Form, Memory, Percent, ResultFolder, in_list, measures_of, with_groups
+from trueval.cli.options import (
+    MEASURES,
+    Form,
+    Memory,
+    Percent,
+    QrelsFile,
+    ResultFolder,
+    in_list,
+    measures_of,
+    with_groups,
+)
 from trueval.cli.output import check_folder, save, show, talk
 from trueval.cli.short_help import common_options
 
@@ -85,7 +95,7 @@ class QueryOptions:
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of everything random.")] = 0
 
 
-@common_options("measures", "models", "bm25", "conditions", "language", "out", "dry_run", "form")
+@common_options("measures", "models", "bm25", "conditions", "qrels", "language", "out", "dry_run", "form")
 @with_groups
 def join(
     collection: Annotated[
@@ -104,6 +114,7 @@ def join(
     ] = None,
     search: CollectionSearchOptions,
     asked: QueryOptions,
+    qrels: QrelsFile = None,
     out: ResultFolder = None,
     cache: CacheFolder = None,
     max_cost: Annotated[
@@ -135,7 +146,7 @@ def join(
     if dry_run:
         check_form(form)
         with remarks():
-            estimated = _estimate(collection, search, asked, names, place, max_cost)
+            estimated = _estimate(collection, qrels, search, asked, names, place, max_cost)
         show_estimates(estimated, form)
         return
     kept = "Nothing is kept." if place is None else f"What was computed is kept in {place}."
@@ -145,6 +156,7 @@ def join(
             search.pipelines or (),
             models=search.models or (),
             **search.chosen(),
+            qrels=qrels,
             conditions=names,
             table=None if asked.table is None else str(asked.table),
             language=asked.language,
@@ -165,6 +177,7 @@ def join(
 
 def _estimate(
     collection: str,
+    qrels: str | None,
     search: CollectionSearchOptions,
     asked: QueryOptions,
     names: "Sequence[str] | None",
@@ -181,7 +194,7 @@ def _estimate(
 
     mentions = None if asked.table is None else Mentions(read_people(str(asked.table)))
     models = estimate_join(
-        Collection.read(collection),
+        Collection.read(collection, qrels=qrels),
         search.settings(asked.language),
         find_conditions(names, asked.language, seed=asked.seed, mentions=mentions),
         mentions=mentions,

@@ -10,7 +10,17 @@ import typer
 from trueval.cli.caching import CacheFolder, cache_of
 from trueval.cli.estimates import check_form, show_estimates
 from trueval.cli.long_work import bars, interruptible, remarks
-from trueval.cli.options import Form, MeasureList, Memory, Percent, PolicyOptions, ResultFolder, in_list, with_groups
+from trueval.cli.options import (
+    Form,
+    MeasureList,
+    Memory,
+    Percent,
+    PolicyOptions,
+    QrelsFile,
+    ResultFolder,
+    in_list,
+    with_groups,
+)
 from trueval.cli.output import check_folder, save, show, talk
 from trueval.cli.short_help import common_options
 
@@ -103,7 +113,7 @@ class RewriterOptions:
     ] = False
 
 
-@common_options("models", "bm25", "pipelines", "language", "levels", "measures", "out", "dry_run")
+@common_options("models", "bm25", "pipelines", "language", "levels", "qrels", "measures", "out", "dry_run")
 @with_groups
 def noise(
     collection: Annotated[
@@ -112,6 +122,7 @@ def noise(
     *,
     system: ProbeSystemOptions,
     chosen: NoiseOptions,
+    qrels: QrelsFile = None,
     measures: MeasureList = None,
     policy: PolicyOptions,
     rewriter: RewriterOptions,
@@ -145,7 +156,7 @@ def noise(
     )
     with interruptible(f"{kept} The same command goes on from there."), remarks(), bars() as bar:
         step = bar("reading")
-        texts = Collection.read(collection, tell=lambda done: step("documents", done, 0))
+        texts = Collection.read(collection, qrels=qrels, tell=lambda done: step("documents", done, 0))
         talk(texts.notes)
         if (grades := policy.grade_map()) is not None:
             texts = replace(texts, judgments=texts.graded.map_grades(grades))

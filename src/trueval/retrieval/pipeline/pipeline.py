@@ -125,6 +125,7 @@ class Pipeline:
         given: Collection | Path | str | None = None,
         *,
         queries: Path | str | None = None,
+        qrels: Path | str | None = None,
         tell: Tell = None,
     ) -> Collection:
         """Read the given collection, or else that of the file.
@@ -132,6 +133,7 @@ class Pipeline:
         Args:
             given: a collection, or its path or name; None for that of the file.
             queries: file of the queries, instead of the collection's.
+            qrels: file of judgments, or the folder of a golden set, instead of the collection's.
             tell: as in `Collection.read`.
 
         Raises:
@@ -139,14 +141,16 @@ class Pipeline:
             PolicyError: neither a call nor the file names a collection.
         """
         if isinstance(given, Collection):
-            return given if queries is None else replace(given, queries=read_queries(Path(queries)))
+            found = Collection.of(given, qrels=qrels)
+            return found if queries is None else replace(found, queries=read_queries(Path(queries)))
         corpus = self.settings.get("corpus", {})
         if given is None:
             if not corpus or self.source is None:
                 raise PolicyError("Name a collection, or a pipeline whose file has a [corpus] with its path.")
             given = place_beside(self.source, str(corpus["path"]))
-        asked = None if queries is None else str(queries)
-        return Collection.read(str(given), queries=asked, tell=tell, **({"fields": corpus["fields"]} if corpus else {}))
+        asked, graded = (None if each is None else str(each) for each in (queries, qrels))
+        fields = {"fields": corpus["fields"]} if corpus else {}
+        return Collection.read(str(given), queries=asked, qrels=graded, tell=tell, **fields)
 
     def check(self, collection: Collection, *, cache: Path | None = None) -> None:
         """Refuse a pipeline that cannot run, as `retrieve` does before its work; nothing is computed.
