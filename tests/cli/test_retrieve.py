@@ -201,14 +201,25 @@ def test_hosted_models_say_what_leaves_and_stop_at_max_cost(trueval, tmp_path: P
             f"base_url = '{service.url}/v1'\nprice_per_million_tokens = 1000\n"
         )
         command = ("retrieve", "--pipeline", toml, "--run", tmp_path / "r.trec", "--cache", tmp_path / "cache")
+        dry = trueval(*command, "--dry-run", "--max-cost", 0.001)
+        assert dry.status == 0, dry.err
+        assert dry.out.endswith("max_cost is 0.001: it stops before the limit is exceeded, and keeps what is done.\n")
+        said = json.loads(trueval(*command, "--dry-run", "--format", "json").out)
+        assert service.seen == []
+        assert [each.name for each in tmp_path.iterdir()] == ["p.toml"]
         status, _, err = trueval(*command, "--max-cost", 0.001)
         assert status == 1
         assert "100 documents for voyage:voyage-3.5 would cost about" in err
         assert service.seen == []
         status, _, err = trueval(*command, "--max-cost", 100)
         assert status == 0, err
-        assert "note: 100 documents, about" in err
-        assert f"go to {service.url.removeprefix('http://')} (voyage:voyage-3.5) for about" in err
+        assert "note: documents: 100 texts in 1 call to voyage:voyage-3.5, about" in err
+        assert f"It goes to {service.url.removeprefix('http://')}; 0 of at most 100 is spent." in err
+        assert [each["items"] for each in said["work"]] == [len(each.texts) for each in service.seen] == [100, 24]
+        for line in dry.out.splitlines()[:2]:
+            assert f"note: {line} It goes to " in err, "the notice begins with the sentence of the dry run"
+        again = trueval(*command, "--dry-run")
+        assert again.out == "Nothing goes through a model: all outputs are in the cache.\n"
         # One line before each call, and one after it.
         assert len((tmp_path / "cache" / "ledger.jsonl").read_text().splitlines()) == 2 * len(service.seen)
     assert trueval("retrieve", sample_path(), "--index", "bm25", "--run", "x", "--max-cost", -1).status == 2

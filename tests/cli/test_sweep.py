@@ -38,9 +38,10 @@ def test_a_dry_run_writes_nothing(trueval, tmp_path: Path, monkeypatch: pytest.M
     found = trueval("sweep", file, "--out", out, "--dry-run")
     assert found.status == 0, found.err
     assert "sweep: 10 configurations of 6 systems, 0 of them done." in found.out
-    assert "counts: 68 texts, about" in found.out
+    assert "documents: 60 texts through counts, about" in found.out
     assert not out.exists()
-    assert json.loads(trueval("sweep", file, "--dry-run", "--format", "json").out)["texts"] == 68
+    said = json.loads(trueval("sweep", file, "--dry-run", "--format", "json").out)["work"]
+    assert sum(each["items"] for each in said if each["model"] == "counts") == 68
     assert trueval("sweep", file, "--dry-run", "--format", "csv").status == 2
 
 

@@ -18,27 +18,27 @@ from tests.golden.chat import ChatServer, Seen, Trouble, chat_server
 
 from trueval.errors import InputError
 from trueval.golden.build.build import build, dry_run
-from trueval.golden.build.build_estimate import TaskEstimate
 from trueval.golden.build.golden_plan import GoldenPlan, read_judge
 from trueval.golden.build.on_demand_files import OnDemand
 from trueval.golden.judge.model_judge import TokenPrices
 from trueval.golden.validation.robustness import dry_run as dry_gullibility
 from trueval.golden.validation.robustness import gullibility
 from trueval.models.hosted.account import round_up_amount
+from trueval.models.missing_work import MissingWork
 
 need("bm25s", extra="retrieval")
 need("openai", extra="judge")
 PRICES = TokenPrices(1.0, 2.0)
 LONGEST = 300
 NOTICE = re.compile(
-    r"(\w+): (at most )?([\d,]+) calls with ([\d,]+) passages, .* for about (\S+), at most (\S+?)[;.]( |$)"
+    r"(\w+): (at most )?([\d,]+) passages in ([\d,]+) calls .* for about (\S+), at most (\S+)\. It goes"
 )
 
 
 class Work(NamedTuple):
     """One command: what its dry run says of the stage that is next, and how it is run with so much money."""
 
-    estimate: Callable[[], TaskEstimate]
+    estimate: Callable[[], MissingWork]
     run: Callable[[float | None], object]
 
 
@@ -64,9 +64,9 @@ def building(folder: Path, server: ChatServer, stage: str, queries: int) -> Work
         warnings.simplefilter("ignore")
         build(plan, out, until={"grade": "pool", "refine": "prune"}[stage])
 
-    def estimate() -> TaskEstimate:
-        found = dry_run(plan, out, ledger=out / "ledger.sqlite", until=stage).tasks
-        return next(each for each in found if each.task == task)
+    def estimate() -> MissingWork:
+        found = dry_run(plan, out, ledger=out / "ledger.sqlite", until=stage).work
+        return next(each for each in found if each.stage == task)
 
     return Work(estimate, lambda money: build(plan, out, until=stage, max_cost=money))
 
@@ -96,7 +96,7 @@ def fooling(folder: Path, server: ChatServer, queries: int) -> Work:
     server.grade = lambda query, text: 1 + len(text) % 5  # traps have no stars
     out = folder / "out"
     return Work(
-        lambda: dry_gullibility(plan, out, queries=queries).tasks[0],
+        lambda: dry_gullibility(plan, out, queries=queries).work[0],
         lambda money: gullibility(plan, out, queries=queries, max_cost=money),
     )
 
@@ -135,13 +135,13 @@ def test_dry_run_notice_and_bill_agree(tmp_path: Path, server: ChatServer, name:
     paid = sum(PRICES.cost(*each) or 0.0 for each in server.billed[bills:])
     assert said.at_most is not None
     assert 0 < paid <= said.at_most
-    assert len(first) <= said.calls if said.most else len(first) == said.calls
-    assert said.most or sum(len(seen.passages) for seen in first) == said.passages
+    assert len(first) == said.calls if said.exact else len(first) <= said.calls
+    assert not said.exact or sum(len(seen.passages) for seen in first) == said.items
     (notice,) = filter(None, (NOTICE.match(str(each.message)) for each in caught))
-    assert (bool(notice[2]), int(notice[3]), int(notice[4])) == (said.most, said.calls, said.passages)
+    assert notice.string.startswith(f"{said.sentence} It goes to "), "one sentence in dry run and notice"
+    assert (not notice[2], int(notice[3]), int(notice[4])) == (said.exact, said.items, said.calls)
     assert notice[5] == f"{said.cost:.4g}"
     assert said.at_most <= float(notice[6]) * (1 + 1e-9)
-    assert said.at_most <= float(said.price.rsplit(" ", 1)[1]) * (1 + 1e-9)
     again = len(server.seen)
     work.run(None)
     assert len(server.seen) == again, "all is in the ledger"

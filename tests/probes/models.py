@@ -62,6 +62,20 @@ class LetterTokens(Letters):
     embed_documents = embed_queries
 
 
+class KeptTokens(LetterTokens):
+    """One of late interaction whose outputs can be kept."""
+
+    name, batch_size = "letter tokens", 8
+
+    def settings(self) -> dict[str, Any]:
+        return {"model": self.name, "path": "nowhere", "dtype": self.dtype, "dimension": self.dimension}
+
+    def embed_queries(self, texts: Sequence[str], names: Sequence[str] | None = None) -> Any:
+        return super().embed_queries(texts)
+
+    embed_documents = embed_queries
+
+
 class LetterReranker:
     """A reranker of the user's own, of one logit or two."""
 

@@ -124,7 +124,7 @@ def test_a_golden_set_without_a_label_for_a_passage_is_refused_by_the_dry_run(tm
     build(plan, out, until="pool")
     with pytest.raises(InputError, match="no label for a passage of 'what about wings'"):
         tried(plan, out)
-    assert tried(golden(tmp_path, labels="".join(lines)), out).notes == ()
+    assert tried(golden(tmp_path, labels="".join(lines)), out).notes == []
 
 
 def test_a_query_whose_pool_is_larger_than_its_labels_is_refused_before_it_is_found(
@@ -140,7 +140,7 @@ def test_a_query_whose_pool_is_larger_than_its_labels_is_refused_before_it_is_fo
             run()
         assert told in str(error.value)
     assert seen == []
-    assert tried(golden(tmp_path, labels="".join(lines[:-1]), search=dense, extra="\nunknown = 1"), tmp_path).tasks
+    assert tried(golden(tmp_path, labels="".join(lines[:-1]), search=dense, extra="\nunknown = 1"), tmp_path).work
 
 
 def test_labels_that_are_to_rewrite_queries_are_refused_with_the_line(tmp_path: Path) -> None:

@@ -176,3 +176,32 @@ def slowly(forward: Any) -> Any:
         return forward(*given)
 
     return slow
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("reuse", ["pass", "text"])
+@pytest.mark.parametrize("changed", [None, NEW])
+@pytest.mark.filterwarnings("ignore::trueval.errors.TruevalWarning")
+def test_what_is_missing_is_what_models_then_get(
+    use: Any, tmp_path: Path, dtype: str, reuse: str, changed: str | None
+) -> None:
+    """Exactly where the pool of the reranker is known, else at most."""
+    log, deeper = use(dtype), pipeline(dtype, reuse=reuse)
+    deeper.settings["rerank"]["depth"] = 10  # type: ignore[index]
+    before = deeper.missing(collection(), cache=tmp_path)
+    assert [(each.stage, each.items, each.exact) for each in before] == [
+        ("documents", 30, True),
+        ("queries", 4, True),
+        ("pairs", 40, False),
+    ]
+    deeper.retrieve(collection(), cache=tmp_path)
+    assert len(log) == 74
+    assert deeper.missing(collection(), cache=tmp_path) == []
+    deeper.settings["rerank"]["depth"] = 20  # type: ignore[index]
+    log.clear()
+    said = deeper.missing(collection(changed), cache=tmp_path)
+    assert log == []
+    deeper.retrieve(collection(changed), cache=tmp_path)
+    most = sum(each.items for each in said)
+    assert len(log) == most if all(each.exact for each in said) else len(log) <= most
+    assert all(each.exact for each in said) == (changed is None), "other documents, another pool"

@@ -200,5 +200,5 @@ def test_the_extra_is_named_before_any_work(monkeypatch: pytest.MonkeyPatch, ser
 def test_the_notice_comes_before_each_first_call(service: Loopback) -> None:
     with pytest.warns(TruevalWarning, match=r"documents|queries|pairs") as caught:
         pipeline(service).retrieve(COLLECTION)
-    notices = [str(each.message).split(",")[0] for each in caught]
-    assert notices == ["30 documents", "2 queries", "20 pairs"]
+    notices = [str(each.message).split(" in ")[0] for each in caught]
+    assert notices == ["documents: 30 texts", "queries: 2 texts", "pairs: 20 pairs"]

@@ -1,45 +1,53 @@
-"""What a dry run prints."""
+"""Dry runs: the options of every command that has one, and what it prints."""
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from trueval.cli.long_work import remarks
 from trueval.cli.output import say
 
+if TYPE_CHECKING:
+    from trueval.models.missing_work import DryRun
 
-class DryRun(Protocol):
-    """The work to do, before any of it is done."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The work as a dict for JSON."""
-        ...
-
-    def sentences(self) -> list[str]:
-        """The work in sentences."""
-        ...
-
-
-def check_form(form: str) -> None:
-    """Refuse a format that estimates do not have.
-
-    Raises:
-        typer.BadParameter: it is another one than table and json.
-    """
-    if form not in ("table", "json"):
-        raise typer.BadParameter("--dry-run prints a table or json.", param_hint="--format")
+DryRunFlag = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Say how many texts, calls, tokens and how much money the work that is missing takes; do nothing.",
+    ),
+]
+MaxCost = Annotated[
+    float | None,
+    typer.Option(
+        "--max-cost",
+        metavar="X",
+        min=0,
+        help="Stop before hosted models and judges cost more than this in all, in the currency of their prices.",
+    ),
+]
 
 
-def show_estimates(found: DryRun, form: str) -> None:
-    """Print the work to do.
+def show_dry_run(make: "Callable[[], DryRun]", form: str) -> "DryRun":
+    """Print the work that is missing.
 
     Args:
-        found: of a dry run.
+        make: counts it.
         form: table or json.
+
+    Raises:
+        typer.BadParameter: it is another format.
     """
     from trueval.report.formats import to_json
 
+    if form not in ("table", "json"):
+        raise typer.BadParameter("--dry-run prints a table or json.", param_hint="--format")
+    with remarks():
+        found = make()
     if form == "json":
         typer.echo(to_json(found.to_dict()), nl=False)
-        return
-    for line in found.sentences():
-        say(line, err=False)
+    else:
+        for line in found.sentences():
+            say(line, err=False)
+    return found

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from trueval.cli.caching import CacheFolder, Reuse, cache_of
+from trueval.cli.estimates import DryRunFlag, MaxCost, show_dry_run
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import JUDGED, OUTPUT, Form, Memory, OutputOptions, QrelsFile, with_groups
 from trueval.cli.output import check_folder, make_parent, save, say, show, talk
@@ -16,6 +17,7 @@ from trueval.cli.short_help import common_options
 
 if TYPE_CHECKING:
     from trueval.collection import Collection, Tell
+    from trueval.models.missing_work import DryRun
     from trueval.retrieval.pipeline.pipeline import Pipeline
     from trueval.run import Run
 
@@ -102,14 +104,8 @@ class PipelineOptions(SearchOptions):
     ] = None
 
     reuse: Reuse = None
-    max_cost: Annotated[
-        float | None,
-        typer.Option(
-            metavar="X",
-            min=0,
-            help="Stop before hosted models cost more than this, in the currency of the prices in the file.",
-        ),
-    ] = None
+    max_cost: MaxCost = None
+    dry_run: DryRunFlag = False
 
     def read(self) -> "Pipeline":
         """Reads the file, or makes a pipeline of one stage, which scores as asked."""
@@ -215,10 +211,12 @@ def retrieve(
     from trueval.retrieval.retrieve import retrieve as library
     from trueval.retrieval.views.kind import RETRIEVE
 
+    chosen, place = search.read(), cache_of(cache, output.out, make=not search.dry_run)
+    if search.dry_run:
+        show_dry_run(lambda: _estimate(search, search.collection(collection, chosen), chosen, place), form)
+        return
     written.check(output.out)
-    chosen = search.read()
     k = written.context_size(chosen, output.out)
-    place = cache_of(cache, output.out)
     with interruptible(_describe_saved_work(place)), remarks(), bars() as bar:
         step = bar("reading")
         texts = search.collection(collection, chosen, lambda done: step("documents", done, 0), qrels=qrels)
@@ -232,6 +230,12 @@ def retrieve(
     if output.out is not None:
         save(output.out, (RETRIEVE, result), others=_files(runs, k, texts), page=True)
     show(RETRIEVE, result, form, percent=output.percent)
+
+
+def _estimate(search: PipelineOptions, texts: "Collection", pipeline: "Pipeline", cache: Path | None) -> "DryRun":
+    from trueval.models.missing_work import DryRun
+
+    return DryRun(pipeline.missing(texts, cache=cache), search.max_cost)
 
 
 def _describe_saved_work(cache: Path | None) -> str:

@@ -1,20 +1,17 @@
 """`trueval sweep`: what each configuration of a pipeline costs, and what it is worth."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from trueval.cli.caching import CacheFolder, Reuse, cache_of
-from trueval.cli.estimates import check_form, show_estimates
+from trueval.cli.estimates import DryRunFlag, MaxCost, show_dry_run
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import OUTPUT, Form, Memory, Percent, with_groups
 from trueval.cli.output import check_folder, save, say, show, talk
 from trueval.cli.short_help import common_options
 from trueval.errors import InputError
-
-if TYPE_CHECKING:
-    from trueval.tradeoff.config.plan import SweepPlan
 
 
 @common_options("out", "dry_run", "max_cost", "cache", "form")
@@ -36,20 +33,8 @@ def sweep(
     ] = None,
     cache: CacheFolder = None,
     reuse: Reuse = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="Say what there is to do, what it would cost and how long it takes; do nothing."
-        ),
-    ] = False,
-    max_cost: Annotated[
-        float | None,
-        typer.Option(
-            metavar="X",
-            min=0,
-            help="Stop before hosted models and the judge together cost more than this, in the currency of the file.",
-        ),
-    ] = None,
+    dry_run: DryRunFlag = False,
+    max_cost: MaxCost = None,
     form: Form = "table",
     percent: Percent = False,
     memory: Memory = None,
@@ -69,7 +54,10 @@ def sweep(
         check_folder(out)
     place = cache_of(cache, out, make=not dry_run)
     if dry_run:
-        _show_estimate(plan, out, place, form, max_cost)
+        from trueval.tradeoff.runner.sweep_estimate import estimate
+
+        if not show_dry_run(lambda: estimate(plan, out=out, cache=place, max_cost=max_cost), form).about["ready"]:
+            raise InputError("No system can begin. Correct what is wrong with them, and run the same command again.")
         return
     with interruptible(_describe_saved_work(place, out)), remarks(), bars() as bar:
         found = make(plan, out=out, cache=place, begin=bar, max_cost=max_cost)
@@ -82,18 +70,6 @@ def sweep(
     if out is not None:
         save(out, (SWEEP, result), page=True)
     show(SWEEP, result, form, percent=percent)
-
-
-def _show_estimate(plan: "SweepPlan", out: Path | None, cache: Path | None, form: str, max_cost: float | None) -> None:
-    """Says what there is to do."""
-    from trueval.tradeoff.runner.sweep_estimate import estimate
-
-    check_form(form)
-    with remarks():
-        found = estimate(plan, out=out, cache=cache, max_cost=max_cost)
-    show_estimates(found, form)
-    if not found.ready:
-        raise InputError("No system can begin. Correct what is wrong with them, and run the same command again.")
 
 
 def _describe_saved_work(cache: Path | None, out: Path | None) -> str:

@@ -30,7 +30,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -41,6 +41,7 @@ from trueval.latency.latency import Protocol, TimedTask
 from trueval.models.hosted.account import sum_costs
 from trueval.models.hosted.hosted_model import HostedModel
 from trueval.models.hosted.services import is_hosted
+from trueval.models.missing_work import MissingWork, repeated_work
 from trueval.models.outputs import settings_of
 from trueval.models.pair_scores import PAIRED, pair_scores, scoring_format
 from trueval.retrieval.fusion.ranked_lists import RankedLists, rank_lists
@@ -67,22 +68,6 @@ class ServedStage:
 
     name: str
     task: TimedTask
-
-
-class OutgoingCall(NamedTuple):
-    """Calls that a stage sends to a service while it is timed.
-
-    Attributes:
-        host: host that receives the texts.
-        calls: approximate number of calls.
-        cost: approximate cost; None if the price is unknown.
-    """
-
-    task: str
-    model: str
-    host: str
-    calls: int
-    cost: float | None
 
 
 class ServedPipeline:
@@ -205,19 +190,16 @@ class ServedPipeline:
             self._before[name, query] = self._run(hits, query, name)
         return self._before[name, query]
 
-    def outgoing(self, protocol: Protocol) -> list[OutgoingCall]:
+    def outgoing(self, protocol: Protocol) -> list[MissingWork]:
         """Calls that hosted stages would send while timed and under load."""
         asked = min(protocol.queries, len(self.query_ids))
         times = protocol.timed(asked) + protocol.served(asked)
         found = []
-        for stage in self.stages:
+        for stage in self.stages if asked else ():
             model = self.models.get(stage.name)
-            if asked and isinstance(model, HostedModel):
-                each = [model.expected(*self._items(stage.name, query)) for query in range(asked)]
-                once = sum_costs(one.cost for one in each)
-                cost = None if once is None else once / asked * times
-                calls = round(sum(one.calls for one in each) / asked * times)
-                found.append(OutgoingCall(stage.task.name, model.name, model.host, calls, cost))
+            if isinstance(model, HostedModel):
+                parts, items = zip(*(self._items(stage.name, query) for query in range(asked)), strict=True)
+                found.append(repeated_work(model, parts[0], items, times))
         return found
 
     def check_cost(self, protocol: Protocol) -> None:
@@ -231,7 +213,7 @@ class ServedPipeline:
         for each in found:
             account.expect(each.cost, f"Timing {each.calls} calls of {each.model}")
         if found:
-            account.expect(sum(each.cost or 0.0 for each in found), "Timing hosted models")
+            account.expect(sum_costs(each.cost for each in found), "Timing hosted models")
             account.ready()
 
     def _items(self, name: str, query: int) -> tuple[str, list[Any]]:

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from trueval.errors import PolicyError
 from trueval.files.source.source_bytes import Source
+from trueval.models.missing_work import DryRun
 from trueval.probes.authors import LANGUAGES, Authors, read_people, sample_people
 from trueval.probes.names import QUERIES, RUNS, NamesDesign, design_names
+from trueval.probes.probe_estimate import estimate_names
 from trueval.probes.scorer_request import ScorerRequest
 from trueval.probes.scorers import ProbeScorers
-from trueval.probes.uncached_items import NamesEstimate, estimate_names
 
 
 def designs_of(
@@ -52,7 +53,7 @@ def designs_of(
 
 def estimate_all(
     asked: ScorerRequest, designs: Sequence[NamesDesign], *, cache: Path | None = None, max_cost: float | None = None
-) -> NamesEstimate:
+) -> DryRun:
     """Estimate the items and cost of `probe_names` without running it.
 
     Args:

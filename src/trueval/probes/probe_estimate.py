@@ -1,83 +1,30 @@
-"""Estimates of probes: items for models and a judge, and their cost, for --dry-run."""
+"""Estimates of probes: the items that models and a judge still need to process, for --dry-run."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from trueval.collection import Collection
-from trueval.golden.build.build_estimate import TaskEstimate
-from trueval.models.hosted.account import Account, in_words, sum_costs
+from trueval.models.hosted.account import Account
+from trueval.models.hosted.services import is_hosted
+from trueval.models.known_outputs import prefix_of
+from trueval.models.missing_work import DryRun, MissingWork, sum_work
+from trueval.models.output_reuse import TEXT
+from trueval.probes.model_scorers import different_pairs, part_of
+from trueval.probes.names import NamesDesign
 from trueval.probes.noise import Rewriter, draw_queries, texts_to_embed
 from trueval.probes.noise_settings import NoiseSettings
 from trueval.probes.query_variants import work_of
+from trueval.probes.scorer import ScorerPairs
+from trueval.probes.scorers import EMBEDDER, RERANKER, TOKENS, ProbeScorers
 from trueval.report.number_texts import count_phrase
+from trueval.retrieval.pipeline.missing_outputs import MissingOutputs
 from trueval.retrieval.pipeline.pipeline import Pipeline
-from trueval.retrieval.pipeline.pipeline_estimate import ModelCounts, ModelTexts
 from trueval.retrieval.pipeline.stage_resources import nobody, open_resources
 
-
-@dataclass(frozen=True)
-class ProbeEstimate:
-    """The estimated work of a probe.
-
-    Attributes:
-        models: items for each model.
-        judge: estimate of the judge's calls; None without a judge.
-        max_cost: spending limit for models and judge together; None for no limit.
-    """
-
-    models: tuple[ModelTexts, ...]
-    judge: TaskEstimate | None = None
-    max_cost: float | None = None
-    notes: tuple[str, ...] = ()
-
-    @property
-    def cost(self) -> float | None:
-        """Expected cost of all calls; None if a price is unknown."""
-        return sum_costs((*(each.cost for each in self.models), *(each.cost for each in self._paid)))
-
-    @property
-    def at_most(self) -> float | None:
-        """Maximum cost of all calls; None if unknown."""
-        return sum_costs((*(each.at_most for each in self.models), *(each.at_most for each in self._paid)))
-
-    @property
-    def _paid(self) -> tuple[TaskEstimate, ...]:
-        """The estimate of a judge that is billed by tokens; empty for any other."""
-        return (self.judge,) if self.judge is not None and self.judge.calls and self.judge.tokens_in is not None else ()
-
-    @property
-    def calls(self) -> int:
-        """Number of calls to services and to the judge."""
-        return sum(each.calls for each in self.models) + (0 if self.judge is None else self.judge.calls)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON of a dry run; calls, tokens and cost include models and judge."""
-        judged = 0 if self.judge is None else (self.judge.tokens_in or 0) + (self.judge.tokens_out or 0)
-        return {
-            "models": [vars(each) for each in self.models],
-            "judge": None if self.judge is None else self.judge._asdict(),
-            "calls": self.calls,
-            "tokens": sum(each.tokens for each in self.models) + judged,
-            "cost": self.cost,
-            "at_most": self.at_most,
-            "notes": list(self.notes),
-        }
-
-    def sentences(self) -> list[str]:
-        """The estimate as sentences."""
-        told = [] if self.judge is None else [self.judge.sentence()]
-        told += [each.sentence for each in self.models]
-        if not self.models:
-            told.append("No text goes through a model.")
-        if self.calls and len(told) > 1:
-            told.append(f"In all: {count_phrase(self.calls, 'call', 'calls')}, {in_words(self.cost, self.at_most)}.")
-        if self.max_cost is not None and self.cost is not None and self.cost > self.max_cost:
-            told.append(f"That is more than --max-cost {self.max_cost:g}: the probe would stop before it is spent.")
-        return [*told, *self.notes]
+Texts = Mapping[str, Sequence[Any]]
 
 
 def estimate_noise(
@@ -87,7 +34,7 @@ def estimate_noise(
     *,
     rewriter: Rewriter | None = None,
     cache: Path | None = None,
-) -> list[ModelTexts]:
+) -> list[MissingWork]:
     """Estimate the items of `probe_pipelines` without running it.
 
     Args:
@@ -99,8 +46,86 @@ def estimate_noise(
         InputError: as in probe_pipelines.
     """
     names = {text: name for name, text in texts_to_embed(collection, design, rewriter).items()}
-    chosen, counts = draw_queries(collection, design), ModelCounts()
+    chosen = draw_queries(collection, design)
     with open_resources(cache, Account(), kept=False) as shared:
+        counts = MissingOutputs(shared.outputs)
         for pipeline in pipelines:
-            counts.add(work_of(pipeline.settings, chosen, names, shared, nobody))
-        return counts.found()
+            work = work_of(pipeline.settings, chosen, names, shared, nobody)
+            counts.add(work)
+            if "embed" in work.settings:
+                counts.add_texts(work, "queries")  # their cosines are computed also where results are cached
+        return counts.work()
+
+
+def texts_of_names(designs: Iterable[NamesDesign], role: str = EMBEDDER) -> Iterator[Texts]:
+    """Part → texts or pairs that a model of a role needs, for each names probe in turn.
+
+    Args:
+        designs: one per language, in the order of probing.
+        role: "embedder", "tokens" or "reranker".
+
+    Yields:
+        For each probe, the texts or pairs that no earlier probe has.
+    """
+    seen: dict[str, set[Any]] = {}
+    for pairs in (each.pairs for each in designs):
+        parts = _parts(pairs, role)
+        known = {name: seen.setdefault(name, set()) for name in parts}
+        yield {name: [item for item in items if item not in known[name]] for name, items in parts.items()}
+        for name, items in parts.items():
+            known[name].update(items)
+
+
+def _parts(pairs: ScorerPairs, role: str) -> Texts:
+    if role == RERANKER:
+        return {"pairs": different_pairs(pairs)}
+    return {"queries": pairs.queries, "documents": pairs.candidates}
+
+
+def estimate_names(entrants: ProbeScorers, designs: Sequence[NamesDesign], *, max_cost: float | None = None) -> DryRun:
+    """Estimate the items for models, without running them.
+
+    Weights are loaded only where the cache has outputs of the same model, to compare their settings.
+
+    Args:
+        entrants: the requested scorers.
+        max_cost: spending limit for hosted models; None for no limit.
+
+    Raises:
+        InputError: there is no such model.
+    """
+    first = designs[0]
+    about = {
+        "languages": [each.language for each in designs],
+        **{name: getattr(first, name) for name in ("queries", "runs", "seed")},
+        "conditions": list(first.conditions),
+    }
+    lines = [
+        f"{each.language}: {count_phrase(each.queries, 'query', 'queries')}, {count_phrase(each.runs, 'run', 'runs')}, "
+        f"{count_phrase(len(each.conditions), 'condition', 'conditions')}: {len(each.pairs.query):,} pairs of "
+        f"{each.texts:,} different texts."
+        for each in designs
+    ]
+    found = [each for role, name in entrants.models() for each in _missing(entrants, role, name, designs)]
+    return DryRun(sum_work(found), max_cost, about=about, lines=lines)
+
+
+def _missing(entrants: ProbeScorers, role: str, name: str, designs: Sequence[NamesDesign]) -> Iterator[MissingWork]:
+    """What a model still has to do."""
+    called, counts = entrants.place(role, name).name, MissingOutputs(entrants.folder)
+    is_new = not is_hosted(name) and not _may_be_cached(entrants, called)
+    for parts in texts_of_names(designs, role):
+        for part, items in parts.items():
+            stage = f"{part} (MaxSim)" if role == TOKENS else part
+            if is_new:
+                yield MissingWork(stage, called, len(items))
+            else:
+                model = entrants.model(role, name)
+                counts.add_part(model, part_of(model, part, items), TEXT, stage)
+    yield from counts.work()
+
+
+def _may_be_cached(entrants: ProbeScorers, name: str) -> bool:
+    """Whether the folder has outputs of a model of this name and dtype, with any settings."""
+    about, folder = {"model": name, "dtype": entrants.asked.dtype}, entrants.folder
+    return folder is not None and any(folder.glob(f"{prefix_of(about, '').removesuffix('-')}*"))

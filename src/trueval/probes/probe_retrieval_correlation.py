@@ -37,6 +37,7 @@ from trueval.evaluation.evaluate import Measures, evaluate
 from trueval.evaluation.scores import Scores
 from trueval.measures import Measure
 from trueval.models.hosted.account import LEDGER, Account
+from trueval.models.missing_work import MissingWork
 from trueval.policy.policy import Policy
 from trueval.probes.collection_margins import Trials, trials_of
 from trueval.probes.mentions import Mentions
@@ -48,7 +49,7 @@ from trueval.report.number_texts import count_phrase
 from trueval.report.provenance import strip_folders
 from trueval.retrieval.fusion.ranked_lists import rank_lists
 from trueval.retrieval.pipeline.config import Settings
-from trueval.retrieval.pipeline.pipeline_estimate import ModelCounts, ModelTexts
+from trueval.retrieval.pipeline.missing_outputs import MissingOutputs
 from trueval.retrieval.pipeline.stage_resources import Begin, StageResources, nobody, open_resources
 from trueval.retrieval.pipeline.stage_runner import StageRunner
 from trueval.run import Run
@@ -146,7 +147,7 @@ def estimate_join(
     queries: int | None = None,
     seed: int = 0,
     cache: Path | None = None,
-) -> list[ModelTexts]:
+) -> list[MissingWork]:
     """Estimate the items of `join_probes` without running it.
 
     Args:
@@ -160,13 +161,17 @@ def estimate_join(
     """
     _check(pipelines, conditions, ())
     asked, forms, trials = _prepare_queries(collection, conditions, mentions, queries, seed)
-    ids, counts = _name_texts(asked, forms), ModelCounts()
+    ids = _name_texts(asked, forms)
     with open_resources(cache, Account(), kept=True) as shared:
+        counts = MissingOutputs(shared.outputs)
         for settings in pipelines.values():
-            counts.add(work_of(settings, asked, ids, shared, nobody))
-            if "embed" in settings and trials is not None and trials.places:
-                counts.add_texts(_other_names(asked, trials, settings, shared, nobody), "documents")
-        return counts.found()
+            work = work_of(settings, asked, ids, shared, nobody)
+            counts.add(work)
+            if "embed" in settings:
+                counts.add_texts(work, "queries")
+                if trials is not None and trials.places:
+                    counts.add_texts(_other_names(asked, trials, settings, shared, nobody), "documents")
+        return counts.work()
 
 
 def _prepare_queries(

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from trueval.collection import Collection
 from trueval.errors import InputError
 from trueval.golden.build.build import open_account
-from trueval.golden.build.build_estimate import announce, estimate_stage
+from trueval.golden.build.build_estimate import announce, dry_run_of, estimate_stage
 from trueval.golden.build.golden_plan import read_judge
 from trueval.golden.build.judge_choice import make_judge
 from trueval.golden.build.pooling import rewrite
@@ -19,9 +19,10 @@ from trueval.golden.judge.concurrent_questions import Step
 from trueval.golden.judge.judge import Judge, Question, key_of
 from trueval.golden.judge.ledger import Ledger, open_existing_ledger, open_ledger
 from trueval.models.hosted.account import Account
+from trueval.models.missing_work import DryRun
 from trueval.probes.noise import draw_queries, raw_texts
 from trueval.probes.noise_settings import JUDGE, NoiseSettings
-from trueval.probes.probe_estimate import ProbeEstimate, estimate_noise
+from trueval.probes.probe_estimate import estimate_noise
 from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.retrieval.pipeline.rewriting import JUDGE_REWRITES
 
@@ -65,23 +66,20 @@ class JudgeRewriter:
         found = rewrite(asked, JUDGE_REWRITES, judge, ledger, at_once=self.at_once, step=self.step)
         return list(found.texts.values())
 
-    def estimate(self, pipelines: Sequence[Pipeline], collection: Collection, design: NoiseSettings) -> ProbeEstimate:
+    def estimate(self, pipelines: Sequence[Pipeline], collection: Collection, design: NoiseSettings) -> DryRun:
         """Estimate a probe with its rewrites; nothing is sent.
 
         Raises:
             InputError: there is no judge where one is needed, or as in probe_pipelines.
         """
         if JUDGE not in design.denoised:
-            models = estimate_noise(pipelines, collection, design, cache=self.cache)
-            return ProbeEstimate(tuple(models), max_cost=self.account.max_cost)
+            return dry_run_of(estimate_noise(pipelines, collection, design, cache=self.cache), self.account)
         judge, texts = self._judge(), raw_texts(draw_queries(collection, design).queries, design)
         asked = estimate_stage(judge, self.ledger, "rewrite", _questions(texts))
         models = estimate_noise(pipelines, collection, design, rewriter=self._likely, cache=self.cache)
-        if not asked.calls:
-            return ProbeEstimate(tuple(models), asked, self.account.max_cost)
-        # Only the answer length, in the model's own tokens, limits what the judge writes.
-        unknown = tuple(replace(each, most=True, at_most=None if each.calls else each.at_most) for each in models)
-        return ProbeEstimate(unknown, asked, self.account.max_cost, (UNWRITTEN,) if models else ())
+        if asked.calls:  # only the answer length, in the model's own tokens, limits what the judge writes
+            models = [replace(each, exact=False, at_most=None if each.calls else each.at_most) for each in models]
+        return dry_run_of([asked, *models], self.account, [UNWRITTEN] if asked.calls and models else [])
 
     def _likely(self, texts: Sequence[str]) -> list[str]:
         """The ledger's rewrite of each text; else a unique placeholder."""

@@ -100,7 +100,7 @@ def test_a_judge_is_asked_about_traps(trueval: Any, tmp_path: Path, monkeypatch:
         plan_of(tmp_path / "p", server.url)
         words = ["golden", "stress", "--gullibility", tmp_path / "p" / "golden.toml", "--out", tmp_path / "out"]
         dry = trueval(*words, "--dry-run")
-        assert dry.out.startswith("grade: 48 calls with 48 passages, about "), dry
+        assert dry.out.startswith("grade: 48 passages in 48 calls to served, about "), dry
         assert server.seen == []
         found = trueval(*words, columns=140)
         assert found.status == 0, found.err

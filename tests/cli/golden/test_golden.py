@@ -20,7 +20,7 @@ def test_a_golden_set_is_built_shown_and_evaluated_with(trueval: Any, tmp_path: 
     plan, out = small.written(tmp_path, f"{small.LABELS}\nnoise = 0.5"), tmp_path / "out"
     dry = trueval("golden", "build", plan, "--out", out, "--dry-run")
     assert dry.status == 0, dry.err
-    assert dry.out.splitlines()[0] == "grade: at most 18 calls with 48 passages."
+    assert dry.out.splitlines()[0] == "grade: at most 48 passages in 18 calls to labels:labels.trec."
     assert not out.exists()
     some = trueval("golden", "build", plan, "--out", out, "--until", "pool")
     assert some.status == 0, some.err
@@ -72,15 +72,14 @@ def test_new_results_of_a_run_are_judged_and_old_judgments_stay(
     with chat_server(small.stars) as server:
         words += ["--base-url", server.url, "--api-key-env", "K", "--price-in", 1, "--price-out", 2]
         dry = trueval(*words, "--out", new, "--dry-run")
-        assert dry.out.startswith("grade: 2 calls with 4 passages, about "), dry
-        assert "; 0 is spent." in dry.out
+        assert dry.out.startswith("grade: 4 passages in 2 calls to served, about "), dry
         assert "An answer that is not valid is asked for once more" in dry.out
         assert "Nothing limits the length of an answer" in dry.out
         assert server.seen == []
         found = trueval(*words, "--out", new)
         assert found.status == 0, found.err
         assert "2 of 3 documents in the first 3 places are not judged." in found.err
-        assert f"go to {server.url.split('/')[2]} (served)" in " ".join(found.err.split())
+        assert f"It goes to {server.url.split('/')[2]}, with the key in K." in " ".join(found.err.split())
         calls = len(server.seen)
         again = trueval(*words, "--out", tmp_path / "again.trec", "--ledger", tmp_path / "new.ledger.sqlite")
         assert again.status == 0

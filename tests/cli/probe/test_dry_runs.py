@@ -56,6 +56,15 @@ def billed(service: loopback.Loopback) -> float:
     return sum(loopback.tokens(text) for each in service.seen for text in each.texts) * PRICE / 1e6
 
 
+def total(work: list[dict[str, Any]], name: str) -> float:
+    return sum(each[name] for each in work)
+
+
+def texts(said: dict[str, Any]) -> float:
+    """Texts for the embedder."""
+    return total([each for each in said["work"] if each["model"] == "openai:m"], "items")
+
+
 def ledger_of(cache: Path) -> float:
     lines = [json.loads(line) for line in (cache / "ledger.jsonl").read_text().splitlines()]
     return math.fsum(line["cost"] or 0.0 for line in lines if line["status"] == "200")
@@ -74,28 +83,32 @@ def test_a_dry_run_says_what_services_then_get(
     assert not service.seen
     assert not cache.exists(), "a dry run makes nothing"
     said = json.loads(dry.out)
-    embedder, reranker = said["models"]
+    *embedder, reranker = said["work"]
     done = trueval(*given)
     assert done.status == 0, done.err
     embedded = [each for each in service.seen if each.path.endswith("/embeddings")]
     pairs = sum(len(each.texts) for each in service.seen if not each.path.endswith("/embeddings"))
-    assert (embedder["calls"], embedder["left"]) == (len(embedded), sum(len(each.texts) for each in embedded))
-    assert (reranker["left"], reranker["most"]) == (pairs, True)
+    assert total(embedder, "calls") == len(embedded)
+    assert total(embedder, "items") == sum(len(each.texts) for each in embedded)
+    assert (reranker["items"], reranker["exact"]) == (pairs, False)
     assert said["calls"] == len(service.seen)
     assert billed(service) == pytest.approx(ledger_of(cache)), "the bill is the server's own count"
     assert billed(service) <= said["at_most"]
     assert said["cost"] == pytest.approx(billed(service), rel=0.5)
     # The notice before the calls is the same estimate.
-    notices = re.findall(r"\((openai:m|jina:r)\) for about ([\d.]+), at most ([\d.]+)", " ".join(done.err.split()))
+    notices = re.findall(
+        r"to (openai:m|jina:r), about [\d,]+ tokens, for about ([\d.]+), at most ([\d.]+)\. It",
+        " ".join(done.err.split()),
+    )
     for place, name in ((1, "cost"), (2, "at_most")):
         told = sum(float(each[place]) for each in notices if each[0] == "openai:m")
-        assert told == pytest.approx(embedder[name], rel=1e-3)
+        assert told == pytest.approx(total(embedder, name), rel=1e-3)
         assert sum(float(each[place]) for each in notices) <= said["at_most"]
     again = json.loads(trueval(*given, "--dry-run", "--format", "json").out)
-    assert (again["calls"], again["cost"], [each["left"] for each in again["models"]]) == (0, 0.0, [0])
+    assert (again["calls"], again["cost"], total(again["work"], "items")) == (0, 0.0, 0)
     sentences = trueval(*given[:-1], tmp_path / "other", "--dry-run", "--max-cost", "0.001", columns=300)
-    assert f"jina:r (reranker): at most {pairs} different pairs" in sentences.out
-    assert "That is more than --max-cost 0.001" in sentences.out
+    assert f"pairs: at most {pairs} pairs in " in sentences.out
+    assert "max_cost is 0.001: it stops before the limit is exceeded" in sentences.out
 
 
 def test_texts_that_a_judge_writes_count_before_they_are_written_and_after(
@@ -115,15 +128,15 @@ def test_texts_that_a_judge_writes_count_before_they_are_written_and_after(
         before = json.loads(trueval(*given, "--dry-run", "--format", "json").out)
         assert not server.seen
         assert not service.seen
-        assert before["judge"]["calls"] == 15
-        assert before["models"][0]["left"] > plain["models"][0]["left"]
+        assert before["work"][0]["calls"] == 15
+        assert texts(before) > texts(plain)
         assert before["at_most"] is None, "nobody knows what a judge will write"
-        assert "has not written yet" in before["notes"][0]
-        assert before["cost"] > before["judge"]["cost"] > 0
+        assert "has not written yet" in before["notes"][-1]
+        assert before["cost"] > before["work"][0]["cost"] > 0
         done = trueval(*given)
         assert done.status == 0, done.err
         embedded = sum(len(each.texts) for each in service.seen if each.path.endswith("/embeddings"))
-        assert before["models"][0]["left"] >= embedded
+        assert texts(before) >= embedded
         paid = billed(service) + sum(100 * asked + 200 * told for asked, told in server.billed) / 1e6
         assert before["cost"] == pytest.approx(paid, rel=0.5)
         after = json.loads(trueval(*given, "--dry-run", "--format", "json").out)

@@ -83,7 +83,7 @@ def test_a_judge_rewrites_and_is_asked_once(trueval: Command, tmp_path: Path, mo
         )
         dry = trueval(*given, "--dry-run")
         assert dry.status == 0, dry.err
-        assert dry.out.startswith("rewrite: 10 calls with 0 passages")
+        assert dry.out.startswith("rewrite: 10 queries in 10 calls to served, about ")
         assert not server.seen
         done = trueval(*given, "--format", "json")
         assert done.status == 0, done.err

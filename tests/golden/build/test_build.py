@@ -296,10 +296,9 @@ def test_the_notice_says_what_leaves_to_whom_and_for_how_much(tmp_path: Path) ->
         host = server.url.split("/")[2]
     told = [str(each.message) for each in said if host in str(each.message)]
     assert len(told) == 2
-    assert told[0].startswith("grade: 18 calls with 48 passages, about ")
-    assert f"go to {host} (served), with the key in TEST_JUDGE_KEY, for about 0.0" in told[0]
-    assert "0 of at most 5 is spent." in told[0]
-    assert told[1].startswith("order: at most 12 calls with 36 passages")
+    assert told[0].startswith("grade: 48 passages in 18 calls to served, about ")
+    assert f" It goes to {host}, with the key in TEST_JUDGE_KEY; 0 of at most 5 is spent." in told[0]
+    assert told[1].startswith("order: at most 36 passages in 12 calls")
 
 
 def test_a_dry_run_asks_nothing_and_knows_what_is_paid(tmp_path: Path) -> None:
@@ -309,19 +308,18 @@ def test_a_dry_run_asks_nothing_and_knows_what_is_paid(tmp_path: Path) -> None:
         before = dry_run(plan, tmp_path / "out", ledger=ledger)
         assert not (tmp_path / "out").exists()
         assert server.seen == []
-        assert [(each.task, each.calls, each.most) for each in before.tasks] == [
-            ("grade", 18, True),
-            ("order", 12, True),
+        assert [(each.stage, each.calls, each.exact) for each in before.work] == [
+            ("grade", 18, False),
+            ("order", 12, False),
         ]
         build(plan, tmp_path / "out", until="grade")
         after = dry_run(plan, tmp_path / "out", ledger=ledger)
-        assert (after.tasks[0].calls, after.tasks[0].known, after.tasks[0].most) == (0, 18, False)
+        assert (after.work[0].calls, after.work[0].kept, after.work[0].exact) == (0, 48, True)
         assert after.spent > 0
         words = sum(len(said["content"].split()) for seen in server.seen for said in seen.body["messages"])
-        first = before.tasks[0]
-        assert first.tokens_in is not None
-        assert words < first.tokens_in < 3 * words  # a token is two thirds of a word or so
-        assert first.cost == pytest.approx((first.tokens_in + 2 * (first.tokens_out or 0)) / 1e6, rel=0.01)
+        first = before.work[0]
+        assert words < first.tokens < 3 * words  # a token is two thirds of a word or so
+        assert first.cost == pytest.approx((first.tokens + 2 * first.tokens_out) / 1e6, rel=0.01)
 
 
 def test_a_dry_run_knows_what_a_changed_file_asks_for(tmp_path: Path) -> None:
@@ -331,17 +329,17 @@ def test_a_dry_run_knows_what_a_changed_file_asks_for(tmp_path: Path) -> None:
         build(GoldenPlan.read(path), out)
         server.seen.clear()
         same = dry_run(GoldenPlan.read(path), out, ledger=ledger)
-        assert [(each.task, each.calls) for each in same.tasks] == [("grade", 0)]  # all of it is there
+        assert [(each.stage, each.calls) for each in same.work] == [("grade", 0)]  # all of it is there
         path.write_text(text.replace("depth = 8", "depth = 5"))
         smaller = dry_run(GoldenPlan.read(path), out, ledger=ledger)
         told = dry_run(GoldenPlan.read(path), out, ledger=ledger, until="grade")
         assert server.seen == []
         build(GoldenPlan.read(path), out, until="grade")
-        grade = smaller.tasks[0]
-        assert grade.most
+        grade = smaller.work[0]
+        assert not grade.exact
         assert grade.calls >= len(server.seen) > 0  # by the pools of before it would be none
-        assert [each.task for each in smaller.tasks] == ["grade", "order"]
-        assert told.tasks == (grade,)
+        assert [each.stage for each in smaller.work] == ["grade", "order"]
+        assert told.work == [grade]
 
 
 def test_ids_that_the_judgments_cannot_hold_are_refused_before_anything_is_paid_for(tmp_path: Path) -> None:

@@ -14,11 +14,11 @@ from tests.golden.chat import ChatServer, Trouble, chat_server, thirds
 from tests.models.hosted import loopback
 
 from trueval.errors import TruevalWarning
-from trueval.golden.build.build import BuildEstimate, build, dry_run
-from trueval.golden.build.build_estimate import TaskEstimate
+from trueval.golden.build.build import build, dry_run
 from trueval.golden.build.golden_plan import GoldenPlan
 from trueval.golden.judge.model_judge import TokenPrices
 from trueval.models.hosted.account import round_up_amount
+from trueval.models.missing_work import DryRun, MissingWork
 
 need("bm25s", extra="retrieval")
 need("openai", extra="judge")
@@ -39,8 +39,8 @@ def plan_of(folder: Path, server: ChatServer, method: str, queries: int = 2) -> 
     return GoldenPlan.read(path)
 
 
-def of_tasks(found: BuildEstimate) -> dict[str, TaskEstimate]:
-    return {each.task: each for each in found.tasks}
+def of_tasks(found: DryRun) -> dict[str, MissingWork]:
+    return {each.stage: each for each in found.work}
 
 
 @pytest.mark.parametrize(("method", "queries"), [("posterior", 2), ("paper", 1)])
@@ -52,14 +52,14 @@ def test_it_is_exact_where_pools_are_known_and_else_never_less(
     names = ["grade", "order", "regrade"] if method == "posterior" else ["grade", "order"]
     before = dry_run(plan, out, ledger=ledger)
     assert list(of_tasks(before)) == names
-    assert all(each.most for each in before.tasks)
-    assert before.sentences()[-3].startswith(f"in all: at most {sum(each.calls for each in before.tasks)} calls")
+    assert not any(each.exact for each in before.work)
+    assert before.sentences()[-3].startswith(f"In all: at most {sum(each.calls for each in before.work)} calls")
     build(plan, out, until="pool")
-    assert dry_run(plan, out, ledger=ledger, until="pool").tasks == ()
+    assert dry_run(plan, out, ledger=ledger, until="pool").work == []
     known = of_tasks(dry_run(plan, out, ledger=ledger))
     build(plan, out, until="grade")
-    assert (known["grade"].calls, known["grade"].most) == (len(server.seen), False)
-    assert sum(len(each.passages) for each in server.seen) == known["grade"].passages
+    assert (known["grade"].calls, known["grade"].exact) == (len(server.seen), True)
+    assert sum(len(each.passages) for each in server.seen) == known["grade"].items
     assert len(server.seen) == queries * 6 + 5  # 8 passages, 3 in a call, twice; and 5 calls once more
     assert of_tasks(before)["grade"].calls >= len(server.seen)
     server.seen.clear()
@@ -71,8 +71,8 @@ def test_it_is_exact_where_pools_are_known_and_else_never_less(
     build(plan, out)
     assert [name for name, each in last.items() if each.calls] == names[2:]
     if method == "posterior":
-        assert (last["regrade"].calls, last["regrade"].most) == (len(server.seen), False)
-        assert known["regrade"].most
+        assert (last["regrade"].calls, last["regrade"].exact) == (len(server.seen), True)
+        assert not known["regrade"].exact
         assert known["regrade"].calls >= len(server.seen) > 0
 
 
@@ -84,7 +84,7 @@ def test_tokens_of_answers_are_those_of_earlier_ones(tmp_path: Path, server: Cha
     plan, ledger = GoldenPlan.read(path), out / "ledger.sqlite"
     guessed = of_tasks(dry_run(plan, out, ledger=ledger))["grade"]
     assert guessed.answers == 0
-    assert "back (thinking not counted), about" in guessed.sentence()
+    assert "back (thinking not counted), for about" in guessed.sentence
     thought = 700
     original = server.answer
     server.answer = lambda headers, body: _thinks(original(headers, body), thought)  # type: ignore[method-assign]
@@ -96,9 +96,9 @@ def test_tokens_of_answers_are_those_of_earlier_ones(tmp_path: Path, server: Cha
     )
     more = of_tasks(dry_run(GoldenPlan.read(path), out, ledger=ledger))["grade"]
     assert (more.calls, more.answers) == (6, asked)
-    assert f"back (as in {asked} earlier answers), about" in more.sentence()
+    assert f"back (as in {asked} earlier answers), for about" in more.sentence
     assert more.tokens_out == 6 * thought  # each round has the same batches: 3, 3 and 2 passages
-    assert more.cost == pytest.approx((more.tokens_in or 0) / 1e6 + (more.tokens_out or 0) * 2 / 1e6)
+    assert more.cost == pytest.approx(more.tokens / 1e6 + more.tokens_out * 2 / 1e6)
     other = path.read_text().replace('model = "served"', 'model = "another"')
     path.write_text(other)
     assert of_tasks(dry_run(GoldenPlan.read(path), out, ledger=ledger))["grade"].answers == 0
@@ -126,7 +126,7 @@ def test_an_order_stage_has_one_price(tmp_path: Path, server: ChatServer) -> Non
         build(plan, out, until="refine")
     paid = sum(prices.cost(*each) or 0.0 for each in server.billed)
     (notice,) = (str(each.message) for each in caught if str(each.message).startswith("order: "))
-    assert f"for {said[-1].price}" in notice
+    assert notice.startswith(said[-1].sentence)
     assert said[-1].answers == 18, "what it thinks it told in grading"
     assert len(server.billed) == said[-1].calls == 18
     print([(each.cost, each.at_most) for each in said], paid)
@@ -158,7 +158,7 @@ def test_at_most_has_second_calls_and_the_longest_answers(tmp_path: Path, server
     paid = sum(TokenPrices(1.0, 2.0).cost(*each) or 0.0 for each in server.billed)
     assert len(server.billed) == 2 * 18
     for each in said:
-        (task,) = each.tasks
+        (task,) = each.work
         assert task.at_most is not None
         assert paid <= task.at_most <= 2 * paid
         assert f"at most {round_up_amount(task.at_most)}" in each.sentences()[0]
@@ -167,7 +167,7 @@ def test_at_most_has_second_calls_and_the_longest_answers(tmp_path: Path, server
 def test_where_nothing_limits_an_answer_no_most_is_said(tmp_path: Path, server: ChatServer) -> None:
     plan, out = GoldenPlan.read(small.written(tmp_path, small.served(server.url))), tmp_path / "out"
     found = dry_run(plan, out, ledger=out / "ledger.sqlite")
-    assert [each.at_most for each in found.tasks] == [None, None]
+    assert [each.at_most for each in found.work] == [None, None]
     assert any("set max_completion_tokens" in line for line in found.sentences())
     with pytest.warns(TruevalWarning, match="the bill can pass max_cost by the calls under way"):
         build(plan, out, max_cost=9.0)
@@ -177,11 +177,16 @@ def test_a_service_without_a_price_is_said_to_have_none(tmp_path: Path) -> None:
     path = small.written(tmp_path, f"{small.LABELS}\nunknown = 1")
     path.write_text(path.read_text().replace("[sparse]", '[embed]\nmodel = "openai:text-embedding-3-small"\n[sparse]'))
     found = dry_run(GoldenPlan.read(path), tmp_path / "out", ledger=tmp_path / "none.sqlite")
-    (embedder,) = found.models
-    assert (embedder.name, embedder.left, embedder.cost) == ("openai:text-embedding-3-small", 27, None)
-    assert "in all: at most" in found.sentences()[-1]
+    documents, queries, *_ = found.work
+    assert {documents.model, queries.model} == {"openai:text-embedding-3-small"}
+    assert (documents.items, queries.items, documents.cost, found.cost) == (24, 3, None, None)
+    assert "In all: at most" in found.sentences()[-1]
     assert "a price that is not known" in found.sentences()[-1]
-    assert json.loads(json.dumps(found.to_dict()))["models"][0]["calls"] == embedder.calls > 0
+    assert json.loads(json.dumps(found.to_dict()))["work"][0]["calls"] == documents.calls > 0
+
+
+def embedding(found: DryRun) -> list[MissingWork]:
+    return [each for each in found.work if each.model == "openai:m"]
 
 
 def _thinks(answered: tuple[object, str], tokens: int) -> tuple[object, str]:
@@ -200,14 +205,16 @@ def test_what_finds_the_pools_is_counted_as_a_service_then_bills_it(tmp_path: Pa
         path.write_text(path.read_text().replace("[sparse]\n", f"{table}[sparse]\n"))
         plan, out, cache = GoldenPlan.read(path), tmp_path / "out", tmp_path / "cache"
         given: dict[str, Any] = {"ledger": out / "ledger.sqlite", "cache": cache}
-        (embedder,) = dry_run(plan, out, **given).models
+        before = embedding(dry_run(plan, out, **given))
         assert not service.seen
         build(plan, out, until="pool", cache=cache)
         sent = [text for each in service.seen for text in each.texts]
-        assert (embedder.calls, embedder.left) == (len(service.seen), len(sent))
+        assert [sum(each.calls for each in before), sum(each.items for each in before)] == [
+            len(service.seen),
+            len(sent),
+        ]
         billed = sum(map(loopback.tokens, sent)) * 1000 / 1e6
-        assert billed <= (embedder.at_most or 0.0)
+        assert billed <= sum(each.at_most or 0.0 for each in before)
         again = dry_run(plan, out, **given)
-        assert (again.models, again.spent) == ((), pytest.approx(billed))
-        (kept,) = dry_run(plan, tmp_path / "other", ledger=tmp_path / "none", cache=cache).models
-        assert (kept.left, kept.calls, kept.cost) == (0, 0, 0.0)
+        assert (embedding(again), again.spent) == ([], pytest.approx(billed))
+        assert embedding(dry_run(plan, tmp_path / "other", ledger=tmp_path / "none", cache=cache)) == []

@@ -110,7 +110,7 @@ def test_a_dry_run_makes_no_file_and_counts_equal_questions_once(tmp_path: Path,
         RUN.write(tmp_path / name)
     runs, before = [tmp_path / "a.trec", tmp_path / "b.trec"], sorted(tmp_path.iterdir())
     ready = OnDemand.read(tmp_path / "qrels", runs, str(tmp_path / "c"), plan, depth=4, out=tmp_path / "new.trec")
-    assert (ready.estimate().calls, ready.estimate().passages) == (2, 6)
+    assert (ready.estimate().calls, ready.estimate().items) == (2, 6)
     assert sorted(tmp_path.iterdir()) == before
     question = Question("grade", "what about wings", ("a", "b"))
     assert estimate_stage(ready.judge, None, "grade", [question, question]).calls == 1

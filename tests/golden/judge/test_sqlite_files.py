@@ -173,8 +173,8 @@ def test_a_dry_run_and_a_replay_write_nothing_beside_a_ledger(tmp_path: Path, mo
         return connect(str(name), **named)
 
     monkeypatch.setattr("sqlite3.connect", read_alone)
-    task = next(each for each in dry_run(plan, out, ledger=out / "ledger.sqlite").tasks if each.task == "grade")
-    assert (task.calls, task.known) == (0, 6)
+    task = next(each for each in dry_run(plan, out, ledger=out / "ledger.sqlite").work if each.stage == "grade")
+    assert (task.calls, task.kept) == (0, 16)
     with open_existing_ledger(out / "ledger.sqlite") as ledger:
         assert ledger is not None
         (name,) = set(ledger.labels()["judge"])

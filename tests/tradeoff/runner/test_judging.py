@@ -18,8 +18,8 @@ from tests.tradeoff.made import SMALL
 import trueval as tv
 from trueval.errors import InputError, PolicyError, TruevalWarning
 from trueval.models.hosted.account import round_up_amount
+from trueval.models.missing_work import MissingWork
 from trueval.tradeoff.config.plan import SweepPlan
-from trueval.tradeoff.runner.model_tasks import ModelTask
 from trueval.tradeoff.runner.sweep import sweep
 from trueval.tradeoff.runner.sweep_estimate import estimate
 
@@ -124,31 +124,23 @@ def test_the_judge_sees_queries_as_people_wrote_them(tmp_path: Path, seen: list[
 
 def test_before_and_after_the_work_it_is_said_what_there_is_to_judge(tmp_path: Path, seen: list[Any]) -> None:
     file, out = written(tmp_path, f"{JUDGE}batch = 5\n"), tmp_path / "out"
-    before = next(
-        task for task in estimate(file, out=out, probe=lambda *_: 0.0).tasks if task.what == "passages to judge"
-    )
+    before = next(task for task in estimate(file, out=out, probe=lambda *_: 0.0).work if task.stage == "grade")
     systems = len(SweepPlan.read(file).systems)
-    assert before.at_most
-    assert before.count == made.QUERIES * min(10 * systems, made.DOCUMENTS)
-    assert before.calls == before.count / 5  # a pool of 10 for each system fills its batches
+    assert not before.exact
+    assert before.items == made.QUERIES * min(10 * systems, made.DOCUMENTS)
+    assert before.calls == before.items / 5  # a pool of 10 for each system fills its batches
     assert not out.exists()
     found = sweep(file.parent / "sweep.toml", out=out).to_dict()
-    assert found["judge"]["new"] < before.count
+    assert found["judge"]["new"] < before.items
     assert found["judge"]["calls"] <= before.calls
-    assert not [
-        task for task in estimate(file, out=out, probe=lambda *_: 0.0).tasks if task.what == "passages to judge"
-    ]
+    assert not [task for task in estimate(file, out=out, probe=lambda *_: 0.0).work if task.stage == "grade"]
     (out / "judge.sqlite").unlink()
-    after = next(
-        task for task in estimate(file, out=out, probe=lambda *_: 0.0).tasks if task.what == "passages to judge"
-    )
-    assert (after.at_most, after.count, after.calls) == (False, found["judge"]["new"], found["judge"]["calls"])
+    after = next(task for task in estimate(file, out=out, probe=lambda *_: 0.0).work if task.stage == "grade")
+    assert (after.exact, after.items, after.calls) == (True, found["judge"]["new"], found["judge"]["calls"])
 
 
-def judging(file: Path, out: Path) -> ModelTask:
-    return next(
-        task for task in estimate(file, out=out, probe=lambda *_: 0.0).tasks if task.what == "passages to judge"
-    )
+def judging(file: Path, out: Path) -> MissingWork:
+    return next(task for task in estimate(file, out=out, probe=lambda *_: 0.0).work if task.stage == "grade")
 
 
 def test_what_is_in_the_cache_is_estimated_as_it_is_judged(tmp_path: Path, seen: list[Any]) -> None:
@@ -158,19 +150,19 @@ def test_what_is_in_the_cache_is_estimated_as_it_is_judged(tmp_path: Path, seen:
         first = judging(file, tmp_path / "out")
         with pytest.warns(TruevalWarning, match="passages"):
             paid = sweep(file, out=tmp_path / "out").to_dict()["judge"]
-        assert first.cost_at_most is not None
-        assert paid["new"] <= first.count
-        assert paid["cost"] <= first.cost_at_most
+        assert first.at_most is not None
+        assert paid["new"] <= first.items
+        assert paid["cost"] <= first.at_most
         # Another directory: the runs of all systems are in the cache, and the ledger is not there.
         known = judging(file, tmp_path / "other")
-        assert (known.at_most, known.count, known.calls) == (False, paid["new"], paid["calls"])
+        assert (known.exact, known.items, known.calls) == (True, paid["new"], paid["calls"])
         server.seen.clear()
         with pytest.warns(TruevalWarning, match="passages") as told:
             again = sweep(file, out=tmp_path / "other").to_dict()["judge"]
-        assert (known.count, known.calls) == (again["new"], len(server.seen))
-        assert again["cost"] <= known.cost_at_most
+        assert (known.items, known.calls) == (again["new"], len(server.seen))
+        assert again["cost"] <= known.at_most
         notice = next(str(each.message) for each in told if "grader" in str(each.message))
-        assert f"for about {known.cost:.4g}, at most {round_up_amount(known.cost_at_most)}" in notice
+        assert f"for about {known.cost:.4g}, at most {round_up_amount(known.at_most)}" in notice
 
 
 def test_documents_that_tie_at_the_last_place_are_in_what_it_costs_at_most(tmp_path: Path, seen: list[Any]) -> None:
@@ -186,13 +178,13 @@ def test_documents_that_tie_at_the_last_place_are_in_what_it_costs_at_most(tmp_p
             "".join(json.dumps({**row, "text": text}) + "\n" for row in queries)
         )
         before = estimate(file, out=tmp_path / "out", probe=lambda *_: 0.0)
-        (task,) = (each for each in before.tasks if each.what == "passages to judge")
+        (task,) = (each for each in before.work if each.stage == "grade")
         assert any("tie with the last" in note for note in before.notes)
         with pytest.warns(TruevalWarning, match="passages"):
             paid = sweep(file, out=tmp_path / "out").to_dict()["judge"]
-        assert paid["unjudged"] > task.count, "everything ties"
-        assert task.cost_at_most is not None
-        assert paid["cost"] <= task.cost_at_most
+        assert paid["unjudged"] > task.items, "everything ties"
+        assert task.at_most is not None
+        assert paid["cost"] <= task.at_most
 
 
 def test_a_sweep_that_grows_is_estimated_with_the_batches_that_change(tmp_path: Path, seen: list[Any]) -> None:
@@ -213,9 +205,9 @@ def test_a_sweep_that_grows_is_estimated_with_the_batches_that_change(tmp_path: 
         server.billed.clear()
         with pytest.warns(TruevalWarning, match="passages"):
             sweep(file, out=out)
-        assert said.cost_at_most is not None
+        assert said.at_most is not None
         assert 0 < len(server.billed) <= said.calls
-        assert sum(map(sum, server.billed)) / 1e6 <= said.cost_at_most
+        assert sum(map(sum, server.billed)) / 1e6 <= said.at_most
 
 
 def test_the_budget_is_hard_and_what_was_paid_is_kept(tmp_path: Path, seen: list[Any]) -> None:
@@ -223,7 +215,7 @@ def test_the_budget_is_hard_and_what_was_paid_is_kept(tmp_path: Path, seen: list
         server.bills = chat.thirds
         text = SERVED.format(url=server.url)
         file, out = written(tmp_path, text), tmp_path / "out"
-        told = next(task for task in estimate(file, out=out, probe=lambda *_: 0.0).tasks if task.model == "grader")
+        told = next(task for task in estimate(file, out=out, probe=lambda *_: 0.0).work if task.model == "grader")
         assert told.cost is not None
         assert told.cost > 0
         with pytest.warns(TruevalWarning, match="passages"), pytest.raises(InputError, match="max_cost"):
@@ -246,7 +238,7 @@ def test_what_the_sweep_may_cost_holds_for_its_judge_too(tmp_path: Path, seen: l
     with chat.chat_server(true_grade) as server:
         server.bills = chat.thirds
         file, out = written(tmp_path, SERVED.format(url=server.url)), tmp_path / "out"
-        told = next(task for task in estimate(file, out=out, probe=lambda *_: 0.0).tasks if task.model == "grader")
+        told = next(task for task in estimate(file, out=out, probe=lambda *_: 0.0).work if task.model == "grader")
         assert told.cost is not None
         limit = told.cost / 4
         with pytest.warns(TruevalWarning, match="passages"), pytest.raises(InputError, match="max_cost"):

@@ -170,11 +170,11 @@ def test_before_the_work_it_is_said_what_probes_give_to_models(tmp_path: Path, s
     seen.clear()
     before = estimate(file, out=out, probe=lambda *_: 1.0)
     assert not seen
-    (task,) = before.tasks
-    assert f"{task.count:,} texts of probes" in " ".join(before.sentences())
+    (task,) = before.work
+    assert f"probe texts: {task.items:,} texts" in " ".join(before.sentences())
     sweep(file, out=out)
-    assert task.count == len(seen) > 100
-    assert not estimate(file, out=out).tasks
+    assert task.items == len(seen) > 100
+    assert not estimate(file, out=out).work
 
 
 def test_what_decides_a_probe_makes_it_anew(tmp_path: Path, seen: list[Any]) -> None:
@@ -228,10 +228,10 @@ def test_the_drop_of_routing_is_counted_before_and_paid_from_the_same_account(
     text, out = SMALL.replace(METHODS, '"dense+rerank"').replace("[5, 10]", "10"), tmp_path / "out"
     sweep(made.written(tmp_path, text), out=out)
     file = made.written(tmp_path, text + "\n[route]\ndepths = [5, 10]\ndrop = true\n")
-    (task,) = estimate(file, out=out, probe=lambda *_: 1.0).tasks
-    assert (task.what, task.count) == ("texts of probes", made.QUERIES)
+    (task,) = estimate(file, out=out, probe=lambda *_: 1.0).work
+    assert (task.stage, task.items) == ("probe texts", made.QUERIES)
     seen.clear()
     sweep(file, out=out, max_cost=0.25)
     assert len(seen) == made.QUERIES
-    assert not estimate(file, out=out).tasks
+    assert not estimate(file, out=out).work
     assert [each.within.max_cost for each in accounts] == [0.25]

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from trueval.cli.caching import CacheFolder, Reuse, cache_of
-from trueval.cli.estimates import check_form, show_estimates
+from trueval.cli.estimates import DryRunFlag, MaxCost, show_dry_run
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import OUTPUT, Form, Memory, Percent, with_groups
 from trueval.cli.output import check_folder, save, show, talk
@@ -33,17 +33,8 @@ def build(
         str | None,
         typer.Option(metavar="STAGE", help="Stop after rewrite, pool, grade, prune or refine. Default: all of them."),
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say how many calls, tokens and how much money it takes; ask nothing.")
-    ] = False,
-    max_cost: Annotated[
-        float | None,
-        typer.Option(
-            metavar="X",
-            min=0,
-            help="Stop before the golden set costs more than this in all, in the currency of the prices in the file.",
-        ),
-    ] = None,
+    dry_run: DryRunFlag = False,
+    max_cost: MaxCost = None,
     ledger: Annotated[
         Path | None,
         typer.Option(
@@ -74,12 +65,8 @@ def build(
     check_folder(out)
     book = ledger or out / LEDGER
     if dry_run:
-        check_form(form)
-        with remarks():
-            asked = estimates(
-                plan, out, ledger=book, max_cost=max_cost, until=until, cache=cache_of(cache, out, make=False)
-            )
-        show_estimates(asked, form)
+        known = cache_of(cache, out, make=False)
+        show_dry_run(lambda: estimates(plan, out, ledger=book, max_cost=max_cost, until=until, cache=known), form)
         return
     place = cache_of(cache, out)
     kept = f"Every answer is kept in {book}. The same command goes on from there."

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from trueval.cli.estimates import show_estimates
+from trueval.cli.estimates import DryRunFlag, MaxCost, show_dry_run
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import JUDGMENTS, OUTPUT, with_groups
 from trueval.cli.output import make_parent, say, talk
@@ -51,9 +51,7 @@ class JudgeOptions:
     concurrency: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Calls under way at once, at most. Default: 8.")
     ] = None
-    max_cost: Annotated[float | None, typer.Option(metavar="X", min=0, help="Stop before it costs more than this.")] = (
-        None
-    )
+    max_cost: MaxCost = None
     price_per_million_input: Annotated[
         float | None, typer.Option("--price-in", metavar="X", min=0, help="What a million tokens of prompts cost.")
     ] = None
@@ -105,9 +103,7 @@ def grade(
             rich_help_panel=OUTPUT,
         ),
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say how many calls, tokens and how much money it takes; ask nothing.")
-    ] = False,
+    dry_run: DryRunFlag = False,
 ) -> None:
     """Has a judge label what runs found and nobody judged.
 
@@ -129,7 +125,7 @@ def grade(
         talk(ready.wanted.notes)
         say(ready.sentence())
         if dry_run:
-            show_estimates(ready.dry_run(), "table")
+            show_dry_run(ready.dry_run, "table")
             return
         written = ready.grade(bar("grading"))
     for line in written.sentences():

@@ -1,12 +1,13 @@
 """`trueval golden stress`: what becomes of conclusions where a judge labels, and how easily it is fooled."""
 
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, ClassVar
 
 import typer
 
-from trueval.cli.estimates import check_form, show_estimates
+from trueval.cli.estimates import DryRunFlag, MaxCost, show_dry_run
 from trueval.cli.golden.agree import PEOPLE_HELP, GradeOptions
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import (
@@ -84,12 +85,8 @@ class TrapOptions:
     ] = None
     queries: Annotated[int, typer.Option(metavar="N", min=1, help="Queries that are drawn for it.")] = 20
     relevant: Annotated[int, typer.Option(metavar="N", min=2, max=5, help="Least grade that counts as relevant.")] = 4
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say how many calls, tokens and how much money it takes; ask nothing.")
-    ] = False
-    max_cost: Annotated[
-        float | None, typer.Option(metavar="X", min=0, help="Stop before it costs more than this in all.")
-    ] = None
+    dry_run: DryRunFlag = False
+    max_cost: MaxCost = None
     ledger: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Keep answers there. Default: ledger.sqlite in --out.")
     ] = None
@@ -160,10 +157,7 @@ def _gullibility(traps: TrapOptions, level: float, output: OutputOptions, form: 
         raise typer.BadParameter("is needed with --gullibility: answers are kept there.", param_hint="--out")
     plan = GoldenPlan.read(traps.gullibility)
     if traps.dry_run:
-        check_form(form)
-        with remarks():
-            asked = dry_run(plan, output.out, queries=traps.queries, ledger=traps.ledger, max_cost=traps.max_cost)
-        show_estimates(asked, form)
+        show_dry_run(partial(dry_run, plan, output.out, traps.queries, traps.ledger, traps.max_cost), form)
         return
     kept = f"Every answer is kept in {traps.ledger or output.out}. The same command goes on from there."
     with interruptible(kept), remarks(), bars() as bar:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from trueval.cli.caching import CacheFolder, cache_of
-from trueval.cli.estimates import check_form, show_estimates
+from trueval.cli.estimates import DryRunFlag, MaxCost, show_dry_run
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import (
     MEASURES,
@@ -26,7 +26,7 @@ from trueval.cli.short_help import common_options
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from trueval.probes.probe_estimate import ProbeEstimate
+    from trueval.models.missing_work import DryRun
     from trueval.retrieval.pipeline.config import Settings
 
 
@@ -117,13 +117,8 @@ def join(
     qrels: QrelsFile = None,
     out: ResultFolder = None,
     cache: CacheFolder = None,
-    max_cost: Annotated[
-        float | None, typer.Option(metavar="X", min=0, help="Stop before hosted models cost more than this.")
-    ] = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Say how many texts, calls, tokens and how much money it takes; ask nothing."),
-    ] = False,
+    max_cost: MaxCost = None,
+    dry_run: DryRunFlag = False,
     form: Form = "table",
     percent: Percent = False,
     memory: Memory = None,
@@ -144,10 +139,7 @@ def join(
     names = None if asked.conditions is None else in_list(asked.conditions)
     place = cache_of(cache, out, make=not dry_run)
     if dry_run:
-        check_form(form)
-        with remarks():
-            estimated = _estimate(collection, qrels, search, asked, names, place, max_cost)
-        show_estimates(estimated, form)
+        show_dry_run(lambda: _estimate(collection, qrels, search, asked, names, place, max_cost), form)
         return
     kept = "Nothing is kept." if place is None else f"What was computed is kept in {place}."
     with interruptible(f"{kept} The same command goes on from there."), remarks(), bars() as bar:
@@ -183,13 +175,13 @@ def _estimate(
     names: "Sequence[str] | None",
     cache: Path | None,
     max_cost: float | None,
-) -> "ProbeEstimate":
+) -> "DryRun":
     """What the join takes; nothing is asked."""
     from trueval.collection import Collection
+    from trueval.models.missing_work import DryRun
     from trueval.probes.authors import read_people
     from trueval.probes.conditions import find_conditions
     from trueval.probes.mentions import Mentions
-    from trueval.probes.probe_estimate import ProbeEstimate
     from trueval.probes.probe_retrieval_correlation import estimate_join
 
     mentions = None if asked.table is None else Mentions(read_people(str(asked.table)))
@@ -202,4 +194,4 @@ def _estimate(
         seed=asked.seed,
         cache=cache,
     )
-    return ProbeEstimate(tuple(models), max_cost=max_cost)
+    return DryRun(models, max_cost)

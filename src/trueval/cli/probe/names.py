@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from trueval.cli.caching import CacheFolder, cache_of
-from trueval.cli.estimates import check_form, show_estimates
+from trueval.cli.estimates import DryRunFlag, MaxCost, show_dry_run
 from trueval.cli.loading import LoadingOptions
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import Form, Memory, Percent, ResultFolder, in_list, with_groups
@@ -139,13 +139,8 @@ def names(
     hosted: HostedOptions,
     out: ResultFolder = None,
     cache: CacheFolder = None,
-    max_cost: Annotated[
-        float | None, typer.Option(metavar="X", min=0, help="Stop before hosted models cost more than this.")
-    ] = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Say how many texts, calls, tokens and how much money it takes; ask nothing."),
-    ] = False,
+    max_cost: MaxCost = None,
+    dry_run: DryRunFlag = False,
     form: Form = "table",
     percent: Percent = False,
     memory: Memory = None,
@@ -171,11 +166,8 @@ def names(
     asked = scorers.asked(*map(_drop_unset, (asdict(loading), asdict(hosted))))
     place = cache_of(cache, out, make=not dry_run)
     if dry_run:
-        check_form(form)
-        with remarks():
-            designs = designs_of(design.table, **design.choices())
-            estimated = estimate_all(asked, designs, cache=place, max_cost=max_cost)
-        show_estimates(estimated, form)
+        designs = designs_of(design.table, **design.choices())
+        show_dry_run(lambda: estimate_all(asked, designs, cache=place, max_cost=max_cost), form)
         return
     kept = "Nothing is kept." if place is None else f"Finished batches of the models are kept in {place}."
     with (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 import typer
 
 from trueval.cli.caching import CacheFolder, cache_of
-from trueval.cli.estimates import check_form, show_estimates
+from trueval.cli.estimates import DryRunFlag, MaxCost, show_dry_run
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import (
     Form,
@@ -103,14 +103,8 @@ class RewriterOptions:
         str | None,
         typer.Option(metavar="MODEL", help="A model as its server calls it, or a TOML file with a table \\[judge]."),
     ] = None
-    max_cost: Annotated[
-        float | None,
-        typer.Option(metavar="X", min=0, help="Stop before the judge and hosted models together cost more than this."),
-    ] = None
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Say how many texts, calls, tokens and how much money it takes; ask nothing."),
-    ] = False
+    max_cost: MaxCost = None
+    dry_run: DryRunFlag = False
 
 
 @common_options("models", "bm25", "pipelines", "language", "levels", "qrels", "measures", "out", "dry_run")
@@ -145,8 +139,6 @@ def noise(
 
     if out is not None:
         check_folder(out)
-    if rewriter.dry_run:
-        check_form(form)
     design, place = chosen.design(policy.seed or 0), cache_of(cache, out, make=not rewriter.dry_run)
     pipelines = system.found(design.language)
     kept = (
@@ -163,7 +155,7 @@ def noise(
         if rewriter.dry_run:
             named = rewriter.judge, texts, place, rewriter.max_cost, bar("rewriting")
             with open_rewriter(*named, make=False) as rewrites:
-                show_estimates(rewrites.estimate(pipelines, texts, design), form)
+                show_dry_run(lambda: rewrites.estimate(pipelines, texts, design), form)
             return
         found = probe_noise(
             texts,

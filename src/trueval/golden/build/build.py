@@ -13,16 +13,15 @@ labels are aggregated into judgments: qrels.trec, labels.jsonl and golden.json (
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 import polars as pl
 
 from trueval.collection import Collection
 from trueval.errors import InputError, PolicyError, nearest
-from trueval.golden.build.build_estimate import ENDLESS, GoldenState, TaskEstimate, estimate
+from trueval.golden.build.build_estimate import GoldenState, dry_run_of, estimate
 from trueval.golden.build.build_runner import BuildRunner
 from trueval.golden.build.golden_plan import GoldenPlan
 from trueval.golden.build.golden_set import GoldenSet, finish
@@ -34,20 +33,15 @@ from trueval.golden.build.stage_files import NAMES, read_lines
 from trueval.golden.judge.judge import Judge
 from trueval.golden.judge.ledger import open_existing_ledger, open_ledger
 from trueval.golden.judge.model_judge import ModelJudge
-from trueval.models.hosted.account import Account, in_words, sum_costs
+from trueval.models.hosted.account import Account
+from trueval.models.missing_work import DryRun, MissingWork
 from trueval.retrieval.pipeline.pipeline import Pipeline
-from trueval.retrieval.pipeline.pipeline_estimate import ModelCounts, ModelTexts
 from trueval.retrieval.pipeline.rewriting import JUDGE_REWRITES, rewritten
-from trueval.retrieval.pipeline.stage_resources import Begin, nobody, open_resources
-from trueval.retrieval.pipeline.stage_runner import StageRunner as Retrieval
+from trueval.retrieval.pipeline.stage_resources import Begin, nobody
 
 LEDGER: Final = "ledger.sqlite"
 POOLS: Final = "pool.parquet"
 KEPT: Final = "kept.jsonl"
-INVALID: Final = (
-    "An answer that is not valid is asked for once more: these second calls are in what it costs at most, and in no "
-    "other number; calls that are cut and sent again are in none."
-)
 SENT: Final = "calls.jsonl"  # every attempt that was sent, including failed ones
 
 
@@ -106,48 +100,6 @@ def _check_ready(judge: Judge) -> None:
         judge.check_key()
 
 
-class BuildEstimate(NamedTuple):
-    """The estimated cost of building a golden set; no judge is called.
-
-    Attributes:
-        spent: amount spent so far.
-        max_cost: spending limit in total.
-        notes: what the numbers do not include, one line each.
-        models: items for the retrieval models that find the pools.
-    """
-
-    tasks: tuple[TaskEstimate, ...]
-    spent: float
-    max_cost: float | None
-    notes: tuple[str, ...] = ()
-    models: tuple[ModelTexts, ...] = ()
-
-    def sentences(self) -> list[str]:
-        """One line per task, and one for the total."""
-        paid = [each for each in self.tasks if each.tokens_in is not None]
-        services = [each for each in self.models if each.calls]
-        every: list[TaskEstimate | ModelTexts] = [*self.tasks, *services]
-        limit = "" if self.max_cost is None else f", of at most {self.max_cost:g}"
-        most = "at most " * any(each.most for each in every)
-        total = f"in all: {most}{sum(each.calls for each in every):,} calls"
-        total += f", {_price([*paid, *services])}; {self.spent:.4g} is spent{limit}." if paid or services else "."
-        endless = any(each.calls and each.cost is not None and each.at_most is None for each in paid)
-        told = [*(each.sentence for each in self.models), *(each.sentence() for each in self.tasks)]
-        return [*told, total, *([INVALID] if paid else []), *([ENDLESS] if endless else []), *self.notes]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON of a dry run."""
-        models, tasks = [vars(each) for each in self.models], [each._asdict() for each in self.tasks]
-        return {**self._asdict(), "tasks": tasks, "notes": list(self.notes), "models": models}
-
-
-def _price(parts: Sequence[TaskEstimate | ModelTexts]) -> str:
-    """The total cost of several tasks, in words."""
-    return in_words(sum_costs(each.cost for each in parts), sum_costs(each.at_most for each in parts)).removeprefix(
-        "for "
-    )
-
-
 def dry_run(
     plan: GoldenPlan,
     out: Path,
@@ -156,7 +108,7 @@ def dry_run(
     max_cost: float | None = None,
     until: str | None = None,
     cache: Path | None = None,
-) -> BuildEstimate:
+) -> DryRun:
     """Estimate the build of a golden set; nothing is sent or written. A plan that cannot run is refused.
 
     Args:
@@ -169,8 +121,7 @@ def dry_run(
     """
     names = stages_of(plan, until)
     collection = plan.read_collection()
-    limit = plan.judge.values["max_cost"] if max_cost is None else max_cost
-    account = open_account(out / SENT, limit)
+    account = open_account(out / SENT, plan.judge.values["max_cost"] if max_cost is None else max_cost)
     judge = make_judge(plan.judge, collection, account, plan.seed)
     with open_existing_ledger(ledger) as book:
         done = (
@@ -184,9 +135,8 @@ def dry_run(
             {row["query"]: row["documents"] for row in read_lines(out / KEPT)} if "prune" in done else None,
         )
         notes = _check_plan(plan, known, collection, judge, cache)
-        tasks = tuple(estimate(plan, known, collection, judge, book))
-        models = _count_pool_texts(plan, collection, cache) if "pool" in known.left else ()
-        return BuildEstimate(tasks, account.spent, limit, notes, models)
+        found = _count_pool_texts(plan, collection, cache) if "pool" in known.left else []
+        return dry_run_of([*found, *estimate(plan, known, collection, judge, book)], account, notes)
 
 
 def _check_plan(
@@ -215,15 +165,12 @@ def _check_plan(
     return ()
 
 
-def _count_pool_texts(plan: GoldenPlan, collection: Collection, cache: Path | None) -> tuple[ModelTexts, ...]:
+def _count_pool_texts(plan: GoldenPlan, collection: Collection, cache: Path | None) -> list[MissingWork]:
     """Texts that go through the retrieval models; rewritten queries are assumed to be as long as the originals."""
     unknown = plan.rewrite == JUDGE_REWRITES
     queries = collection.queries if unknown else rewritten(collection.queries, plan.rewrite)
-    counts = ModelCounts()
-    with open_resources(cache, Account(), kept=False) as shared:
-        counts.add(Retrieval(replace(collection, queries=queries, judgments=None), plan.settings, shared, nobody))
-        found = counts.found()
-    return tuple(replace(each, at_most=None) if unknown and each.calls else each for each in found)
+    found = Pipeline(plan.settings).missing(replace(collection, queries=queries, judgments=None), cache=cache)
+    return [replace(each, at_most=None) if unknown and each.calls else each for each in found]
 
 
 def stages_of(plan: GoldenPlan, until: str | None = None) -> tuple[str, ...]:

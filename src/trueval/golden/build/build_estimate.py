@@ -1,6 +1,6 @@
 """Estimates of calls, tokens and money for a golden set, and the notice before the first call.
 
-Call counts are exact, or upper bounds (`most`): each question counts once, and repair calls after an invalid answer are
+Call counts are exact, or upper bounds: each question counts once, and repair calls after an invalid answer are
 not counted. The cost is the expected one: output tokens are those of earlier answers in the ledger with the same model,
 parameters and prompt; else a guess from the number of passages, plus the reasoning tokens seen in another task.
 `at_most` is never below the bill where max_tokens is honored and no call is sent again: one token per byte, answers of
@@ -10,13 +10,11 @@ maximum length, a repair call for every question, and the longest passages in ea
 from __future__ import annotations
 
 import heapq
-import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final
 
 from trueval.collection import Collection as Texts
-from trueval.errors import TruevalWarning
 from trueval.golden.build.golden_plan import GoldenPlan
 from trueval.golden.build.grade import GradingSettings, questions_of
 from trueval.golden.build.pooling import SOURCES
@@ -27,67 +25,20 @@ from trueval.golden.build.steadiness import again_of
 from trueval.golden.judge.judge import TASKS, Judge, Question, Task, key_of
 from trueval.golden.judge.ledger import Ledger
 from trueval.golden.judge.model_judge import TOKENS_OUT, ModelJudge
-from trueval.models.hosted.account import Account, round_up_amount
-from trueval.models.hosted.services import is_this_machine
-from trueval.report.number_texts import count_phrase
+from trueval.models.hosted.account import Account
+from trueval.models.missing_work import DryRun, MissingWork
+from trueval.models.missing_work import announce as announce_work
 from trueval.retrieval.pipeline.rewriting import JUDGE_REWRITES
 
 ENDLESS: Final = (
     "Nothing limits the length of an answer: set max_completion_tokens in [judge], else nobody knows what it costs at "
     "most, and the bill can pass max_cost by the calls under way."
 )
+INVALID: Final = (
+    "An answer that is not valid is asked for once more: these second calls are in what it costs at most, and in no "
+    "other number; calls that are cut and sent again are in none."
+)
 SAMPLED: Final = 20  # number of queries whose tokens are counted; the others are assumed to be equally long
-
-
-class TaskEstimate(NamedTuple):
-    """The estimated cost of one task of a judge.
-
-    Attributes:
-        calls: number of remaining calls.
-        known: number of calls already in the ledger.
-        passages: number of passages in the remaining calls.
-        tokens_in: estimated input tokens of these calls; None for a judge without tokens.
-        cost: expected cost in the currency of the judge's prices; None if unknown.
-        most: whether the numbers are upper bounds, since pools are unknown or the task may stop early.
-        answers: number of earlier answers from which `tokens_out` is estimated; 0 for a guess.
-        at_most: maximum cost; None if unknown, since the answer length is unlimited or a price is missing.
-    """
-
-    task: str
-    calls: int
-    known: int
-    passages: int
-    tokens_in: int | None
-    tokens_out: int | None
-    cost: float | None
-    most: bool
-    answers: int = 0
-    at_most: float | None = None
-
-    def sentence(self) -> str:
-        """The estimate in one line.
-
-        >>> TaskEstimate("grade", 12, 0, 96, 9_000, 600, 0.0042, False, answers=9, at_most=0.02).sentence()[34:]
-        'about 9,000 tokens out and 600 back (as in 9 earlier answers), about 0.0042, at most 0.02.'
-        >>> TaskEstimate("order", 1200, 0, 6000, None, None, None, True).sentence()
-        'order: at most 1,200 calls with 6,000 passages.'
-        """
-        if not self.calls and self.known:
-            return f"{self.task}: no calls; {self.known:,} are in the ledger."
-        told = f"{self.task}: {'at most ' * self.most}{self.calls:,} calls with {self.passages:,} passages"
-        if self.tokens_in is not None:
-            back = f"as in {count_phrase(self.answers, 'earlier answer', 'earlier answers')}"
-            told += f", about {self.tokens_in:,} tokens out and {self.tokens_out:,} back"
-            told += f" ({back if self.answers else 'thinking not counted'})"
-            told += f", {self.price}"
-        return told + (f"; {self.known:,} more are in the ledger" if self.known else "") + "."
-
-    @property
-    def price(self) -> str:
-        """The cost in words."""
-        if self.cost is None:
-            return "at a price that is not known"
-        return f"about {self.cost:.4g}" + ("" if self.at_most is None else f", at most {round_up_amount(self.at_most)}")
 
 
 def estimate_stage(
@@ -97,7 +48,7 @@ def estimate_stage(
     questions: Sequence[Question],
     calls: int | None = None,
     largest: Sequence[tuple[int, Question]] = (),
-) -> TaskEstimate:
+) -> MissingWork:
     """Estimate the cost of asking a judge some questions.
 
     Args:
@@ -106,24 +57,30 @@ def estimate_stage(
         calls: maximum number of calls, where the questions are examples.
         largest: number of questions and the largest possible question, where the questions are examples.
     """
-    known = 0
+    kept = 0
     if calls is None:
-        questions = list(dict.fromkeys(questions))  # duplicates are asked once
-    if calls is None and ledger is not None:
-        unknown = [each for each in questions if ledger.find(key_of(judge, each)) is None]
-        known, questions = len(questions) - len(unknown), unknown
+        asked = list(dict.fromkeys(questions))  # duplicates are asked once
+        questions = [each for each in asked if ledger is None or ledger.find(key_of(judge, each)) is None]
+        kept = _items(asked) - _items(questions)
     number = len(questions) if calls is None else calls
-    passages = sum(len(each.passages) for each in questions)
     scale = number / len(questions) if questions else 0.0
-    passages = round(passages * scale)
-    if not isinstance(judge, ModelJudge):
-        return TaskEstimate(task, number, known, passages, None, None, None, calls is not None)
-    found = [judge.estimate(each) for each in questions]
-    sent, guessed = (round(scale * sum(each[place] or 0 for each in found)) for place in range(2))
+    items = round(_items(questions) * scale)
+    found: dict[str, Any] = {"items": items, "calls": number, "kept": kept, "exact": calls is None}
+    if not isinstance(judge, ModelJudge) or not number:
+        return MissingWork(task, judge.name, **found)
+    used = [judge.estimate(each) for each in questions]
+    sent, guessed = (round(scale * sum(each[place] or 0 for each in used)) for place in range(2))
     back, answers = _back(judge, ledger, questions, number, guessed)
-    price = judge.use.prices.cost(sent, back)
     at_most = _most_cost(judge, [(1, each) for each in questions] if calls is None else largest, number)
-    return TaskEstimate(task, number, known, passages, sent, back, price, calls is not None, answers, at_most)
+    cost = judge.use.prices.cost(sent, back)
+    return MissingWork(
+        task, judge.name, tokens=sent, tokens_out=back, cost=cost, at_most=at_most, answers=answers, **found
+    )
+
+
+def _items(questions: Iterable[Question]) -> int:
+    """Passages of the questions; a question without any counts as its query."""
+    return sum(len(each.passages) or 1 for each in questions)
 
 
 def _most_cost(judge: ModelJudge, largest: Sequence[tuple[int, Question]], calls: int) -> float | None:
@@ -165,7 +122,7 @@ def estimate_orders(
     *,
     queries: int | None = None,
     largest: Question | None = None,
-) -> TaskEstimate:
+) -> MissingWork:
     """Estimate a refinement that uses its whole budget; the same estimate serves a dry run and the notice.
 
     Which passages a call shows depends on the answers. The expected cost assumes batches in which all passages are
@@ -207,22 +164,24 @@ def longest(texts: Iterable[str], count: int) -> tuple[str, ...]:
     return tuple(heapq.nlargest(count, texts, key=lambda text: len(text.encode("utf-8", "replace"))))
 
 
-def announce(judge: Judge, account: Account, found: TaskEstimate) -> None:
+def announce(judge: Judge, account: Account, found: MissingWork) -> None:
     """Before the first call of a stage, say what leaves this machine, to whom and at what cost."""
-    if not isinstance(judge, ModelJudge) or not found.calls:
-        return
-    leaves = "go to" if is_this_machine(judge.url) else "leave this machine for"
-    key = f", with the key in {judge.key.variable}" if judge.key.variable else ""
-    price = found.price if found.cost is None else f"for {found.price}"
-    limit = "" if account.max_cost is None else f"; {account.spent:.4g} of at most {account.max_cost:g} is spent"
-    over = account.max_cost is not None and account.spent + (found.cost or 0.0) > account.max_cost
-    endless = account.max_cost is not None and judge.use.most_out is None
-    told = (
-        f"{found.task}: {'at most ' * found.most}{found.calls:,} calls with {found.passages:,} passages, about "
-        f"{found.tokens_in or 0:,} tokens, {leaves} {judge.host} ({judge.name}){key}, {price}{limit}."
-        f"{' It stops there, and keeps what is done.' * over}{f' {ENDLESS}' * endless}"
-    )
-    warnings.warn(told, TruevalWarning, stacklevel=3)
+    if isinstance(judge, ModelJudge):
+        endless = account.max_cost is not None and judge.use.most_out is None
+        announce_work(found, judge.url, judge.key.variable, account, f" {ENDLESS}" * endless)
+
+
+def dry_run_of(work: Sequence[MissingWork], account: Account, notes: Sequence[str] = ()) -> DryRun:
+    """The dry run of work that includes questions to a judge.
+
+    Args:
+        account: account that would be charged.
+        notes: remarks on this work.
+    """
+    paid = [each for each in work if each.tokens_out]
+    endless = any(each.cost is not None and each.at_most is None for each in paid)
+    notes = [*([INVALID] if paid else []), *([ENDLESS] if endless else []), *notes]
+    return DryRun(work, account.max_cost, account.spent, notes=notes)
 
 
 def most_orders(queries: int, how: RefinementSettings, repeat: int) -> int:
@@ -260,7 +219,7 @@ class GoldenState:
 
 def estimate(
     plan: GoldenPlan, known: GoldenState, collection: Texts, judge: Judge, ledger: Ledger | None
-) -> list[TaskEstimate]:
+) -> Iterator[MissingWork]:
     """Estimate the cost of a golden set; nothing is sent.
 
     Args:
@@ -268,14 +227,16 @@ def estimate(
         judge: judge that would be asked.
         ledger: ledger with earlier answers.
     """
-    found = []
     if plan.rewrite == JUDGE_REWRITES:
         asked = [Question("rewrite", text, ()) for text in collection.queries.values()]
-        found.append(estimate_stage(judge, ledger, "rewrite", asked))
+        yield estimate_stage(judge, ledger, "rewrite", asked)
     task = _Tasks(plan, known, collection, judge, ledger)
-    found += [task.grade()] if "grade" in known.names else []
-    found += [task.order()] if "refine" in known.left and plan.refining.method != "none" else []
-    return found + ([task.regrade()] if "regrade" in known.left else [])
+    if "grade" in known.names:
+        yield task.grade()
+    if "refine" in known.left and plan.refining.method != "none":
+        yield task.order()
+    if "regrade" in known.left:
+        yield task.regrade()
 
 
 class _Tasks:
@@ -289,7 +250,7 @@ class _Tasks:
         self.repeat = int(plan.judge.values["repeat"])
         self.pools = _likely_pools(plan, collection) if known.pools is None else known.pools
 
-    def grade(self) -> TaskEstimate:
+    def grade(self) -> MissingWork:
         """Grading of every passage in each round."""
         asked = self._questions(self.pools, self.plan.judge.grading)
         if self.known.pools is not None:
@@ -300,7 +261,7 @@ class _Tasks:
         largest = self._largest("grade", self.plan.judge.grading.size(max(map(len, self.pools.values()), default=1)))
         return estimate_stage(self.judge, self.ledger, "grade", asked, calls, [(calls, largest)])
 
-    def order(self) -> TaskEstimate:
+    def order(self) -> MissingWork:
         """Ordering of the best passages, with the whole budget of each query."""
         how, texts = self.plan.refining, self.collection
         pools = [
@@ -312,7 +273,7 @@ class _Tasks:
         number, largest = self._of_all(sum(len(ids) > 1 for _, ids in pools)), self._largest("order", how.batch)
         return estimate_orders(self.judge, self.ledger, pools, how, self.repeat, queries=number, largest=largest)
 
-    def regrade(self) -> TaskEstimate:
+    def regrade(self) -> MissingWork:
         """Regrading of contradictions; before the refinement, the largest possible number per query."""
         how = once_more(self.plan.judge.grading)
         if self.known.contradicted is not None:

@@ -17,8 +17,8 @@ from trueval.collection import Collection
 from trueval.errors import InputError
 from trueval.files.atomic_files import write_whole
 from trueval.golden.build.anchoring import find_changes, in_other_words, refuse_inside
-from trueval.golden.build.build import BuildEstimate, open_account
-from trueval.golden.build.build_estimate import TaskEstimate, estimate_stage
+from trueval.golden.build.build import open_account
+from trueval.golden.build.build_estimate import dry_run_of, estimate_stage
 from trueval.golden.build.golden_plan import JudgePlan
 from trueval.golden.build.golden_set import ABOUT, GoldenSet
 from trueval.golden.build.grade import questions_of
@@ -30,6 +30,7 @@ from trueval.golden.judge.judge import Judge
 from trueval.golden.judge.ledger import open_existing_ledger, open_ledger
 from trueval.judgments import Judgments
 from trueval.models.hosted.account import Account
+from trueval.models.missing_work import DryRun, MissingWork
 from trueval.report.number_texts import count_phrase
 from trueval.run import Run
 
@@ -137,16 +138,16 @@ class OnDemand:
             "judged."
         )
 
-    def estimate(self) -> TaskEstimate:
+    def estimate(self) -> MissingWork:
         """Estimated calls, tokens and money that remain; nothing is sent or written."""
         queries, documents = self.collection.queries, self.collection.documents
         asked = [each.question for each in questions_of(self.wanted.pools, queries, documents, self.plan.grading)]
         with open_existing_ledger(self.ledger) as answers:
             return estimate_stage(self.judge, answers, "grade", asked)
 
-    def dry_run(self) -> BuildEstimate:
+    def dry_run(self) -> DryRun:
         """The dry-run report: the estimate and the amount already spent; nothing is sent or written."""
-        return BuildEstimate((self.estimate(),), self.account.spent, self.account.max_cost)
+        return dry_run_of([self.estimate()], self.account)
 
     def grade(self, step: Step | None = None) -> GradedFiles:
         """Call the judge, and write judgments and labels.

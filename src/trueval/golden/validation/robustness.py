@@ -22,8 +22,8 @@ from trueval.collection import Collection
 from trueval.comparison.gate.published_means import clopper_pearson
 from trueval.comparison.resampling.multiplicity import holm
 from trueval.errors import InputError, PolicyError
-from trueval.golden.build.build import LEDGER, SENT, BuildEstimate, open_account
-from trueval.golden.build.build_estimate import announce, estimate_stage
+from trueval.golden.build.build import LEDGER, SENT, open_account
+from trueval.golden.build.build_estimate import announce, dry_run_of, estimate_stage
 from trueval.golden.build.golden_plan import GoldenPlan
 from trueval.golden.build.judge_choice import make_judge
 from trueval.golden.build.stage_files import usage_of
@@ -39,6 +39,7 @@ from trueval.golden.validation.robustness_result import (
     Robustness,
     Share,
 )
+from trueval.models.missing_work import DryRun
 from trueval.retrieval.pipeline.stage_resources import Begin, nobody
 
 QUERIES: Final = 20
@@ -114,8 +115,8 @@ def gullibility(
 
 
 def dry_run(
-    plan: GoldenPlan, out: Path, *, queries: int = QUERIES, ledger: Path | None = None, max_cost: float | None = None
-) -> BuildEstimate:
+    plan: GoldenPlan, out: Path, queries: int = QUERIES, ledger: Path | None = None, max_cost: float | None = None
+) -> DryRun:
     """Estimate the cost of the test; nothing is sent or written.
 
     Raises:
@@ -123,12 +124,11 @@ def dry_run(
     """
     _check(plan, queries, RELEVANT, LEVEL, None)
     collection = plan.read_collection()
-    limit = plan.judge.values["max_cost"] if max_cost is None else max_cost
-    account = open_account(out / SENT, limit)
+    account = open_account(out / SENT, plan.judge.values["max_cost"] if max_cost is None else max_cost)
     judge = make_judge(plan.judge, collection, account, plan.seed)
     asked = [_question(trap, collection) for trap in _draw_adversarial_passages(plan, collection, queries)]
     with open_existing_ledger(ledger or out / LEDGER) as book:
-        return BuildEstimate((estimate_stage(judge, book, "grade", asked),), account.spent, limit)
+        return dry_run_of([estimate_stage(judge, book, "grade", asked)], account)
 
 
 def _check(plan: GoldenPlan, queries: int, relevant: int, level: float, judge: Judge | None) -> None:

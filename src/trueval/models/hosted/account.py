@@ -59,27 +59,6 @@ class Price(NamedTuple):
             return None
         return usage.tokens * self.per_million_tokens / 1e6
 
-    def __str__(self) -> str:
-        """The price in words; empty where unknown."""
-        if self.per_thousand_searches is not None:
-            return f"{self.per_thousand_searches:g} per thousand searches"
-        return "" if self.per_million_tokens is None else f"{self.per_million_tokens:g} per million tokens"
-
-
-def in_words(cost: float | None, at_most: float | None) -> str:
-    """An estimated cost, in words.
-
-    Args:
-        cost: expected cost; None if the price is unknown.
-        at_most: maximum cost; None if unknown.
-
-    >>> in_words(0.01399, 0.0371), in_words(None, None)
-    ('for about 0.01399, at most 0.0371', 'at a price that is not known')
-    """
-    if cost is None:
-        return "at a price that is not known"
-    return f"for about {cost:.4g}" + ("" if at_most is None else f", at most {round_up_amount(at_most)}")
-
 
 def round_up_amount(amount: float) -> str:
     """An amount rounded up to four digits, so that a stated maximum is never exceeded.

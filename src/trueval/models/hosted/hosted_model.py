@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -16,43 +16,21 @@ from numpy.typing import NDArray
 
 from trueval.collection import text_hash
 from trueval.errors import InputError, TruevalWarning
-from trueval.models.hosted.account import Account, NoMoneyError, Price, ServiceUsage, in_words, sum_costs
+from trueval.models.hosted.account import Account, NoMoneyError, Price, ServiceUsage, sum_costs
 from trueval.models.hosted.api_keys import ApiKey
 from trueval.models.hosted.call_batches import Call, CallLimits, CallResult, estimate_tokens, most_tokens, spread
 from trueval.models.hosted.failures import CallError, FailureKind, cure_of
 from trueval.models.hosted.hosted_settings import HostedSettings
 from trueval.models.hosted.in_flight import CallingThread, Queue, first_done
 from trueval.models.hosted.retries import Retries
-from trueval.models.hosted.services import HostedName, base_url_of, is_this_machine, key_name
-from trueval.models.hosted.wire import (
-    Client,
-    HttpClient,
-    OpenAIClient,
-    UnusableError,
-    usage_of,
-)
+from trueval.models.hosted.services import HostedName, base_url_of, key_name
+from trueval.models.hosted.wire import Client, HttpClient, OpenAIClient, UnusableError, usage_of
+from trueval.models.missing_work import MissingWork, announce
 
 SEARCH_TOKENS: Final = 500  # tokens of query and document billed as one document (docs.cohere.com, pricing)
 SHOWN: Final = 3  # maximum number of texts in an error
 BLOCK: Final = 20_000  # items per block of planned calls
 PATIENCE: Final = 5.0  # seconds up to which a wait is not reported
-
-
-class CallEstimate(NamedTuple):
-    """Estimated calls and cost for some items.
-
-    Attributes:
-        calls: number of calls.
-        tokens: estimated tokens.
-        cost: expected cost; None if the price is unknown.
-        at_most: maximum cost, without repeated calls; None if unknown.
-    """
-
-    calls: int
-    tokens: int
-    usage: ServiceUsage
-    cost: float | None
-    at_most: float | None
 
 
 @dataclass(eq=False, repr=False)
@@ -143,7 +121,9 @@ class HostedModel(ABC):
         if not len(items):
             return
         _refuse_empty(self.name, items, called)
-        self._announce(part, len(items), self._planned(part, items))
+        work = self.expected(part, items)
+        self.account.expect(work.cost, f"{len(items)} {part} for {self.name}")
+        announce(work, self.url, self.key.variable, self.account)
         _ = self.client  # a missing key or library is reported before threads start
         self.account.ready()
         threads = self.use.concurrency
@@ -242,34 +222,18 @@ class HostedModel(ABC):
         parts = sum(-(-(query + size(text)) // SEARCH_TOKENS) for text in call.texts)
         return ServiceUsage(searches=float(-(-parts // documents)))
 
-    def _announce(self, part: str, items: int, planned: Iterable[Call]) -> None:
-        """Say what leaves this machine, to whom and at what cost; refuse work over the budget."""
-        number, tokens, usage, cost, at_most = self._sum(planned)
-        self.account.expect(cost, f"{items} {part} for {self.name}")
-        leaves = "go to" if is_this_machine(self.url) else "leave this machine for"
-        billed = "" if usage.searches is None else f", billed as {usage.searches:g} search(es)"
-        amount = f"about {tokens} tokens in {number} call(s){billed}"
-        key = f", with the key in {variable}," if (variable := self.key.variable) else ""
-        price = in_words(cost, at_most) + (f" ({self.price})" if cost is not None else "")
-        limit = "" if self.account.max_cost is None else f"; the limit is {self.account.max_cost:g} in all"
-        told = f"{items} {part}, {amount}, {leaves} {self.host} ({self.name}){key} {price}{limit}."
-        warnings.warn(told, TruevalWarning, stacklevel=3)
-
-    def expected(self, part: str, items: Sequence[Any]) -> CallEstimate:
+    def expected(self, part: str, items: Sequence[Any]) -> MissingWork:
         """Estimate the calls and cost of items before anything is sent."""
-        return self._sum(self._planned(part, items))
-
-    def _sum(self, planned: Iterable[Call]) -> CallEstimate:
         number = tokens = billed = 0
         searches = 0.0
         most: list[float | None] = []
-        for call in planned:
+        for call in self._planned(part, items):
             usage = self._usage(call)
             number, tokens = number + 1, tokens + call.tokens
             billed, searches = billed + (usage.tokens or 0), searches + (usage.searches or 0.0)
             most.append(self.price.cost(self._usage(call, most_tokens)))
-        usage = ServiceUsage(billed, searches if self.named.service.search else None)
-        return CallEstimate(number, tokens, usage, self.price.cost(usage), sum_costs(most))
+        cost = self.price.cost(ServiceUsage(billed, searches if self.named.service.search else None))
+        return MissingWork(part, self.name, len(items), number, tokens, cost=cost, at_most=sum_costs(most))
 
     def answer(self, part: str, items: Sequence[Any], called: Sequence[str]) -> NDArray[Any]:
         """Send the items of one query in sequence, without a notice: the caller has announced the total cost.

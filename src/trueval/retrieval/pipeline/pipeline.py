@@ -15,6 +15,7 @@ from typing import Any
 from trueval.collection import Collection, Tell, place_beside, read_queries
 from trueval.errors import InputError, PolicyError
 from trueval.models.hosted.account import LEDGER, Account
+from trueval.models.missing_work import MissingWork
 from trueval.retrieval.indexes.index import read_spec
 from trueval.retrieval.pipeline.config import (
     BOTH,
@@ -27,8 +28,9 @@ from trueval.retrieval.pipeline.config import (
     set_scoring,
     settings_of_tables,
 )
+from trueval.retrieval.pipeline.missing_outputs import MissingOutputs
 from trueval.retrieval.pipeline.pipeline_result import PipelineResult, Stage
-from trueval.retrieval.pipeline.stage_resources import Begin, nobody, open_resources
+from trueval.retrieval.pipeline.stage_resources import Begin, StageResources, nobody, open_resources
 from trueval.retrieval.pipeline.stage_runner import StageRunner
 
 
@@ -187,13 +189,9 @@ class Pipeline:
             InputError: a text, a model or an output is bad, a service refuses, or hosted models would cost too much.
             MissingExtraError: the library of a stage is not installed.
         """
-        scoring = self.settings.get("pipeline", {}).get("scoring", STAGES)
         account = account or Account(max_cost, None if cache is None else cache / LEDGER)
-        with open_resources(cache, account, kept=scoring == BOTH) as shared:
-            works = [
-                StageRunner(collection, set_scoring(self.settings, each), shared, begin or nobody)
-                for each in ((HIGH, LOW) if scoring == BOTH else (scoring,))
-            ]
+        with open_resources(cache, account, kept=len(self._scorings) > 1) as shared:
+            works = self._runners(collection, shared, begin or nobody)
             for work in works:
                 work.check()
             found = [tuple(stages) for stages in stages_of(works)]
@@ -202,6 +200,27 @@ class Pipeline:
             for name, stages in zip((self.name, f"{self.name}-low")[: len(found)], found, strict=True)
         ]
         return replace(given[0], low=given[1] if len(given) > 1 else None)
+
+    def missing(self, collection: Collection, *, cache: Path | None = None) -> list[MissingWork]:
+        """What models still have to do for `retrieve`; nothing is computed or sent.
+
+        Raises:
+            InputError: it cannot run, as in `check`.
+        """
+        with open_resources(cache, Account(), kept=False) as shared:
+            counts = MissingOutputs(shared.outputs)
+            counts.add(*self._runners(collection, shared, nobody))
+            return counts.work()
+
+    @property
+    def _scorings(self) -> tuple[str, ...]:
+        """How each of the runs scores."""
+        scoring = self.settings.get("pipeline", {}).get("scoring", STAGES)
+        return (HIGH, LOW) if scoring == BOTH else (scoring,)
+
+    def _runners(self, collection: Collection, shared: StageResources, begin: Begin) -> list[StageRunner]:
+        """A runner for each run of the pipeline."""
+        return [StageRunner(collection, set_scoring(self.settings, each), shared, begin) for each in self._scorings]
 
 
 def stages_of(works: Sequence[StageRunner]) -> list[list[Stage]]:

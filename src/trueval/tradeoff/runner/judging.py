@@ -24,7 +24,7 @@ from trueval.collection import Collection
 from trueval.errors import InputError, PolicyError
 from trueval.files.atomic_files import write_whole
 from trueval.golden.build.build import open_account
-from trueval.golden.build.build_estimate import SAMPLED, TaskEstimate, estimate_stage, longest
+from trueval.golden.build.build_estimate import SAMPLED, estimate_stage, longest
 from trueval.golden.build.golden_plan import JudgePlan
 from trueval.golden.build.grade import GradingSettings, questions_of
 from trueval.golden.build.judge_choice import make_judge
@@ -36,13 +36,12 @@ from trueval.golden.judge.judge import Judge, Question
 from trueval.golden.judge.ledger import Ledger, open_existing_ledger, open_ledger
 from trueval.judgments import grade_map
 from trueval.models.hosted.account import Account
+from trueval.models.missing_work import MissingWork
 from trueval.retrieval.fusion.ranked_lists import rank_lists
 from trueval.run import Run
 from trueval.tradeoff.config.grid import System
 from trueval.tradeoff.config.plan import SweepPlan
 from trueval.tradeoff.config.sweep_inputs import SweepInputs
-from trueval.tradeoff.runner.model_tasks import JUDGED as TO_JUDGE
-from trueval.tradeoff.runner.model_tasks import ModelTask
 from trueval.tradeoff.runner.system_builder import BuiltSystem
 from trueval.tradeoff.runner.system_store import SystemStore
 
@@ -233,7 +232,7 @@ def first_places(run: Run, depth: int) -> Run:
 
 def estimate_judging(
     plan: SweepPlan, inputs: SweepInputs, store: SystemStore, systems: Mapping[str, System], runs: Mapping[str, Run]
-) -> ModelTask:
+) -> MissingWork:
     """Estimate the cost of judging; nothing is sent or written.
 
     For systems with stored runs, the unjudged documents are known. Any other system may find as many new documents as
@@ -263,8 +262,8 @@ def estimate_judging(
     unknown = [system for key, system in systems.items() if key not in found]
     with open_existing_ledger(folder / LEDGER) if folder is not None else nullcontext() as book:
         if not unknown:
-            return _task(judge, estimate_stage(judge, book, "grade", _questions(wanted.pools, plan, asked)))
-        return _task(judge, _with_unknown(unknown, wanted.pools, plan, asked, judge, book))
+            return estimate_stage(judge, book, "grade", _questions(wanted.pools, plan, asked))
+        return _with_unknown(unknown, wanted.pools, plan, asked, judge, book)
 
 
 def _with_unknown(
@@ -274,7 +273,7 @@ def _with_unknown(
     asked: Collection,
     judge: Judge,
     book: Ledger | None,
-) -> TaskEstimate:
+) -> MissingWork:
     """Upper bound where the runs of some systems do not exist yet, in addition to known documents."""
     rng, ids, how = rng_of(plan.measuring.seed, "estimate"), list(asked.documents), judge_of(plan).grading
     pools = {}
@@ -300,10 +299,3 @@ def _calls(new: int, known: Mapping[str, Sequence[str]], asked: Collection, how:
 
 def _questions(pools: Mapping[str, Sequence[str]], plan: SweepPlan, asked: Collection) -> list[Question]:
     return [each.question for each in questions_of(pools, asked.queries, asked.documents, judge_of(plan).grading)]
-
-
-def _task(judge: Judge, found: TaskEstimate) -> ModelTask:
-    """An estimate as a task of a sweep; a judge without tokens costs nothing."""
-    free = found.tokens_in is None or not found.calls
-    cost, at_most = (0.0, 0.0) if free else (found.cost, found.at_most)
-    return ModelTask(judge.name, TO_JUDGE, found.passages, found.most, found.calls, cost, None, at_most)

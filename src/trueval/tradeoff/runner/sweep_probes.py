@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -19,8 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from trueval.collection import Collection, texts_in_order
-from trueval.models.output_reuse import find_items_to_compute
-from trueval.models.outputs import place_of, settings_of
+from trueval.models.output_reuse import TEXT
 from trueval.numerics import or_null
 from trueval.probes.ablations import BASE
 from trueval.probes.authors import sample_people
@@ -29,11 +28,12 @@ from trueval.probes.model_scorers import CosineScorer, ModelOutputs, part_of
 from trueval.probes.names import NamesDesign, design_names, probe_scorer
 from trueval.probes.noise import NoiseProbe, probe_pipelines, texts_to_embed
 from trueval.probes.noise_settings import CLEAN, NONE, NoiseCondition, NoiseSettings
+from trueval.probes.probe_estimate import texts_of_names
 from trueval.probes.query_noise import KNOWN
 from trueval.probes.scorer import Bm25Scorer, Hybrid, PairScorer
-from trueval.probes.uncached_items import UncachedItems, find_uncached_items, texts_of_names
 from trueval.retrieval.pipeline.cache_keys import key_of
 from trueval.retrieval.pipeline.config import Settings
+from trueval.retrieval.pipeline.missing_outputs import MissingOutputs
 from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.retrieval.pipeline.stage_resources import Begin
 from trueval.tradeoff.config.grid import System
@@ -47,6 +47,7 @@ from trueval.version import __version__
 _log = logging.getLogger(__name__)
 
 FOLDER: Final = "probes"
+OF_PROBES: Final = "probe texts"  # stage of a dry run
 # Raised whenever the computation of a probe changes, so that stored results are recomputed. 1: first version.
 FORMAT: Final = 1
 Probed = dict[str, Any]
@@ -79,23 +80,17 @@ class SweepProbes:
             found[each.key] = {"names": names, "noise": noise}
         return found
 
-    def lacking(self, system: System) -> Iterator[UncachedItems]:
-        """Probe texts not in the embedder's cache."""
-        if "embed" not in system.settings:
-            return
-        model = self.maker.work(system).embedder()
-        outputs = self.cache / "outputs"
+    def count(self, system: System, counts: MissingOutputs) -> None:
+        """Count the probe texts that are not in the cache of the system's embedder."""
+        work = self.maker.work(system)
+        model = work.embedder()
         if self.table["names"] and not self._is_kept(self._names_decides(system)):
             for texts in texts_of_names([self._design()]):
-                yield from find_uncached_items(model, texts, outputs)
+                for name, items in texts.items():
+                    counts.add_part(model, part_of(model, name, items), TEXT, OF_PROBES)
         if self.table["noise"] and not self._is_kept(self._noise_decides(system)):
             asked = texts_to_embed(self._collection(system), self._noise_design())
-            part = part_of(model, "queries", texts_in_order(asked))
-            reuse = self.maker.work(system).reuse("embed")
-            done = place_of(settings_of(model), part.name, part.texts(), outputs).complete
-            yield UncachedItems(
-                model, part, np.arange(0) if done else find_items_to_compute(model, part, reuse, outputs)
-            )
+            counts.add_part(model, part_of(model, "queries", texts_in_order(asked)), work.reuse("embed"), OF_PROBES)
 
     def _names(self, system: System) -> Probed | None:
         return self._kept(f"names of {system.name}", self._names_decides(system), lambda: self._margins(system))
