@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.cli.conftest import Outcome
+from tests.extras import need
+from tests.probes.models import KeptLetters
 
 from trueval.models import model_location
 from trueval.numerics import round_to
@@ -207,6 +209,35 @@ def test_dtype_chooses_among_stored_logits(trueval: Command, collection: Path, l
     assert refused.status == 2
     assert "must be among" in " ".join(refused.err.split())
     assert "Got float16." in " ".join(refused.err.split())
+
+
+def test_a_dry_run_counts_the_texts_that_models_then_process(
+    trueval: Command, collection: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need("safetensors", extra="models")
+    asked: list[str] = []
+
+    def load(name: str, dtype: str, **_: object) -> KeptLetters:
+        model = KeptLetters()
+        model.dtype, model.asked = dtype, asked
+        return model
+
+    monkeypatch.setattr("trueval.models.load_model", load)
+    given = ("precision", collection, "--model", "letters", "--dtype", "float32", "-m", "RR@10", "--out")
+    given = (*given, collection / "out")
+    dry = trueval(*given, "--dry-run")
+    assert dry.status == 0, dry.err
+    assert dry.out.splitlines() == [
+        "queries (float32): 2 texts through letters.",
+        "documents (float32): 3 texts through letters.",
+    ]
+    assert asked == []
+    assert not (collection / "out").exists()
+    assert trueval(*given).status == 0
+    assert len(asked) == 5
+    again = json.loads(trueval(*given, "--dry-run", "--format", "json").out)
+    assert [(each["items"], each["kept"]) for each in again["work"]] == [(0, 2), (0, 3)]
+    assert len(asked) == 5
 
 
 @pytest.mark.parametrize("kept", [True, False])

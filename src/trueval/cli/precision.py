@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
+from trueval.cli.estimates import DryRunFlag, show_dry_run
 from trueval.cli.loading import LoadingOptions
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import (
@@ -27,6 +28,7 @@ from trueval.cli.short_help import common_options
 if TYPE_CHECKING:
     from trueval.collection import Collection
     from trueval.measures import Measure
+    from trueval.models.missing_work import DryRun
     from trueval.precision.audit_result import Audit
     from trueval.run import Run
 
@@ -129,6 +131,7 @@ class SourceOptions:
             help="Stored logits instead of models: .npz with query, doc and an array for each model dtype.",
         ),
     ] = None
+    dry_run: DryRunFlag = False
 
     def check(self) -> None:
         """Refuses both, and none."""
@@ -167,6 +170,9 @@ def precision(
 
     source.check()
     chosen = measures_of(measures)
+    if source.dry_run:
+        show_dry_run(lambda: _estimate(collection, source, reading, formats, loading, output.out), form)
+        return
     if output.out is not None:
         check_folder(output.out)  # before hours of forward passes
     kept = _describe_saved_work(output.out if source.models else None)
@@ -185,6 +191,26 @@ def precision(
     if output.out is not None:
         save(output.out, (PRECISION, result), page=True)
     show(PRECISION, result, form, percent=output.percent)
+
+
+def _estimate(
+    place: str,
+    source: SourceOptions,
+    reading: CollectionOptions,
+    formats: FormatOptions,
+    loading: LoadingOptions,
+    out: Path | None,
+) -> "DryRun":
+    """The texts that models still have to process; of stored logits none."""
+    from trueval.models.missing_work import DryRun
+    from trueval.precision.model_passes import missing_passes, read_ids, select_queries
+
+    found = reading.read(place)
+    left_out = () if reading.exclude_queries is None else read_ids(reading.exclude_queries, found)
+    found = select_queries(found, exclude=left_out, limit=reading.limit)
+    dtypes = formats.of_models or in_list(DEFAULT_DTYPES)
+    given = {"candidates": reading.chosen(), "folder": None if out is None else out / "logits", **asdict(loading)}
+    return DryRun([*missing_passes(found, source.models or (), dtypes, **given)])
 
 
 def _run_audit(

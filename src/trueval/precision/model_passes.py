@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from trueval.collection import candidate_lists
 from trueval.errors import InputError, Place, PolicyError
 from trueval.files.source.source_bytes import read_bytes
-from trueval.models.outputs import Step, model_outputs
+from trueval.models.outputs import Step, model_outputs, parts_of
 from trueval.precision.regimes import plan
 from trueval.printable import encodable
 from trueval.report.provenance import strip_folders
+from trueval.retrieval.pipeline.missing_outputs import MissingOutputs
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from trueval.collection import Candidates, Collection
+    from trueval.models.missing_work import MissingWork
     from trueval.precision.regimes import Regime
     from trueval.run import Run
 
@@ -92,6 +94,37 @@ def run_models(
         MissingExtraError: the extra models is not installed.
         PolicyError: a format is unknown, or a model is hosted.
     """
+    chosen = candidate_lists(collection, candidates)
+    outputs: list[tuple[Regime, Mapping[str, Any]]] = []
+    settings = []
+    for model, dtype in _load_models(models, dtypes, setup):
+        step = None if begin is None else begin(f"{model.name} {dtype}")
+        found = model_outputs(model, collection, chosen, folder=folder, step=step)
+        settings.append(found.to_dict())
+        outputs += [(regime, found.arrays) for regime in plan(model.name, model.scoring, dtype, scoring, index_dtypes)]
+    return Passes(collection, chosen, outputs, settings)
+
+
+def missing_passes(
+    collection: Collection,
+    models: Sequence[str],
+    dtypes: Sequence[str],
+    *,
+    candidates: str | Run | None = None,
+    folder: Path | None = None,
+    **setup: Any,
+) -> Iterator[MissingWork]:
+    """What models still have to do for `run_models`, whose arguments these are; nothing is computed."""
+    chosen = candidate_lists(collection, candidates)
+    for model, dtype in _load_models(models, dtypes, setup):
+        counts = MissingOutputs(folder)
+        for part in parts_of(model, collection, chosen):
+            counts.add_part(model, part, None, f"{part.name} ({dtype})")
+        yield from counts.work()
+
+
+def _load_models(models: Sequence[str], dtypes: Sequence[str], setup: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
+    """Each model in each dtype, one at a time."""
     from trueval.models import load_model
     from trueval.models.hosted.services import is_hosted
 
@@ -101,20 +134,10 @@ def run_models(
             f"{hosted} is hosted: its service chooses the format that it runs in, so that no two can be compared here. "
             "Make a run of it with trueval retrieve, and see with trueval evaluate what its ties can change."
         )
-    chosen = candidate_lists(collection, candidates)
     options = {name: value for name, value in setup.items() if value is not None}
-    outputs: list[tuple[Regime, Mapping[str, Any]]] = []
-    settings = []
     for name in models:
         for dtype in dtypes:
-            model = load_model(name, dtype=dtype, **options)
-            step = None if begin is None else begin(f"{model.name} {dtype}")
-            found = model_outputs(model, collection, chosen, folder=folder, step=step)
-            settings.append(found.to_dict())
-            outputs += [
-                (regime, found.arrays) for regime in plan(model.name, model.scoring, dtype, scoring, index_dtypes)
-            ]
-    return Passes(collection, chosen, outputs, settings)
+            yield load_model(name, dtype=dtype, **options), dtype
 
 
 def select_queries(
