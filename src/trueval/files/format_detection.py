@@ -26,10 +26,11 @@ from trueval.files.columns import looks_like_header
 from trueval.files.frame import Kind, RowTable, value_column
 from trueval.files.json.context_logs import holds_contexts, read_log
 from trueval.files.json.document import read_json
-from trueval.files.json.jsonl_rows import read_jsonl
+from trueval.files.json.jsonl_rows import decode_object, read_jsonl
 from trueval.files.json.log_keys import refuse_unknown
 from trueval.files.source.encoding import check_text
 from trueval.files.source.line_parts import LineParts, open_parts, parts_in_memory
+from trueval.files.source.memory_estimate import PARSED, check_memory
 from trueval.files.source.source_bytes import Source, SourceBytes, read_content
 from trueval.files.tabular.delimited_text import read_delimited, sniff_delimiter
 from trueval.files.tabular.typed_tables import read_arrow, read_parquet
@@ -96,11 +97,11 @@ def read_table(source: Source, kind: Kind, format: str | None = None, facets: bo
         looks_like_json = format in ("json", "jsonl", "contexts") or (
             format is None and JSON_OPENING.match(content.data) is not None
         )
-        content = check_text(content, is_json=looks_like_json)
+        content = check_text(content, is_json=looks_like_json, cost=None)
     chosen = format or ("contexts" if holds_contexts(content) else _sniff_text(content))
     if chosen == "jsonl" and format is None:
-        line = content.data[: -len(content.data.lstrip())].count(b"\n") + 1
-        refuse_unknown(json.loads(first_line(content)), kind, Place(content.source, line))
+        place = Place(content.source, content.data[: -len(content.data.lstrip())].count(b"\n") + 1)
+        refuse_unknown(decode_object(first_line(content), place), kind, place)
     if chosen == "json":
         return read_json(content, kind), content.name
     return READERS[chosen](content, kind, facets), content.name
@@ -157,18 +158,19 @@ def _sniff_text(content: SourceBytes) -> str:
     """Tell a header line by its names, and csv without any by a comma or semicolon in a line without spaces."""
     line = first_line(content)
     if line.startswith(("{", "[")):
-        return _sniff_json(line)
+        return "json" if line.startswith("[") else _sniff_json(line, Place(content.source))
     delimiter = sniff_delimiter(line)
     fields = re.split(r"[ \t]+", line.strip()) if delimiter == " " else line.strip().split(delimiter)
     is_csv = delimiter in ",;" and not re.search(r"[ \t]", line.strip())
     return "csv" if is_csv or looks_like_header([field.strip(' "') for field in fields]) else "trec"
 
 
-def _sniff_json(line: str) -> str:
+def _sniff_json(line: str, place: Place) -> str:
     """Tell jsonl (the first line is an object with a plain value, such as a score) from one JSON value."""
+    check_memory(PARSED.of(line.encode(errors="replace")), place)
     try:
         first = json.loads(line)
     except (RecursionError, ValueError):  # ValueError: not JSON, or an integer of thousands of digits
         return "json"
-    values = [value for key, value in first.items() if not key.startswith("mteb_")] if isinstance(first, dict) else []
+    values = [value for key, value in first.items() if not key.startswith("mteb_")]
     return "jsonl" if any(not isinstance(value, (dict, list)) for value in values) else "json"

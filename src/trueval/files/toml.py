@@ -13,7 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from trueval.errors import Place
+from trueval.errors import InputError, Place
+from trueval.files.source.memory_estimate import PARSED, check_cost
 
 # From a table, and a key of it, to what an error calls these.
 Where: TypeAlias = Callable[..., Place]
@@ -66,7 +67,10 @@ class Toml:
             if deep := _LONG_KEY.search(text):
                 place = Place(str(path), text.count("\n", 0, deep.start()) + 1)
                 raise place.error(f"a key has more than {_PARTS} parts between dots. It must be {what}.")
+            check_cost(PARSED, text.encode(), str(path))
             found = cls(str(path), text, tomllib.loads(text))
+        except InputError:  # is a ValueError, too
+            raise
         except RecursionError:
             raise place.error(f"tables or lists are nested too deep to be read. It must be {what}.") from None
         except OSError as error:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from trueval.collection import candidate_lists
 from trueval.errors import InputError, Place, PolicyError
+from trueval.files.source.memory_estimate import check_memory
 from trueval.files.source.source_bytes import read_bytes
 from trueval.models.outputs import Step, model_outputs, parts_of
 from trueval.precision.regimes import plan
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 
 Begin: TypeAlias = Callable[[str], Step]
+IDS = 60  # bytes of memory per byte of ids: those of two characters take most
 SAMPLE = 3  # maximum number of ids in an error
 LONGEST = 40  # maximum characters of each
 
@@ -175,7 +177,9 @@ def read_ids(path: Path, collection: Collection | None = None) -> frozenset[str]
     """
     place = Place(encodable(str(path)))
     try:
-        text = read_bytes(str(path)).decode()
+        data = read_bytes(str(path))
+        check_memory(len(data) * IDS, place, held=len(data))
+        text = data.decode()
         found = json.loads(text) if text.lstrip().startswith("[") else text.split()
     except UnicodeDecodeError:
         raise place.error("not UTF-8. It must hold one id a line. Write it again as UTF-8.") from None

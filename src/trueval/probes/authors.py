@@ -18,15 +18,18 @@ from trueval.files.format_detection import SIGNATURES
 from trueval.files.json.jsonl_pairs import OBJECT, objects
 from trueval.files.json.jsonl_rows import Literal
 from trueval.files.source.encoding import check_text, find_decoding_error
+from trueval.files.source.memory_estimate import check_memory
 from trueval.files.source.source_bytes import Source, SourceBytes, read_content
 from trueval.files.tabular.delimited_text import sniff_delimiter
 from trueval.files.tabular.parquet_sizes import check_row_groups
+from trueval.files.tabular.typed_tables import check_strings
 from trueval.report.number_texts import count_phrase
 from trueval.report.provenance import strip_folders
 
 LANGUAGES: Final = ("en", "fr")
 COLUMNS: Final = ("author", "title", "topic", "family")
 NEEDED: Final = ("author", "topic")
+ROW: Final = 700  # bytes of memory per work
 FEWEST: Final = 4  # authors: the right one and three impostors
 SUFFIXES: Final = frozenset({"jr", "jr.", "sr", "sr.", "ii", "iii", "iv"})
 # Particles that begin a family name, in any case, unless they are the first word of the full name.
@@ -205,7 +208,8 @@ def _csv_rows(content: SourceBytes) -> Iterator[tuple[Place, Mapping[str, Any]]]
 
 
 def _parquet_rows(content: SourceBytes) -> Iterator[tuple[Place, Mapping[str, Any]]]:
-    check_row_groups(content.data, content.source, COLUMNS)
+    rows = sum(group.rows for group in check_row_groups(content.data, content.source, COLUMNS))
+    check_memory(rows * ROW, Place(content.source))
     try:
         schema = pl.read_parquet_schema(io.BytesIO(content.data))
         _check_columns(schema, Place(content.source))
@@ -213,6 +217,7 @@ def _parquet_rows(content: SourceBytes) -> Iterator[tuple[Place, Mapping[str, An
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise Place(content.source).error(f"the parquet file is damaged ({reason}). Write it again.") from error
+    check_strings(frame, Place(content.source), copies=3)
     for number, row in enumerate(frame.iter_rows(named=True)):
         yield Place(content.source, row=number), row
 

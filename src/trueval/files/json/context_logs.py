@@ -40,15 +40,13 @@ from trueval.files.json.log_keys import (
 )
 from trueval.files.row_checks import check_rows
 from trueval.files.source.encoding import check_text, find_decoding_error
-from trueval.files.source.memory_estimate import MemoryCost, check_cost
+from trueval.files.source.memory_estimate import PARSED, check_cost
 from trueval.files.source.source_bytes import SourceBytes
 from trueval.files.tabular.delimited_text import canonical_table
 
 FIRST_LINE = re.compile(rb"\s*(\{[^\n]*)")
 OPENS_A_LIST = re.compile(rb"\s*\[\s*\{")
 LISTS = re.compile(rb'"(?:%s)"\s*:\s*[\[{]' % b"|".join(key.encode() for key in (*LIST_KEYS, *GOLD_KEYS)))
-# Each document of a list comes after a comma, and becomes a row.
-LOG = MemoryCost(5.0, ((b",", 470), (b"{", 500)), decoded=True)  # measured: docs/files.md
 HEAD = 1 << 20  # bytes of a list of objects that are searched for a list of documents before decoding all of it
 
 
@@ -151,10 +149,10 @@ def holds_contexts(content: SourceBytes) -> bool:
             return False
         text = first[1]
     elif OPENS_A_LIST.match(content.data) and LISTS.search(content.data[:HEAD]):
-        check_cost(LOG, content.data, content.source)
         text = content.data
     else:
         return False
+    check_cost(PARSED, text, content.source)
     try:
         row = json.loads(text.decode(errors="replace"))
     except (RecursionError, ValueError):  # ValueError: no JSON, or an integer of thousands of digits
@@ -174,7 +172,6 @@ def read_log(content: SourceBytes, duplicates: str = "first") -> Log:
         InputError: a line is bad, a query is there twice, or a document has two sources; with file and line.
     """
     content = check_text(content, is_json=True)
-    check_cost(LOG, content.data, content.source)
     rows = _items(content) if OPENS_A_LIST.match(content.data) else _objects(content)
     return log_of(rows, content.source, content.name, duplicates=duplicates)
 

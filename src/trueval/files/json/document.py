@@ -19,12 +19,11 @@ from trueval.files.json.key_lines import find_line, find_repeated_key
 from trueval.files.json.log_keys import refuse_unknown
 from trueval.files.memory.peers import as_floats, as_strings, as_text, read_dict
 from trueval.files.source.encoding import find_decoding_error
-from trueval.files.source.memory_estimate import MemoryCost, check_cost
+from trueval.files.source.memory_estimate import PARSED, MemoryCost, check_cost
 from trueval.files.source.source_bytes import SourceBytes
 from trueval.files.tabular.delimited_text import canonical_table
 
-# Memory that JSON takes, as measured (docs/files.md); all records have the same keys.
-VALUES = MemoryCost(7.3, ((b"{", 360), (b"[", 120), (b",", 430)), decoded=True)
+# Records have the same keys, and so take less: docs/files.md.
 RECORDS = MemoryCost(7.3, ((b"{", 300), (b"[", 120), (b",", 60)), decoded=True)
 OPENS_RECORDS = re.compile(rb"\s*\[\s*\{")
 MOST_DIGITS = 400  # maximum digits of an integer: a double has at most 309
@@ -36,7 +35,7 @@ def read_json(content: SourceBytes, kind: Kind) -> RowTable:
     Raises:
         InputError: the text is not JSON, a key is in an object twice, or a number is too large for a double.
     """
-    check_cost(RECORDS if OPENS_RECORDS.match(content.data) else VALUES, content.data, content.source)
+    check_cost(RECORDS if OPENS_RECORDS.match(content.data) else PARSED, content.data, content.source)
     if (undecodable := find_decoding_error(content)) is not None:
         raise undecodable
     text = content.data.decode()

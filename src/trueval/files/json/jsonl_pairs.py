@@ -11,13 +11,11 @@ from trueval.errors import Place
 from trueval.files.columns import looks_like_header, squash
 from trueval.files.json.jsonl_rows import INTEGER, Literal, decode_object
 from trueval.files.source.encoding import check_text, find_decoding_error, is_unicode
-from trueval.files.source.memory_estimate import MemoryCost, check_cost
 from trueval.files.source.source_bytes import Source, SourceBytes, read_content
 
 # The id before the text: if a line has both, judgments use the id of the query.
 QUERY_KEYS = ("query_id", "qid", "question_id", "query", "question", "user_input", "input")
 DOC_KEYS = ("id", "doc_id", "document_id", "chunk_id")
-PAIRS = MemoryCost(6.0, ((b"\n", 250), (b"\r", 250)), decoded=True)  # measured: docs/files.md
 OBJECT = re.compile(rb"\s*\{")
 QUOTED = r'"[^"]*(?:""[^"]*)*"'  # RFC 4180, on one line
 # Pattern of two fields for each separator; fields separated by spaces have at least one character.
@@ -134,7 +132,6 @@ def _bare(field: str) -> str:
 
 def _lines(content: SourceBytes, *, is_json: bool) -> Iterator[tuple[int, str]]:
     """The lines that are not empty, each with its number; only a newline ends one, so splitlines() will not do."""
-    check_cost(PAIRS, content.data, content.source)
     content = check_text(content, is_json=is_json)
     if (undecodable := find_decoding_error(content)) is not None:
         raise undecodable

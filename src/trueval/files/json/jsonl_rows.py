@@ -20,7 +20,7 @@ from trueval.files.columns import pick_columns
 from trueval.files.frame import Kind, RowTable
 from trueval.files.source.decompression import prevent_decompression
 from trueval.files.source.encoding import find_decoding_error, is_unicode
-from trueval.files.source.memory_estimate import MemoryCost, check_cost
+from trueval.files.source.memory_estimate import PARSED, MemoryCost, check_cost, check_memory
 from trueval.files.source.source_bytes import SourceBytes
 from trueval.files.tabular.delimited_text import canonical_table
 
@@ -34,6 +34,7 @@ SPACES = r"[ \t\r]*"
 SEPARATOR = "\x01"  # occurs in no text: control characters were refused before
 ID_COLUMNS = ("query_id", "doc_id", "facet")
 SLICE = 1 << 20  # lines matched at once
+LONG = 1 << 16  # characters of a line whose values may take more than `LINES` says
 LINES = MemoryCost(5.3, ((b"\n", 460),))  # measured: docs/files.md
 
 
@@ -185,6 +186,8 @@ def decode_object(line: str, place: Place) -> dict[str, Any]:
     Raises:
         InputError: the line is not a JSON object, or has a key twice.
     """
+    if len(line) > LONG:
+        check_memory(PARSED.of(line.encode()), place)
     try:
         parsed = DECODER.decode(line)
     except RepeatedKeyError as error:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from trueval.errors import InputError, Place
 from trueval.files.source.decompression import BOM
 from trueval.files.source.line_limits import LINE
+from trueval.files.source.memory_estimate import PARSED, MemoryCost, check_cost
 from trueval.files.source.source_bytes import SourceBytes
 from trueval.threads import in_threads
 
@@ -51,11 +52,12 @@ def quote_line(line: bytes) -> str:
     return repr(line[:80].decode(errors="replace"))
 
 
-def check_text(content: SourceBytes, *, is_json: bool = False) -> SourceBytes:
-    """Refuse bytes that are not UTF-8 text with lines.
+def check_text(content: SourceBytes, *, is_json: bool = False, cost: MemoryCost | None = PARSED) -> SourceBytes:
+    """Refuse bytes that are not UTF-8 text with lines, or take more memory than they may.
 
     Args:
         content: bytes of any text format.
+        cost: memory that the text takes once it is read; None where its format is not known yet.
         is_json: whether line ends have no meaning, so that one line may contain everything.
 
     Returns:
@@ -66,6 +68,8 @@ def check_text(content: SourceBytes, *, is_json: bool = False) -> SourceBytes:
             line without end, with its line.
     """
     data = content.data
+    if cost is not None:
+        check_cost(cost, data, content.source)
     if data.startswith(UTF_16_BOMS):
         found = "UTF-32" if data.startswith(UTF_32_BOM) else "UTF-16"
         raise Place(content.source).error(f"the text is {found}. It must be UTF-8. Save it again as UTF-8.")

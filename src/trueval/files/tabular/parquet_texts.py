@@ -17,6 +17,7 @@ from trueval.files.columns import as_ids
 from trueval.files.source.fingerprints import CHANGED, HashedStream, recorder
 from trueval.files.source.source_bytes import EMPTY, can_be_read_once, explain_read_errors, file_state
 from trueval.files.tabular.parquet_sizes import RowGroup, check_row_groups
+from trueval.files.tabular.typed_tables import check_strings
 from trueval.files.texts.text_row import ID_KEYS, TextRow
 from trueval.forks import need_polars
 from trueval.printable import encodable
@@ -63,6 +64,7 @@ def _frames(path: Path, label: str, fields: Sequence[str] | None) -> Iterator[pl
     for rows in _slices(groups):
         with _explain_damage(label):
             frame = scanned.select(columns).slice(start, rows).collect()
+        check_strings(frame, Place(label))
         yield frame
         start += rows
 

@@ -10,6 +10,7 @@ import polars as pl
 
 from trueval.errors import Place
 from trueval.files.frame import Kind, RowTable
+from trueval.files.source.memory_estimate import check_memory
 from trueval.files.source.source_bytes import SourceBytes
 from trueval.files.tabular import arrow_sizes, parquet_sizes
 from trueval.files.tabular.delimited_text import canonical_table
@@ -23,7 +24,7 @@ def read_parquet(content: SourceBytes, kind: Kind, facets: bool = False) -> RowT
         InputError: the file is damaged, or a column is missing or of the wrong type.
     """
     parquet_sizes.check_sizes(content.data, content.source)
-    return canonical_table(_load(content, pl.read_parquet, "parquet"), kind, content.source, facets)
+    return _table(_load(content, pl.read_parquet, "parquet"), kind, content.source, facets)
 
 
 def read_arrow(content: SourceBytes, kind: Kind, facets: bool = False) -> RowTable:
@@ -33,7 +34,25 @@ def read_arrow(content: SourceBytes, kind: Kind, facets: bool = False) -> RowTab
         InputError: the file is damaged, or a column is missing or of the wrong type.
     """
     arrow_sizes.check_sizes(content.data, content.source)
-    return canonical_table(_load(content, pl.read_ipc, "Arrow"), kind, content.source, facets)
+    return _table(_load(content, pl.read_ipc, "Arrow"), kind, content.source, facets)
+
+
+def _table(frame: pl.DataFrame, kind: Kind, source: str, facets: bool) -> RowTable:
+    table = canonical_table(frame, kind, source, facets)
+    check_strings(table.frame, Place(source))
+    return table
+
+
+def check_strings(frame: pl.DataFrame, place: Place, copies: int = 2) -> None:
+    """Refuse a frame whose strings take more memory than they may: as read, polars shares equal ones.
+
+    Args:
+        copies: how often a string is held at once.
+
+    Raises:
+        InputError: they do.
+    """
+    check_memory(copies * int(frame.estimated_size()), place)
 
 
 def _load(content: SourceBytes, reader: Callable[..., pl.DataFrame], words: str) -> pl.DataFrame:

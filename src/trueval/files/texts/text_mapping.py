@@ -150,7 +150,7 @@ class _Held:
         if self.writer is None:
             fresh = zip(self.ids[self.hashed :], self.texts[self.hashed :], strict=True)
             self.taken += sum(sys.getsizeof(id) + sys.getsizeof(text) + ROW for id, text in fresh)
-            if self.taken > min(IN_MEMORY, budget(self.taken, self.taken)):
+            if self.taken > min(IN_MEMORY, budget(self.taken, self.taken) // 2):  # moving them takes as much again
                 self.writer, self.taken = Writer(), 0
         self._hash()
         if self.writer is not None:

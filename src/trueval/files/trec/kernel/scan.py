@@ -105,12 +105,14 @@ def scan_text(text: LineParts, separator: str, form: RowForm) -> tuple[pl.DataFr
     scanned = [found for found in in_threads(scan, range(len(parts))) if found is not None]
     if irregular.is_set():
         return None
+    # Of each query the id, which its view begins with the length of, is held twice.
+    lengths = [np.frombuffer(found[2], np.uint32)[::4] for found in scanned]
+    taken += sum(len(found) * QUERY + 2 * int(found.sum()) for found in lengths)
+    check_memory(taken, place, held=starts[-1] * ROW)
     texts = [found[3] for found in scanned] if any(found[3] for found in scanned) else []
     columns = [_series("doc_id", "u", views, texts), _series(form.numbers[0], "g", numbers)]
     columns += [_series("rank", "i", ranks)] if len(ranks) else []
-    stretches = _stretches(scanned, starts, texts)
-    check_memory(taken + len(stretches.query_ids) * QUERY, place, held=taken)
-    return pl.DataFrame(columns), stretches
+    return pl.DataFrame(columns), _stretches(scanned, starts, texts)
 
 
 def _series(name: str, kind: str, values: NDArray[Any], texts: Sequence[bytes] = ()) -> pl.Series:
