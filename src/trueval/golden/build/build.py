@@ -134,21 +134,17 @@ def dry_run(
             find_contradictions(read_lines(out / "refined.jsonl")) if "refine" in done else None,
             {row["query"]: row["documents"] for row in read_lines(out / KEPT)} if "prune" in done else None,
         )
-        notes = _check_plan(plan, known, collection, judge, cache)
         found = _count_pool_texts(plan, collection, cache) if "pool" in known.left else []
+        notes = _check_labels(plan, known, collection, judge)
         return dry_run_of([*found, *estimate(plan, known, collection, judge, book)], account, notes)
 
 
-def _check_plan(
-    plan: GoldenPlan, known: GoldenState, collection: Collection, judge: Judge, cache: Path | None
-) -> tuple[str, ...]:
-    """Refuse a plan that is known not to run, before any work; returns remarks on possible problems.
+def _check_labels(plan: GoldenPlan, known: GoldenState, collection: Collection, judge: Judge) -> tuple[str, ...]:
+    """Refuse a plan whose judge is known to lack a label, before any work; returns remarks on possible problems.
 
     Raises:
-        InputError: a model does not fit the plan, or labels or a ledger lack a passage.
+        InputError: labels or a ledger lack a passage.
     """
-    if "pool" in known.left:
-        Pipeline(plan.settings).check(collection, cache=cache)
     if "grade" not in known.left:
         return ()
     if isinstance(judge, ModelJudge):
@@ -166,7 +162,11 @@ def _check_plan(
 
 
 def _count_pool_texts(plan: GoldenPlan, collection: Collection, cache: Path | None) -> list[MissingWork]:
-    """Texts that go through the retrieval models; rewritten queries are assumed to be as long as the originals."""
+    """Texts that go through the retrieval models; rewritten queries are assumed to be as long as the originals.
+
+    Raises:
+        InputError: a model does not fit the plan.
+    """
     unknown = plan.rewrite == JUDGE_REWRITES
     queries = collection.queries if unknown else rewritten(collection.queries, plan.rewrite)
     found = Pipeline(plan.settings).missing(replace(collection, queries=queries, judgments=None), cache=cache)
