@@ -14,7 +14,8 @@ PAGE = Path(__file__).with_name("commands.md")
 WIDTH = 100
 HEAD = """# Commands
 
-What `--help-all` says; `--help` shows the common options alone. This page is made by `python docs/make_commands.py`, and a test compares it with the program.
+What `--help-all` says; `--help` shows the common options alone. This
+page is made by `python docs/make_commands.py`, and a test compares it with the program.
 """
 
 

@@ -172,7 +172,7 @@ class WrittenOptions:
             say(f"wrote {self.contexts}")
 
 
-@common_options("pipeline", "index", "model", "queries", "qrels", "run", "out", "form")
+@common_options("pipeline", "index", "model", "queries", "qrels", "run", "out", "dry_run")
 @with_groups
 def retrieve(
     collection: Annotated[
