@@ -1,4 +1,4 @@
-# make demo · make test · make test-all · make evidence · make check · make bench · make mutants · make lock. Each makes the environment it needs in .venv.
+# make demo · make test · make test-all · make evidence · make check · make bench · make mutants · make integrations · make lock. Each makes the environment it needs in .venv.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no
 COMPILE := $(BIN)/python -m compileall -qq -j 2 -x '/tests?/' $(VENV)/lib/python3*/site-packages || true
 PACKAGE := pyproject.toml setup.py constraints.txt $(shell find src -name '*.[ch]')
 
-.PHONY: demo test test-all evidence check lint types doctests bench fuzz mutants pages lock clean
+.PHONY: demo test test-all evidence check lint types doctests bench fuzz mutants integrations pages lock clean
 
 demo: $(VENV)/.demo
 	HF_HUB_OFFLINE=1 $(BIN)/trueval demo
@@ -60,6 +60,13 @@ SEED ?= 1
 mutants: $(VENV)/.mutants
 	$(BIN)/python -m mutants $(if $(SAMPLE),--sample $(SAMPLE)) --seed $(SEED) $(if $(ROOMS),--rooms $(ROOMS))
 
+# Each tool that our values stand in, in an environment of its own with its newest release; or RELEASE=oldest, which is the
+# oldest that its integration claims. TOOLS="mteb mlflow" tries these alone.
+RELEASE ?= newest
+integrations: | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/python tests/integrations/environments.py $(RELEASE) $(TOOLS)
+
 # What docs/ shows of the program, made anew from the program.
 pages: $(VENV)/.dev
 	$(BIN)/python docs/make_commands.py
@@ -76,7 +83,7 @@ lock: | $(BIN)/python
 	printf 'build\nsetuptools\n' | $(LOCK) -c constraints.txt --generate-hashes pyproject.toml - -o release.txt
 
 clean:
-	rm -rf $(VENV) .mutants .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build src/*.egg-info
+	rm -rf $(VENV) .venv-* .mutants .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build src/*.egg-info
 	find src -name '*.so' -delete -o -name '*.pyd' -delete
 
 $(BIN)/python:

@@ -44,6 +44,7 @@ FLOORS = (
     ("probes",),
     ("tradeoff",),
     ("installation",),
+    ("integrations",),
     ("cli",),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
