@@ -1,5 +1,7 @@
 """Scores of several parts joined."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.comparison.made_scores import made_scores
@@ -8,6 +10,7 @@ from trueval.errors import InputError, MeasureError
 from trueval.evaluation.evaluate import evaluate
 from trueval.evaluation.scores import STATISTICS, Scores, results
 from trueval.judgments import Judgments
+from trueval.measures import parse
 from trueval.run import Run
 
 LISTS = {f"q{n}": {"a": 2.0, "b": float(n % 3), "c": 1.0, "d": 1.0} for n in range(7)}
@@ -84,3 +87,29 @@ def test_results_hold_queries_and_content_only_where_they_are_asked_for() -> Non
     assert {"per_query", "content", "matched"}.isdisjoint(run)
     (run,) = results([scores_of(["q1"])], per_query=True, content=True)["runs"]
     assert {"per_query", "content", "matched"} <= set(run)
+
+
+def test_flat_scores_are_what_any_logger_takes() -> None:
+    """A tie of a relevant and another document: RR is 1 or 1/2. What no query has a value of is left out."""
+    scores = evaluate({"q": {"a": 1.0, "b": 1.0}}, {"q": {"a": 1}}, ["RR@10", "R(rel=1)@1"])
+    scores = replace(
+        scores,
+        measures=(*scores.measures, parse("AP")),
+        **{name: np.append(getattr(scores, name), [[np.nan]], axis=1) for name in STATISTICS},
+    )
+    assert scores.flat("dev/") == {
+        "dev/RR_at_10": 0.75,
+        "dev/RR_at_10_lowest": 0.5,
+        "dev/RR_at_10_highest": 1.0,
+        "dev/R_rel_1_at_1": 0.5,
+        "dev/R_rel_1_at_1_lowest": 0.0,
+        "dev/R_rel_1_at_1_highest": 1.0,
+    }
+    assert all(name.isidentifier() and type(value) is float for name, value in scores.flat().items())
+
+
+def test_flat_scores_have_no_name_twice() -> None:
+    scores = evaluate({"q": {"a": 1.0}}, {"q": {"a": 1}}, ["RR", "AP"])
+    alike = tuple(replace(measure, name=name) for measure, name in zip(scores.measures, ("A-b", "A_b"), strict=True))
+    with pytest.raises(MeasureError, match=r"^A-b and A_b would both be A_b\. Log one of them\.$"):
+        replace(scores, measures=alike).flat()

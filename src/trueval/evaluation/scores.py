@@ -18,6 +18,7 @@ from trueval.evaluation.estimate import Estimate, arithmetic_mean, geometric_mea
 from trueval.evaluation.ties import TieSummary, join_ties
 from trueval.forks import need_polars
 from trueval.measures import Measure, parse
+from trueval.measures.aliases import plain_name
 from trueval.measures.grammar import OtherMeasure
 from trueval.report.result import ReprByKind
 from trueval.standings.standings import Floats
@@ -150,6 +151,29 @@ class Scores(ReprByKind):
     def means(self) -> dict[str, Estimate]:
         """The mean of every measure, by its text form."""
         return {str(measure): self.mean(measure) for measure in self.measures}
+
+    def flat(self, prefix: str = "") -> dict[str, float]:
+        """The means as numbers by names of letters, digits and underscores, for W&B, TensorBoard and other loggers.
+
+        Args:
+            prefix: text before each name, such as "dev/".
+
+        Returns:
+            The expected value as nDCG_at_10, and nDCG_at_10_lowest and nDCG_at_10_highest; none that is not available.
+
+        Raises:
+            MeasureError: two measures would have one name.
+        """
+        named: dict[str, Measure] = {}
+        for measure in self.measures:
+            if (other := named.setdefault(plain_name(measure), measure)) != measure:
+                raise MeasureError(f"{other} and {measure} would both be {plain_name(measure)}. Log one of them.")
+        found: dict[str, float] = {}
+        for name, measure in named.items():
+            mean = self.mean(measure)
+            values = {name: mean.expected, f"{name}_lowest": mean.lowest, f"{name}_highest": mean.highest}
+            found |= {prefix + key: value for key, value in values.items() if not math.isnan(value)}
+        return found
 
     def index(self, measure: str | Measure | OtherMeasure) -> int:
         """The column of a measure; RR@10 also names RR(rel=4)@10 where the policy has that threshold.

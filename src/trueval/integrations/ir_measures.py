@@ -14,7 +14,6 @@ The same on the command line: python -m trueval.integrations.ir_measures QRELS R
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
@@ -107,11 +106,12 @@ def _class_of(name: str, twin: HostMeasure | Measure, which: str | None) -> TieA
 def measures() -> Mapping[str, TieAwareMeasure]:
     """The measures that `install` adds to ir_measures, by name."""
     from trueval.measures import registry
+    from trueval.measures.aliases import plain_name
 
     known = ir_measures.measures.registry
     theirs = {name: each for name, each in known.items() if _meaning(_complete(each)) is not None}
     ours = {
-        re.sub(r"\W", "_", name.replace("+", "plus")): measure
+        plain_name(measure): measure
         for name, measure in registry().items()
         if name.lower() not in map(str.lower, known) and not measure.definition.takes_measure
     }

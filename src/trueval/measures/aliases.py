@@ -280,6 +280,16 @@ def trec_name(measure: Measure) -> str:
     return f"{cut}_{measure.cutoff}" if cut else str(measure)
 
 
+def plain_name(measure: Measure) -> str:
+    """The text of a measure in letters, digits and underscores, for tools that refuse other characters in names.
+
+    >>> from trueval.measures import parse_list
+    >>> [plain_name(one) for one in parse_list("nDCG@10 RA-nWG@5 P4+@5 R(rel=2)@100 RBP(p=0.8) gm(AP)")]
+    ['nDCG_at_10', 'RA_nWG_at_5', 'P4plus_at_5', 'R_rel_2_at_100', 'RBP_p_0_8', 'gm_AP']
+    """
+    return re.sub(r"\W+", "_", str(measure).replace("@", "_at_").replace("+", "plus")).replace("__", "_").strip("_")
+
+
 def _fold(name: str) -> str:
     return name.lower().replace("-", "_")
 
