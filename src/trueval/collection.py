@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -13,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from trueval.errors import InputError, Place
+from trueval.files.libraries import dataset_configs, load_dataset, open_library
 from trueval.files.texts.text_files import TextFiles, find_parts, parts_of
 from trueval.files.texts.text_mapping import TextMapping, gather
 from trueval.files.texts.text_row import TextRow, join_fields
@@ -70,7 +69,7 @@ class Collection:
         queries: str | None = None,
         tell: Tell = None,
     ) -> Collection:
-        """Read a BEIR-shaped folder, or load "mteb:NAME" or "ir_datasets:NAME" through that library.
+        """Read a BEIR-shaped folder, or load "mteb:NAME", "ir_datasets:NAME" or "hf:NAME" through that library.
 
         Texts are read in one pass. Where they take more than 256 MiB they go to a temporary file, which is gone when
         the process ends.
@@ -346,32 +345,9 @@ def _check_texts(found: TextMapping, fields: tuple[str, ...], what: str, place: 
     return _Texts(found.texts, f"{place}: {shown}.")
 
 
-@contextmanager
-def _library(library: str, name: str) -> Iterator[Any]:
-    """Import a library that loads collections, with an error that says what it lacks."""
-    try:
-        module = import_module(library)
-    except ImportError as error:
-        raise InputError(
-            f'Names that begin with "{library}:" need the package {library}, which is not installed. '
-            f"Install {library} with pip, or give a folder."
-        ) from error
-    try:
-        yield module
-    except InputError:
-        raise
-    except Exception as error:  # each library, and its download client, has its own errors
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise InputError(
-            f"{library}:{name} cannot be loaded: {reason} It must be a name that {library} knows, with texts and "
-            "judgments, reachable from here or already downloaded. Correct the name, or give a folder.",
-            source=f"{library}:{name}",
-        ) from error
-
-
 def _load_ir_datasets(name: str, fields: tuple[str, ...], tell: Tell) -> Collection:
     source = f"ir_datasets:{name}"
-    with _library("ir_datasets", name) as library:
+    with open_library("ir_datasets", name) as library:
         data = library.load(name)
         judgments: dict[str, dict[str, float]] = {}
         for row in data.qrels_iter() if data.has_qrels() else ():
@@ -394,7 +370,7 @@ def _load_mteb(name: str, fields: tuple[str, ...], tell: Tell) -> Collection:
     """Load a retrieval or reranking task; "NAME/SUBSET" for one of several subsets."""
     name, _, subset = name.partition("/")
     source = f"mteb:{name}"
-    with _library("mteb", name) as library:
+    with open_library("mteb", name) as library:
         task = library.get_task(name)
         task.load_data()
         by_split = task.dataset[subset or next(iter(task.dataset))]
@@ -406,6 +382,25 @@ def _load_mteb(name: str, fields: tuple[str, ...], tell: Tell) -> Collection:
         judgments = Judgments.from_dict(data["relevant_docs"]) if data.get("relevant_docs") else None
         lists = data.get("top_ranked")  # for reranking tasks only
     return Collection(name, source, documents.texts, queries.texts, judgments, lists or None, _notes(documents))
+
+
+def _load_hf(name: str, fields: tuple[str, ...], tell: Tell) -> Collection:
+    """Load a data set with the configurations corpus, queries and qrels (or default), as BEIR and MTEB have them."""
+    source = f"hf:{name}"
+    path, at, split = name.partition("@")
+    with open_library("hf", name) as library:
+
+        def rows(config: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+            return ((row.get("_id", row.get("id")), row) for row in load_dataset(library, path, config))
+
+        found = gather(_rows(source, rows("corpus")), lambda row: join_fields(row, fields), tell)
+        documents = _check_texts(found, fields, "document", source)
+        queries = gather(_rows(source, rows("queries")), _text)
+        known = dataset_configs(library, path)
+        config = next((each for each in ("qrels", "default") if each in known), None)
+        judged = None if config is None else load_dataset(library, path + at + split, config).with_format("arrow")[:]
+    graded = None if judged is None else Judgments.from_frame(judged)
+    return Collection(name, source, documents.texts, queries.texts, graded, None, _notes(documents))
 
 
 def _rows(source: str, given: Iterable[tuple[Any, Mapping[str, Any]]]) -> Iterator[TextRow]:
@@ -422,4 +417,4 @@ def _notes(found: _Texts) -> tuple[str, ...]:
     return () if found.note is None else (found.note,)
 
 
-LOADERS: Final = {"mteb": _load_mteb, "ir_datasets": _load_ir_datasets}
+LOADERS: Final = {"mteb": _load_mteb, "ir_datasets": _load_ir_datasets, "hf": _load_hf}

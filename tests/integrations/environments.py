@@ -38,10 +38,15 @@ class Claim(NamedTuple):
         return self.package if release == "newest" else f"{self.package.partition('[')[0]}=={self.oldest}"
 
 
+# Libraries that names such as hf:NAME are read by (files/libraries.py), and are no integrations.
+OTHERS: Final = {"ir_datasets": ("ir_datasets", "0.5.5"), "datasets": ("datasets", "3.0.0")}
+
+
 def claims() -> dict[str, Claim]:
     """The tools by the name of their integration."""
     found = {path.stem: CLAIM.search(path.read_text(encoding="utf-8")) for path in sorted(SOURCES.glob("*.py"))}
-    return {name: Claim(*match.groups()) for name, match in found.items() if match}
+    own = {name: match.groups() for name, match in found.items() if match}
+    return {name: Claim(*claim) for name, claim in {**own, **OTHERS}.items()}
 
 
 def prepare(name: str, claim: Claim, release: str) -> Path:

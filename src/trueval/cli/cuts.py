@@ -104,7 +104,8 @@ def cuts(
         list[str] | None,
         typer.Argument(
             metavar="[COLLECTION | RUN...]",
-            help="Folder with corpus.jsonl and queries.jsonl, or mteb:NAME, or ir_datasets:NAME; with --runs the runs.",
+            help="Folder with corpus.jsonl and queries.jsonl, or mteb:NAME, ir_datasets:NAME or hf:NAME; with --runs "
+            "the runs.",
         ),
     ] = None,
     *,

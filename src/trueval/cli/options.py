@@ -29,7 +29,9 @@ OUTPUT: Final = "Output"
 # As evaluation/defaults.py has them, which help should not wait for.
 DEFAULT_MEASURES = "nDCG@10 RR@10 AP R@100 P@10"
 DEFAULTS_OF_GOLDEN = "RA-nWG@10 N-Recall4+@10 nDCG(gain='rubric')@10 P4+@10 Harm@10"
-JUDGMENTS = "Judgments: TREC qrels, BEIR tsv, parquet, csv or jsonl, or a log of contexts; - is stdin."
+JUDGMENTS = (
+    "Judgments: TREC qrels, BEIR tsv, parquet, csv or jsonl, a log of contexts, ir_datasets:NAME, hf:NAME; - is stdin."
+)
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:

@@ -54,18 +54,19 @@ def run_called(baseline: str, runs: Sequence[str]) -> str:
 
 
 def refuse_repeated(qrels: str, runs: Sequence[str]) -> None:
-    """Refuse a file named twice, and one name for two files; a log may be both the judgments and one of the runs.
+    """Refuse a file named twice, and one name for two files; a log, or a name such as hf:NAME, may be both.
 
     Raises:
         typer.BadParameter: a path or a name is there twice.
     """
     from trueval.files.display_names import name_files
+    from trueval.files.libraries import library_name
     from trueval.files.source.source_bytes import can_be_read_once
     from trueval.rag.contexts import looks_like_contexts
 
     named = name_files(runs)
     paths = [file.path for file in named]
-    both = qrels in paths and looks_like_contexts(qrels)
+    both = qrels in paths and (library_name(qrels) is not None or looks_like_contexts(qrels))
     repeated = [path for path, times in Counter(paths if both else [qrels, *paths]).items() if times > 1]
     if repeated:
         cure = (

@@ -146,7 +146,7 @@ def precision(
         str,
         typer.Argument(
             metavar="COLLECTION",
-            help="Folder with corpus.jsonl, queries.jsonl and qrels.trec, or mteb:NAME, or ir_datasets:NAME.",
+            help="Folder with corpus.jsonl, queries.jsonl and qrels.trec, or mteb:NAME, ir_datasets:NAME or hf:NAME.",
         ),
     ],
     *,

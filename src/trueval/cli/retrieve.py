@@ -180,7 +180,7 @@ def retrieve(
         typer.Argument(
             metavar="[COLLECTION]",
             help="Folder with corpus and queries, each .jsonl (.gz, .zst), .parquet, or a folder of such parts; or "
-            "mteb:NAME, or ir_datasets:NAME. Default: the path in the \\[corpus] of --pipeline.",
+            "mteb:NAME, ir_datasets:NAME or hf:NAME. Default: the path in the \\[corpus] of --pipeline.",
         ),
     ] = None,
     *,

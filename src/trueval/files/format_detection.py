@@ -28,6 +28,7 @@ from trueval.files.json.context_logs import holds_contexts, read_log
 from trueval.files.json.document import read_json
 from trueval.files.json.jsonl_rows import decode_object, read_jsonl
 from trueval.files.json.log_keys import refuse_unknown
+from trueval.files.libraries import library_name, read_library
 from trueval.files.source.encoding import check_text
 from trueval.files.source.line_parts import LineParts, open_parts, parts_in_memory
 from trueval.files.source.memory_estimate import PARSED, check_memory
@@ -66,7 +67,7 @@ def read_table(source: Source, kind: Kind, format: str | None = None, facets: bo
     """Read a run or judgments in any format.
 
     Args:
-        source: a path, "-" for standard input, or an open file.
+        source: a path, "-" for standard input, an open file, or a name such as "ir_datasets:NAME" (libraries.py).
         kind: kind of table that the source must contain.
         format: one of FORMATS, or one that a package adds; None detects it from the content.
         facets: whether to keep the facets of diversity judgments.
@@ -79,6 +80,8 @@ def read_table(source: Source, kind: Kind, format: str | None = None, facets: bo
         PolicyError: the format is unknown.
     """
     need_polars()
+    if (name := library_name(source)) is not None:
+        return read_library(name, kind, format, facets), name.name
     if format is not None and format not in FORMATS:
         reader, content = _load_plugin_reader(format), read_content(source)
         return _of_other_package(reader(content, kind, facets), kind, format), content.name

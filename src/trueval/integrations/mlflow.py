@@ -46,9 +46,9 @@ NAMES: Final = re.compile(r"[/\w.\- ]*")
 @scorer
 def retrieval(trace, expectations):  # type: ignore[no-untyped-def]
     """Expected, lowest and highest nDCG@10, RR@10 and R@10 of the documents in the trace's RETRIEVER span."""
-    from trueval.integrations.mlflow import feedback
+    from importlib import import_module  # MLflow stores this body, which cannot know the module that it stands in
 
-    return feedback(trace, expectations, ["nDCG@10", "RR@10", "R@10"])
+    return import_module("trueval.integrations.mlflow").feedback(trace, expectations, ["nDCG@10", "RR@10", "R@10"])
 
 
 def feedback(trace: Any, expectations: Mapping[str, Any], measures: Measures, *, span: str | None = None) -> list[Any]:

@@ -18,6 +18,7 @@ from typing import Any
 from trueval.errors import PolicyError
 from trueval.files import Source, check_rows, id_notes
 from trueval.files.json.context_logs import Log, holds_contexts, read_log
+from trueval.files.libraries import library_name
 from trueval.files.memory.logs import read_rows
 from trueval.files.source.line_parts import open_parts
 from trueval.files.source.source_bytes import can_be_read_once, read_content
@@ -53,7 +54,7 @@ def looks_like_contexts(path: str) -> bool:
     Raises:
         InputError: the file cannot be read.
     """
-    return not can_be_read_once(path) and holds_contexts(read_content(path))
+    return library_name(path) is None and not can_be_read_once(path) and holds_contexts(read_content(path))
 
 
 def contexts_or_file(source: Source, *, name: str | None = None) -> Contexts | Source:
@@ -68,6 +69,8 @@ def contexts_or_file(source: Source, *, name: str | None = None) -> Contexts | S
     Raises:
         InputError: the source cannot be read, or a line of the log is bad.
     """
+    if library_name(source) is not None:
+        return source
     with open_parts(source) as parts:
         # A large file is classified by its first bytes: one that does not begin as JSON is left unread for the fast
         # readers.
