@@ -14,6 +14,7 @@ import pytest
 from trueval.errors import InputError, PolicyError, TruevalWarning
 from trueval.evaluation.arrays import evaluate_arrays
 from trueval.evaluation.evaluate import evaluate
+from trueval.evaluation.explanation import explain
 from trueval.evaluation.scores import Scores
 from trueval.judgments import Judgments
 from trueval.measures import parse, registry
@@ -244,6 +245,54 @@ def test_sentence_transformers(name: str) -> None:
         assert estimate.tie_broken == pytest.approx(found[theirs][5], abs=CLOSE), measure
         assert estimate.queries == len(evaluator.queries_ids) == 24  # the query without relevant documents is dropped
     assert_expectation_and_range_stand_beside(scores)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # as above
+@pytest.mark.parametrize("name", DATA)
+def test_cross_encoder(name: str) -> None:
+    """Its measures tie in three ways: nDCG is the mean, AP takes one threshold, and RR has no order of its own."""
+    evaluation = pytest.importorskip(
+        "sentence_transformers.cross_encoder.evaluation", reason="sentence-transformers is not installed"
+    )
+    run, judgments = DATA[name]
+    evaluator = evaluation.CrossEncoderRerankingEvaluator([], at_k=5)
+
+    def values(query: str) -> tuple[float, float, float]:
+        relevant = [int(judgments[query].get(d, 0) > 0) for d in run[query]]
+        found = evaluator.compute_metrics(relevant, np.array(list(run[query].values()), dtype=np.float32))
+        return found if any(relevant) else (0.0, 0.0, 0.0)  # as its samples without a relevant candidate count
+
+    scores = ours(DATA[name], ["RR@5", "nDCG@5", "AP"], "cross-encoder")
+    theirs = np.array([values(query) for query in judgments])
+    assert_own_number(scores.of(["nDCG@5", "AP"]), theirs[:, 1:])
+    known = ~np.isnan(scores.tie_broken[:, 0])
+    assert known.all() == (name == "untied")
+    assert scores.tie_broken[known, 0] == pytest.approx(theirs[known, 0])
+    assert (scores.lowest[:, 0] - CLOSE <= theirs[:, 0]).all()
+    assert (theirs[:, 0] <= scores.highest[:, 0] + CLOSE).all()
+
+
+def test_explain_finds_the_three_ways_in_which_a_reranker_ties() -> None:
+    """Two relevant documents of ten, all of one score: AP 2/10, and RR anything from 1/9 to 1."""
+    data = {"q": dict.fromkeys("abcdefghij", 0.5)}, {"q": {"a": 1, "b": 1}}
+    rows = {}
+    for measure in ("RR@10", "AP", "nDCG@10"):
+        found = explain(*data, measure, conventions=["cross-encoder"])
+        rows[measure] = (found.ours.expected, found.row("cross-encoder"))
+    ours_of_rr, rr = rows["RR@10"]
+    assert round(ours_of_rr, 4) == 0.4287
+    assert math.isnan(rr.value)
+    assert "argsort backwards" in rr.why
+    assert rr.estimate is not None
+    assert (rr.estimate.lowest, rr.estimate.highest) == (pytest.approx(1 / 9), 1.0)
+    ours_of_ap, ap = rows["AP"]
+    assert round(ours_of_ap, 4) == 0.3715
+    assert ap.value == pytest.approx(2 / 10)
+    assert [str(cause.switch) for cause in ap.causes] == [f"normalizer: {OPTIONS['norm'].words['threshold']}"]
+    ours_of_ndcg, ndcg = rows["nDCG@10"]
+    assert ndcg.value == pytest.approx(ours_of_ndcg)
+    assert not ndcg.causes
 
 
 # --- torchmetrics -----------------------------------------------------------------------------------------------------

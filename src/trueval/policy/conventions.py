@@ -123,6 +123,25 @@ TOOLS: Final[Mapping[str, Tool]] = MappingProxyType(
             {"nDCG": "optional", "DCG": "optional", "AP": "none"},
             "scikit-learn has no such measure",
         ),
+        # CrossEncoderRerankingEvaluator of sentence-transformers: its nDCG and AP are scikit-learn's, on float32.
+        "cross-encoder": Tool(
+            Policy(
+                "cross-encoder",
+                tie_order="unspecified",
+                tie_precision="float32",
+                gain="binary",
+                base="list",
+                labels="positive",
+                missing="skip",
+                exceptions=(
+                    Exceptional(("nDCG",), (("tie_order", "average"),)),
+                    Exceptional(("AP",), (("norm", "threshold"),)),
+                ),
+            ),
+            "sentence-transformers 6.2.0",
+            {"nDCG": "required", "RR": "required", "AP": "none"},
+            "it reads NumPy's argsort backwards: the last listed document is first, or another, as the processor sorts",
+        ),
         # pytrec_eval, beside its own MRR on doubles.
         "mteb": Tool(
             Policy(
