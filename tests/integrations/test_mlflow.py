@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from fractions import Fraction
 from math import log2
@@ -25,12 +26,14 @@ from trueval.integrations.mlflow import feedback, log, retrieval
 def tracking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A store of its own, in a file."""
     tmp_path = tmp_path_factory.mktemp("mlflow")
-    before = mlflow.get_tracking_uri()
+    before, chosen = mlflow.get_tracking_uri(), os.environ.get("MLFLOW_EXPERIMENT_ID")
     mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
     mlflow.create_experiment("own", artifact_location=str(tmp_path / "artifacts"))
     mlflow.set_experiment("own")
     yield
     mlflow.set_tracking_uri(before)
+    if chosen is None:
+        os.environ.pop("MLFLOW_EXPERIMENT_ID", None)
 
 
 def traced(documents: list[Any], *, name: str = "retrieve", times: int = 1) -> Any:

