@@ -1,8 +1,8 @@
 """Runs the examples of docs/use/*.md and writes what they print below each.
 
 Run it with: python docs/make_use.py [PAGE...]. A page runs in the environment of its tool, as `make integrations` makes
-it. Its blocks of Python run one after another in one process; what each prints is the block of text after it. A page may
-need what its reader has and it does not show, such as a model: that is in PREPARED.
+it. Its blocks of Python run one after another in one process; what each prints is the block of text after it. A page
+may need what its reader has and it does not show, such as a model: that is in PREPARED.
 """
 
 from __future__ import annotations

@@ -81,6 +81,7 @@ def main() -> None:
         print(f"# {name}, {tools[name].wanted(release)}", flush=True)
         own, pages = (f"tests/integrations/test_{each}.py" for each in (name, "pages"))
         several = [own, f"{pages}::test_a_page_shows_what_its_tool_prints[{name}]"]
+        several += [f"{pages}::test_an_integration_imports_its_tool_and_hardly_anything_of_ours[{name}]"]
         # What a page prints is what the newest release prints.
         tests = several if release == "newest" and name not in OTHERS else several[:1]
         if subprocess.run([python, "-m", "pytest", "-q", *tests], cwd=ROOT).returncode:

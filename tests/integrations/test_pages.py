@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,3 +38,16 @@ def test_every_integration_has_a_page_and_every_page_examples() -> None:
     assert all(len(examples(page)) >= 2 for page in PAGES)
     front = USE.parent / "python.md"
     assert all(f"use/{page.name}" in front.read_text(encoding="utf-8") for page in PAGES)
+
+
+@pytest.mark.parametrize("name", [page.stem for page in PAGES if page.stem != "loggers"])
+def test_an_integration_imports_its_tool_and_hardly_anything_of_ours(name: str) -> None:
+    """Ours is imported when it is used, so that an import costs milliseconds beside that of the tool."""
+    pytest.importorskip(name, reason=f"{name} is not installed: make integrations")
+    code = (
+        f"import sys, trueval.integrations.{name}\n"
+        "print(*sorted(each for each in sys.modules if each.startswith('trueval.')))"
+    )
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
+    loaded = {each.split(".")[1] for each in done.stdout.splitlines()[-1].split()}
+    assert loaded == {"errors", "integrations", "printable", "version"}
