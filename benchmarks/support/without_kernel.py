@@ -4,7 +4,7 @@ import sys
 
 sys.modules["trueval.files.trec.kernel._scan"] = None  # type: ignore[assignment]  # importing it fails, as if it were not there
 
-from trueval.cli.main import main  # noqa: E402
+from trueval.__main__ import run  # noqa: E402
 
 if __name__ == "__main__":
-    main()
+    run()

@@ -109,6 +109,28 @@ def test_the_module_is_the_command(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, f"trueval {__version__}\n")
 
 
+@pytest.mark.parametrize(("argument", "status"), [("--version", 0), ("--versoin", 2)])
+def test_a_process_joins_threads_runs_exit_handlers_and_leaves_the_rest_to_the_system(
+    argument: str, status: int
+) -> None:
+    code = (
+        f"import atexit, sys, threading, time; sys.argv = ['trueval', {argument!r}]\n"
+        "from trueval.__main__ import run\n"
+        "import trueval.cli.main as kept\n"
+        "class Late:\n"
+        "    def __del__(self): print('taken apart')\n"
+        "kept.late = Late()\n"
+        "sys.stdout.reconfigure(line_buffering=False)\n"
+        "def work():\n"
+        "    time.sleep(0.1); atexit.register(print, 'handler'); print('thread')\n"
+        "threading.Thread(target=work).start()\n"
+        "run()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8")
+    assert done.returncode == status
+    assert done.stdout.splitlines()[-2:] == ["thread", "handler"]
+
+
 def test_a_closed_pipe_is_no_error() -> None:
     program = f"{sys.executable} -m trueval measures --format json | head -n 1"
     done = subprocess.run(["bash", "-c", program], capture_output=True, encoding="utf-8")

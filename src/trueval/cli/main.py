@@ -1,6 +1,5 @@
 """The command `trueval`: its subcommands, and what an error looks like and exits with."""
 
-import gc
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -33,8 +32,6 @@ PANELS: Final = {
 COMMANDS: Final = tuple(name for names in PANELS.values() for name in names)
 # Other packages add commands by entry points of this group: name = "module:function", or a typer.Typer for several.
 PLUGINS: Final = "trueval.commands"
-# New objects that set off a collection of cycles. By default importing alone sets off hundreds, and finds none.
-OBJECTS = 100_000
 # What `trueval` alone says.
 START: Final = """\
 trueval tells whether a retrieval result can be believed. What do you have?
@@ -219,7 +216,6 @@ def main() -> NoReturn:
     Raises:
         SystemExit: always.
     """
-    gc.set_threshold(OBJECTS)
     forget_faults()
     streams.prepare()
     status, message = _run()
@@ -228,7 +224,6 @@ def main() -> NoReturn:
         status, message = status or BAD_INPUT, message or lost
     if message:
         _say(message)
-    gc.freeze()  # Python would look for cycles once more before it gives everything back to the system
     sys.exit(with_faults(status))
 
 
