@@ -91,7 +91,7 @@ def label_order(
     grades: NDArray[np.float64],
     strata: NDArray[np.int64],
     positions: NDArray[np.int64],
-    rng: np.random.Generator,
+    rng: np.random.Generator | int,
     *,
     among: str = "lists",
 ) -> OrderCheck:
@@ -107,7 +107,7 @@ def label_order(
         grades: [document] grades.
         strata: [document] its list or tie group; only documents of one stratum are compared.
         positions: [document] position; smaller comes first.
-        rng: random generator of the permutations.
+        rng: random generator of the permutations, or its seed.
         among: kind of strata: "lists" or "ties".
 
     >>> rng = np.random.default_rng(0)
@@ -162,7 +162,7 @@ def tie_order_notes(name: str, standings: Standings, tie_order: str, *, seed: in
         return ()
     # The check names the order of ids, ascending; the tie order may be its reverse.
     position = -ahead if tie_order == "docid-desc" else ahead
-    check = label_order(order, grades, ties, position, np.random.default_rng(seed), among="ties")
+    check = label_order(order, grades, ties, position, seed, among="ties")
     all_judged = bool((groups.judged == groups.tied).all())
     return (f"{name}: {_words(check, tie_order, all_judged=all_judged)}",) if check.p <= NOTE_LEVEL else ()
 
@@ -231,7 +231,7 @@ def _pairs(grades: NDArray[np.float64], sizes: NDArray[np.int64]) -> tuple[int, 
     return first, int((sizes * (sizes - 1) // 2).sum() - (alike * (alike - 1) // 2).sum())
 
 
-def _permutation_p(grades: NDArray[np.float64], sizes: NDArray[np.int64], rng: np.random.Generator) -> float:
+def _permutation_p(grades: NDArray[np.float64], sizes: NDArray[np.int64], rng: np.random.Generator | int) -> float:
     stratum = np.repeat(np.arange(len(sizes)), sizes)
     rank = np.arange(len(grades)) - np.repeat(np.cumsum(sizes) - sizes, sizes) - np.repeat((sizes - 1) / 2, sizes)
     centered = grades - (np.bincount(stratum, grades) / sizes)[stratum]
@@ -244,7 +244,7 @@ def _permutation_p(grades: NDArray[np.float64], sizes: NDArray[np.int64], rng: n
     # Sums of the same terms in another order differ by rounding, and a value equal to the observed one must count as
     # reached.
     tolerance = 1e-9 * float(np.abs(centered) @ np.abs(rank))
-    reached, at_once = 0, max(1, BLOCK // len(grades))
+    rng, reached, at_once = np.random.default_rng(rng), 0, max(1, BLOCK // len(grades))
     for start in range(0, PERMUTATIONS, at_once):
         drawn = rng.random((min(at_once, PERMUTATIONS - start), len(grades)))
         # Sorted by stratum and then by a random number: one sort shuffles within every stratum.

@@ -29,7 +29,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.polynomial.legendre import leggauss
 
 from trueval.standings.standings import Floats, Ints
 
@@ -164,6 +163,8 @@ def _degrees(length: int, taken: float) -> int:
 
 def _legendre(count: int) -> tuple[Floats, Floats]:
     """Gauss points on [0, 1], and the [n, point] transform from values there to coefficients of P_n(1 - 2 v)."""
+    from numpy.polynomial.legendre import leggauss  # late: only ERR of groups that tie needs it
+
     points, gauss = leggauss(count)
     rows = np.ones((count, count))
     rows[1:2] = -points
