@@ -92,7 +92,7 @@ def test_the_table_is_what_python_prints() -> None:
 @pytest.fixture
 def own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test registers is gone after it."""
-    monkeypatch.setattr(measures, "_REGISTRY", dict(measures._REGISTRY))
+    monkeypatch.setattr(measures, "_REGISTRY", dict(measures.registry()))
 
 
 @pytest.mark.usefixtures("own_registry")

@@ -23,7 +23,7 @@ PLUGIN = Path(__file__).parents[1] / "plugin"
 @pytest.fixture(autouse=True)
 def own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test registers is gone after it, and no plugin has been looked for."""
-    monkeypatch.setattr(measures, "_REGISTRY", dict(measures._REGISTRY))
+    monkeypatch.setattr(measures, "_REGISTRY", dict(registry()))
     monkeypatch.setattr(measures, "_plugins", measures.cache(measures._plugins.__wrapped__))
 
 

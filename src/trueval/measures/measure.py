@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueval.errors import MeasureError
+from trueval.measures.families import NAMES, load_families
 from trueval.measures.span import ANYTHING, ValueRange
 from trueval.policy.policy import Policy
 from trueval.specs import Parameter, Value, check_value, format_spec
@@ -311,6 +312,7 @@ def register(definition: Definition) -> Measure:
     Raises:
         MeasureError: the name is taken.
     """
+    load_families(definition.name)  # ours keep their names; a family that is just being imported is left as it is
     if definition.name in _REGISTRY:
         raise MeasureError(f"The name {definition.name} is taken. Give the new measure another one.")
     measure = Measure(definition, definition.name)
@@ -319,7 +321,7 @@ def register(definition: Definition) -> Measure:
 
 
 def registry() -> Mapping[str, Measure]:
-    """Every registered measure by name, in the order of registration, plugins last.
+    """Every registered measure by name, ours first, then plugins in the order of registration.
 
     Raises:
         MeasureError: a plugin fails to load.
@@ -327,14 +329,15 @@ def registry() -> Mapping[str, Measure]:
     >>> registry()["RR"].name
     'RR'
     """
+    load_families()
     _load_plugins()
-    return MappingProxyType(_REGISTRY)
+    return MappingProxyType({name: _REGISTRY[name] for name in (*NAMES, *_REGISTRY)})
 
 
 def find(name: str) -> Measure | None:
     """The registered measure of exactly this name, plugins included; None if there is none."""
     name = ALIASES.get(name, name)
-    if name not in _REGISTRY:
+    if name not in _REGISTRY and not load_families(name):
         _load_plugins()
     return _REGISTRY.get(name)
 
