@@ -144,7 +144,7 @@ class Judgments:
         [1.0, 0.0, 2.0]
         """
         table = read_arrays(grades, "judgments", doc_ids, query_ids, mask)
-        return cls._from_table(dataclasses.replace(table, frame=table.frame.filter(pl.col("grade").is_not_nan())))
+        return cls._from_table(table._replace(frame=table.frame.filter(pl.col("grade").is_not_nan())))
 
     def write(self, path: str | PathLike[str]) -> None:
         """Write a file in the format of its suffix: .parquet, .jsonl, .csv, or TREC text; written atomically.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import math
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 15  # values rounded at a time: a chunk and its scratch space fit in the second-level cache
 
 
-@dataclass(frozen=True)
-class Format:
+class Format(NamedTuple):
     """A binary floating-point format.
 
     Args:

@@ -13,7 +13,6 @@ import ast
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from trueval.errors import TruevalError, nearest
@@ -26,8 +25,7 @@ _PARAMETER = re.compile(r"(?P<name>[A-Za-z]\w*)\s*=\s*(?P<value>.+)", re.DOTALL)
 _OPEN, _CLOSE = "({[", ")}]"
 
 
-@dataclass(frozen=True)
-class Parameter:
+class Parameter(NamedTuple):
     """A named parameter of a measure or an index.
 
     Attributes:

@@ -65,10 +65,9 @@ def test_a_plugin_is_listed() -> None:
 
 def test_a_module_may_register_several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "two_measures.py").write_text(
-        "from dataclasses import replace\n"
         "from trueval.measures import P, register\n"
         "for name in ('P-one', 'P-two'):\n"
-        "    register(replace(P.definition, name=name))\n"
+        "    register(P.definition._replace(name=name))\n"
     )
     monkeypatch.syspath_prepend(str(install(tmp_path, "two = two_measures")))
     assert list(registry())[-2:] == ["P-one", "P-two"]

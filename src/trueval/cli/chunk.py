@@ -20,7 +20,7 @@ WORDS = "words"
 LARGE = 1 << 26  # bytes of a corpus that several processes cut; they take a second to start
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ChunkOptions:
     """How documents are cut."""
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from trueval.run import Run
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TestOptions:
     """How a comparison is decided."""
 
@@ -79,7 +79,7 @@ class TestOptions:
         return ComparisonChoices(seed=seed or 0, **chosen)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class PairOptions:
     """Which pairs are compared, and which of them are shown."""
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 CHANCES = "chances.csv"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class CallOptions:
     """How often and how deep an index is asked."""
 
@@ -44,7 +44,7 @@ class CallOptions:
     ] = 50
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class JudgedOptions:
     """What says how good documents are, and what they say."""
 

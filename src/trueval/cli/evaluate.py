@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from trueval.run import Run
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class EvidenceOptions:
     """What to compute beside the means."""
 
@@ -53,7 +53,7 @@ class EvidenceOptions:
     ] = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ShownOptions:
     """What is shown of the runs, and in which order."""
 

@@ -11,7 +11,7 @@ from trueval.cli.output import check_folder, save, show, talk
 from trueval.cli.short_help import common_options
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class LimitOptions:
     """What the configuration to ship must keep."""
 
@@ -41,7 +41,7 @@ class LimitOptions:
     ] = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class FrontierOptions:
     """What a frontier is, and how sure that is."""
 

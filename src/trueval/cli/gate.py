@@ -59,7 +59,7 @@ def _record_baseline(check: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class GateOptions:
     """Limits that runs must keep."""
 

@@ -1,7 +1,7 @@
 """Whose labels a result is measured by, and what people's say of the judge's: the options, and what they join."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from trueval.run import Run
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class LabelOptions:
     """Whose labels count."""
 
@@ -65,7 +65,7 @@ class LabelOptions:
         if folder is None and self.labels == "judge":
             judgments = inputs.read_judgments(qrels)
             return LabelSource(judgments, judgments, None)
-        raw = replace(inputs, grades=None).read_judgments(qrels)
+        raw = inputs._replace(grades=None).read_judgments(qrels)
         against = {"--unjudged": inputs.unjudged is not None, "--facets": inputs.facets}
         odd = [option for option, given in against.items() if given]
         if odd and self.labels != "judge":

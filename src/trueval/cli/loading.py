@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 import typer
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class LoadingOptions:
     """How models run."""
 

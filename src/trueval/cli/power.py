@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from trueval.report.kinds import Kind
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class PowerOptions:
     """What is to be found, and how surely."""
 
@@ -43,7 +43,7 @@ class PowerOptions:
     ] = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class PublishedOptions:
     """A mean without its run."""
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 DEFAULT_DTYPES = "bfloat16,float32"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class CollectionOptions:
     """What is read of a collection, and which of its documents are scored."""
 
@@ -76,7 +76,7 @@ class CollectionOptions:
         return self.candidates if named else Run.read(str(self.candidates))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class FormatOptions:
     """The formats that models run in, that scores are in, and that embeddings are stored in."""
 
@@ -112,7 +112,7 @@ class FormatOptions:
         return in_list(self.scoring)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class SourceOptions:
     """What gives the outputs: models, or a file that holds them."""
 

@@ -26,7 +26,7 @@ CONTEXTS_FILE = "contexts.jsonl"
 CONTEXTS = 10
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class SearchOptions:
     """What searches a collection: a pipeline from a file, or one index."""
 
@@ -89,7 +89,7 @@ class SearchOptions:
         return pipeline.read_collection(place, queries=self.queries, qrels=qrels, tell=tell)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class PipelineOptions(SearchOptions):
     """What searches the collection, how many documents it finds, and how it scores."""
 
@@ -112,7 +112,7 @@ class PipelineOptions(SearchOptions):
         return self.found(self.depth).but(scoring=self.scoring, reuse=self.reuse)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class WrittenOptions:
     """Where the run goes, and the contexts that a generator would get of it."""
 

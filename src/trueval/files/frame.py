@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -99,8 +99,7 @@ class Stretches(NamedTuple):
         return frame.select(self.column(), pl.all())
 
 
-@dataclass(frozen=True, eq=False)
-class RowTable:
+class RowTable(NamedTuple):
     """Rows of a run or of judgments, not yet checked.
 
     Args:
@@ -118,10 +117,10 @@ class RowTable:
     frame: pl.DataFrame
     source: str
     line: Callable[[int], int] | None = None
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
     plain: bool = False
     stretches: Stretches | None = None
-    sources: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, str] = MappingProxyType({})
     empty: tuple[str, ...] = ()
 
     def whole(self) -> pl.DataFrame:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -94,14 +93,14 @@ def _find_stretches(table: RowTable) -> Stretches:
 
 
 def _sort_by_first_appearance(table: RowTable) -> RowTable:
-    table = replace(table, frame=table.whole(), stretches=None)
+    table = table._replace(frame=table.whole(), stretches=None)
     ids = table.frame["query_id"]
     # An Enum numbers its values in the given order; a stable sort keeps the row order within a query.
     codes = ids.cast(pl.Enum(ids.unique(maintain_order=True))).to_physical().to_numpy()
     order = np.argsort(codes, kind="stable")
     before = table.line
     line = None if before is None else lambda row: before(int(order[row]))
-    return replace(table, frame=table.frame[order], line=line)
+    return table._replace(frame=table.frame[order], line=line)
 
 
 def _check_duplicates(rows: CheckedRows, kind: Kind) -> None:

@@ -62,8 +62,7 @@ class Values(NamedTuple):
         )
 
 
-@dataclass(frozen=True)
-class Definition:
+class Definition(NamedTuple):
     """The definition of a measure.
 
     Attributes:
@@ -93,7 +92,7 @@ class Definition:
     source: str
     compute: Callable[[Standings, Measure], Values]
     cutoff_use: str = "optional"
-    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    parameters: Mapping[str, Parameter] = MappingProxyType({})
     better: str = "higher"
     worst: float = 0.0
     empty: str = "policy"
@@ -103,7 +102,7 @@ class Definition:
     details: Callable[[Standings, Measure, Bools], Mapping[str, float]] | None = None
     mean: str = "arithmetic"
     span: ValueRange = ANYTHING
-    one_by_one: Mapping[str, Mapping[Value, Value]] = field(default_factory=dict)
+    one_by_one: Mapping[str, Mapping[Value, Value]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)

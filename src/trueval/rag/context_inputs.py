@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from trueval.files import name_files
@@ -28,8 +27,7 @@ class RunWithJudgments(NamedTuple):
     correct: Mapping[str, float]
 
 
-@dataclass(frozen=True, eq=False)
-class InputRules:
+class InputRules(NamedTuple):
     """Options for reading judgments and runs.
 
     Attributes:

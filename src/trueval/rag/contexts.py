@@ -12,8 +12,7 @@ grade each), sources and correctness are optional.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from trueval.errors import PolicyError
 from trueval.files import Source, check_rows, id_notes
@@ -29,8 +28,7 @@ from trueval.run import Run
 DUPLICATES = ("first", "refuse")
 
 
-@dataclass(frozen=True, eq=False)
-class Contexts:
+class Contexts(NamedTuple):
     """The content of a context log.
 
     Attributes:

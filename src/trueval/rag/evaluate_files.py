@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trueval.errors import MeasureError, TruevalWarning
 from trueval.evaluation.content_hashes import ContentHashes, full_content
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 Observe = Callable[["Run", "Judgments", Scores], None]
 
 
-@dataclass(frozen=True, eq=False)
-class EvaluationResults:
+class EvaluationResults(NamedTuple):
     """The results of evaluating files.
 
     Attributes:

@@ -15,16 +15,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from trueval.errors import InputError, Place
 from trueval.printable import printable, printable_all
 from trueval.report.formats import to_json
-from trueval.report.generation import generations
 from trueval.report.result_directory import Directory, ResultFile
 
 if TYPE_CHECKING:
@@ -45,8 +44,7 @@ Page: TypeAlias = "Callable[[ResultFile, Directory], Part]"
 Figures: TypeAlias = Callable[[ResultFile, Directory, Path], "tuple[Path, ...]"]
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(NamedTuple):
     """A kind of result.
 
     Attributes:
@@ -68,9 +66,9 @@ class Kind:
     name: str
     format: int
     order: int
-    text: Mapping[str, Writer] = field(default_factory=dict)
-    parts: Mapping[str, Writer] = field(default_factory=dict)
-    files: Mapping[str, str] = field(default_factory=dict)
+    text: Mapping[str, Writer] = MappingProxyType({})
+    parts: Mapping[str, Writer] = MappingProxyType({})
+    files: Mapping[str, str] = MappingProxyType({})
     page: Page | None = None
     figures: Figures | None = None
     console: Callable[[Mapping[str, Any]], str] | None = None
@@ -256,6 +254,8 @@ def read_directory(path: Path) -> Directory:
         InputError: there is no such folder, no result for a page in it, a file is not JSON, newer than us, or was not
             written together with the others.
     """
+    from trueval.report.generation import generations  # late: most commands read no folder
+
     refuse_absent(path)
     with generations(path) as files:
         return directory_of(path, files)

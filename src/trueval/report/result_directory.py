@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -35,8 +34,7 @@ class ResultFile(NamedTuple):
         return f"{quote(self.name)}#{pointer(*keys)}"
 
 
-@dataclass(frozen=True)
-class Directory:
+class Directory(NamedTuple):
     """The result files of a folder.
 
     Attributes:

@@ -6,7 +6,7 @@ The only place where ties are found.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -16,7 +16,6 @@ import polars as pl
 from trueval.errors import InputError, PolicyError
 from trueval.forks import need_polars
 from trueval.numerics import round_to
-from trueval.standings.corpus.corpus_counting import count_corpus
 from trueval.standings.corpus.corpus_scorer import CorpusScorer
 from trueval.standings.groups import TieGroups, find_groups, ranges, tie_groups
 from trueval.standings.input_rules import (
@@ -41,8 +40,7 @@ if TYPE_CHECKING:
 PART = 1 << 17  # number of documents above which matching and sorting run in parallel
 
 
-@dataclass(frozen=True, eq=False)
-class ScoreArrays:
+class ScoreArrays(NamedTuple):
     """Scores and grades of the same documents, without ids.
 
     Attributes:
@@ -85,6 +83,8 @@ def count(source: Source, judgments: Judgments | None, policy: Policy) -> Standi
     elif judgments is None:
         raise InputError("A run is counted by its judgments. Got None; only arrays hold their own grades.")
     elif isinstance(source, CorpusScorer):
+        from trueval.standings.corpus.corpus_counting import count_corpus  # late: few evaluations score a corpus
+
         found = count_corpus(source, judgments, policy)
     else:
         found = _count_run(source, judgments, policy)

@@ -20,7 +20,7 @@ Resamples = Annotated[int, typer.Option(metavar="N", min=100, help="Resamples of
 Seed = Annotated[int, typer.Option(metavar="N", min=0, help="Of the resamples; the same seed gives the same result.")]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class GradeOptions:
     """What is done with labels that cannot be taken as they are."""
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from trueval.golden.audit.store.audit_manifest import AuditManifest
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class SampleOptions:
     """What is drawn; left out, it is what was drawn before."""
 

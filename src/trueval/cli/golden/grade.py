@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from trueval.golden.build.golden_plan import JudgePlan
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class JudgeOptions:
     """Who grades, and how."""
 

@@ -25,7 +25,7 @@ from trueval.cli.progress import progress
 from trueval.cli.short_help import common_options
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class StressRunOptions:
     """What is compared."""
 
@@ -51,7 +51,7 @@ class StressRunOptions:
         return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class DecisionOptions:
     """How differences are decided."""
 
@@ -70,7 +70,7 @@ class DecisionOptions:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TrapOptions:
     """Whether and how a judge is fooled."""
 

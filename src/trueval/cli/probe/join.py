@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from trueval.retrieval.pipeline.config import Settings
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class CollectionSearchOptions:
     """What searches the collection."""
 
@@ -65,7 +65,7 @@ class CollectionSearchOptions:
         return {"bm25": self.bm25, "hybrid": self.hybrid, "depth": self.depth}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class QueryOptions:
     """Which queries, and how they are changed."""
 

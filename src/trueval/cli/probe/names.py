@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from trueval.probes.scorer_request import ScorerRequest
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ScorerOptions:
     """Who is tested."""
 
@@ -70,7 +70,7 @@ class ScorerOptions:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class HostedOptions:
     """How services are used, all of them alike."""
 
@@ -91,7 +91,7 @@ class HostedOptions:
     ] = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class DesignOptions:
     """What is asked."""
 

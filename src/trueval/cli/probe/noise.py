@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from trueval.retrieval.pipeline.pipeline import Pipeline
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ProbeSystemOptions:
     """What searches the collection."""
 
@@ -57,7 +57,7 @@ class ProbeSystemOptions:
         return check_unique_names([*named, *made])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class NoiseOptions:
     """What is put around the questions, and what is done about it."""
 
@@ -93,7 +93,7 @@ class NoiseOptions:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class RewriterOptions:
     """The language model that rewrites queries."""
 

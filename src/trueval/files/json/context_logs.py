@@ -13,7 +13,6 @@ import re
 import reprlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -64,8 +63,7 @@ class UnreadLine(NamedTuple):
     values: Any
 
 
-@dataclass(frozen=True, eq=False)
-class Log:
+class Log(NamedTuple):
     """A context log with checked lines, from which run and judgments are built.
 
     Attributes:

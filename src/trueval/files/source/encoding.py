@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -86,7 +84,7 @@ def check_text(content: SourceBytes, *, is_json: bool = False, cost: MemoryCost 
         raise Place(content.source, line_at(data, begin)).error(
             f"a line of more than {LINE.value:,} bytes. Newlines may be lost. {LINE.cure}"
         )
-    return content if data is content.data else replace(content, data=data)
+    return content if data is content.data else content._replace(data=data)
 
 
 def _refuse_lone_returns(data: bytes, source: str) -> None:

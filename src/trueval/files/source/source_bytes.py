@@ -7,10 +7,9 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from trueval.errors import InputError, Place
 from trueval.files.source.decompression import BOM, drain, unpack
@@ -31,8 +30,7 @@ SUFFIXES = frozenset(
 )
 
 
-@dataclass(frozen=True, eq=False)
-class SourceBytes:
+class SourceBytes(NamedTuple):
     """The unpacked bytes of a source.
 
     Args:

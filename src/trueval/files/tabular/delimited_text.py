@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable
-from dataclasses import replace
 
 import polars as pl
 
@@ -79,7 +78,7 @@ def read_delimited(content: SourceBytes, kind: Kind, facets: bool = False) -> Ro
     table = canonical_table(
         strings, kind, content.source, facets, lambda row: int(find_records(body, delimiter, "", before).lines[row + 1])
     )
-    return replace(table, notes=table.notes + _judgments_note(names, kind, table))
+    return table._replace(notes=table.notes + _judgments_note(names, kind, table))
 
 
 def _header(body: bytes, delimiter: str, place: Place) -> list[str]:

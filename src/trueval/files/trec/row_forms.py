@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import polars as pl
 
@@ -18,8 +18,7 @@ JUDGMENTS_WORDS = "query iteration document grade"
 MOST_FIELDS = 64  # maximum fields on a line; text after the run tag has a few words
 
 
-@dataclass(frozen=True)
-class RowForm:
+class RowForm(NamedTuple):
     """The meaning of each column of a row.
 
     Args:

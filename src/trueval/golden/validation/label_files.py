@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -89,7 +88,7 @@ def read_labels(path: str | Path, name: str, how: LabelChoices, scale: tuple[flo
         InputError: the file is bad, a pair is there twice, or a grade is not on the scale; with the line.
     """
     table, _ = read_table(judgments_file(str(path)), "judgments")
-    table = replace(table, frame=table.whole(), stretches=None)
+    table = table._replace(frame=table.whole(), stretches=None)
     read = table.frame.height
     if how.duplicates != "refuse":
         table = _filter_rows(table, _once(table.frame, how.duplicates))
@@ -144,4 +143,4 @@ def _filter_rows(table: RowTable, kept: pl.Series) -> RowTable:
         return table
     places, before = np.flatnonzero(kept.to_numpy()), table.line
     line: Callable[[int], int] | None = None if before is None else lambda row: before(int(places[row]))
-    return replace(table, frame=table.frame.filter(kept), line=line)
+    return table._replace(frame=table.frame.filter(kept), line=line)

@@ -47,8 +47,7 @@ class Weights(Protocol):
         """Mean and deviation over the ranks above + 1 .. above + tied of each group; w(above + 1) > 0."""
 
 
-@dataclass(frozen=True, eq=False)
-class Top:
+class Top(NamedTuple):
     """w(r) = 1[r <= k]: the first k ranks count equally.
 
     Args:

@@ -15,7 +15,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
@@ -43,7 +43,7 @@ BUILDING: Final = 3600.0
 
 def make_search_parameter(parameter: Parameter) -> Parameter:
     """A parameter that affects how an engine is searched, but not what it stores."""
-    return replace(parameter, searched=True)
+    return parameter._replace(searched=True)
 
 
 CONNECTION: Final[Mapping[str, Parameter]] = {

@@ -44,7 +44,7 @@ ROLES = {"query_id": "q", "doc_id": "d", "score": "n", "grade": "n", "rank": "r"
 Found = tuple[int, bytes, bytes, bytes]  # result of the kernel for one part
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class _Column:
     """Memory that polars uses as a column without a copy (Arrow's PyCapsule interface)."""
 
