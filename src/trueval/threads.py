@@ -27,20 +27,24 @@ class Executor(Protocol):
 
 
 class Threads:
-    """The default Executor: one thread per processor of this machine.
+    """The default Executor, whose work must release the GIL, as NumPy and polars do on large arrays.
 
-    The work must release the GIL, as NumPy and polars do on large arrays.
+    Args:
+        count: number of threads; None for one per processor of this machine, 1 for the caller's own.
 
     >>> Threads().map(abs, [-1, 2])
     [1, 2]
     """
 
+    def __init__(self, count: int | None = None) -> None:
+        self._count = count
+
     def map(self, work: Callable[[Item], Result], items: Iterable[Item], /) -> list[Result]:
         """Yield results in the order of the items."""
         items = list(items)
-        if len(items) < 2:  # starting a pool takes longer than many small items
+        if len(items) < 2 or self._count == 1:  # starting a pool takes longer than many small items
             return [work(item) for item in items]
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
+        with ThreadPoolExecutor(self._count or os.cpu_count()) as pool:
             return list(pool.map(work, items))
 
 

@@ -22,6 +22,7 @@ from trueval.measures.grammar import Measures
 from trueval.policy.conventions import Policy
 from trueval.standings.counting import counter
 from trueval.standings.standings import Bools, Floats, Standings
+from trueval.threads import Threads
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from trueval.run import RunLike
 
 __all__ = ["Measures", "evaluate", "evaluate_measure", "score"]
+
+PART = 1 << 14  # rows of standings above which measures are computed in parallel
 
 
 def evaluate(
@@ -112,10 +115,11 @@ def score(
     own = [chosen.of(measure.innermost.name) for measure in measures]
     standings_of = [counted if each is chosen else count(each) for each in own]
     settled = [measure.under(each) for measure, each in zip(measures, own, strict=True)]
-    columns = [
-        evaluate_measure(found, measure, each, absent, query_ids)
-        for found, measure, each in zip(standings_of, measures, own, strict=True)
-    ]
+    # Two at once and no more, since each may take memory for its own copies; few rows take less time than a thread.
+    threads = Threads(2 if len(counted.query) > PART else 1)
+    columns = threads.map(
+        lambda each: evaluate_measure(*each, absent, query_ids), zip(standings_of, measures, own, strict=True)
+    )
     by_measure = np.array([[getattr(values, statistic) for values in columns] for statistic in STATISTICS])
     statistics = dict(zip(STATISTICS, by_measure.transpose(0, 2, 1).copy(), strict=True))
     undefined = np.array([values.undefined for values in columns], dtype=bool).reshape(len(columns), -1)

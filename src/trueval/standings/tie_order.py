@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from trueval.standings.groups import Ints, Members, TieGroups, differs_from_last, members_of, ranges
+from trueval.threads import in_threads
 
 # Compared pair by pair up to this many times the documents in the groups; beyond it sorting the ids is cheaper.
 PAIRS_PER_MEMBER = 16
+PART = 1 << 18  # pairs compared at once
 
 Keys = pl.Series
 
@@ -111,14 +114,21 @@ def _find_members(members: Members, group: Ints, position: Ints, documents: int)
 def _count_before(members: Members, group: Ints, own: Ints, keys: Keys, descending: bool) -> Ints:
     """[row] number of group members before the row, by key, or by the input order where keys are equal."""
     size = np.diff(members.offsets)[group]
-    if int(size.sum()) > PAIRS_PER_MEMBER * len(members.position):
+    ends = size.cumsum()
+    if int(ends[-1]) > PAIRS_PER_MEMBER * len(members.position):
         return _place_in_group(members, keys, descending)[own]
-    other = ranges(members.offsets[group], size)
-    row = np.repeat(np.arange(len(own)), size)
-    left, right = keys.gather(other), keys.gather(own[row])
-    first = (left > right if descending else left < right).to_numpy()
-    before = first | ((left == right).to_numpy() & (other < own[row]))
-    return np.bincount(row[before], minlength=len(own))
+
+    def count(part: slice) -> Ints:
+        other = ranges(members.offsets[group[part]], size[part])
+        row = np.arange(part.start, part.stop).repeat(size[part])
+        left, right = keys.gather(other), keys.gather(own[row])
+        first = (left > right if descending else left < right).to_numpy()
+        before = first | ((left == right).to_numpy() & (other < own[row]))
+        return np.bincount(row[before] - part.start, minlength=part.stop - part.start)
+
+    cuts = np.unique(ends.searchsorted(np.arange(0, ends[-1], PART), side="right"))
+    parts = [slice(begin, end) for begin, end in pairwise([*cuts.tolist(), len(own)])]
+    return np.concatenate(in_threads(count, parts))
 
 
 def _place_in_group(members: Members, keys: Keys, descending: bool) -> Ints:
