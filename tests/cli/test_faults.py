@@ -5,7 +5,6 @@ import json
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -144,8 +143,7 @@ def broken_kind(monkeypatch: pytest.MonkeyPatch, name: str, error: Exception, wh
     module, _, attribute = KINDS[name].partition(":")
     text = {"json": to_json, "text": lambda result: "text"}
     page = fails if where == "page" else made
-    kind = replace(
-        getattr(import_module(module), attribute),
+    kind = getattr(import_module(module), attribute)._replace(
         text=text,
         files=BESIDE,
         page=page,

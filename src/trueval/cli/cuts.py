@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 CHANCES = "chances.csv"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, repr=False)
 class CallOptions:
     """How often and how deep an index is asked."""
 

@@ -26,7 +26,7 @@ CONTEXTS_FILE = "contexts.jsonl"
 CONTEXTS = 10
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, repr=False)
 class SearchOptions:
     """What searches a collection: a pipeline from a file, or one index."""
 

@@ -9,12 +9,13 @@ __all__ = ["sample_path"]
 def sample_path() -> Path:
     """Give the folder of the sample collection: corpus.jsonl, queries.jsonl and qrels.trec, BEIR-shaped.
 
-    The folder belongs to the installed package: read from it, write elsewhere.
+    `trueval init` copies its documents, questions and labels to begin a project with. The folder belongs to the
+    installed package: read from it, write elsewhere.
 
     Returns:
         The folder, an absolute path on disk.
 
     >>> sorted(file.name for file in sample_path().glob("*.jsonl"))
-    ['corpus.jsonl', 'queries.jsonl']
+    ['corpus.jsonl', 'queries.jsonl', 'questions.jsonl']
     """
     return Path(str(files(__name__)))

@@ -173,19 +173,19 @@ def test_nothing_is_paid_for_twice_and_a_dry_run_asks_nothing(tmp_path: Path) ->
     with chat_server(reads_words) as server:
         plan, out = plan_of(tmp_path / "p", server.url), tmp_path / "out"
         dry = dry_run(plan, out, queries=3)
-        assert (dry.tasks[0].calls, server.seen) == (3 * (len(ABOUT) - 1), [])
+        assert (dry.work[0].calls, server.seen) == (3 * (len(ABOUT) - 1), [])
         assert not out.exists()
         first = gullibility(plan, out, queries=3).to_dict()
         again = gullibility(plan, out, queries=3).to_dict()
         assert again == first
         assert len(server.seen) == 3 * (len(ABOUT) - 1)
-        assert dry_run(plan, out, queries=3).tasks[0].calls == 0
+        assert dry_run(plan, out, queries=3).work[0].calls == 0
 
 
 def test_it_stops_before_it_costs_more_than_it_may_and_goes_on_from_there(tmp_path: Path) -> None:
     with chat_server(honest) as server:
         plan, out = plan_of(tmp_path / "p", server.url), tmp_path / "out"
-        whole = dry_run(plan, out, queries=4).tasks[0].cost or 0.0
+        whole = dry_run(plan, out, queries=4).work[0].cost or 0.0
         with pytest.raises(InputError, match="max_cost"):
             gullibility(plan, out, queries=4, max_cost=whole / 6)
         asked = len(server.seen)
