@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 from trueval.report.number_texts import POINTS
@@ -11,9 +11,9 @@ from trueval.report.result import Result
 from trueval.report.result_directory import ResultFile
 from trueval.report.terminal import render_text
 from trueval.report.units import COUNT, DIFFERENCE, FRACTION, INTERVAL, MARKS, NAME, interval_of, number, unscaled
-from trueval.report.view import Answer, Case, Column, Mark, Quantity, Section, Sheet, View, columns_of
+from trueval.report.view import Answer, Case, Column, Mark, Quantity, Section, Sheet, View, columns_of, policy_section
 from trueval.report.view_page import part_of
-from trueval.report.view_texts import as_csv, as_latex, as_markdown, in_terminal
+from trueval.report.view_texts import as_csv, as_html, as_latex, as_markdown, in_terminal
 
 
 @dataclass(frozen=True)
@@ -120,6 +120,25 @@ def test_markdown_and_latex_escape_names_and_join_headings() -> None:
     assert "% a|b wins: 0.5123." in latex
     assert r"\caption{Entrants}" in latex
     assert r"c\_d & -0.5000 & 0.2500 & -- & 0 &  \\" in latex
+
+
+def test_a_notebook_has_answer_tables_and_sentences_escaped() -> None:
+    first, second = RACE.entrants
+    html = as_html(view(Race((replace(first, name="<b>"), second))))
+    assert "<p><b>&lt;b&gt; wins: 0.5123.</b></p>" in html
+    assert "<b>&lt;b&gt;</b>" not in html
+    assert html.count("<table") == 1
+    assert "[0.4000, 0.6000]" in html
+    assert "<p>Nothing else is known.</p>" in html
+
+
+def test_a_policy_is_shown_with_its_meaning_and_without_a_place() -> None:
+    section = policy_section({"rel": 2.0, "of_the_future": None})
+    shown = View("Race", Answer("None."), [section], Sheet("", (), []))
+    (block,) = part_of(shown, ResultFile("race.json", "race", RACE.to_dict()), RACE).closing
+    first, second = block.tables[0].rows
+    assert [cell.text for cell in first.cells][:2] == ["rel", "2"]
+    assert [cell.text for cell in second.cells] == ["of the future", "none", ""]
 
 
 def test_csv_has_every_digit_under_names() -> None:

@@ -159,7 +159,21 @@ def kind_of_view(name: str, result: str, view: str, *, format: int, order: int, 
         shown = read(printable_all(data))[1]
         return "\n".join([render_text(in_terminal(shown)), *(f"note: {note}" for note in shown.notes)])
 
-    return Kind(name, format, order, text, files=files_of(stem), page=part, figures=draw, console=console, legend=True)
+    def notebook(data: Mapping[str, Any]) -> str:
+        return str(written("as_html", printable_all(data)))
+
+    return Kind(
+        name,
+        format,
+        order,
+        text,
+        files=files_of(stem),
+        page=part,
+        figures=draw,
+        console=console,
+        notebook=notebook,
+        legend=True,
+    )
 
 
 def forms_of(module: str) -> dict[str, Writer]:

@@ -26,7 +26,7 @@ def policy_block(file: ResultFile) -> Block:
     policy = file.data["policy"]
     columns = (PageColumn("choice"), PageColumn("value"), PageColumn("meaning"))
     rows = tuple(
-        row_of(pointer("policy", name), columns, policy, *_describe_choice(name, policy[name])) for name in policy
+        row_of(pointer("policy", name), columns, policy, *describe_choice(name, policy[name])) for name in policy
     )
     table = Table("policy", ("The choices behind the numbers.",), file.name, columns, rows)
     return Block("conventions", "Conventions", tables=(table,))
@@ -96,7 +96,13 @@ def provenance_block(file: ResultFile, details: ResultFile | None) -> Block:
     return Block("provenance", "Provenance", tables=(table,), facts=facts)
 
 
-def _describe_choice(name: str, value: Any) -> tuple[str, str, str]:
+def describe_choice(name: str, value: Any) -> tuple[str, str, str]:
+    """A choice of the policy in words: its name, its value and what it means.
+
+    Args:
+        name: attribute of the policy.
+        value: as the JSON holds it.
+    """
     # Results of a newer version may hold a choice that this one does not know: its name and value are shown alone.
     option = OPTIONS.get(name)
     meaning = option.about if option is not None else ""

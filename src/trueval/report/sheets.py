@@ -60,7 +60,7 @@ def as_markdown(sheets: Sequence[TextSheet], sentences: Sequence[str]) -> str:
         sentences: sentences in display order.
     """
     parts = [
-        f"### {markdown(sheet.title)}\n\n{pipes(sheet.words, sheet.rows, words=_words(sheet))}\n" for sheet in sheets
+        f"### {markdown(sheet.title)}\n\n{pipes(sheet.words, sheet.rows, words=words_of(sheet))}\n" for sheet in sheets
     ]
     return "".join([*parts, *(f"- {markdown(line)}\n" for line in sentences)])
 
@@ -117,6 +117,6 @@ def _letters(sheet: TextSheet) -> str:
     return "".join("r" if each in "rR" else "l" for each in sheet.columns)
 
 
-def _words(sheet: TextSheet) -> int:
+def words_of(sheet: TextSheet) -> int:
     """Columns of words before the first of numbers."""
     return next((place for place, each in enumerate(sheet.columns) if each in "rR"), len(sheet.columns))

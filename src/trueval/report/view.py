@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from trueval.report.page_content import Figure
-from trueval.report.page_footer import format_choice
+from trueval.report.page_footer import describe_choice, format_choice
 from trueval.report.units import FRACTION, TEXT, Unit
 
 if TYPE_CHECKING:
@@ -215,3 +215,19 @@ def choices_section(name: str, choices: Mapping[str, object]) -> Section:
     ]
     sheet = Sheet(f"The choices behind the {name}", rows, columns, only="page")
     return Section(f"Choices of the {name}", [sheet], closing=True)
+
+
+def policy_section(policy: Mapping[str, object]) -> Section:
+    """Every choice of the policy with its meaning, at the end of the page.
+
+    Args:
+        policy: by name, as the JSON holds it.
+    """
+    rows = [_Choice(name, value) for name, value in policy.items()]
+    columns: list[Column[_Choice]] = [
+        Column("choice", lambda row: describe_choice(row.name, row.value)[0]),
+        Column("value", lambda row: describe_choice(row.name, row.value)[1]),
+        Column("meaning", lambda row: describe_choice(row.name, row.value)[2]),
+    ]
+    sheet = Sheet("The choices behind the numbers", rows, columns, only="page", id="policy")
+    return Section("Conventions", [sheet], closing=True)

@@ -1,4 +1,4 @@
-"""Views as text: terminal, Markdown, LaTeX and CSV."""
+"""Views as text: terminal, notebook, Markdown, LaTeX and CSV."""
 
 from __future__ import annotations
 
@@ -51,6 +51,30 @@ def as_latex(view: View, scale: ValueUnit = FRACTIONS, *, legend: bool = True) -
     answer = view.answer
     above = [write(each, scale) for each in (answer.sentence, answer.sure, answer.change) if each]
     return as_latex(_text_sheets(view, scale), [*above, *_sentences(view, scale, legend)])
+
+
+def as_html(view: View) -> str:
+    """The answer, tables and sentences for a notebook, everything escaped."""
+    from html import escape
+
+    from trueval.report.console_tables import notebook
+    from trueval.report.sheets import words_of
+
+    answer = view.answer
+    lines = [text for each in (answer.sure, answer.change) if (text := write(each, FRACTIONS))]
+    tables = (
+        notebook(each.words, each.rows, words=words_of(each), caption=each.title)
+        for each in _text_sheets(view, FRACTIONS)
+    )
+    below = [*_sentences(view, FRACTIONS, legend=False), *(f"Note: {note}" for note in view.notes)]
+    return "".join(
+        [
+            f"<p><b>{escape(write(answer.sentence, FRACTIONS))}</b></p>",
+            *(f"<p>{escape(line)}</p>" for line in lines),
+            *tables,
+            *(f"<p>{escape(line)}</p>" for line in below),
+        ]
+    )
 
 
 def as_csv(view: View) -> str:
