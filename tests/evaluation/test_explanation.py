@@ -15,6 +15,7 @@ from trueval.errors import MeasureError, PolicyError
 from trueval.evaluation.evaluate import evaluate
 from trueval.evaluation.explanation import ConventionRow, Explanation, explain
 from trueval.judgments import Judgments
+from trueval.measures import parse
 from trueval.policy.conventions import OURS, TOOLS, convention
 from trueval.policy.policy import Policy
 from trueval.run import Run
@@ -23,11 +24,11 @@ TREC_FAMILY = ("trec_eval", "pytrec_eval", "mteb")
 
 
 def topics(row: ConventionRow) -> list[str]:
-    return [cause.switch.topic for cause in row.causes]
+    return [cause.topic for cause in row.causes]
 
 
 def options(row: ConventionRow) -> list[str]:
-    return [cause.switch.option for cause in row.causes]
+    return [cause.option for cause in row.causes]
 
 
 def of(run: dict[str, dict[str, float]], judgments: dict[str, dict[str, float]], measure: str) -> Explanation:
@@ -54,8 +55,8 @@ def test_one_list_has_three_average_precisions() -> None:
     assert round(found.row("sentence-transformers").value, 3) == 0.483
     assert round(found.row("torchmetrics").value, 3) == 0.806
     assert topics(found.row("sentence-transformers")) == topics(found.row("torchmetrics")) == ["normalizer"]
-    assert found.row("sentence-transformers").causes[0].switch.theirs == "min"
-    assert found.row("torchmetrics").causes[0].switch.theirs == "hits"
+    assert found.row("sentence-transformers").causes[0].theirs == "min"
+    assert found.row("torchmetrics").causes[0].theirs == "hits"
     assert found.row("paper").value == found.row("sentence-transformers").value
     assert topics(found.row("paper")) == ["base"]
     assert math.isnan(found.row("sklearn").value)
@@ -93,8 +94,8 @@ def test_tie_order() -> None:
     assert math.isnan(row.value)
     assert row.difference == 0
     assert "topk" in row.why
-    assert (row.estimate.lowest, row.estimate.highest) == (0.75, 1.0) if row.estimate else False
-    assert [(move.query, topic) for move in found.moves for topic in [move.causes[0].switch.topic]] == [("q", "tie")]
+    assert (row.lowest, row.highest) == (0.75, 1.0)
+    assert [(move.query, topic) for move in found.moves for topic in [move.causes[0].topic]] == [("q", "tie")]
 
 
 def test_scores_as_float32_need_order_and_precision() -> None:
@@ -112,13 +113,13 @@ def test_missing_query() -> None:
     assert topics(found.row("pytrec_eval")) == ["missing query"]
     refused = found.row("trec_eval")
     assert math.isnan(refused.value)
-    assert refused.estimate is None
+    assert refused.expected is None
     assert "'r'" in refused.why
     assert topics(refused) == ["missing query"]
     (move,) = found.moves
     assert (move.query, move.ours, move.difference) == ("r", 0.0, 1.0)
     assert math.isnan(move.theirs)
-    assert move.causes[0].switch.topic == "missing query"
+    assert move.causes[0].topic == "missing query"
 
 
 def test_empty_query() -> None:
@@ -148,7 +149,7 @@ def test_scores_of_zero_and_less() -> None:
 def test_threshold_average_precision() -> None:
     found = of({"q": {"a": 1.0, "b": 1.0, "c": 1.0}}, {"q": {"a": 1.0, "b": 1.0, "c": 0.0}}, "AP")
     assert found.row("sklearn").value == pytest.approx(2 / 3)
-    assert [cause.switch.theirs for cause in found.row("sklearn").causes] == ["threshold"]
+    assert [cause.theirs for cause in found.row("sklearn").causes] == ["threshold"]
 
 
 def test_what_the_measure_names_no_convention_changes() -> None:
@@ -203,7 +204,7 @@ def test_causes_make_the_difference_and_no_smaller_set_does(seed: int, measure: 
         return np.where(np.isnan(scores.tie_broken), scores.expected, scores.tie_broken)[:, 0]
 
     def values(row: ConventionRow, names: tuple[str, ...]) -> np.ndarray | None:
-        theirs = TOOLS[row.convention].policy.of(found.measure.innermost.name)
+        theirs = TOOLS[row.convention].policy.of(parse(found.measure).innermost.name)
         return values_under(replace(base, **{name: getattr(theirs, name) for name in names}))
 
     def same(row: ConventionRow, names: tuple[str, ...], other: tuple[str, ...]) -> bool:
@@ -213,7 +214,7 @@ def test_causes_make_the_difference_and_no_smaller_set_does(seed: int, measure: 
     for row in found.rows:
         if row.why.endswith(f"has no {measure}"):
             continue
-        theirs = TOOLS[row.convention].policy.of(found.measure.innermost.name)
+        theirs = TOOLS[row.convention].policy.of(parse(found.measure).innermost.name)
         differ = tuple(n for n in theirs.to_dict() if n not in ("convention", "exceptions"))
         differ = tuple(n for n in differ if getattr(theirs, n) != getattr(base, n))
         assert same(row, tuple(options(row)), differ), row
@@ -248,7 +249,7 @@ def test_choices_hold_for_every_tool() -> None:
         "trec_eval": 0.25,
         "ranx": 0.25,
     }
-    assert all(cause.switch.option not in ("depth", "rel", "labels") for row in cut.rows for cause in row.causes)
+    assert all(cause.option not in ("depth", "rel", "labels") for row in cut.rows for cause in row.causes)
 
 
 def test_tools_can_be_compared_with_another_policy() -> None:

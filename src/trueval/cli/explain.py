@@ -40,12 +40,13 @@ def explain(
     ] = 5,
     percent: Percent = False,
     form: Annotated[
-        Literal["table", "json", "markdown"],
+        Literal["table", "json", "markdown", "latex"],
         typer.Option(
             "--format",
             metavar="FORM",
             rich_help_panel=OUTPUT,
-            help="What to print: table, json or markdown; json is an object for each measure, one after another.",
+            help="What to print: table, json, markdown or latex; json is an object for each measure, one after "
+            "another.",
         ),
     ] = "table",
 ) -> None:

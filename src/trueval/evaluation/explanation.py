@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,17 +18,23 @@ import numpy as np
 
 from trueval.errors import InputError, MeasureError, TruevalWarning
 from trueval.evaluation.defaults import fill_defaults
-from trueval.evaluation.estimate import Estimate
 from trueval.evaluation.evaluate import evaluate
+from trueval.evaluation.explanation_result import (
+    Choice,
+    ConventionRow,
+    DifferenceCause,
+    Explanation,
+    Move,
+    OurMean,
+    Switch,
+)
 from trueval.evaluation.pairing import read_pair
 from trueval.evaluation.scores import Scores
 from trueval.judgments import Judgments
 from trueval.measures import Measure, parse
 from trueval.measures.grammar import OtherMeasure
-from trueval.numerics import or_null
 from trueval.policy.conventions import TOOLS
 from trueval.policy.policy import OPTIONS, Policy
-from trueval.report.result import ReprByKind
 from trueval.run import Run
 from trueval.standings.standings import Floats
 
@@ -39,136 +45,8 @@ if TYPE_CHECKING:
     from trueval.policy.policy_choices import PolicyChoices
     from trueval.run import RunLike
 
-KIND = "explain"
-# 1: first version. 2: every file names its kind.
-FORMAT_VERSION = 2
-
 # Values closer than this are the same: sums of the same terms in another order differ by less.
 CLOSE = 1e-9
-
-ESTIMATES = ("expected", "lowest", "highest", "tie_broken")
-
-
-class Switch(NamedTuple):
-    """One choice in which a convention differs from ours.
-
-    Attributes:
-        option: name of the choice, an attribute of Policy.
-        ours: our value of it; "average" for the tie order, as our number is the mean over all orders.
-        theirs: the convention's value.
-    """
-
-    option: str
-    ours: Any
-    theirs: Any
-
-    @property
-    def topic(self) -> str:
-        """The topic of the choice: tie, normalizer, base, gain, label, missing query, ..."""
-        return OPTIONS[self.option].topic
-
-    def __str__(self) -> str:
-        """The topic and what the convention does, in words."""
-        words = OPTIONS[self.option].words.get(str(self.theirs), f"{self.option.replace('_', ' ')} {self.theirs}")
-        return f"{self.topic}: {words}"
-
-
-class DifferenceCause(NamedTuple):
-    """A choice that causes a difference.
-
-    Attributes:
-        switch: the choice.
-        alone: change of the value when only this choice is made; NaN if that is refused.
-    """
-
-    switch: Switch
-    alone: float
-
-
-@dataclass(frozen=True)
-class ConventionRow:
-    """The value of the measure under one convention.
-
-    Attributes:
-        convention: name of the convention.
-        version: version of the tool.
-        value: the tool's own number, the tie-broken mean; NaN if there is none, for the reason in `why`.
-        estimate: the mean with expectation and range under the convention; None if not available.
-        difference: value - ours, of the expectation where the value is not known; NaN where neither is.
-        causes: the smallest set of choices that causes the difference, usually one, largest effect first.
-        others: other sets of that size that also cause it.
-        why: why there is no value; empty if there is one.
-    """
-
-    convention: str
-    version: str
-    value: float
-    estimate: Estimate | None
-    difference: float
-    causes: tuple[DifferenceCause, ...]
-    others: tuple[tuple[Switch, ...], ...]
-    why: str
-
-
-@dataclass(frozen=True)
-class Move:
-    """A query whose value differs under some convention.
-
-    Attributes:
-        query: the query's id.
-        convention: the convention under which it differs most.
-        ours: our expected value; NaN if we leave the query out.
-        theirs: the convention's value; NaN if it leaves the query out.
-        difference: theirs - ours; for a query left out, the effect of replacing it by the mean of the others.
-        causes: the smallest set of choices that causes the difference.
-    """
-
-    query: str
-    convention: str
-    ours: float
-    theirs: float
-    difference: float
-    causes: tuple[DifferenceCause, ...]
-
-
-@dataclass(frozen=True, repr=False)
-class Explanation(ReprByKind):
-    """A measure under every convention, with the causes of the differences.
-
-    Attributes:
-        run: name of the run.
-        ours: our mean, with expectation and range.
-        rows: one per convention.
-        moves: the queries with the largest differences, largest first.
-        notes: warnings from reading and evaluation.
-    """
-
-    run: str
-    measure: Measure
-    ours: Estimate
-    rows: tuple[ConventionRow, ...]
-    moves: tuple[Move, ...]
-    notes: tuple[str, ...]
-
-    def row(self, convention: str) -> ConventionRow:
-        """The row of a convention."""
-        return next(row for row in self.rows if row.convention == convention)
-
-    def to_dict(self) -> dict[str, object]:
-        """The JSON of `trueval explain`; null where there is no number."""
-        from trueval.version import __version__
-
-        return {
-            "kind": KIND,
-            "format": FORMAT_VERSION,
-            "trueval": __version__,
-            "run": self.run,
-            "measure": str(self.measure),
-            "ours": self.ours.to_dict(*ESTIMATES),
-            "conventions": [_row_entry(row) for row in self.rows],
-            "queries": [_move_entry(move) for move in self.moves],
-            "notes": list(self.notes),
-        }
 
 
 class Outcome(NamedTuple):
@@ -240,7 +118,9 @@ def explain(
     rows = tuple(search.row() for search in searches)
     moves = _moves([search for search in searches if search.has], ours, examples)
     notes = ours.scores.notes + _describe_overrides(parsed, conventions)
-    return Explanation(run.name, parsed, ours.scores.mean(parsed), rows, moves, notes)
+    mean = ours.scores.mean(parsed)
+    of_ours = OurMean(mean.expected, mean.lowest, mean.highest, mean.tie_broken, mean.queries)
+    return Explanation(run.name, str(parsed), of_ours, rows, moves, notes)
 
 
 def _describe_overrides(measure: Measure, conventions: Iterable[str]) -> tuple[str, ...]:
@@ -289,7 +169,7 @@ class _Search:
         self.has = self.tool.has(measure.name, measure.cutoff)
         own = self.tool.policy.but(**choices).of(measure.innermost.name)
         pairs = ((option, getattr(base, option), getattr(own, option)) for option in OPTIONS)
-        self.switches = tuple(Switch(*pair) for pair in pairs if pair[1] != pair[2])
+        self.switches = tuple(_switch(*pair) for pair in pairs if pair[1] != pair[2])
 
     def under(self, switches: Sequence[Switch]) -> Outcome:
         """Our policy with the given choices made as in the convention."""
@@ -314,14 +194,13 @@ class _Search:
     def effects(self, switches: Sequence[Switch], number: Callable[[Outcome], float]) -> tuple[DifferenceCause, ...]:
         """The change of the value by each choice alone, largest first."""
         ours = number(self.outcome(self.base))
-        causes = [DifferenceCause(each, number(self.under([each])) - ours) for each in switches]
+        causes = [DifferenceCause(**vars(each), alone=number(self.under([each])) - ours) for each in switches]
         return tuple(sorted(causes, key=lambda cause: -abs(np.nan_to_num(cause.alone))))
 
     def row(self) -> ConventionRow:
         """The convention's value of the measure, with causes."""
-        row = ConventionRow(
-            self.name, self.tool.version, math.nan, None, math.nan, (), (), f"{self.name} has no {self.measure}"
-        )
+        why = f"{self.name} has no {self.measure}"
+        row = ConventionRow(self.name, self.tool.version, math.nan, math.nan, (), (), why)
         if not self.has:
             return row
         first, *others = self.causes(_same)
@@ -329,12 +208,19 @@ class _Search:
         row = replace(row, causes=self.effects(first, lambda found: _mean(found.values)), others=tuple(others))
         if theirs.scores is None:
             return replace(row, why=theirs.refusal)
-        estimate = theirs.scores.mean(self.measure)
+        mean = theirs.scores.mean(self.measure)
         difference = _mean(theirs.values) - _mean(ours.values)
         why = ""
-        if math.isnan(estimate.tie_broken):
-            why = self.tool.order if estimate.queries else "no query is counted"
-        return replace(row, value=estimate.tie_broken, estimate=estimate, difference=difference, why=why)
+        if math.isnan(mean.tie_broken):
+            why = self.tool.order if mean.queries else "no query is counted"
+        numbers = {name: getattr(mean, name) for name in ("expected", "lowest", "highest", "tie_broken", "queries")}
+        return replace(row, value=mean.tie_broken, difference=difference, why=why, **numbers)
+
+
+def _switch(option: str, ours: Choice, theirs: Choice) -> Switch:
+    topic = OPTIONS[option].topic
+    words = OPTIONS[option].words.get(str(theirs), f"{option.replace('_', ' ')} {theirs}")
+    return Switch(option, ours, theirs, topic, f"{topic}: {words}")
 
 
 def _same(one: Outcome, other: Outcome) -> bool:
@@ -374,29 +260,3 @@ def _move(search: _Search, query: int, ours: Outcome, difference: float) -> Move
 def _mean(values: Floats) -> float:
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else math.nan
-
-
-def _row_entry(row: ConventionRow) -> dict[str, object]:
-    return {
-        "convention": row.convention,
-        "version": row.version,
-        **{name: or_null(getattr(row, name)) for name in ("value", "difference")},
-        "causes": [_cause_entry(each) for each in row.causes],
-        "other_causes": [[_switch_entry(each) for each in other] for other in row.others],
-        "why": row.why,
-        **(row.estimate.to_dict(*ESTIMATES) if row.estimate else {}),
-    }
-
-
-def _move_entry(move: Move) -> dict[str, object]:
-    numbers = {name: or_null(getattr(move, name)) for name in ("ours", "theirs", "difference")}
-    causes = [_cause_entry(each) for each in move.causes]
-    return {"query": move.query, "convention": move.convention, **numbers, "causes": causes}
-
-
-def _cause_entry(cause: DifferenceCause) -> dict[str, object]:
-    return {**_switch_entry(cause.switch), "alone": or_null(cause.alone)}
-
-
-def _switch_entry(switch: Switch) -> dict[str, object]:
-    return {**switch._asdict(), "topic": switch.topic, "words": str(switch)}
