@@ -204,5 +204,5 @@ def test_a_result_that_nobody_stamped_is_refused_where_no_page_can_be_made(truev
     (tmp_path / "cuts.json").write_text('{"kind": "cuts", "format": 1, "stages": 7}')
     told = trueval("report", tmp_path)
     assert told.status == 1
-    assert "the values are not those of a result of kind cuts" in " ".join(told.err.split())
+    assert "a result of kind cuts lacks this value" in " ".join(told.err.split())
     assert not (tmp_path / LOG_FILE).exists()

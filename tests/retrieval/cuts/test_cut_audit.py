@@ -17,14 +17,17 @@ import trueval as tv
 from trueval.collection import Collection
 from trueval.errors import InputError, PolicyError
 from trueval.report.formats import to_json
-from trueval.report.number_texts import POINTS
+from trueval.report.number_texts import FRACTIONS, POINTS
 from trueval.report.terminal import render_text
-from trueval.retrieval.cuts.cut_audit import cut_index, cut_runs
+from trueval.report.view_texts import write
+from trueval.retrieval.cuts.cut_audit import Cuts, cut_index, cut_runs
 from trueval.retrieval.cuts.cutoff import CutoffGroup
+from trueval.retrieval.cuts.cuts_result import CutAudit
 from trueval.retrieval.indexes.hits import Hits, join_hits
 from trueval.retrieval.indexes.index import Description, make_index
 from trueval.retrieval.indexes.repeated_calls import SearchSession
-from trueval.retrieval.views import cuts as views
+from trueval.retrieval.views.cuts import answer
+from trueval.retrieval.views.kind import CUTS
 from trueval.run import Run
 
 
@@ -68,7 +71,15 @@ def opened(engine: Engine) -> SearchSession:
 def shown(found: Any) -> str:
     """What every form of it says, JSON read again as strictly as it is written."""
     result = json.loads(to_json(found.to_dict()))
-    return render_text(views.table(result)) + views.to_csv(result) + views.to_markdown(result) + views.to_latex(result)
+    assert CutAudit.from_dict(result).to_dict() == result
+    return render_text(CUTS.write(result, "table")) + "".join(
+        CUTS.write(result, form) for form in ("csv", "markdown", "latex")
+    )
+
+
+def quoted(found: Cuts) -> str:
+    """The answer as text."""
+    return write(answer(found.result()), FRACTIONS)
 
 
 # Scores of seven documents at most with a group across k, and grades of the rubric; 0 is judged, None is not.
@@ -299,13 +310,11 @@ def test_the_line_to_quote():
     line = "In 4 of 5 queries the cut at 2 falls inside a group of equal scores; "
     found = cut_runs([run], 2, judgments=judged)
     assert shown(found).replace("\n", " ").startswith(line + "recall@2 lies between 0.2000 and 1.0000 by the")
-    told = views.plain(views.quotable_sentence(cut_runs([run], 2).to_dict()))
+    told = quoted(cut_runs([run], 2))
     assert told == line + "there 50.00% of the context is left to the engine's choice."
-    unmoved = cut_runs([run], 2, judgments={query: {"z": 1} for query in run}).to_dict()
-    assert views.plain(views.quotable_sentence(unmoved)) == line + "recall@2 is 0.0000 whatever the engine chooses."
-    assert views.plain(views.quotable_sentence(cut_runs([run], 1).to_dict())).startswith(
-        "In none of 5 queries does the cut at 1 fall"
-    )
+    unmoved = cut_runs([run], 2, judgments={query: {"z": 1} for query in run})
+    assert quoted(unmoved) == line + "recall@2 is 0.0000 whatever the engine chooses."
+    assert quoted(cut_runs([run], 1)).startswith("In none of 5 queries does the cut at 1 fall")
 
 
 TIED_ABOVE = {"q": {"a": 5.0, "b": 5.0, "c": 3.0, "d": 2.0, "e": 2.0, "f": 1.0}}
@@ -328,7 +337,7 @@ def test_what_the_cut_does_and_what_ties_above_it_do_are_told_apart():
         assert inside["lowest"] == pytest.approx(first)
         assert inside["highest"] == pytest.approx(most if last is None else last)
         assert cut["range"] + inside["range"] == pytest.approx(whole["range"])  # groups do not depend on each other
-    assert views.plain(views.quotable_sentence(result)) == (
+    assert quoted(found) == (
         "In 1 of 1 query the cut at 4 falls inside a group of equal scores; nDCG@2 is 0.6131 whatever the engine "
         "chooses."
     )
@@ -377,12 +386,9 @@ def test_each_source_of_ties_equals_the_enumeration_of_its_orders(seed: int):
 def test_sentences_are_in_the_unit_of_their_table():
     """With --percent a line below the table says that values are points, of sentences too."""
     found = cut_runs([TIED_ABOVE], 4, judgments={"q": {"a": 1, "d": 1}}, measures="nDCG@4").to_dict()
-    for said in (
-        render_text(views.table(found, scale=POINTS)),
-        views.to_markdown(found, scale=POINTS),
-        views.to_latex(found, scale=POINTS),
-    ):
-        told = " ".join(said.split())
+    for form in ("table", "markdown", "latex"):
+        said = CUTS.write(found, form, scale=POINTS)
+        told = " ".join((render_text(said) if form == "table" else said).split())
         assert "nDCG@4 lies between 61.31 and 87.72 by the engine's choice alone." in told
         assert "move nDCG@4 between 65.09 and 87.72." in told
 
@@ -390,7 +396,7 @@ def test_sentences_are_in_the_unit_of_their_table():
 def test_ties_above_are_told_of_where_nothing_is_cut():
     run = {"q": {"a": 5.0, "b": 5.0, "c": 3.0, "d": 2.0}}
     found = cut_runs([run], 3, judgments={"q": {"a": 1}}, measures="RR")
-    assert views.plain(views.quotable_sentence(found.to_dict())).startswith("In none of 1 query")
+    assert quoted(found).startswith("In none of 1 query")
     assert "move RR between 0.5000 and 1.0000." in " ".join(shown(found).split())
 
 
@@ -407,12 +413,12 @@ def test_the_parts_of_a_range_keep_the_policy():
 
 def test_real_runs_whose_cut_changes_nothing_say_so(dl_hard_folder: Path):
     run, qrels = dl_hard_folder / "bm25.run.gz", next(dl_hard_folder.glob("*qrels*"))
-    found = cut_runs([run], 100, judgments=qrels, measures="nDCG@10", tie_precision=0.0001).to_dict()
-    assert views.plain(views.quotable_sentence(found)).startswith(
+    found = cut_runs([run], 100, judgments=qrels, measures="nDCG@10", tie_precision=0.0001)
+    assert quoted(found).startswith(
         "In 9 of 50 queries the cut at 100 falls inside a group of equal scores; nDCG@10 is 0.30"
     )
-    assert found["measures"]["nDCG@10"]["cut"]["range"] == 0
-    assert "move nDCG@10 between 0.3036 and 0.3044." in " ".join(views.lines(found))
+    assert found.result().measures["nDCG@10"].cut.range == 0
+    assert "move nDCG@10 between 0.3036 and 0.3044." in " ".join(shown(found).split())
 
 
 def test_the_chance_to_differ_of_more_contexts_than_a_float_holds():
@@ -574,7 +580,7 @@ def test_what_nobody_can_see_is_not_said_to_be_no_cut():
     judged = {"q": {"b": 1, "z": 0}, "r": {"x": 1}}
 
     def told(*runs: Any, **choices: Any) -> str:
-        return views.plain(views.quotable_sentence(cut_runs(runs, 2, **choices).to_dict()))
+        return quoted(cut_runs(runs, 2, **choices))
 
     line = "the list ends with the score of rank 2, so that nobody can see what is cut there"
     assert told(one, one) == f"In 2 of 2 queries {line}."
@@ -585,20 +591,28 @@ def test_what_nobody_can_see_is_not_said_to_be_no_cut():
         "In at least 1 of 2 queries the cut at 2 falls inside a group of equal scores; recall@2 lies between 0.5000 "
         "and 1.0000 or further apart by the engine's choice alone."
     )
-    found = cut_runs([one, other], 2, texts=dict.fromkeys("abcxy", "text")).to_dict()
-    assert {cut["query"]: cut["cause"] for cut in found["cuts"]} == {"q": "identical texts", "r": "not known"}
-    said = " ".join(views.lines(found))
+    found = cut_runs([one, other], 2, texts=dict.fromkeys("abcxy", "text"))
+    assert {cut.query: cut.cause for cut in found.result().cuts} == {"q": "identical texts", "r": "not known"}
+    said = " ".join(shown(found).split())
     assert "that chooses at random at least 0.5 are expected" in said
     assert "Fetch more than 3 documents" in said
 
 
 def test_a_measure_that_no_query_has_is_not_quoted():
     run = {"q": {"a": 3.0, "b": 2.0, "c": 2.0, "d": 1.0}}
-    found = cut_runs([run], 2, judgments={"q": {"a": 0}}, empty="skip").to_dict()
-    assert found["measures"]["R@2"]["expected"] is None
-    assert views.plain(views.quotable_sentence(found)).endswith(
-        "there 50.00% of the context is left to the engine's choice."
-    )
+    found = cut_runs([run], 2, judgments={"q": {"a": 0}}, empty="skip")
+    assert found.result().measures["R@2"].expected is None
+    assert quoted(found).endswith("there 50.00% of the context is left to the engine's choice.")
+
+
+def test_what_is_not_known_is_null():
+    """Causes and calls too, whose keys were left out before results had types."""
+    unknown = ("cause", "texts", "vectors", "decided_by_exact_scores", "calls")
+    found = cut_runs([{"q": {"a": 2.0, "b": 2.0, "c": 1.0}}], 1).to_dict()
+    assert [found["cuts"][0][name] for name in unknown] == [None] * 5
+    assert CutAudit.from_dict(found).to_dict() == found
+    older = found | {"cuts": [{name: value for name, value in found["cuts"][0].items() if name not in unknown}]}
+    assert CutAudit.from_dict(older).to_dict() == found
 
 
 @pytest.mark.evidence

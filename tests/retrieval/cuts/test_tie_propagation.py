@@ -14,7 +14,9 @@ from trueval import Judgments
 from trueval.collection import Collection
 from trueval.errors import PolicyError
 from trueval.report.formats import to_json
-from trueval.report.terminal import render_text
+from trueval.report.number_texts import FRACTIONS
+from trueval.report.view_texts import write
+from trueval.retrieval.cuts.cuts_result import TieEnds
 from trueval.retrieval.cuts.tie_propagation import cut_pipeline
 from trueval.retrieval.pipeline.config import settings_of_tables
 from trueval.retrieval.pipeline.pipeline import Pipeline
@@ -85,22 +87,22 @@ def test_a_cut_before_the_reranker_travels_to_the_context(collection: Collection
     found = cut_pipeline(pipeline(rerank={"model": "liking"}), collection, 2, judgments=collection.judgments, repeats=2)
     assert not found.inside
     assert found.stages is not None
-    sparse, last, every = found.stages["stages"]
-    assert [sparse["name"], last["name"], every["name"]] == ["sparse", "rerank", "all"]
-    assert (sparse["depth"], sparse["cut"], sparse["largest_group"], sparse["enumerated"]) == (3, 1, 4, 1)
-    assert sparse["calls"]["differed_by_ties"] == 0
+    sparse, last, every = found.stages.stages
+    assert [sparse.name, last.name, every.name] == ["sparse", "rerank", "all"]
+    assert (sparse.depth, sparse.cut, sparse.largest_group, sparse.enumerated) == (3, 1, 4, 1)
+    assert sparse.calls.differed_by_ties == 0
     # As it is: a, b, c → a, b. By the order of ties the third is c, d, e or f: d and f come first, and b leaves.
-    assert (sparse["changed"], sparse["replaced"]) == (1, pytest.approx(np.mean([0, 1 / 2, 0, 1 / 2])))
-    assert sparse["measures"]["R@2"] == {"expected": 0.25, "lowest": 0.0, "highest": 0.5}
-    assert (last["changed"], last["cut"], last["replaced"]) == (0, 0, 0.0)
-    assert every["sampled"] == 1
-    assert views.plain(views.quotable_sentence(found.to_dict())) == (
+    assert (sparse.changed, sparse.replaced) == (1, pytest.approx(np.mean([0, 1 / 2, 0, 1 / 2])))
+    assert sparse.measures["R@2"] == TieEnds(0.25, 0.0, 0.5)
+    assert (last.changed, last.cut, last.replaced) == (0, 0, 0.0)
+    assert every.sampled == 1
+    assert write(views.answer(found.result()), FRACTIONS) == (
         "In none of 1 query does the cut at 2 fall inside a group of equal scores, but ties of earlier stages change "
         "the context of 1."
     )
-    assert abs(every["replaced"] - 0.25) < 4.5 * 0.25 / 50**0.5
+    assert abs(every.replaced - 0.25) < 4.5 * 0.25 / 50**0.5
     assert sorted(reranker.seen) == ["a", "b", "c", "d", "e", "f"]
-    told = render_text(views.table(found.to_dict()))
+    told = repr(found.result())
     assert "1 enumerated" in told
     assert to_json(found.to_dict())
 
@@ -111,8 +113,8 @@ def test_ties_that_the_reranker_makes_are_cut_at_the_end(collection: Collection,
     (cut,) = found.inside
     assert (cut.above, cut.size, cut.slots, found.causes[0].name) == (0, 3, 2, "reranker")
     assert found.stages is not None
-    last = next(stage for stage in found.stages["stages"] if stage["name"] == "rerank")
-    assert (last["cut"], last["enumerated"], last["replaced"]) == (1, 1, pytest.approx(1 / 3))
+    last = next(stage for stage in found.stages.stages if stage.name == "rerank")
+    assert (last.cut, last.enumerated, last.replaced) == (1, 1, pytest.approx(1 / 3))
 
 
 def test_ties_of_fusion_equal_the_enumeration_of_both_lists(collection: Collection, monkeypatch: pytest.MonkeyPatch):
@@ -134,7 +136,7 @@ def test_ties_of_fusion_equal_the_enumeration_of_both_lists(collection: Collecti
     made = pipeline(**tables, sparse={"index": "bm25(language=None)", "depth": 5})
     found = cut_pipeline(made, collection, 3, repeats=1, draws=24, judgments=collection.judgments)
     assert found.stages is not None
-    stages = {stage["name"]: stage for stage in found.stages["stages"]}
+    stages = {stage.name: stage for stage in found.stages.stages}
     assert list(stages) == ["dense", "sparse", "fuse", "all"]
     words = ["a", "b", "c", "d", "e", "f"]
     scores = dict(zip(words, [3, 2, 1, 1, 1, 1], strict=True))
@@ -149,11 +151,11 @@ def test_ties_of_fusion_equal_the_enumeration_of_both_lists(collection: Collecti
 
     base = fused(("a", "b", "c", "d", "e"))
     lost = [1 - len(set(base) & set(fused(order))) / 3 for order in orders]
-    assert stages["sparse"]["replaced"] == pytest.approx(np.mean(lost))
-    assert (stages["sparse"]["enumerated"], stages["sparse"]["sampled"]) == (1, 0)
+    assert stages["sparse"].replaced == pytest.approx(np.mean(lost))
+    assert (stages["sparse"].enumerated, stages["sparse"].sampled) == (1, 0)
     recalls = [len({"d", "f"} & set(fused(order))) / 2 for order in orders]
-    told = stages["sparse"]["measures"]["R@3"]
-    assert told == {"expected": pytest.approx(np.mean(recalls)), "lowest": min(recalls), "highest": max(recalls)}
+    told = stages["sparse"].measures["R@3"]
+    assert (told.expected, told.low, told.high) == (pytest.approx(np.mean(recalls)), min(recalls), max(recalls))
 
 
 @pytest.fixture
@@ -185,14 +187,14 @@ def test_ties_of_scores_taken_anew_travel_too(collection: Collection):
     found = cut_pipeline(of_vectors(4), collection, 2, repeats=1, draws=6)
     assert found.inside[0].documents == ("c", "d")
     assert found.stages is not None
-    dense, scoring, every = found.stages["stages"]
-    assert [dense["name"], scoring["name"], every["name"]] == ["dense", "scoring", "all"]
-    assert (dense["changed"], scoring["changed"], every["changed"]) == (0, 1, 1)
-    assert (scoring["depth"], scoring["cut"], scoring["enumerated"], scoring["replaced"]) == (2, 1, 1, 0.25)
+    dense, scoring, every = found.stages.stages
+    assert [dense.name, scoring.name, every.name] == ["dense", "scoring", "all"]
+    assert (dense.changed, scoring.changed, every.changed) == (0, 1, 1)
+    assert (scoring.depth, scoring.cut, scoring.enumerated, scoring.replaced) == (2, 1, 1, 0.25)
     joined = of_vectors(4, sparse={"index": "bm25(language=None)", "depth": 1}, fuse={"k": 1})
     stages = cut_pipeline(joined, collection, 2, repeats=1, draws=6).stages
     assert stages is not None
-    assert {stage["name"]: stage["changed"] for stage in stages["stages"]} == {
+    assert {stage.name: stage.changed for stage in stages.stages} == {
         "dense": 0,
         "sparse": 0,
         "scoring": 1,
@@ -213,7 +215,7 @@ def test_a_list_that_a_stage_ends_at_k_hides_no_cut(collection: Collection):
     # A context holds no more documents than the pipeline gives.
     stages = cut_pipeline(joined, collection, 3, repeats=1, draws=2).stages
     assert stages is not None
-    assert [(stage["depth"], stage["cut"]) for stage in stages["stages"] if stage["name"] == "fuse"] == [(2, 1)]
+    assert [(stage.depth, stage.cut) for stage in stages.stages if stage.name == "fuse"] == [(2, 1)]
 
 
 def test_the_same_seed_gives_the_same_and_draws_must_be_some(collection: Collection, reranker: Reranker):

@@ -1,7 +1,8 @@
-"""The page and the sentences of cuts: every number names where it is in cuts.json, and says what it should."""
+"""The view of cuts: every number names where it is in cuts.json, and sentences say what was found."""
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -10,12 +11,15 @@ import numpy as np
 from tests.extras import need
 
 from trueval.report.formats import to_json
+from trueval.report.number_texts import FRACTIONS
 from trueval.report.page_content import Number, Part
 from trueval.report.result_directory import Directory, ResultFile
+from trueval.report.view import Sentence
+from trueval.report.view_texts import write
 from trueval.retrieval.cuts.cut_audit import Cuts, cut_runs
-from trueval.retrieval.views.cuts import widest
-from trueval.retrieval.views.cuts_page import build
-from trueval.retrieval.views.cuts_sentences import advice, lines, of_calls, plain, sentences
+from trueval.retrieval.cuts.cuts_result import CallCounts, CauseCounts
+from trueval.retrieval.views.cuts import advise, describe_calls, view, widest
+from trueval.retrieval.views.kind import CUTS
 
 need("altair", extra="report")
 
@@ -32,10 +36,11 @@ def order(rng: np.random.Generator) -> list[int]:
     return sorted(rng.permutation(12).tolist(), key=lambda d: d // 3)
 
 
-def page(found: Cuts, **changed: Any) -> tuple[Part, dict[str, Any]]:
-    data = json.loads(to_json(found.to_dict())) | changed
+def page(found: Cuts) -> tuple[Part, dict[str, Any]]:
+    data = json.loads(to_json(found.to_dict()))
     file = ResultFile("cuts.json", "cuts", data)
-    return build(file, Directory(Path(), (file,))), data
+    assert CUTS.page is not None
+    return CUTS.page(file, Directory(Path(), (file,))), data
 
 
 def found_at(data: Any, pointer: str) -> Any:
@@ -45,7 +50,8 @@ def found_at(data: Any, pointer: str) -> Any:
 
 
 def numbers(part: Part) -> Iterator[Number]:
-    for words in (part.verdict, *part.summary, *part.advice):
+    assert part.answer is not None
+    for words in (part.answer.sentence, part.answer.sure, part.answer.change, *part.said):
         yield from (word for word in words if isinstance(word, Number))
 
 
@@ -57,69 +63,89 @@ def test_every_number_of_the_page_is_where_it_says():
         assert found_at(data, unquote(number.source).partition("#")[2]) == number.value
     tables = [table for block in part.blocks for table in block.tables]
     assert [table.id for table in tables] == ["cut-measures", "cut-queries"]
+    checked = 0
     for table in tables:
         for row in table.rows:
             for column, cell in zip(table.columns, row.cells, strict=True):
-                if column.field:
-                    assert found_at(data, unquote(row.source) + column.field) == cell.value
+                if column.field or cell.source:
+                    source = unquote(row.source) + column.field if column.field else unquote(cell.source)
+                    assert found_at(data, source) == cell.value
+                    checked += 1
+    assert checked >= 2 * 8 + 8 * 5
 
 
 def test_a_page_without_judgments_calls_or_cuts():
     part, _ = page(made(judgments=None, measures=None))
+    assert part.answer is not None
     assert [block.id for block in part.blocks] == ["cut-by-query"]
-    assert part.verdict[-1] == " of the context is left to the engine's choice."
+    assert part.answer.sentence[-1] == " of the context is left to the engine's choice."
+    assert part.answer.next == "trueval cuts --runs RUN --qrels QRELS -k 4"
     run = {f"q{q}": {f"d{d}": float(-d) for d in range(6)} for q in range(3)}
-    part, data = page(cut_runs([run], 2, judgments={"q0": {"d1": 1}}))
-    assert part.verdict[0] == "In none of "
+    found = cut_runs([run], 2, judgments={"q0": {"d1": 1}})
+    part, _ = page(found)
+    assert part.answer is not None
+    assert part.answer.sentence[0] == "In none of "
+    assert (part.answer.change, part.answer.next) == ((), "")
     assert [block.id for block in part.blocks] == ["cut-costs"]
     titles = [column.title for column in part.blocks[0].tables[0].columns]
-    ranges = ["range by the cut", "range by ties above it"]
-    assert titles == ["measure", "expected", "lowest", "highest", "range", *ranges]
-    assert not list(advice(data))
+    assert titles == ["measure", "expected", "lowest", "highest", "range", "by the cut", "above it"]
+    assert not list(advise(found.result()))
 
 
 def test_the_widest_queries_come_first():
-    found = made().to_dict()
     spread = [
-        value["highest"] - value["lowest"]
-        for at in widest(found)
-        if (value := found["cuts"][at]["measures"]["R(rel=2)@4"])
+        value.high - value.low
+        for cut in widest(made().result())
+        if (value := cut.measures["R(rel=2)@4"].cut) and value.high is not None and value.low is not None
     ]
     assert spread == sorted(spread, reverse=True)
     assert len(spread) == 8
 
 
+def text(sentence: Sentence) -> str:
+    return write(sentence, FRACTIONS)
+
+
 def test_what_is_advised_follows_what_was_found():
-    found = made().to_dict()
-    causes = {"cuts": {"index or format": 3, "identical texts": 2, "fusion": 3}, "decided_by_exact_scores": 3}
-    told = [plain(line) for line in advice(found | {"causes": causes})]
+    found = made().result()
+    causes = CauseCounts({"index or format": 3, "identical texts": 2, "fusion": 3}, 3)
+    told = list(map(text, advise(replace(found, causes=causes))))
     assert [line.split()[0] for line in told] == ["Score", "Leave", "Order", "Fetch"]
     assert "3 of 8 cuts" in told[0]
     assert "2 cuts are" in told[1]
-    assert f"Fetch {found['summary']['depth_needed']} documents" in told[-1]
-    assert [plain(line).split()[0] for line in advice(found | {"causes": None})] == ["Fetch"]
-    assert sum(line.startswith("To change: ") for line in lines(found | {"causes": causes})) == 4
+    assert f"Fetch {found.summary.depth_needed} documents" in told[-1]
+    assert [text(line).split()[0] for line in advise(replace(found, causes=None))] == ["Fetch"]
+    shown = view(replace(found, causes=causes))
+    assert text(shown.answer.change) == told[0]
+    assert [text(line) for line in shown.findings][-3:] == told[1:]
 
 
 def test_calls_are_told_in_words():
-    calls = {
-        "number": 3,
-        "differed_by_ties": 2,
-        "differed_otherwise": 1,
-        "reordered": 1,
-        "rescored": 4,
-        "largest_change": None,
-        "deeper": 5,
-        "expected_to_differ": 2.25,
-    }
-    told = " ".join(map(plain, of_calls({"calls": calls, "summary": {"open": 0}})))
+    calls = CallCounts(
+        number=3,
+        differed_by_ties=2,
+        differed_otherwise=1,
+        reordered=1,
+        rescored=4,
+        largest_change=None,
+        deeper=5,
+        expected_to_differ=2.25,
+    )
+    told = " ".join(map(text, describe_calls(calls, least=False)))
     for words in ("2 queries other documents", "2.2 are expected", "not deterministic", "4 queries got other scores"):
         assert words in told
     assert "largest" not in told
-    quiet = dict.fromkeys(calls, 0) | {"number": 3, "expected_to_differ": 0.0}
-    assert not list(of_calls({"calls": quiet, "summary": {"open": 0}}))
-    assert any("list ends inside" in plain(line) for line in sentences(made().to_dict() | {"summary": open_summary()}))
+    assert not list(describe_calls(CallCounts(3, 0, 0, 0, 0, 0.0, 0, 0.0), least=False))
 
 
-def open_summary() -> dict[str, Any]:
-    return made().to_dict()["summary"] | {"open": 2}
+def test_a_list_that_ends_inside_the_group_makes_the_answer_unsure():
+    found = made().result()
+    assert "exact over all choices" in text(view(found).answer.sure)
+    opened = replace(
+        found,
+        summary=replace(found.summary, open=2),
+        cuts=tuple(replace(cut, open=at < 2) for at, cut in enumerate(found.cuts)),
+    )
+    assert text(view(opened).answer.sure).startswith("In 2 queries the list ends inside the group")
+    assert "+ the list ends inside the group" in repr(opened)
+    assert "+ the list ends" not in repr(found)

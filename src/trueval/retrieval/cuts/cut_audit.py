@@ -18,6 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from trueval.errors import PolicyError
+from trueval.evaluation.estimate import Estimate
 from trueval.evaluation.evaluate import Measures
 from trueval.evaluation.scores import Scores
 from trueval.numerics import or_null
@@ -25,20 +26,27 @@ from trueval.policy.conventions import Policy
 from trueval.retrieval.cuts.call_differences import Calls, compare_calls
 from trueval.retrieval.cuts.cut_values import choose_cut_measure, score_cuts
 from trueval.retrieval.cuts.cutoff import CutoffGroup, chances, documents_of, find_cuts
+from trueval.retrieval.cuts.cuts_result import (
+    CallCounts,
+    CauseCounts,
+    CutAudit,
+    CutSummary,
+    MeanEnds,
+    MeasureAtCut,
+    PipelineTies,
+    QueryAtCut,
+    QueryCalls,
+    QueryCut,
+    TieEnds,
+)
 from trueval.retrieval.cuts.tie_causes import TieCause, causes_of
 from trueval.retrieval.indexes.repeated_calls import MOST, SearchSession, fetch_past, may_go_on, put_together, repeat
 from trueval.run import Run
-from trueval.version import __version__
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-# 1: first version.
-FORMAT_VERSION: Final = 1
-KIND: Final = "cuts"
-# Statistics of a measure in the JSON, for both sources of ties together and for each.
-ENDS: Final = ("expected", "lowest", "highest")
 # Integers up to here are exact where JSON is read as float64.
 EXACT: Final = 2**53
 
@@ -59,7 +67,7 @@ class Cuts:
         parts: scores by source of ties: "cut" with only the ties at the cutoff, "inside" with only the others.
         realized: scores of each call, with ties in the order listed.
         about: description of what was searched, for the JSON.
-        stages: stages of a pipeline (tie_propagation.py), for the JSON; None if there is none.
+        stages: how far ties travel through a pipeline (tie_propagation.py); None if there is none.
     """
 
     k: int
@@ -74,7 +82,7 @@ class Cuts:
     realized: tuple[Scores, ...]
     about: Mapping[str, Any]
     notes: tuple[str, ...]
-    stages: Mapping[str, Any] | None = None
+    stages: PipelineTies | None = None
 
     @property
     def inside(self) -> tuple[CutoffGroup, ...]:
@@ -97,101 +105,112 @@ class Cuts:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `trueval cuts`."""
-        return {
-            "kind": KIND,
-            "format": FORMAT_VERSION,
-            "trueval": __version__,
-            "name": self.name,
-            "k": self.k,
-            "about": dict(self.about),
-            "policy": None if self.scores is None else self.scores.policy.to_dict(),
-            "summary": self._summary(),
-            "causes": self._causes(),
-            "calls": None if self.calls is None else calls_to_dict(self.calls, self.inside),
-            "measures": self._measures(),
-            "stages": self.stages,
-            "cuts": [self._cut(at) for at in range(len(self.cuts))],
-            "notes": list(self.notes),
-        }
+        return self.result().to_dict()
 
-    def _summary(self) -> dict[str, Any]:
+    def result(self) -> CutAudit:
+        """What `trueval cuts` writes and shows."""
+        return CutAudit(
+            self.name,
+            self.k,
+            dict(self.about),
+            None if self.scores is None else self.scores.policy.to_dict(),
+            self._summary(),
+            self._causes(),
+            None if self.calls is None else count_calls(self.calls, self.inside),
+            self._measures(),
+            self.stages,
+            tuple(map(self._cut, range(len(self.cuts)))),
+            self.notes,
+        )
+
+    def _summary(self) -> CutSummary:
         inside = self.inside
-        return {
-            "queries": self.queries,
-            "cut": len(inside),
-            "open": sum(cut.open for cut in self.cuts),
-            "largest_group": max((cut.size for cut in inside), default=0),
-            "at_stake": sum(cut.slots / (cut.above + cut.slots) for cut in inside) / len(inside) if inside else 0.0,
-            "overlap": sum(cut.overlap for cut in inside) / len(inside) if inside else 1.0,
-            "depth_needed": max((cut.above + cut.size for cut in inside), default=0),
-        }
+        return CutSummary(
+            queries=self.queries,
+            cut=len(inside),
+            open=sum(cut.open for cut in self.cuts),
+            largest_group=max((cut.size for cut in inside), default=0),
+            at_stake=sum(cut.slots / (cut.above + cut.slots) for cut in inside) / len(inside) if inside else 0.0,
+            overlap=sum(cut.overlap for cut in inside) / len(inside) if inside else 1.0,
+            depth_needed=max((cut.above + cut.size for cut in inside), default=0),
+        )
 
-    def _causes(self) -> dict[str, Any] | None:
+    def _causes(self) -> CauseCounts | None:
         known = [cause for cut, cause in zip(self.cuts, self.causes, strict=False) if cut.inside]
         if not known:
             return None
         names = dict.fromkeys(cause.name for cause in known)
         exact = [cause.decided for cause in known if cause.decided is not None]
-        return {
-            "cuts": {name: sum(cause.name == name for cause in known) for name in names},
-            "decided_by_exact_scores": sum(exact) if exact else None,
-        }
+        return CauseCounts(
+            {name: sum(cause.name == name for cause in known) for name in names}, sum(exact) if exact else None
+        )
 
-    def _measures(self) -> dict[str, Any]:
+    def _measures(self) -> dict[str, MeasureAtCut]:
         if self.scores is None:
             return {}
         found = {}
-        for name, estimate in self.scores.means().items():
-            entry = estimate.to_dict("expected", "lowest", "highest", "range", "sd")
-            calls = [each.mean(name).tie_broken for each in self.realized]
-            known = [value for value in calls if not math.isnan(value)]
-            ends = {"calls_lowest": min(known, default=None), "calls_highest": max(known, default=None)}
-            parts = {part: each.mean(name).to_dict(*ENDS, "range") for part, each in self.parts.items()}
-            found[name] = {**entry, **parts, "calls": [*map(or_null, calls)], **ends}
+        for name, mean in self.scores.means().items():
+            calls = tuple(or_null(each.mean(name).tie_broken) for each in self.realized)
+            known = [value for value in calls if value is not None]
+            cut, inside = (_mean_ends(self.parts[part].mean(name)) for part in ("cut", "inside"))
+            ends = (min(known, default=None), max(known, default=None))
+            own = _mean_ends(mean)
+            found[name] = MeasureAtCut(
+                own.expected, own.low, own.high, own.range, or_null(mean.sd), own.queries, cut, inside, calls, *ends
+            )
         return found
 
-    def _cut(self, at: int) -> dict[str, Any]:
-        cut = self.cuts[at]
+    def _cut(self, at: int) -> QueryCut:
+        cut, cause = self.cuts[at], self.causes[at] if self.causes else None
         contexts = cut.contexts
-        entry: dict[str, Any] = {
-            "query": cut.query,
-            "above": cut.above,
-            "group": cut.size,
-            "slots": cut.slots,
-            "chance": cut.chance,
-            "score": cut.score if math.isfinite(cut.score) else str(cut.score),
-            "open": cut.open,
-            "contexts": contexts if contexts <= EXACT else None,
-            "log10_contexts": math.log10(contexts),  # also for integers that are too large for a float
-            "overlap": cut.overlap,
-        }
-        if self.causes:
-            entry |= {"cause": self.causes[at].name, **self.causes[at].to_dict()}
-        if self.calls is not None:
-            entry["calls"] = {
-                "contexts": int(self.calls.contexts[cut.place]),
-                "differed_by_ties": int(self.calls.by_ties[cut.place]),
-                "differed_otherwise": int(self.calls.otherwise[cut.place]),
-            }
-        return entry | {"measures": self._of_query(cut.query)}
+        return QueryCut(
+            query=cut.query,
+            above=cut.above,
+            group=cut.size,
+            slots=cut.slots,
+            chance=cut.chance,
+            score=cut.score if math.isfinite(cut.score) else str(cut.score),
+            open=cut.open,
+            contexts=contexts if contexts <= EXACT else None,
+            log10_contexts=math.log10(contexts),  # also for integers that are too large for a float
+            overlap=cut.overlap,
+            cause=None if cause is None else cause.name,
+            texts=None if cause is None else cause.texts,
+            vectors=None if cause is None else cause.vectors,
+            decided_by_exact_scores=None if cause is None else cause.decided,
+            calls=None if self.calls is None else _query_calls(self.calls, cut.place),
+            measures=self._of_query(cut.query),
+        )
 
-    def _of_query(self, query: str) -> dict[str, Any]:
+    def _of_query(self, query: str) -> dict[str, QueryAtCut]:
         if self.scores is None or query not in self._rows:
             return {}
         row = self._rows[query]
 
-        def ends(scores: Scores, column: int) -> dict[str, Any]:
-            return {name: or_null(float(getattr(scores, name)[row, column])) for name in ENDS}
+        def ends(scores: Scores, column: int) -> TieEnds:
+            values = (scores.expected, scores.lowest, scores.highest)
+            expected, low, high = (or_null(float(each[row, column])) for each in values)
+            return TieEnds(expected, low, high)
 
-        return {
-            str(measure): ends(self.scores, column) | {part: ends(each, column) for part, each in self.parts.items()}
-            for column, measure in enumerate(self.scores.measures)
-        }
+        found = {}
+        for column, measure in enumerate(self.scores.measures):
+            own, cut, inside = (ends(each, column) for each in (self.scores, self.parts["cut"], self.parts["inside"]))
+            found[str(measure)] = QueryAtCut(own.expected, own.low, own.high, cut, inside)
+        return found
 
     @cached_property
     def _rows(self) -> dict[str, int]:
         ids = () if self.scores is None else self.scores.query_ids
         return {query: row for row, query in enumerate(ids)}
+
+
+def _query_calls(calls: Calls, place: int) -> QueryCalls:
+    return QueryCalls(int(calls.contexts[place]), int(calls.by_ties[place]), int(calls.otherwise[place]))
+
+
+def _mean_ends(mean: Estimate) -> MeanEnds:
+    expected, low, high, spread = map(or_null, (mean.expected, mean.lowest, mean.highest, mean.range))
+    return MeanEnds(expected, low, high, spread, mean.queries)
 
 
 def cut_index(
@@ -285,21 +304,21 @@ def cut_runs(
     return Cuts(k, name, asked, run, groups, calls, causes, *worth[:3], about or {}, (*notes, *worth.notes))
 
 
-def calls_to_dict(calls: Calls, inside: Sequence[CutoffGroup]) -> dict[str, Any]:
-    """The comparison of repeated calls as a dict for JSON.
+def count_calls(calls: Calls, inside: Sequence[CutoffGroup]) -> CallCounts:
+    """Count the queries in which repeated calls differ.
 
     Args:
         calls: comparison of the calls.
         inside: cuts inside a group, at which calls that choose at random would differ.
     """
     number, change = len(calls.runs), calls.largest_change
-    return {
-        "number": number,
-        "differed_by_ties": int((calls.by_ties > 0).sum()),
-        "differed_otherwise": int((calls.otherwise > 0).sum()),
-        "reordered": int((calls.reordered > 0).sum()),
-        "rescored": int((calls.rescored > 0).sum()),
-        "largest_change": change if math.isfinite(change) else None,
-        "deeper": calls.deeper,
-        "expected_to_differ": sum(cut.chance_to_differ(number) for cut in inside),
-    }
+    return CallCounts(
+        number=number,
+        differed_by_ties=int((calls.by_ties > 0).sum()),
+        differed_otherwise=int((calls.otherwise > 0).sum()),
+        reordered=int((calls.reordered > 0).sum()),
+        rescored=int((calls.rescored > 0).sum()),
+        largest_change=change if math.isfinite(change) else None,
+        deeper=calls.deeper,
+        expected_to_differ=sum(cut.chance_to_differ(number) for cut in inside),
+    )

@@ -55,10 +55,6 @@ class TieCause(NamedTuple):
     vectors: int | None
     decided: bool | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """The cause as a dict, for the JSON of a cut."""
-        return {"texts": self.texts, "vectors": self.vectors, "decided_by_exact_scores": self.decided}
-
 
 def causes_of(
     cuts: Sequence[CutoffGroup], texts: Mapping[str, str], opened: SearchSession | None, *, otherwise: str = SCORES

@@ -27,9 +27,10 @@ from trueval.numerics import or_null
 from trueval.policy.conventions import Policy
 from trueval.report.provenance import strip_folders
 from trueval.retrieval.cuts.call_differences import compare_calls
-from trueval.retrieval.cuts.cut_audit import Cuts, calls_to_dict, cut_index
+from trueval.retrieval.cuts.cut_audit import Cuts, count_calls, cut_index
 from trueval.retrieval.cuts.cut_values import CutMeasure, choose_cut_measure, score_cuts
 from trueval.retrieval.cuts.cutoff import documents_of, find_cuts
+from trueval.retrieval.cuts.cuts_result import PipelineTies, StageTies, TieEnds
 from trueval.retrieval.cuts.pipeline_tail import Tail, TailLists
 from trueval.retrieval.cuts.tie_causes import causes_of
 from trueval.retrieval.fusion.tie_orders import TieOrderings
@@ -122,11 +123,10 @@ def _propagate_ties(
     cuts = find_cuts(final, k, unfinished, chosen.tie_precision)
     worth = score_cuts(final, cuts, None, judged, k)
     travel = _Travel(tail, tail.first(ordered, k), k, worth.scores, judged.judgments)
-    entries = [travel.entry(each, pairs) | searched.entries.get(each.name, {}) for each in varied]
+    stages = [replace(travel.effect(each, pairs), **searched.cuts.get(each.name, {})) for each in varied]
     if pairs is not None:
-        entries.insert(-1, travel.entry(_of_last(tail, final, k, chosen, draws), None))
-    told = {"draws": draws, "seed": chosen.seed, "stages": entries}
-    told["measures"] = [str(measure) for measure in judged.measures]
+        stages.insert(-1, travel.effect(_of_last(tail, final, k, chosen, draws), None))
+    told = PipelineTies(draws, chosen.seed, tuple(stages), tuple(map(str, judged.measures)))
     last = next(stage for table, stage in LAST.items() if table in settings)
     causes = causes_of(cuts, texts, None, otherwise=last)
     remarks, asked = (*searched.notes, *worth.notes), len(work.collection.queries)
@@ -197,7 +197,7 @@ class _Searched:
         self.precision = policy.tie_precision
         self.depths = {name: int(work.settings[RETRIEVERS[name]]["depth"]) for name in work.opened}
         self.runs: dict[str, Run] = {}
-        self.entries: dict[str, dict[str, Any]] = {}
+        self.cuts: dict[str, dict[str, Any]] = {}  # fields of StageTies
         self.notes: list[str] = []
         for name, each in work.opened.items():
             self._search(name, each, most, repeats)
@@ -213,11 +213,11 @@ class _Searched:
             notes += remarks
         self.runs[name] = found.run
         self.notes += [f"{name}: {note}" for note in notes]
-        self.entries[name] = {
+        self.cuts[name] = {
             "cut": len(inside),
             "open": sum(cut.open for cut in cuts),
             "largest_group": max((cut.size for cut in inside), default=0),
-            "calls": None if calls is None else calls_to_dict(calls, inside),
+            "calls": None if calls is None else count_calls(calls, inside),
         }
 
     def orders(self, name: str, most: int, rng: np.random.Generator) -> TieOrderings:
@@ -303,8 +303,8 @@ class _Travel:
         self.tail, self.base, self.k, self.scores, self.judgments = tail, base, k, scores, judgments
         self.size = np.bincount(base.query, minlength=len(tail.query_ids))
 
-    def entry(self, varied: PropagatedOrders, reranked: TailLists | None) -> dict[str, Any]:
-        """A stage's entry in the JSON: how many contexts its orders change, by how much, and the effect on quality.
+    def effect(self, varied: PropagatedOrders, reranked: TailLists | None) -> StageTies:
+        """How many contexts a stage's orders change, by how much, and the effect on quality.
 
         Args:
             varied: lists under each order.
@@ -316,19 +316,19 @@ class _Travel:
         lost = np.where(counts, [self.lost(context) for context in contexts], 0.0)
         asked = self.size > 0
         replaced = (lost.sum(axis=0) / np.minimum(varied.number, len(contexts)))[asked]
-        return {
-            "name": varied.name,
-            "depth": varied.depth,
-            "cut": None if varied.cut is None else int((varied.cut > 0).sum()),
-            "open": 0,
-            "largest_group": None if varied.cut is None else int(varied.cut.max(initial=0)),
-            "calls": None,
-            "changed": int((lost > 0).any(axis=0).sum()),
-            "replaced": float(replaced.mean()),
-            "enumerated": int((varied.number > 1).sum()) - varied.sampled if varied.name != "all" else 0,
-            "sampled": varied.sampled,
-            "measures": {} if self.scores is None else self.spread(contexts, varied.number, self.scores),
-        }
+        return StageTies(
+            name=varied.name,
+            depth=varied.depth,
+            cut=None if varied.cut is None else int((varied.cut > 0).sum()),
+            open=0,
+            largest_group=None if varied.cut is None else int(varied.cut.max(initial=0)),
+            calls=None,
+            changed=int((lost > 0).any(axis=0).sum()),
+            replaced=float(replaced.mean()),
+            enumerated=int((varied.number > 1).sum()) - varied.sampled if varied.name != "all" else 0,
+            sampled=varied.sampled,
+            measures={} if self.scores is None else self.spread(contexts, varied.number, self.scores),
+        )
 
     def lost(self, context: TailLists) -> Floats:
         """[query] share of the pipeline's context that another context lacks."""
@@ -338,7 +338,7 @@ class _Travel:
         lost: Floats = 1.0 - (kept + (self.size == 0)) / np.maximum(self.size, 1)
         return lost
 
-    def spread(self, contexts: Sequence[TailLists], number: Ints, scores: Scores) -> dict[str, Any]:
+    def spread(self, contexts: Sequence[TailLists], number: Ints, scores: Scores) -> dict[str, TieEnds]:
         """Mean over queries of each query's mean, lowest and highest value over the orders."""
         values = np.array([self.values(context, scores) for context in contexts])
         places = {query: at for at, query in enumerate(self.tail.query_ids.to_list())}
@@ -349,10 +349,8 @@ class _Travel:
             known = ~np.isnan(values[0, :, column])
             of, hidden = values[:, known, column], beyond[:, known]
             seen = np.ma.masked_array(of, hidden)
-            ends = {"expected": seen.mean(axis=0), "lowest": seen.min(axis=0), "highest": seen.max(axis=0)}
-            found[str(measure)] = {
-                name: or_null(float(each.mean())) if known.any() else None for name, each in ends.items()
-            }
+            ends = (seen.mean(axis=0), seen.min(axis=0), seen.max(axis=0))
+            found[str(measure)] = TieEnds(*(or_null(float(each.mean())) if known.any() else None for each in ends))
         return found
 
     def values(self, context: TailLists, scores: Scores) -> Floats:

@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from trueval.report.kinds import Kind, forms_of, late
-from trueval.retrieval.cuts import cut_audit
+from trueval.report.kinds import Kind, forms_of, kind_of_view, late
 from trueval.retrieval.pipeline.pipeline_result import FORMAT_VERSION, KIND
 
 RETRIEVE: Final = Kind(
@@ -15,11 +14,11 @@ RETRIEVE: Final = Kind(
     page=late("trueval.retrieval.views.stages:build"),
 )
 
-CUTS: Final = Kind(
-    cut_audit.KIND,
-    format=cut_audit.FORMAT_VERSION,
+CUTS: Final = kind_of_view(
+    "cuts",
+    "trueval.retrieval.cuts.cuts_result:CutAudit",
+    "trueval.retrieval.views.cuts:view",
+    format=1,
     order=6,
-    text=forms_of("trueval.retrieval.views.cuts"),
-    files={"cuts.json": "json", "cuts.csv": "csv"},
-    page=late("trueval.retrieval.views.cuts_page:build"),
+    stem="cuts",
 )
