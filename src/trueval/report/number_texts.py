@@ -140,7 +140,7 @@ def interval(
     """The two ends of what a value may be.
 
     Args:
-        lowest: such as the value under the worst order of ties; None where it is not known.
+        lowest: such as the value under the worst order of ties; None or NaN where it is not known.
         highest: such as the value under the best one.
         scale: the unit.
         show: how an end is written: `format_value`, or `format_difference` for differences.
@@ -152,7 +152,7 @@ def interval(
         >>> interval(0.2921, 0.3068), interval(-0.01, 0.02, show=format_difference)
         ('[0.2921, 0.3068]', '[-0.0100, +0.0200]')
     """
-    if lowest is None or highest is None:
+    if lowest is None or highest is None or lowest != lowest or highest != highest:
         return NOT_AVAILABLE
     return f"[{show(lowest, scale)}, {show(highest, scale)}]"
 

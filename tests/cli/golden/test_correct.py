@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,12 @@ import pytest
 from tests.cli.conftest import Outcome, trueval  # noqa: F401  the fixture
 from tests.golden.audited_world import World, written
 
-from trueval.comparison.views.correction_page import build
+from trueval.comparison.labels.correction import Corrected
+from trueval.comparison.views.kind import CORRECTION
+from trueval.errors import InputError
 from trueval.report.kinds import read_directory
+from trueval.report.page_content import Part
+from trueval.report.result_directory import Directory
 
 Command = Callable[..., Outcome]
 MEASURES = ("-m", "P(rel=4)@3 DCG@5 nDCG@5")
@@ -122,11 +127,55 @@ def test_the_page_has_what_more_labels_buy(
     asked = ("golden", "correct", world.golden, *world.runs, *MEASURES, "--out", tmp_path / "out")
     assert trueval(*asked).status == 0
     directory = read_directory(tmp_path / "out")
-    part = build(directory.files[0], directory)
-    assert "160 labels of people move" in str(part.verdict[0])
+    part = page_of(directory)
+    assert (part.title, part.answer.question[:4]) == ("Corrected values", "What")
+    words = "".join(getattr(each, "text", each) for each in part.answer.sentence)
+    assert words.startswith("honest is first in P(rel=4)@3 by people's labels, with ")
+    assert words.endswith(" corrected; by the judge's labels flattered is first.")
+    assert "People graded 160 of 480 passages" in str(part.answer.sure)
     assert [block.id for block in part.blocks] == ["corrected-block", "differences-corrected-block", "plan"]
     assert [table.id for table in part.blocks[2].tables][:2] == ["plan-table", "plan-strata"]
-    assert "worth most" in str(part.advice[0][0])
+    assert "worth most in these strata: low" in str(part.answer.change)
+    assert re.fullmatch(r"trueval golden audit DIR --size \d+", part.answer.next)
+    assert len(part.lead) == 1
+    assert {table.id for block in part.closing for table in block.tables} == {"policy"}
+
+
+def test_every_number_of_the_page_is_where_it_says(trueval: Command, worlds: dict[str, World], tmp_path: Path) -> None:  # noqa: F811
+    """Values, intervals, labels and widths, of runs and of differences."""
+    world = worlds["queries"]
+    assert trueval("golden", "correct", world.golden, *world.runs, *MEASURES, "--out", tmp_path / "out").status == 0
+    directory = read_directory(tmp_path / "out")
+    data, part = directory.files[0].data, page_of(directory)
+    shown = 0
+    for table in (table for block in part.blocks for table in block.tables):
+        for row in table.rows:
+            for cell in row.cells:
+                if cell.source:
+                    assert read_pointer(data, cell.source) == cell.value
+                    shown += 1
+    assert shown > 6 * 9 * 2
+
+
+def test_a_result_is_read_back_as_it_was_written(trueval: Command, worlds: dict[str, World]) -> None:  # noqa: F811
+    """A refused measure, one without an interval and plans among them; a wrong value is named by its place."""
+    told = found(trueval, worlds["documents"], "--width", 0.2)
+    assert json.dumps(Corrected.from_dict(told).to_dict()) == json.dumps(told)
+    told["runs"][1]["corrected"][0]["people"]["low"] = "low"
+    with pytest.raises(InputError, match=r"#/runs/1/corrected/0/people/low: .* must be a number here"):
+        Corrected.from_dict(told)
+
+
+def page_of(directory: Directory) -> Part:
+    assert CORRECTION.page is not None
+    return CORRECTION.page(directory.files[0], directory)
+
+
+def read_pointer(data: object, place: str) -> object:
+    found: Any = data
+    for key in place.split("/")[1:]:
+        found = found[int(key)] if isinstance(found, list) else found[key]
+    return found
 
 
 def test_what_is_wrong_is_said_in_one_line(trueval: Command, worlds: dict[str, World], tmp_path: Path) -> None:  # noqa: F811

@@ -17,6 +17,7 @@ from trueval.comparison.labels.audit_sample import AuditSample
 from trueval.comparison.labels.correct import correct
 from trueval.comparison.labels.correction import CorrectedResults
 from trueval.errors import InputError, PolicyError
+from trueval.evaluation.corrected_values import EstimateWithInterval
 from trueval.report.formats import to_json
 
 # A run without one of the queries is looked at on purpose.
@@ -148,11 +149,11 @@ def test_graded_queries_that_are_all_alike_give_no_interval() -> None:
     assert math.isnan(kind.difference("good", "bad", "Success@1").corrected.low)  # no difference by the judge either
     # Runs that no labels tell apart, and queries that are all graded, leave nothing open.
     same = correct({"one": runs["good"], "two": runs["good"]}, judge, sampled, "Success@1")
-    assert same.difference("one", "two", "Success@1").corrected[:4] == (0, 0, 0, 0)
+    assert same.difference("one", "two", "Success@1").corrected == EstimateWithInterval(0, 0, 0, 0, 9)
     turned = {query: {document: at + 1.0 for at, document in enumerate("ab")} for query in people}
     back = {query: {document: 2.0 - at for at, document in enumerate("ab")} for query in people}
     inside = correct({"one": turned, "two": back}, judge, sampled, "Success@2 Success@1")
-    assert inside.difference("one", "two", "Success@2").corrected[:4] == (0, 0, 0, 0)
+    assert inside.difference("one", "two", "Success@2").corrected == EstimateWithInterval(0, 0, 0, 0, 9)
     assert math.isnan(inside.difference("one", "two", "Success@1").corrected.low)
     whole = correct(runs, judge, audit(people, 40, list(people)), "Success@1", target="these queries")
     assert whole.of("bad", "Success@1").corrected.se == pytest.approx(0, abs=1e-12)

@@ -12,6 +12,7 @@ from tests.comparison.labels.test_correct import audit, made, tied_run
 
 from trueval.comparison.labels.correct import correct
 from trueval.comparison.labels.design_estimate import interval
+from trueval.evaluation.corrected_values import EstimateWithInterval
 from trueval.measures.span import ANYTHING, FROM_ZERO, UNIT, ValueRange
 
 MANY = 1e9  # degrees of freedom, with which t is normal
@@ -80,8 +81,8 @@ def test_a_wider_error_or_level_never_makes_it_narrower() -> None:
 
 
 def test_what_is_known_stays_a_point() -> None:
-    assert interval(1.0 + 1e-16, 0.0, 9, 0.95, UNIT)[:3] == (1.0, 1.0, 1.0)
-    assert interval(0.25, 0.0, 9, 0.95, UNIT)[:3] == (0.25, 0.25, 0.25)
+    assert interval(1.0 + 1e-16, 0.0, 9, 0.95, UNIT) == EstimateWithInterval(1.0, 1.0, 1.0, 0.0, 9)
+    assert interval(0.25, 0.0, 9, 0.95, UNIT) == EstimateWithInterval(0.25, 0.25, 0.25, 0.0, 9)
 
 
 @pytest.mark.parametrize(("measure", "high"), [("P@3", 1.0), ("RR", 1.0), ("Hits@3", 3.0), ("DCG@3", math.inf)])

@@ -49,7 +49,7 @@ def test_what_is_missing_is_said_with_its_cure(world: World, tmp_path: Path) -> 
     alone.write_text((world.golden / "qrels.trec").read_text())
     with pytest.raises(InputError, match=r"alone\.trec: there is no audit of it\. Make one .*, or name --audit DIR\."):
         correct_runs(str(alone), runs, measures, policy=OURS)
-    assert correct_runs(str(alone), runs, measures, policy=OURS, audit=world.golden / "audit").data["runs"]
+    assert correct_runs(str(alone), runs, measures, policy=OURS, audit=world.golden / "audit").result.runs
     with pytest.raises(PolicyError, match="target must be one of these, new"):
         correct_runs(str(world.golden), runs, measures, policy=OURS, target="all")
 

@@ -14,17 +14,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from trueval.comparison.checks import CANNOT_TELL, FAILED, NOT_WORSE, PASSED, POWER, WORSE, Check
 from trueval.comparison.gate.drop_checks import verdict_of
 from trueval.comparison.labels.audit_planning import fewest
-from trueval.comparison.labels.correction import CorrectedResults, Correction, EstimateWithInterval
+from trueval.comparison.labels.correction import CorrectedResults, Correction
 from trueval.comparison.labels.design_estimate import interval
 from trueval.comparison.labels.label_source import CORRECTED, PEOPLE
 from trueval.comparison.limits import MaxDrop, Minimum, rounding_tolerance
 from trueval.errors import InputError, PolicyError
+from trueval.evaluation.corrected_values import EstimateWithInterval
 from trueval.evaluation.scores import Scores
 from trueval.measures import parse
 from trueval.measures.span import ANYTHING, ValueRange
@@ -209,7 +210,7 @@ def _labels_needed(limit: Minimum | MaxDrop, found: Correction, judged: Correcte
     z = math.copysign(float(ndtri(POWER)), border - value)
 
     def decides(after: EstimateWithInterval) -> bool:
-        low, high = judged.interval(after._replace(estimate=value + z * after.se), found.span)
+        low, high = judged.interval(replace(after, estimate=value + z * after.se), found.span)
         return low >= border if value > border else high < border
 
     more = fewest(found, decides)

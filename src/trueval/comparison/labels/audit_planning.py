@@ -21,11 +21,12 @@ import numpy as np
 
 from trueval.comparison.labels.design_estimate import interval
 from trueval.errors import PolicyError
+from trueval.evaluation.corrected_values import EstimateWithInterval
 from trueval.numerics import or_null
 from trueval.standings.standings import Floats
 
 if TYPE_CHECKING:
-    from trueval.comparison.labels.correction import Correction, EstimateWithInterval
+    from trueval.comparison.labels.correction import Correction
 
 
 class LabelsNeeded(NamedTuple):

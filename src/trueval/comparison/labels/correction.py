@@ -3,45 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final, NamedTuple
 
 from trueval.errors import InputError
+from trueval.evaluation.corrected_values import (
+    AuditSummary,
+    CorrectedRun,
+    CorrectedValue,
+    EstimateWithInterval,
+    JudgeMean,
+    LabelPlan,
+    OpenQuery,
+    PeopleEstimate,
+    RefusedValue,
+    StratumWorth,
+)
 from trueval.measures.span import ANYTHING, ValueRange
-from trueval.numerics import or_null
-from trueval.report.result import ReprByKind
-
-KIND: Final = "corrected"
-FORMAT_VERSION: Final = 1  # 1: first version.
-
-
-class EstimateWithInterval(NamedTuple):
-    """An estimate with its interval.
-
-    Attributes:
-        estimate: estimated mean over the target's queries.
-        low: lower end of the interval at the level; NaN if there is none.
-        high: upper end; NaN if there is none.
-        se: standard error; NaN if there is none.
-        degrees: degrees of freedom of t.
-    """
-
-    estimate: float
-    low: float
-    high: float
-    se: float
-    degrees: float
-
-    @property
-    def width(self) -> float:
-        """Width of the interval, high - low."""
-        return self.high - self.low
-
-    def to_dict(self) -> dict[str, Any]:
-        """The estimate as a dict for JSON; null if not available."""
-        return {name: or_null(getattr(self, name)) for name in ("estimate", "low", "high", "se", "degrees")}
-
+from trueval.report.json_fields import OMITTED, encode
+from trueval.report.result import ReprByKind, Result
 
 NOTHING: Final = EstimateWithInterval(*[math.nan] * 5)
 
@@ -64,23 +45,6 @@ class StratumGain(NamedTuple):
     spread: float
     share: float
     worth: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """The stratum as a dict for JSON; null if not available."""
-        numbers = {name: or_null(getattr(self, name)) for name in ("share", "worth")}
-        return {"stratum": self.name, "population": self.population, "audited": self.audited, **numbers}
-
-
-class OpenQuery(NamedTuple):
-    """A query on which judge and people differ much.
-
-    Attributes:
-        query: the query's id.
-        share: its share of the squared residuals of all audited units.
-    """
-
-    query: str
-    share: float
 
 
 @dataclass(frozen=True)
@@ -138,26 +102,73 @@ class Correction:
     refused: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The correction as a dict for the JSON of results; null if not available."""
-        names = {} if self.second is None else {"first": self.run, "second": self.second}
-        about = {"measure": self.measure, **names, "design": self.design, "target": self.target, "level": self.level}
+        """The correction as a dict, as the JSON of results holds it; null if not available."""
+        found: dict[str, Any] = encode(self.entry())
+        return found
+
+    def entry(self, plan: LabelPlan | None = None) -> RefusedValue | CorrectedValue:
+        """The correction as results hold it.
+
+        Args:
+            plan: the labels that a narrower interval takes.
+        """
+        about = (self.measure, self.design, self.target, self.level)
+        first = None if self.second is None else self.run
         if self.refused is not None:
-            return {**about, "refused": self.refused}
-        return {
-            **about,
-            "judge": {"estimate": or_null(self.judge), "queries": self.judge_queries},
-            "people": {**self.people.to_dict(), "queries": self.people_queries},
-            "corrected": self.corrected.to_dict(),
-            "untuned": self.untuned.to_dict(),
-            "weight": or_null(self.weight),
-            "correlation": or_null(self.correlation),
-            "labels": self.labels,
-            "queries": self.queries,
-            "skipped": self.skipped,
-            "strata": [each.to_dict() for each in self.strata],
-            "open_queries": [each._asdict() for each in self.open],
-            "warnings": list(self.warnings),
-        }
+            return RefusedValue(*about, self.refused, first=first, second=self.second)
+        strata = (
+            StratumWorth(each.name, each.population, each.audited, each.share, each.worth) for each in self.strata
+        )
+        return CorrectedValue(
+            *about,
+            JudgeMean(self.judge, self.judge_queries),
+            PeopleEstimate(**vars(self.people), queries=self.people_queries),
+            self.corrected,
+            self.untuned,
+            self.weight,
+            self.correlation,
+            self.labels,
+            self.queries,
+            self.skipped,
+            tuple(strata),
+            self.open,
+            self.warnings,
+            first=first,
+            second=self.second,
+            plan=plan,
+        )
+
+
+# The width of a result whose values have no plans.
+NO_PLANS: Final = -math.inf
+
+
+@dataclass(frozen=True, repr=False)
+class Corrected(Result):
+    """Measures of runs and of their differences, corrected by people's labels of a sample.
+
+    Attributes:
+        design: design of the audit.
+        target: "new queries" or "these queries".
+        level: level of the intervals.
+        policy: policy of the evaluation.
+        runs: their corrected values.
+        differences: those of pairs, the first run minus the second.
+        audit: the audit; None where only its labels are known.
+        width: the width that plans aim at; None for halfway to the least one, `NO_PLANS` where there are no plans.
+    """
+
+    KIND: ClassVar = "corrected"
+    FORMAT: ClassVar = 1
+
+    design: str
+    target: str
+    level: float
+    policy: Mapping[str, Any]
+    runs: tuple[CorrectedRun, ...]
+    differences: tuple[RefusedValue | CorrectedValue, ...]
+    audit: AuditSummary | None = field(default=None, metadata=OMITTED)
+    width: float | None = field(default=NO_PLANS, metadata=OMITTED)
 
 
 @dataclass(frozen=True, repr=False)
@@ -212,24 +223,24 @@ class CorrectedResults(ReprByKind):
             lambda each: (each.run, each.second, each.measure) == wanted,
         )
 
-    def to_dict(self) -> dict[str, object]:
-        """The JSON of `trueval golden correct`."""
-        from trueval.version import __version__
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of the corrections, of kind `corrected`, without the audit and plans of `trueval golden correct`."""
+        return self.to_result().to_dict()
 
-        return {
-            "kind": KIND,
-            "format": FORMAT_VERSION,
-            "trueval": __version__,
-            "design": self.design,
-            "target": self.target,
-            "level": self.level,
-            "policy": dict(self.policy),
-            "runs": [
-                {"name": name, "corrected": [each.to_dict() for each in self.corrections if each.run == name]}
-                for name in self.runs
-            ],
-            "differences": [each.to_dict() for each in self.differences],
-        }
+    def to_result(self, plan: Callable[[Correction], LabelPlan | None] = lambda _: None) -> Corrected:
+        """The corrections as a result holds them.
+
+        Args:
+            plan: the labels that a narrower interval of each takes.
+        """
+
+        def entries(corrections: Iterable[Correction]) -> tuple[RefusedValue | CorrectedValue, ...]:
+            return tuple(each.entry(plan(each)) for each in corrections)
+
+        runs = tuple(
+            CorrectedRun(name, entries(each for each in self.corrections if each.run == name)) for name in self.runs
+        )
+        return Corrected(self.design, self.target, self.level, self.policy, runs, entries(self.differences))
 
 
 def _only(corrections: tuple[Correction, ...], what: str, is_wanted: Any) -> Correction:

@@ -26,7 +26,6 @@ from typing import NamedTuple
 import numpy as np
 
 from trueval.comparison.labels.contributions import Contributions
-from trueval.comparison.labels.correction import EstimateWithInterval
 from trueval.comparison.labels.design_estimate import NEW, DesignEstimate, interval
 from trueval.comparison.labels.prediction_powered import (
     LabeledUnits,
@@ -37,6 +36,7 @@ from trueval.comparison.labels.prediction_powered import (
     tune_judge_weights,
     variance_of_variance,
 )
+from trueval.evaluation.corrected_values import EstimateWithInterval
 from trueval.measures.span import ANYTHING, ValueRange
 from trueval.standings.standings import Floats, Ints, sum_by
 

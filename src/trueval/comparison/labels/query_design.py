@@ -25,7 +25,7 @@ import math
 import numpy as np
 
 from trueval.comparison.labels.both_labels import PairedValues
-from trueval.comparison.labels.correction import NOTHING, EstimateWithInterval
+from trueval.comparison.labels.correction import NOTHING
 from trueval.comparison.labels.design_estimate import NEW, DesignEstimate, interval
 from trueval.comparison.labels.prediction_powered import (
     LabeledUnits,
@@ -35,6 +35,7 @@ from trueval.comparison.labels.prediction_powered import (
     total,
     tune_judge_weights,
 )
+from trueval.evaluation.corrected_values import EstimateWithInterval
 from trueval.measures.span import ANYTHING, ValueRange
 from trueval.standings.standings import Bools, Floats
 

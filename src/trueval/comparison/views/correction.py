@@ -2,283 +2,345 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from html import escape
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple
 
-from rich.console import Group, RenderableType
-from rich.text import Text
-
-from trueval.evaluation.views import corrected
-from trueval.evaluation.views.corrected import CSV, CorrectedEntry, flat, of_runs
-from trueval.printable import printable_all
-from trueval.report import formats
-from trueval.report.console_tables import notebook
-from trueval.report.formats import latex, markdown, pipes, tabular
-from trueval.report.number_texts import (
-    FRACTIONS,
-    NOT_AVAILABLE,
-    ValueUnit,
-    count_phrase,
-    format_difference,
-    format_value,
-    percent,
-    unit,
+from trueval.comparison.labels.correction import Corrected
+from trueval.evaluation.corrected_values import (
+    CorrectedRun,
+    LabelPlan,
+    OpenQuery,
+    StratumWorth,
 )
-from trueval.report.terminal import TerminalGrid, grid, render_text
+from trueval.evaluation.views.corrections import (
+    DIFFERENCE_INTERVAL,
+    DIFFERENCES_TITLE,
+    LEGEND,
+    TITLE,
+    CorrectedRow,
+    best_first,
+    by_measure,
+    corrected_figures,
+    corrected_sheet,
+    csv_columns,
+    describe_leader_changes,
+    describe_refusals,
+    describe_sample,
+    describe_sign_changes,
+    describe_warnings,
+    leaders,
+)
+from trueval.report.figures import NARROW, RUN_TONES, Chart, tone
+from trueval.report.formats import distinct
+from trueval.report.number_texts import NOT_AVAILABLE, percent
+from trueval.report.page_content import Figure
+from trueval.report.plots import shorten_name
+from trueval.report.units import COUNT, DIFFERENCE, FRACTION, INTERVAL, NAME, PERCENT, number
+from trueval.report.view import Answer, Column, Mark, Quantity, Section, Sentence, Sheet, View, policy_section
 
-COLUMNS: Final = ("run", "second", "measure", *CSV, "width", "wanted", "more_units", "more_labels", "least_width")
-PLAN: Final = ("width now", "wanted", "more {units}", "more labels", "least width")
-MOST_WORTH: Final = 3  # strata that a sentence names
-
-
-def differences_of(result: Mapping[str, Any]) -> list[CorrectedEntry]:
-    """Corrections of every pair, by measure.
-
-    Args:
-        result: the JSON of `trueval golden correct`.
-    """
-    return [
-        CorrectedEntry(f"{entry['first']} - {entry['second']}", entry, ("differences", at))
-        for at, entry in enumerate(result["differences"])
-    ]
-
-
-def table(result: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> Group:
-    """The result as a terminal shows it, top to bottom.
-
-    Args:
-        result: the JSON of `trueval golden correct`.
-        scale: scale of the printed values.
-    """
-    values, differences = of_runs(result), differences_of(result)
-    parts: list[RenderableType] = [corrected.table(values, scale)]
-    if differences:
-        parts += [Text(), Text("differences", style="bold"), corrected.table(differences, scale, format_difference)]
-    if any("plan" in each.entry for each in values):
-        parts += [
-            Text(),
-            Text("what more labels buy", style="bold"),
-            _plan_grid(result, [*values, *differences], scale),
-        ]
-    return Group(*parts, Text(), *map(Text, [*lines(result), *unit(scale)]))
+HEIGHT: Final = 190  # CSS pixels of a plot
+MOST: Final = 4  # sentences of one kind
+MOST_WORTH: Final = 3  # strata, or queries, that a sentence names
+MOST_OPEN: Final = 30  # rows of strata that are open from the beginning
+QUESTION: Final = "What do people's labels make of the judge's values?"
 
 
-def console(result: Mapping[str, Any]) -> str:
-    """The result as plain text: values, differences, refusals and warnings.
+class _Planned(NamedTuple):
+    """A correction with its plan."""
 
-    Args:
-        result: what `Corrected.to_dict` returns.
-    """
-    result = printable_all(result)
-    values, differences = of_runs(result), differences_of(result)
-    parts: list[RenderableType] = [corrected.table(values)]
-    if differences:
-        parts += [Text(), corrected.table(differences, show=format_difference)]
-    return render_text(Group(*parts, *map(Text, _words(result, values, differences))))
+    row: CorrectedRow
+    plan: LabelPlan
 
 
-def html(result: Mapping[str, Any]) -> str:
-    """The result as HTML tables, everything escaped.
-
-    Args:
-        result: what `Corrected.to_dict` returns.
-    """
-    result = printable_all(result)
-    values, differences = of_runs(result), differences_of(result)
-    head, rows = corrected.rows_of(values)
-    parts = [notebook(("run", *head), rows, words=2)]
-    if differences:
-        head, rows = corrected.rows_of(differences, show=format_difference)
-        parts.append(notebook(("difference", *head), rows, words=2))
-    return "".join([*parts, *(f"<p>{escape(line)}</p>" for line in _words(result, values, differences))])
+class _Stratum(NamedTuple):
+    row: CorrectedRow
+    stratum: StratumWorth
 
 
-def _words(
-    result: Mapping[str, Any], values: Sequence[CorrectedEntry], differences: Sequence[CorrectedEntry]
-) -> Iterator[str]:
-    yield f"Design {result['design']}, intervals for {result['target']}."
-    yield from corrected.refusals([*values, *differences])
-    yield from corrected.warnings([*values, *differences])
+class _Query(NamedTuple):
+    row: CorrectedRow
+    query: OpenQuery
 
 
-def lines(result: Mapping[str, Any]) -> Iterator[str]:
-    """Notes to the numbers.
+class _Line(NamedTuple):
+    """A line of the CSV file."""
+
+    run: str
+    second: str | None
+    of: CorrectedRow
+
+
+def view(result: Corrected) -> View:
+    """What `trueval golden correct` shows.
 
     Args:
-        result: the JSON of `trueval golden correct`.
+        result: of the command, or of `trueval.correct`.
     """
-    values, differences = of_runs(result), differences_of(result)
-    yield from corrected.describe_leader_changes(values)
-    yield from corrected.describe_sign_changes(differences, surely=True)
-    yield corrected.sample_sentence(result["audit"])
-    yield from corrected.refusals([*values, *differences])
-    yield from corrected.warnings([*values, *differences])
-    yield from suggest_labels(result, values)
-    if any("plan" in each.entry for each in values):
-        yield plan_sentence(result)
-
-
-def plan_sentence(result: Mapping[str, Any]) -> str:
-    """The table of needed labels in one sentence.
-
-    Args:
-        result: the JSON of `trueval golden correct`.
-    """
-    wanted = "" if result["width"] is not None else " (halfway to the least width)"
-    return (
-        f"About so many more {units_of(result)} or labels make the interval as narrow as wanted{wanted}, if judge and "
-        "people go on to differ as they do; a dash where no number does. Widths are from end to end; the least one is "
-        "that with everything graded. trueval golden audit DIR --size N makes the sample larger."
+    every = [*rows_of(result.runs), *differences_of(result)]
+    answered = [each for each in every if each.value is not None]
+    values = best_first([each for each in answered if each.found.second is None])
+    differences = [each for each in answered if each.found.second is not None]
+    figures, changes = corrected_figures(values), list(describe_leader_changes(values))
+    return View(
+        title="Corrected values",
+        answer=_answer(result, values, differences),
+        lead=figures[0] if figures else None,
+        sections=[
+            Section(TITLE, [corrected_sheet(values)], figures=figures[1:], id="corrected-block"),
+            *_differences(differences),
+            *_plans(result, every),
+            policy_section(result.policy),
+        ],
+        csv=_csv(result),
+        findings=[
+            *([] if len(values) < 2 else _most_moved(values)),
+            *[each for each in changes if not each.startswith(f"{values[0].found.measure}: ")][:MOST],  # else answered
+            *list(describe_sign_changes(differences, surely=True))[:MOST],
+            *describe_refusals(every),
+            *describe_warnings(every),
+        ],
+        marks=[Mark(NOT_AVAILABLE, "not known, or no number of labels is enough.")],
+        legend=[*LEGEND, *([_explain_plan(result)] if any(each.plan for each in every) else [])],
     )
 
 
-def suggest_labels(result: Mapping[str, Any], values: Sequence[CorrectedEntry]) -> Iterator[str]:
-    """Where more labels gain most: strata, or whole queries on which judge and people differ most.
+def rows_of(runs: Sequence[CorrectedRun]) -> list[CorrectedRow]:
+    """Corrections of every run, run by run."""
+    return [CorrectedRow(run.name, found) for run in runs for found in run.corrected]
 
-    Args:
-        result: the JSON of `trueval golden correct`.
-        values: corrections of runs.
-    """
-    known = [each for each in values if not each.refused]
-    if result["design"] == "queries":
-        shares: Counter[str] = Counter()
-        for each in known:
-            shares.update({one["query"]: one["share"] for one in each.entry["open_queries"]})
-        if shares:
-            named = ", ".join(query for query, _ in shares.most_common(MOST_WORTH))
-            yield f"Judge and people differ most in the queries {named}: look there for what the judge gets wrong."
+
+def differences_of(result: Corrected) -> list[CorrectedRow]:
+    """Corrections of every pair, by measure."""
+    return [CorrectedRow(f"{found.first} - {found.second}", found) for found in result.differences]
+
+
+def _answer(result: Corrected, values: Sequence[CorrectedRow], differences: Sequence[CorrectedRow]) -> Answer:
+    """The best run of the first measure that was corrected, and whether people's labels separate it from the next."""
+    sample = () if result.audit is None else (describe_sample(result.audit),)
+    mine = next((mine for _, mine in by_measure(values)), [])
+    if not mine:
+        return Answer("People's labels correct none of these measures.", QUESTION, sample)
+    found = leaders(mine)
+    best = mine[0] if found is None else found[1]
+    measure = best.found.measure
+    corrected = (
+        Quantity(best.corrected, "estimate"),
+        " ",
+        Quantity(best.value, "corrected", INTERVAL),
+    )
+    judged = Quantity(best.judge, "estimate")
+    sentence: Sentence
+    if found is None:
+        sentence = (f"{measure} of {best.name} is ", *corrected, " corrected by people's labels; ", judged)
+        sentence = (*sentence, " by the judge's.")
+    elif found[0].name == best.name:
+        sentence = (f"{best.name} stays first in {measure}: ", *corrected, " corrected by people's labels, ", judged)
+        sentence = (*sentence, " by the judge's.")
+    else:
+        sentence = (f"{best.name} is first in {measure} by people's labels, with ", *corrected)
+        sentence = (*sentence, f" corrected; by the judge's labels {found[0].name} is first.")
+    sure: Sentence = (*_separation(mine, best, differences), *sample)
+    return Answer(sentence, QUESTION, sure, *_labels_needed(result, best))
+
+
+def _separation(
+    mine: Sequence[CorrectedRow], best: CorrectedRow, differences: Sequence[CorrectedRow]
+) -> tuple[str | Quantity, ...]:
+    """Whether the interval of the leader's difference to the next run excludes 0."""
+    ranked = best_first(mine)
+    if len(ranked) < 2:
+        return ()
+    second = ranked[1].name
+    for each in differences:
+        value = each.value
+        if value is None or value.measure != best.found.measure:
+            continue
+        if {value.first, value.second} == {best.name, second}:
+            shown = each if value.first == best.name else each.turned("")
+            end = shown.corrected.low if shown.corrected.estimate > 0 else -shown.corrected.high
+            decided = "These labels separate the two" if end > 0 else "These labels do not separate the two"
+            return (
+                f"{decided}: {best.name} less {second} is ",
+                Quantity(shown.corrected, "estimate", DIFFERENCE),
+                " ",
+                Quantity(shown.value, "corrected", DIFFERENCE_INTERVAL),
+                ". ",
+            )
+    return ()
+
+
+def _labels_needed(result: Corrected, best: CorrectedRow) -> tuple[Sentence, str]:
+    """What would make the answer surer, and the command for it."""
+    plan, audit = best.plan, result.audit
+    if plan is None or audit is None:
+        return "", ""
+    now = (f"The interval of {best.name} is ", Quantity(plan, "now"), " wide; ")
+    wanted = Quantity(plan, "wanted")
+    if plan.labels is None or plan.units is None:
+        least = Quantity(plan, "least")
+        return (*now, "no number of labels makes it ", wanted, ", as the queries alone leave ", least, "."), ""
+    if not plan.units:
+        return (*now, "it is narrow enough."), ""
+    more = Quantity(plan, "labels", COUNT)
+    words: Sentence = (*now, "about ", more, " more labels would make it ", wanted, ".", *_worth(result, best))
+    return words, f"trueval golden audit DIR --size {audit.sampled + plan.units}"
+
+
+def _worth(result: Corrected, best: CorrectedRow) -> tuple[str, ...]:
+    """Where more labels of a value gain most: strata, or whole queries on which judge and people differ most."""
+    value = best.value
+    if value is None:
+        return ()
+    if result.design == "queries":
+        named = ", ".join(each.query for each in value.open_queries[:MOST_WORTH])
+        return (f" Judge and people differ most in the queries {named}.",) if named else ()
+    strata = sorted((each for each in value.strata if each.worth > 0), key=lambda each: -each.worth)
+    named = ", ".join(f"{each.stratum} ({percent(each.share)} of what is open)" for each in strata[:MOST_WORTH])
+    return (f" One more is worth most in these strata: {named}.",) if named else ()
+
+
+def _most_moved(answered: Sequence[CorrectedRow]) -> Iterator[Sentence]:
+    """The value that people's labels move most."""
+
+    def moved(row: CorrectedRow) -> float:
+        by = abs(row.corrected.estimate - row.judge.estimate)
+        return by if by == by else -1.0
+
+    most = max(answered, key=moved)
+    if moved(most) >= 0:
+        yield (
+            f"People's labels move {most.found.measure} of {most.name} most: ",
+            Quantity(most.judge, "estimate"),
+            " by the judge's labels, ",
+            Quantity(most.corrected, "estimate"),
+            " corrected.",
+        )
+
+
+def _differences(rows: Sequence[CorrectedRow]) -> Iterator[Section]:
+    if rows:
+        figures = corrected_figures(rows, differences=True, prefix="differences-")
+        sheet = corrected_sheet(rows, differences=True, prefix="differences-")
+        yield Section(DIFFERENCES_TITLE, [sheet], figures=figures, id="differences-corrected-block")
+
+
+def _units(result: Corrected) -> str:
+    """The unit of sampling."""
+    return "queries" if result.design == "queries" else "passages"
+
+
+def _explain_plan(result: Corrected) -> str:
+    halfway = "" if result.width is not None else " (halfway to the least width)"
+    return (
+        f"About so many more {_units(result)} or labels make the interval as narrow as wanted{halfway}, if judge and "
+        "people go on to differ as they do. Widths are from end to end; the least one is that with everything graded. "
+        "trueval golden audit DIR --size N makes the sample larger."
+    )
+
+
+def _plans(result: Corrected, every: Sequence[CorrectedRow]) -> Iterator[Section]:
+    rows = [_Planned(each, each.plan) for each in every if each.plan is not None]
+    if not rows:
         return
-    found = [
-        (each, sorted((one for one in each.entry["strata"] if one["worth"]), key=lambda one: -one["worth"]))
-        for each in known
+    units = _units(result)
+    columns: list[Column[_Planned]] = [
+        Column("measure", lambda row: row.row.found.measure, NAME),
+        Column("run or difference", lambda row: row.row.name, NAME),
+        Column("width now", lambda row: row.plan.now, FRACTION),
+        Column("wanted", lambda row: row.plan.wanted, FRACTION),
+        Column(f"more {units}", lambda row: row.plan.units, COUNT),
+        Column("more labels", lambda row: row.plan.labels, COUNT, strong=True),
+        Column("least width", lambda row: row.plan.least, FRACTION),
     ]
-    if any(strata for _, strata in found):
-        yield "One more label is worth most in these strata, with their shares of the variance that labels leave open:"
-    for each, strata in found:
-        named = ", ".join(f"{one['stratum']} {percent(one['share'])}" for one in strata[:MOST_WORTH])
-        if named:
-            yield f"  {each.measure} of {each.name}: {named}"
-
-
-def units_of(result: Mapping[str, Any]) -> str:
-    """The unit of sampling: queries or passages."""
-    return "queries" if result["design"] == "queries" else "passages"
-
-
-def _plan_head(result: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(each.format(units=units_of(result)) for each in PLAN)
-
-
-def _plan_grid(result: Mapping[str, Any], told: Sequence[CorrectedEntry], scale: ValueUnit) -> TerminalGrid:
-    rows = grid(("", *_plan_head(result)), "Lrrrrr")
-    for measure, mine in corrected.by_measure(told):
-        rows.add_row(Text(measure, style="bold"))
-        for each in mine:
-            if "plan" in each.entry:
-                rows.add_row(Text(f" {each.name}"), *_plan_cells(each, scale))
-    return rows
-
-
-def _plan_cells(told: CorrectedEntry, scale: ValueUnit) -> list[str]:
-    plan = told.entry["plan"]
-    counts = (NOT_AVAILABLE if plan[name] is None else f"{plan[name]:,}" for name in ("units", "labels"))
-    return [
-        format_value(plan["now"], scale),
-        format_value(plan["wanted"], scale),
-        *counts,
-        format_value(plan["least"], scale),
+    figures = [
+        Figure(
+            f"plan-{at}",
+            f"{measure}: width of the interval",
+            f"How narrow the interval of {measure} becomes as people grade more {units}.",
+            partial(width_plot, mine, units),
+        )
+        for at, (measure, mine) in enumerate(by_measure(each.row for each in rows))
     ]
-
-
-def to_csv(result: Mapping[str, Any]) -> str:
-    """One line per run or pair and measure, in full precision.
-
-    Args:
-        result: the JSON of `trueval golden correct`.
-    """
-    rows = []
-    for entry, run in _entries(result):
-        plan = entry.get("plan", {})
-        about = {"run": run, "second": entry.get("second"), "measure": entry["measure"]}
-        more = {
-            "width": plan.get("now"),
-            "wanted": plan.get("wanted"),
-            "more_units": plan.get("units"),
-            "more_labels": plan.get("labels"),
-            "least_width": plan.get("least"),
-        }
-        rows.append({**about, **flat(entry), **more})
-    return formats.to_csv(COLUMNS, rows)
-
-
-def _entries(result: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
-    for run in result["runs"]:
-        yield from ((entry, run["name"]) for entry in run["corrected"])
-    yield from ((entry, entry["first"]) for entry in result["differences"])
-
-
-def to_markdown(result: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> str:
-    """Markdown tables, then the notes.
-
-    Args:
-        result: the JSON of `trueval golden correct`.
-        scale: scale of the printed values.
-    """
-    values, differences = of_runs(result), differences_of(result)
-    parts = [corrected.markdown(values, scale)]
-    if differences:
-        parts.append(corrected.markdown(differences, scale, ("difference",), format_difference))
-    planned = [each for each in (*values, *differences) if "plan" in each.entry]
-    if planned:
-        rows = ([each.name, each.measure, *_plan_cells(each, scale)] for each in planned)
-        parts.append(pipes(("run", "measure", *_plan_head(result)), rows, words=2))
-    parts.append("".join(_list_item(line) for line in [*lines(result), *unit(scale)]))
-    return "\n".join(parts)
-
-
-def _list_item(line: str) -> str:
-    indent = "    " if line.startswith(" ") else ""
-    return f"{indent}- {markdown(line.strip())}\n"
-
-
-def to_latex(result: Mapping[str, Any], *, scale: ValueUnit = FRACTIONS) -> str:
-    """LaTeX tabulars of values, differences and labels; they need the package booktabs.
-
-    Args:
-        result: the JSON of `trueval golden correct`.
-        scale: scale of the printed values.
-    """
-    values, differences = of_runs(result), differences_of(result)
-    parts = [corrected.tabular_of(values, scale, notes=[*lines(result), *unit(scale)])]
-    if differences:
-        parts.append(corrected.tabular_of(differences, scale, "difference", format_difference))
-    planned = [each for each in (*values, *differences) if "plan" in each.entry]
-    if planned:
-        rows = ([latex(cell) for cell in (each.name, each.measure, *_plan_cells(each, scale))] for each in planned)
-        parts.append(tabular(("run", "measure", *_plan_head(result)), rows, "llrrrrr"))
-    return "\n".join(parts)
-
-
-def headline(result: Mapping[str, Any]) -> str:
-    """One sentence: what was audited, and how far the audit moves the values.
-
-    Args:
-        result: the JSON of `trueval golden correct`.
-    """
-    moved = [
-        (abs(each.entry["corrected"]["estimate"] - each.entry["judge"]["estimate"]), each)
-        for each in of_runs(result)
-        if not each.refused and None not in (each.entry["corrected"]["estimate"], each.entry["judge"]["estimate"])
-    ]
-    audit = result["audit"]
-    labels = count_phrase(audit["people_labels"], "label", "labels")
-    if not moved:
-        return f"{labels} of people correct none of these measures."
-    _, most = max(moved, key=lambda each: each[0])
-    judge, value = (most.entry[name]["estimate"] for name in ("judge", "corrected"))
-    return (
-        f"{labels} of people move {most.measure} of {most.name} most: {format_value(judge)} by the judge's labels, "
-        f"{format_value(value)} corrected."
+    sheets: list[Sheet[Any]] = [Sheet("What more labels buy", rows, columns, id="plan-table")]
+    yield Section(
+        "What more labels buy",
+        [*sheets, *_strata([each.row for each in rows]), *_queries([each.row for each in rows])],
+        _explain_plan(result),
+        figures,
+        id="plan",
     )
+
+
+def _strata(rows: Sequence[CorrectedRow]) -> Iterator[Sheet[_Stratum]]:
+    """Strata by the gain of one more label, for audits with strata."""
+    found = [_Stratum(row, each) for row in rows if row.value is not None for each in row.value.strata]
+    if len(found) > len(rows):
+        columns: list[Column[_Stratum]] = [
+            Column("measure", lambda row: row.row.found.measure),
+            Column("run or difference", lambda row: row.row.name),
+            Column("stratum", lambda row: row.stratum.stratum),
+            Column("passages", lambda row: row.stratum.population, COUNT),
+            Column("graded", lambda row: row.stratum.audited, COUNT),
+            Column("share of what is open", lambda row: row.stratum.share, PERCENT, strong=True),
+            Column("worth of one more", lambda row: row.stratum.worth, number(".2g")),
+        ]
+        title = "Where one more label lowers the variance of the corrected value most"
+        yield Sheet(title, found, columns, folded=len(found) > MOST_OPEN, only="page", id="plan-strata")
+
+
+def _queries(rows: Sequence[CorrectedRow]) -> Iterator[Sheet[_Query]]:
+    """Queries in which judge and people differ most."""
+    found = [_Query(row, each) for row in rows if row.value is not None for each in row.value.open_queries]
+    if found:
+        columns: list[Column[_Query]] = [
+            Column("measure", lambda row: row.row.found.measure),
+            Column("run or difference", lambda row: row.row.name),
+            Column("query", lambda row: row.query.query),
+            Column("share", lambda row: row.query.share, PERCENT, strong=True),
+        ]
+        title = "Audited queries in which people say otherwise than the judge lets expect, the most first"
+        yield Sheet(title, found, columns, folded=True, only="page", id="plan-queries")
+
+
+def width_plot(rows: Sequence[CorrectedRow], units: str, width: int = NARROW) -> Chart:
+    """Plot of the interval width over the number of labeled units, for each run or pair.
+
+    Args:
+        rows: corrections of one measure, with plans.
+        units: name of the units that are graded.
+        width: CSS pixels of the whole figure.
+    """
+    import altair as alt
+
+    shown = rows[: len(RUN_TONES)]
+    names = distinct([shorten_name(each.name) for each in shown])
+    points = [
+        {"name": name, "units": point.graded, "width": point.width}
+        for name, each in zip(names, shown, strict=True)
+        for point in (() if each.plan is None else each.plan.curve)
+    ]
+    colors = alt.Scale(domain=names, range=[tone(each) for each in RUN_TONES[: len(names)]])
+    plot = alt.Chart(alt.Data(values=points)).mark_line(point=alt.OverlayMarkDef(filled=True, size=22), strokeWidth=1.5)
+    return plot.encode(
+        x=alt.X("units:Q", title=f"{units} graded", axis=alt.Axis(tickCount=4, format=",d")),
+        y=alt.Y("width:Q", title="width", axis=alt.Axis(tickCount=4), scale=alt.Scale(zero=True)),
+        color=alt.Color("name:N", title=None, scale=colors, legend=alt.Legend(orient="bottom", columns=2)),
+    ).properties(width=width - 60, height=HEIGHT)
+
+
+def _csv(result: Corrected) -> Sheet[_Line]:
+    lines = [_Line(run.name, None, CorrectedRow(run.name, found)) for run in result.runs for found in run.corrected]
+    lines += [_Line(str(found.first), found.second, CorrectedRow("", found)) for found in result.differences]
+    columns: list[Column[_Line]] = [
+        Column("run", lambda row: row.run),
+        Column("second", lambda row: row.second),
+        Column("measure", lambda row: row.of.found.measure),
+        *csv_columns(),
+        Column("width", lambda row: row.of.plan and row.of.plan.now),
+        Column("wanted", lambda row: row.of.plan and row.of.plan.wanted),
+        Column("more_units", lambda row: row.of.plan and row.of.plan.units),
+        Column("more_labels", lambda row: row.of.plan and row.of.plan.labels),
+        Column("least_width", lambda row: row.of.plan and row.of.plan.least),
+    ]
+    return Sheet("", lines, columns)

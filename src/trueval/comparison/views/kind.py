@@ -1,7 +1,6 @@
 """The kinds of result that `trueval compare`, `trueval power` and `trueval golden correct` give."""
 
 from trueval.comparison.comparison import FORMAT_VERSION, KIND
-from trueval.comparison.labels import correction
 from trueval.report.kinds import Kind, files_of, forms_of, kind_of_view, late
 
 COMPARE = Kind(
@@ -35,13 +34,11 @@ PUBLISHED = kind_of_view(
 )
 
 # `trueval golden correct`.
-CORRECTION = Kind(
-    correction.KIND,
-    format=correction.FORMAT_VERSION,
+CORRECTION = kind_of_view(
+    "corrected",
+    "trueval.comparison.labels.correction:Corrected",
+    "trueval.comparison.views.correction:view",
+    format=1,
     order=22,
-    text=forms_of("trueval.comparison.views.correction"),
-    files=files_of("corrected"),
-    page=late("trueval.comparison.views.correction_page:build"),
-    console=late("trueval.comparison.views.correction:console"),
-    notebook=late("trueval.comparison.views.correction:html"),
+    stem="corrected",
 )

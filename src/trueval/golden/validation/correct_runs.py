@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trueval.comparison.labels.correct import correct, correction_defaults
-from trueval.comparison.labels.corrected_results import add_label_plans
+from trueval.comparison.labels.corrected_results import about, add_label_plans
+from trueval.comparison.labels.correction import Corrected
 from trueval.comparison.labels.label_source import CORRECTED, audit_beside, join
 from trueval.errors import InputError, PolicyError
 from trueval.evaluation.notes import note_low_thresholds
@@ -25,16 +26,16 @@ class CorrectedRuns(NamedTuple):
     """Corrected measures of run files, and the precision that more labels would give.
 
     Attributes:
-        data: the JSON of `trueval golden correct`.
+        result: the result of `trueval golden correct`.
         notes: one-line remarks on measures and judgments.
     """
 
-    data: dict[str, Any]
+    result: Corrected
     notes: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `trueval golden correct`."""
-        return self.data
+        return self.result.to_dict()
 
 
 def correct_runs(
@@ -89,4 +90,5 @@ def correct_runs(
         lists, joined.judge, audited, chosen, target=TARGETS[target], level=level, baseline=name, policy=rules
     )
     notes = note_low_thresholds(joined.judge.frame["grade"].to_numpy(), chosen, rules)
-    return CorrectedRuns(add_label_plans(found, joined, audited, strip_folders(str(folder)), width), notes)
+    summary = about(found, joined, audited, strip_folders(str(folder)))
+    return CorrectedRuns(add_label_plans(found, summary, width), notes)
