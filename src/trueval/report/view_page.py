@@ -174,10 +174,12 @@ def _path_of(value: Callable[[Any], object]) -> Path:
 
     >>> _path_of(lambda row: row.tau["AP"].value), _path_of(lambda row: row.high - row.low)
     (('tau', 'AP', 'value'), ())
+    >>> _path_of(lambda row: {"en": "English"}[row.language])
+    ()
     """
     try:
         found = value(_PathRecorder())
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, LookupError):
         return ()
     return found._path if isinstance(found, _PathRecorder) else ()
 
