@@ -1,6 +1,7 @@
 """The audit against evaluate, and on the stored logits whose numbers are known."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,11 @@ from trueval.collection import Candidates, Collection, candidate_lists
 from trueval.errors import InputError, PolicyError
 from trueval.numerics import round_to, storage_dtype
 from trueval.precision.audit import audit, audit_blocks, audit_passes
-from trueval.precision.audit_result import ModelFlip
+from trueval.precision.audit_result import ModelFlip, ResolvedTies
 from trueval.precision.logits import read_logits
 from trueval.precision.model_passes import Passes
 from trueval.precision.regimes import Regime, plan, score_regimes
-from trueval.precision.views.formats import to_markdown
+from trueval.precision.views.kind import PRECISION
 from trueval.scoring import maxsim, product, sigmoid, softmax
 
 STORED = Path(__file__).resolve().parents[3] / "shared" / "data" / "logits" / "epqa-reranker.npz"
@@ -157,11 +158,12 @@ def test_agreement_compares_with_float32() -> None:
     }
     assert found[reference] is None
     assert found[low] is not None
-    assert "ties" not in found[low]
+    assert found[low].ties is None
     assert found[high] is not None
-    assert found[high]["tau_b"] == pytest.approx(1 / 3)
-    resolved = {"pairs": 1, "same": 0, "opposite": 1, "tied": 0, "all_pairs": 1, "all_tied": 0}
-    assert found[high]["ties"] == {"of": "bfloat16_bfloat16", **resolved}
+    assert found[high].tau_b == pytest.approx(1 / 3)
+    assert found[high].ties == ResolvedTies(
+        "bfloat16_bfloat16", pairs=1, same=0, opposite=1, tied=0, all_pairs=1, all_tied=0
+    )
 
 
 def test_nothing_to_audit() -> None:
@@ -242,7 +244,7 @@ def test_a_corpus_is_audited_without_lists(
     found = audit_passes(passes, "nDCG@5 AP", **choices)
     runs = score_regimes(passes.candidates, passes.outputs)
     listed = audit_blocks(runs, passes.collection.graded, "nDCG@5 AP", cutoffs=[1, 2, 3, 5, 10, 20], **choices)
-    assert found.to_dict() == listed.to_dict(about=found.about)
+    assert found.to_dict() == replace(listed, about=found.about).to_dict()
     monkeypatch.setattr("trueval.precision.audit.LISTED", 29)
     monkeypatch.setattr("trueval.precision.audit.score_regimes", None)
     unlisted = audit_passes(passes, "nDCG@5 AP", **choices).to_dict()
@@ -251,7 +253,7 @@ def test_a_corpus_is_audited_without_lists(
         assert (mine["measures"], mine["curves"]) == (theirs["measures"], theirs["curves"])
         assert mine["ties"] == {"tied_fraction": None, "largest_group": None, "group_sizes": []}
         assert mine["agreement"] is None
-    assert " – " in to_markdown(unlisted)
+    assert " – " in PRECISION.write(unlisted, "markdown")
 
 
 def test_what_is_about_lists_is_audited_by_lists() -> None:

@@ -20,7 +20,7 @@ from trueval.evaluation.scores import Scores
 from trueval.judgments import Judgments
 from trueval.measures import Measure
 from trueval.models.pair_scores import PAIRED
-from trueval.precision.audit_result import Audit, RegimeResult
+from trueval.precision.audit_result import Audit, RegimeAgreement, RegimeResult, ResolvedTies
 from trueval.precision.logits_files import read_passes
 from trueval.precision.model_passes import run_models
 from trueval.precision.regimes import score_regimes, whole_corpus
@@ -290,25 +290,23 @@ class _Gathered:
         scores = Scores.join(self.scores)
         return RegimeResult(self.regime, scores, dict(sorted(self.sizes.items())), self.agreement())
 
-    def agreement(self) -> dict[str, Any] | None:
+    def agreement(self) -> RegimeAgreement | None:
         """Means over the queries; None if there is no reference."""
         if self.reference is None:
             return None
         table = np.array(self.agreements)
         known = ~np.isnan(table[:, 0])  # a list that is a single tie group has no τ-b; the mean is over the others
-        found: dict[str, Any] = {
-            "reference": self.reference,
-            "queries": len(table),
-            "tau_b": float(table[known, 0].mean()) if known.any() else None,
-            "tau_b_queries": int(known.sum()),
-            "overlap": float(table[:, 1].mean()),
-            "overlap_depth": self.depth,
-            "rbo": float(table[:, 2].mean()),
-            "rbo_p": PERSISTENCE,
-        }
-        if self.ties_of is not None:
-            found["ties"] = {"of": self.ties_of, **TieResolution(*self.resolved.tolist())._asdict()}
-        return found
+        return RegimeAgreement(
+            self.reference,
+            queries=len(table),
+            tau_b=float(table[known, 0].mean()) if known.any() else None,
+            tau_b_queries=int(known.sum()),
+            overlap=float(table[:, 1].mean()),
+            overlap_depth=self.depth,
+            rbo=float(table[:, 2].mean()),
+            rbo_p=PERSISTENCE,
+            ties=None if self.ties_of is None else ResolvedTies(self.ties_of, *self.resolved.tolist()),
+        )
 
 
 def _compare(gathered: Mapping[Regime, _Gathered], runs: Mapping[Regime, Run]) -> None:

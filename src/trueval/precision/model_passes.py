@@ -12,6 +12,7 @@ from trueval.errors import InputError, Place, PolicyError
 from trueval.files.source.memory_estimate import check_memory
 from trueval.files.source.source_bytes import read_bytes
 from trueval.models.outputs import Step, model_outputs, parts_of
+from trueval.precision.audit_result import AuditedCandidates, AuditedCollection
 from trueval.precision.regimes import plan
 from trueval.printable import encodable
 from trueval.report.provenance import strip_folders
@@ -49,21 +50,13 @@ class Passes:
     settings: Sequence[Mapping[str, Any]]
 
     def about(self) -> dict[str, Any]:
-        """The origin of results; absolute paths are recorded without their folders."""
+        """Collection, candidates and passes of a `PrecisionAudit`; paths are recorded without their folders."""
         collection, candidates = self.collection, self.candidates
+        source, notes = strip_folders(collection.source), (*collection.notes, *candidates.notes)
         return {
-            "collection": {
-                "name": collection.name,
-                "source": strip_folders(collection.source),
-                "documents": len(collection.documents),
-            },
-            "candidates": {
-                "kind": candidates.kind,
-                "queries": len(candidates.query_ids),
-                "pairs": candidates.pairs,
-                "notes": [*collection.notes, *candidates.notes],
-            },
-            "passes": [{**each, "path": strip_folders(str(each.get("path", "")))} for each in self.settings],
+            "collection": AuditedCollection(collection.name, source, len(collection.documents)),
+            "candidates": AuditedCandidates(candidates.kind, len(candidates.query_ids), candidates.pairs, notes),
+            "passes": tuple({**each, "path": strip_folders(str(each.get("path", "")))} for each in self.settings),
         }
 
 

@@ -1,1 +1,1 @@
-"""Views of a precision audit: tables, text formats, the page, figures."""
+"""The view of a precision audit, and its figures."""

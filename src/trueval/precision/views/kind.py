@@ -1,14 +1,12 @@
 """The kind of result that `trueval precision` gives."""
 
-from trueval.precision.audit_result import FORMAT_VERSION, KIND
-from trueval.report.kinds import Kind, files_of, forms_of, late
+from trueval.report.kinds import kind_of_view
 
-PRECISION = Kind(
-    KIND,
-    format=FORMAT_VERSION,
+PRECISION = kind_of_view(
+    "precision",
+    "trueval.precision.audit_result:PrecisionAudit",
+    "trueval.precision.views.audit:view",
+    format=2,
     order=5,
-    text=forms_of("trueval.precision.views.formats"),
-    files=files_of("precision"),
-    page=late("trueval.precision.views.page:build"),
-    figures=late("trueval.precision.views.figures:draw_precision"),
+    stem="precision",
 )
