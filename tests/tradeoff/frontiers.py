@@ -40,7 +40,7 @@ def made_frontier(sweep: Entry) -> Entry:
         "panels": [{"K": None, "points": list(range(len(points)))}],
         "objectives": ["cost", "latency", "quality"],
         "band": {"of": "jitter", "seconds": None, "ratio": 1.125},
-        "model": {"shrinkage": 0.75, "plain": False},
+        "model": {"plain": False, "noise": 0.02, "own": 0.01, "surface": 0.03},
         "points": points,
         "groups": [{"leader": order[0], "members": order[:2], "probability": 0.99}],
         "rules": _rules(points, order),

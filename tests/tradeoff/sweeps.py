@@ -101,7 +101,7 @@ def made_sweep(
             if each["pool"] < 100
         ],
         "failed": [
-            {"name": "dense 384d <b>ivf</b>", "key": "f" * 16, "reason": "index.spec: no index is called 'ivf'"},
+            {"name": "dense 384d <b>ivf</b>", "reason": "index.spec: no index is called 'ivf'", "key": "f" * 16},
         ],
         "notes": ["Half of the top documents are not judged."],
     }

@@ -137,15 +137,15 @@ def test_recall_is_matched_by_interpolation_or_from_above() -> None:
         IndexedSystem(1, 0.96, 0.020, 20.0),
         IndexedSystem(2, 0.99, 0.060, 20.0),
     ]
-    assert at_recall(family, 0.85)["how"] == "at or above"
-    assert at_recall(family, 0.85)["system"] == 0
-    exact = at_recall(family, 0.96)
-    assert (exact["system"], exact["other"], exact["latency"]) == (1, None, 0.020)
-    between = at_recall(family, 0.98)
-    assert (between["system"], between["other"], between["how"]) == (1, 2, "interpolated")
-    assert between["latency"] == pytest.approx(0.020 + 2 / 3 * 0.040)
-    assert at_recall(family, 0.995)["how"] == "not reached"
-    assert at_recall(family, 0.995)["latency"] is None
+    assert at_recall("hnsw", family, 0.85).how == "at or above"
+    assert at_recall("hnsw", family, 0.85).system == 0
+    exact = at_recall("hnsw", family, 0.96)
+    assert (exact.system, exact.other, exact.latency) == (1, None, 0.020)
+    between = at_recall("hnsw", family, 0.98)
+    assert (between.system, between.other, between.how) == (1, 2, "interpolated")
+    assert between.latency == pytest.approx(0.020 + 2 / 3 * 0.040)
+    assert at_recall("hnsw", family, 0.995).how == "not reached"
+    assert at_recall("hnsw", family, 0.995).latency is None
 
 
 def test_specs_that_differ_in_search_alone_are_one_family(tmp_path: Path) -> None:

@@ -6,10 +6,12 @@ import itertools
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from tests.tradeoff.frontiers import made_frontier
 from tests.tradeoff.sweeps import made_sweep
 from tests.tradeoff.swept import write_sweep
 
@@ -18,11 +20,13 @@ from trueval.errors import InputError, PolicyError
 from trueval.report.number_texts import FRACTIONS, POINTS
 from trueval.tradeoff.diagnosis.marginals import efficiencies
 from trueval.tradeoff.frontier.configuration_groups import group
+from trueval.tradeoff.frontier.frontier_result import FrontierResult
 from trueval.tradeoff.quality.changes import Bootstrap
 from trueval.tradeoff.quality.pareto import Objectives, on_frontier, removers
 from trueval.tradeoff.quality.resamples import draw_latencies, draw_qualities, features_of, percentiles
 from trueval.tradeoff.quality.sweep_loader import read_sweep
 from trueval.tradeoff.views.frontier import lines
+from trueval.version import __version__
 
 Row = tuple[float, float, float]
 NAN = math.nan
@@ -239,6 +243,13 @@ def test_the_frontier_of_a_sweep_is_that_of_its_numbers(swept: Path) -> None:
     assert json.loads(json.dumps(found, allow_nan=False)) == found
 
 
+@pytest.mark.parametrize("sweep", [made_sweep(), made_sweep(latency=False, priced=False) | {"limits": {}}])
+def test_a_result_reads_its_own_json(tmp_path: Path, sweep: dict[str, Any]) -> None:
+    found = tv.frontier(write_sweep(tmp_path, sweep, queries=12, timed=4), resamples=30)
+    assert FrontierResult.from_dict(found.to_dict()) == found.result
+    assert FrontierResult.from_dict(made_frontier(sweep)).to_dict() == made_frontier(sweep) | {"trueval": __version__}
+
+
 def test_the_same_seed_gives_the_same_result_on_any_number_of_threads(swept: Path) -> None:
     one = tv.frontier(swept, resamples=300, threads=1).to_dict()
     assert one == tv.frontier(swept, resamples=300, threads=2).to_dict()
@@ -333,13 +344,13 @@ def test_one_resample_is_enough(swept: Path) -> None:
 def test_efficiencies_are_quality_by_latency_best_first(swept: Path) -> None:
     measured = read_sweep(swept)
     found = efficiencies(measured, "p95")
-    assert sorted(each["system"] for each in found) == list(range(len(measured.systems)))
-    values = [each["efficiency"] for each in found]
+    assert sorted(each.system for each in found) == list(range(len(measured.systems)))
+    values = [each.efficiency for each in found]
     assert values == sorted(values, reverse=True)
     for each in found:
-        seconds = measured.systems[each["system"]]["latency"]["p95"]["value"]
-        assert each["latency"] == seconds
-        assert each["efficiency"] == pytest.approx(each["performance"] / seconds)
+        seconds = measured.systems[each.system]["latency"]["p95"]["value"]
+        assert each.latency == seconds
+        assert each.efficiency == pytest.approx(each.performance / seconds)
 
 
 def test_intervals_are_of_the_level_that_is_asked(swept: Path) -> None:

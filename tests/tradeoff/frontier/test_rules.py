@@ -189,7 +189,7 @@ def test_cross_fitting_is_what_enumeration_of_folds_gives() -> None:
         kept.append(values[out, chosen])
     assert found.value == pytest.approx(np.nanmean(kept))
     assert found.chosen_on_all == max(np.nanmean(values[:, place]) for place in range(3))
-    assert sum(found.picks.values()) == pytest.approx(1.0)
+    assert sum(each.share for each in found.picks) == pytest.approx(1.0)
 
 
 def test_choosing_the_best_of_many_equal_ones_flatters_and_cross_fitting_does_not() -> None:

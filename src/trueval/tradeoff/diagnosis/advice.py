@@ -15,6 +15,7 @@ import numpy as np
 from trueval.comparison.resampling.resampled_sums import bootstrap_sums, to_grid
 from trueval.report.number_texts import FRACTIONS, ValueUnit, format_value
 from trueval.standings.standings import Floats
+from trueval.tradeoff.diagnosis.diagnosis_results import ImprovementAdvice
 from trueval.tradeoff.diagnosis.marginals import interval
 from trueval.tradeoff.quality.sweep_loader import SweepArrays
 
@@ -89,8 +90,8 @@ def verdict(found: Headrooms, level: float) -> str:
 
 def advise(
     measured: SweepArrays, place: int | None, *, level: float = 0.95, resamples: int = 2000, seed: int = 0
-) -> dict[str, Any] | None:
-    """The advice for one configuration as JSON; None without a configuration or ceiling.
+) -> ImprovementAdvice | None:
+    """The advice for one configuration; None without a configuration or ceiling.
 
     Args:
         place: index of the configuration to improve.
@@ -101,17 +102,17 @@ def advise(
     said = verdict(found, level)
     none = np.empty(0)
     pool, order = (none, none) if found.draws is None else found.draws
-    return {
-        "sentence": sentence(found, said, measured.configurations[place]["name"]),
-        "verdict": said,
-        "point": place,
-        "retrieval_headroom": interval(found.retrieval, pool, level),
-        "ordering_headroom": interval(found.ordering, order, level),
-        "difference": interval(found.retrieval - found.ordering, pool - order, level),
-        "noise": found.noise,
-        "share": found.share,
-        "queries": found.queries,
-    }
+    return ImprovementAdvice(
+        sentence=sentence(found, said, measured.configurations[place]["name"]),
+        verdict=said,
+        point=place,
+        retrieval_headroom=interval(found.retrieval, pool, level),
+        ordering_headroom=interval(found.ordering, order, level),
+        difference=interval(found.retrieval - found.ordering, pool - order, level),
+        noise=found.noise,
+        share=found.share,
+        queries=found.queries,
+    )
 
 
 def sentence(found: Headrooms, said: str, name: str, scale: ValueUnit = FRACTIONS) -> str:

@@ -2,47 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
 from trueval.comparison.resampling.resampled_sums import generator, to_grid
 from trueval.standings.standings import Bools, Floats, Ints
+from trueval.tradeoff.diagnosis.diagnosis_results import CrossFit, PickedPoint
 from trueval.tradeoff.quality.resamples import FOLDS as STREAM
-
-
-class CrossFit(NamedTuple):
-    """The quality of the chosen configuration on held-out queries.
-
-    Attributes:
-        value: mean over queries, each evaluated with the configuration that the other folds chose.
-        chosen_on_all: mean of the configuration chosen on all queries, over the same queries.
-        folds: number of folds.
-        repeats: number of random partitions into folds.
-        picks: configuration → share of the folds that chose it, most frequent first.
-    """
-
-    value: float
-    chosen_on_all: float
-    folds: int
-    repeats: int
-    picks: dict[int, float]
-
-    @property
-    def optimism(self) -> float:
-        """Selection bias: value on all queries - cross-fitted value."""
-        return self.chosen_on_all - self.value
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {
-            "value": self.value,
-            "chosen_on_all": self.chosen_on_all,
-            "optimism": self.optimism,
-            "folds": self.folds,
-            "repeats": self.repeats,
-            "picks": [{"point": place, "share": share} for place, share in self.picks.items()],
-        }
 
 
 def cross_fit(
@@ -88,8 +53,11 @@ def cross_fit(
         return None
     means = kept.sum(axis=0) / known.sum(axis=0)
     order = np.argsort(-picked, kind="stable")
-    picks = {int(some[place]): float(picked[place] / picked.sum()) for place in order if picked[place]}
-    return CrossFit(float(np.mean(found)), float(means.max()), folds, repeats, picks)
+    picks = tuple(
+        PickedPoint(int(some[place]), float(picked[place] / picked.sum())) for place in order if picked[place]
+    )
+    value, on_all = float(np.mean(found)), float(means.max())
+    return CrossFit(value, on_all, on_all - value, folds, repeats, picks)
 
 
 def _held_out_mean(member: Floats, kept: Floats, known: Floats) -> tuple[float | None, Ints]:

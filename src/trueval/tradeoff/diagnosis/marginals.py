@@ -8,8 +8,11 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from trueval.numerics import or_null
 from trueval.standings.standings import Floats
+from trueval.tradeoff.diagnosis.diagnosis_results import MarginalGain, SystemEfficiency
 from trueval.tradeoff.quality.efficiency import efficiency
+from trueval.tradeoff.quality.interval_estimate import IntervalEstimate
 from trueval.tradeoff.quality.resamples import QualityResamples
 from trueval.tradeoff.quality.sweep_loader import SweepArrays
 
@@ -58,8 +61,8 @@ def steps(measured: SweepArrays) -> Iterator[MarginalStep]:
 
 def marginals(
     measured: SweepArrays, qualities: QualityResamples, latencies: Floats, level: float, percentile: str = "p50"
-) -> list[dict[str, Any]]:
-    """The marginal gains as JSON: quality, milliseconds, cost, and quality per millisecond and per cost.
+) -> tuple[MarginalGain, ...]:
+    """The marginal gains: quality, milliseconds, cost, and quality per millisecond and per cost.
 
     A ratio is given where the step makes the pipeline slower, by the lower end of the interval, or more expensive:
     elsewhere it is meaningless, and a reason is given. Intervals are over the resamples of queries and of times.
@@ -68,7 +71,7 @@ def marginals(
         qualities: resampled qualities of the configurations.
         latencies: [configuration, resample] latency in seconds.
     """
-    return [_marginal(measured, step, qualities, latencies, level, percentile) for step in steps(measured)]
+    return tuple(_marginal(measured, step, qualities, latencies, level, percentile) for step in steps(measured))
 
 
 def _marginal(
@@ -78,7 +81,7 @@ def _marginal(
     latencies: Floats,
     level: float,
     percentile: str,
-) -> dict[str, Any]:
+) -> MarginalGain:
     first, second = step.first, step.second
     same = measured.system[first] == measured.system[second]
     gains = qualities.plain[second] - qualities.plain[first]
@@ -87,7 +90,7 @@ def _marginal(
     exact = measured.latency(percentile)
     wait = None if same else interval(1000 * float(exact[second] - exact[first]), apart, level)
     cost = float(measured.cost[second] - measured.cost[first])
-    slower = wait is not None and (wait["value"] or 0) > 0 and (wait["low"] or 0) > 0
+    slower = wait is not None and (wait.value or 0) > 0 and (wait.low or 0) > 0
     reasons = []
     if same:
         reasons.append(f"{step.axis} does not change the latency of retrieval")
@@ -95,31 +98,31 @@ def _marginal(
         reasons.append("no time was measured" if wait is None else "it is not slower beyond noise")
     if not cost > 0:
         reasons.append("no price is known" if np.isnan(cost) else "it does not cost more")
-    return {
-        "axis": step.axis,
-        "system": int(measured.system[first]),
-        "other_system": int(measured.system[second]),
-        "from": step.begin,
-        "to": step.end,
-        "points": [first, second],
-        "quality": interval(gain, gains, level),
-        "milliseconds": wait,
-        "cost": None if np.isnan(cost) else cost,
-        "per_millisecond": _per_millisecond(gain, gains, apart, wait, level) if wait and slower else None,
-        "per_currency": interval(gain / cost, gains / cost, level) if cost > 0 else None,
-        "reason": "; ".join(reasons) or None,
-    }
+    return MarginalGain(
+        axis=step.axis,
+        system=int(measured.system[first]),
+        other_system=int(measured.system[second]),
+        begin=step.begin,
+        end=step.end,
+        points=(first, second),
+        quality=interval(gain, gains, level),
+        milliseconds=wait,
+        cost=or_null(cost),
+        per_millisecond=_per_millisecond(gain, gains, apart, wait, level) if wait and slower else None,
+        per_currency=interval(gain / cost, gains / cost, level) if cost > 0 else None,
+        reason="; ".join(reasons) or None,
+    )
 
 
 def _per_millisecond(
-    gain: float, gains: Floats, apart: Floats, wait: Mapping[str, float | None], level: float
-) -> dict[str, float | None] | None:
+    gain: float, gains: Floats, apart: Floats, wait: IntervalEstimate, level: float
+) -> IntervalEstimate | None:
     """The ratio over resamples in which the step is slower; in the few others the ratio is meaningless."""
     slower = apart > 0
-    return interval(gain / (wait["value"] or np.nan), gains[slower] / apart[slower], level)
+    return interval(gain / (wait.value or np.nan), gains[slower] / apart[slower], level)
 
 
-def interval(value: float, draws: Floats, level: float) -> dict[str, float | None] | None:
+def interval(value: float, draws: Floats, level: float) -> IntervalEstimate | None:
     """A value with its bootstrap interval; None without a value.
 
     Args:
@@ -128,18 +131,18 @@ def interval(value: float, draws: Floats, level: float) -> dict[str, float | Non
 
     Example:
         >>> interval(0.5, np.array([0.0, 1.0]), 0.5)
-        {'value': 0.5, 'low': 0.25, 'high': 0.75}
+        IntervalEstimate(value=0.5, low=0.25, high=0.75)
     """
     if np.isnan(value):
         return None
     known = draws[~np.isnan(draws)]
     if not len(known):
-        return {"value": value, "low": None, "high": None}
+        return IntervalEstimate(value, None, None)
     low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
-    return {"value": value, "low": float(low), "high": float(high)}
+    return IntervalEstimate(value, float(low), float(high))
 
 
-def efficiencies(measured: SweepArrays, percentile: str) -> list[dict[str, Any]]:
+def efficiencies(measured: SweepArrays, percentile: str) -> tuple[SystemEfficiency, ...]:
     """Mean quality divided by latency for each system, best first: for screening only (P-B section 3.3, Table 9).
 
     Performance is the mean of those of N-Recall4+@10, RA-nWG@10, N-Recall4+@30 and RA-nWG@30 that the sweep measured;
@@ -154,17 +157,9 @@ def efficiencies(measured: SweepArrays, percentile: str) -> list[dict[str, Any]]
         known = _performance([measured.configurations[int(place)] for place in places])
         if known:
             values, latency = list(known.values()), float(seconds[places[0]])
-            found.append(
-                {
-                    "system": number,
-                    "name": system["name"],
-                    "measures": list(known),
-                    "performance": float(np.mean(values)),
-                    "latency": latency,
-                    "efficiency": efficiency(values, latency),
-                }
-            )
-    return sorted(found, key=lambda each: -each["efficiency"])
+            mean, score = float(np.mean(values)), efficiency(values, latency)
+            found.append(SystemEfficiency(number, system["name"], tuple(known), mean, latency, score))
+    return tuple(sorted(found, key=lambda each: -each.efficiency))
 
 
 SCREENED: Final = ("N-Recall4+@10", "RA-nWG@10", "N-Recall4+@30", "RA-nWG@30")

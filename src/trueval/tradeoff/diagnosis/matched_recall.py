@@ -9,7 +9,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from trueval.errors import PolicyError
+from trueval.numerics import or_null
 from trueval.specs import format_spec, read_arguments
+from trueval.tradeoff.diagnosis.diagnosis_results import FamilyAtRecall, RecallMatch
 from trueval.tradeoff.quality.sweep_loader import SweepArrays
 
 RECALLS: Final = (0.9, 0.95, 0.98, 0.99, 1.0)
@@ -34,8 +36,8 @@ class IndexedSystem(NamedTuple):
 
 def compare_at_recall(
     measured: SweepArrays, percentile: str, recalls: Sequence[float] = RECALLS
-) -> list[dict[str, Any]]:
-    """Latency and memory of each family of systems at the same recall, as JSON.
+) -> tuple[RecallMatch, ...]:
+    """Latency and memory of each family of systems at the same recall.
 
     A family contains systems that differ only in search effort (efSearch). Between two of its systems with less and
     more recall than requested, latency and memory are interpolated in recall; else the fastest system at or above is
@@ -46,54 +48,41 @@ def compare_at_recall(
     """
     families = _families(measured, percentile)
     if not families:
-        return []
-    return [
-        {"recall": recall, "families": [{"name": name, **at_recall(each, recall)} for name, each in families.items()]}
+        return ()
+    return tuple(
+        RecallMatch(recall, tuple(at_recall(name, each, recall) for name, each in families.items()))
         for recall in recalls
-    ]
+    )
 
 
-def at_recall(family: Sequence[IndexedSystem], recall: float) -> dict[str, Any]:
+def at_recall(name: str, family: Sequence[IndexedSystem], recall: float) -> FamilyAtRecall:
     """The latency and memory that a family of systems needs to reach a recall.
 
     Args:
+        name: of the family.
         recall: target recall.
-
-    Returns:
-        "system", "other", "reached", "latency", "memory", "how".
 
     Example:
         >>> family = [IndexedSystem(0, 0.8, 0.010, 100.0), IndexedSystem(1, 1.0, 0.030, 100.0)]
-        >>> found = at_recall(family, 0.9)
-        >>> found["how"], round(found["latency"], 4)
+        >>> found = at_recall("hnsw", family, 0.9)
+        >>> found.how, round(found.latency, 4)
         ('interpolated', 0.02)
     """
     ordered = sorted(family, key=lambda each: (each.recall, each.latency))
     above = [each for each in ordered if each.recall >= recall]
     if not above:
         best = ordered[-1]
-        return _recall_entry(best.system, None, best.recall, np.nan, np.nan, "not reached")
+        return FamilyAtRecall(name, best.system, None, best.recall, None, None, "not reached")
     exact = [each for each in above if each.recall == recall]
     for low, high in pairwise(ordered):
         if not exact and low.recall < recall < high.recall:
             share = (recall - low.recall) / (high.recall - low.recall)
             latency, memory = ((1 - share) * one + share * other for one, other in zip(low[2:], high[2:], strict=True))
-            return _recall_entry(low.system, high.system, recall, latency, memory, "interpolated")
+            both = or_null(latency), or_null(memory)
+            return FamilyAtRecall(name, low.system, high.system, recall, *both, "interpolated")
     first = min(above, key=lambda each: (np.nan_to_num(each.latency, nan=np.inf), each.recall))
-    return _recall_entry(first.system, None, first.recall, first.latency, first.memory, "at or above")
-
-
-def _recall_entry(
-    system: int, other: int | None, reached: float, latency: float, memory: float, how: str
-) -> dict[str, Any]:
-    return {
-        "system": system,
-        "other": other,
-        "reached": reached,
-        "latency": None if np.isnan(latency) else float(latency),
-        "memory": None if np.isnan(memory) else float(memory),
-        "how": how,
-    }
+    known = or_null(first.latency), or_null(first.memory)
+    return FamilyAtRecall(name, first.system, None, first.recall, *known, "at or above")
 
 
 def _families(measured: SweepArrays, percentile: str) -> dict[str, list[IndexedSystem]]:

@@ -1,7 +1,7 @@
 """The frontier of a sweep: its members with their probability, the choice of each rule, and advice.
 
 found = frontier("results", max_latency_ms=500, max_cost=2.5)
-found.points[3]["probability"], found.rules[0]["answer"]
+found.result.points[3].probability, found.rules[0].answer
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from trueval.comparison.resampling.resampled_sums import thread_count
 from trueval.errors import PolicyError, nearest
 from trueval.standings.standings import Floats
-from trueval.tradeoff.frontier.frontier_result import Frontier, FrontierChoices
+from trueval.tradeoff.frontier.frontier_analysis import Frontier, FrontierChoices
 from trueval.tradeoff.frontier.rules import RuleLimits, Target
 from trueval.tradeoff.quality.pareto import PARETO
 from trueval.tradeoff.quality.resamples import draw_latencies, draw_qualities, features_of, resample_means

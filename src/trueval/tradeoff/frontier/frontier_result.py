@@ -1,410 +1,313 @@
-"""The result of a frontier, and its JSON (docs/design/tradeoff.md)."""
+"""The result of `trueval frontier`, in the form of its JSON (docs/design/tradeoff.md)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
-import numpy as np
-
-from trueval.comparison.limits import ROUNDING, rounding_tolerance
-from trueval.errors import PolicyError
-from trueval.latency.jitter import compare_latencies, log_percentiles
-from trueval.report.result import ReprByKind
-from trueval.standings.standings import Bools, Floats
-from trueval.tradeoff.diagnosis.advice import advise
-from trueval.tradeoff.diagnosis.cross_fit import cross_fit
-from trueval.tradeoff.diagnosis.marginals import efficiencies, marginals
-from trueval.tradeoff.diagnosis.matched_recall import compare_at_recall
-from trueval.tradeoff.frontier.configuration_groups import ConfigurationGroup, group
-from trueval.tradeoff.frontier.rule_sentences import of_rule
-from trueval.tradeoff.frontier.rules import (
-    COST,
-    LATENCY,
-    QUALITY,
-    RuleChoice,
-    RuleInputs,
-    RuleLimits,
-    Target,
-    apply_rules,
+from trueval.report.json_fields import OMITTED, renamed
+from trueval.report.result import Result
+from trueval.tradeoff.diagnosis.diagnosis_results import (
+    CrossFit,
+    ImprovementAdvice,
+    MarginalGain,
+    RecallMatch,
+    SystemEfficiency,
 )
-from trueval.tradeoff.quality.changes import Bootstrap
-from trueval.tradeoff.quality.pareto import PAPER, Objectives, check_rule, on_frontier, removers
-from trueval.tradeoff.quality.quality import within_range
-from trueval.tradeoff.quality.resamples import QualityResamples
-from trueval.tradeoff.quality.sweep_loader import FILE, PERCENTILES, SweepArrays
-from trueval.version import __version__
-
-KIND: Final = "frontier"
-# 1: first version.
-FORMAT_VERSION: Final = 1
+from trueval.tradeoff.quality.interval_estimate import IntervalEstimate
 
 
 @dataclass(frozen=True)
-class FrontierChoices:
-    """The options of a frontier.
+class SweepSource:
+    """The sweep that was read.
 
     Attributes:
-        rule: "pareto" or "paper".
-        percentile: of the latency: "p50", "p95" or "p99".
-        band: latency band in seconds; latencies that differ by no more are tied; None for the measured jitter.
-        slo: latency limits in seconds, for each of which the frontier within it is shown.
-        level: confidence level of intervals, and the share of resamples at which one quality is separated from another.
-        seed: seed of all random numbers.
-        sure: minimum share of resamples in which the choice of a rule is within its limits.
+        name: its name.
+        file: name of its file.
+        sha256: hash of that file.
+        trueval: version that wrote it.
     """
 
-    limits: RuleLimits
+    name: str | None
+    file: str
+    sha256: str
+    trueval: str | None
+
+
+@dataclass(frozen=True)
+class ComparedPoints:
+    """Points that are compared with each other: all of them, with K None, or those of one K."""
+
+    k: int | None = field(metadata=renamed("K"))
+    points: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class LatencyBand:
+    """Why latencies tie.
+
+    Attributes:
+        of: "jitter", "band_ms", or "none" where no jitter is known, so that all tie.
+        seconds: width of the band; None without one.
+        ratio: ratio of two latencies from which their jitter separates half of all pairs of systems.
+    """
+
+    of: str
+    seconds: float | None
+    ratio: float | None
+
+
+@dataclass(frozen=True)
+class ShrinkageModel:
+    """How resamples became probabilities: standard deviations of docs/tradeoff.md, None where there was too little.
+
+    Attributes:
+        plain: whether the resamples were taken as they are.
+        noise: of the noise of queries.
+        own: of what is a configuration's own.
+        surface: of what cost, latency and K predict.
+    """
+
+    plain: bool
+    noise: float | None
+    own: float | None
+    surface: float | None
+
+
+@dataclass(frozen=True)
+class PointQuality:
+    """The quality of a configuration.
+
+    Attributes:
+        measure: at its K.
+        value: mean over queries, expected over tie orders.
+        low: lower end of the bootstrap interval over queries.
+        high: its upper end.
+        lowest: value under the worst order of ties.
+        highest: value under the best one.
+        queries: number of queries.
+    """
+
+    measure: str
+    value: float | None
+    low: float | None
+    high: float | None
+    lowest: float | None
+    highest: float | None
+    queries: int
+
+
+@dataclass(frozen=True)
+class FrontierPoint:
+    """A configuration of the sweep.
+
+    Attributes:
+        name: its name.
+        system: index of its system in the sweep.
+        system_name: name of its system.
+        method: stages of its system, such as "dense+rerank".
+        k: contexts of a generator.
+        values: values of its system on the axes of the sweep.
+        cost: currency per 1,000 queries; None without a price.
+        latency: "p50", "p95" and "p99" → seconds of a query; None where not timed.
+        quality: its quality.
+        prompt_tokens: mean tokens of its contexts; None where not counted.
+        recall: recall against exact search; None where nothing was approximated.
+        on_frontier: whether it is on the frontier of the measured values.
+        probability: share of resamples, with shrinkage, in which it is on the frontier; None with one query.
+        plain: the same without shrinkage.
+        dominated_by: a point of the measured frontier that removes it.
+        group: index of its group.
+    """
+
+    name: str
+    system: int
+    system_name: str
+    method: str | None
+    k: int | None = field(metadata=renamed("K"))
+    values: Mapping[str, Any]
+    cost: float | None
+    latency: Mapping[str, IntervalEstimate] | None
+    quality: PointQuality
+    prompt_tokens: float | None
+    recall: float | None
+    on_frontier: bool
+    probability: float | None
+    plain: float | None
+    dominated_by: int | None
+    group: int | None
+
+    def seconds(self, percentile: str) -> float | None:
+        """The latency at a percentile; None where not timed."""
+        return None if self.latency is None else self.latency[percentile].value
+
+
+@dataclass(frozen=True)
+class PointGroup:
+    """Points that differ inside noise.
+
+    Attributes:
+        leader: the one most probably on the frontier.
+        members: all of them.
+        probability: share of resamples in which at least one is on the frontier.
+    """
+
+    leader: int
+    members: tuple[int, ...]
+    probability: float
+
+
+@dataclass(frozen=True)
+class RuleBounds:
+    """The limits of a rule, those that it has.
+
+    Attributes:
+        latency_ms: maximum milliseconds of a query.
+        cost: maximum cost of 1,000 queries.
+        quality: minimum quality.
+        measure: measure of the quality limit.
+    """
+
+    latency_ms: float | None = field(default=None, metadata=OMITTED)
+    cost: float | None = field(default=None, metadata=OMITTED)
+    quality: float | None = field(default=None, metadata=OMITTED)
+    measure: str | None = field(default=None, metadata=OMITTED)
+
+
+@dataclass(frozen=True)
+class RuleAnswer:
+    """The choice of a rule; points by their indices.
+
+    Attributes:
+        rule: "latency-bound", "cost-bound", "quality-bound", "all limits" or "best quality".
+        k: of the points that are compared; None for all.
+        seeks: "quality", "latency" or "cost".
+        limits: those that it has.
+        feasible: points inside the limits, in as many resamples as `sure` asks for.
+        answer: the choice; None where none is feasible.
+        runner_up: the next one on the frontier of the feasible ones; None where there is none.
+        value: what is sought, of the answer.
+        runner_up_value: the same of the runner-up.
+        better: share of plain resamples in which the answer is better than the runner-up; None of costs, and where
+            something else decided.
+        feasible_chance: share of plain resamples in which the answer, or `surest`, is inside the limits.
+        surest: where none is inside often enough, the point that is most often.
+        within_noise: points that tie with the best one.
+        best: the best one by the measured values.
+        decided_by: criterion that ranked the answer first.
+        cross_fitted: quality of the choice on other queries; None for other objectives.
+        sentence: the choice in words.
+    """
+
+    rule: str
+    k: int | None = field(metadata=renamed("K"))
+    seeks: str
+    limits: RuleBounds
+    feasible: tuple[int, ...]
+    answer: int | None
+    runner_up: int | None
+    value: float | None
+    runner_up_value: float | None
+    better: float | None
+    feasible_chance: float | None
+    surest: int | None
+    within_noise: tuple[int, ...]
+    best: int | None
+    decided_by: str | None
+    cross_fitted: CrossFit | None
+    sentence: str
+
+
+@dataclass(frozen=True)
+class LimitFrontier:
+    """The frontier inside a limit of latency.
+
+    Attributes:
+        latency_ms: the limit.
+        percentile: of the latency.
+        k: of the points that are compared; None for all.
+        points: on this frontier.
+        best: the best of them; None where none is inside.
+        feasible: number of points inside.
+    """
+
+    latency_ms: float
+    percentile: str
+    k: int | None = field(metadata=renamed("K"))
+    points: tuple[int, ...]
+    best: int | None
+    feasible: int
+
+
+@dataclass(frozen=True)
+class OmittedConfiguration:
+    """A configuration or system that is not in the results, with the reason."""
+
+    name: str
+    reason: str
+    key: str = field(default="", metadata=OMITTED)
+
+
+@dataclass(frozen=True, repr=False)
+class FrontierResult(Result):
+    """The frontier of a sweep.
+
+    Attributes:
+        sweep: what was read.
+        quality: quality measure of the sweep.
+        rule: "pareto" or "paper".
+        percentile: of the latency.
+        level: of intervals, and share of resamples at which one quality is separated from another.
+        sure: share of resamples in which limits must be kept.
+        resamples: number of resamples.
+        seed: of all random numbers.
+        currency: of the costs; None without prices.
+        queries: number of queries.
+        panels: points that are compared with each other.
+        objectives: those that at least one point knows: "cost", "latency", "quality".
+        band: why latencies tie.
+        model: how resamples became probabilities.
+        points: configurations, in the order of the sweep.
+        groups: points that differ inside noise; empty with one query.
+        rules: choices.
+        slo: frontiers inside limits of latency.
+        matched_recall: systems at the same recall.
+        recall_of: what recall is measured against.
+        efficiency: systems by quality per second, best first.
+        marginals: what steps of a setting gain.
+        advice: what to improve; None without a ceiling.
+        left_out: impossible configurations.
+        failed: systems that failed.
+        notes: what a reader must know of the inputs.
+    """
+
+    KIND: ClassVar[str] = "frontier"
+    FORMAT: ClassVar[int] = 1  # 1: first version.
+
+    sweep: SweepSource
+    quality: str
     rule: str
     percentile: str
-    band: float | None
-    slo: tuple[float, ...]
     level: float
+    sure: float
     resamples: int
     seed: int
-    threads: int
-    sure: float
-
-    def __post_init__(self) -> None:
-        check_rule(self.rule)
-        if self.percentile not in PERCENTILES:
-            raise PolicyError(f"percentile must be {', '.join(PERCENTILES)}. Got {self.percentile!r}.")
-        if not 0 < self.level < 1:
-            raise PolicyError(f"level must be a number between 0 and 1. Got {self.level!r}.")
-        if self.resamples < 1:
-            raise PolicyError(f"resamples must be an integer >= 1. Got {self.resamples!r}.")
-        if not 0 <= self.sure <= 1:
-            raise PolicyError(f"sure must be a number from 0 to 1. Got {self.sure!r}.")
-
-
-class LatencyTies(NamedTuple):
-    """Which latencies are tied.
-
-    Attributes:
-        apart: [configuration, configuration] whether two latencies differ.
-        of: "jitter", "band_ms", or "none" where no jitter is known, so that all are tied.
-        seconds: width of the band; None without one.
-        ratio: ratio of two latencies at which their jitter separates them, median over systems; None without jitter.
-    """
-
-    apart: Bools
-    of: str
-    seconds: float | None = None
-    ratio: float | None = None
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Frontier(ReprByKind):
-    """The frontier of one sweep.
-
-    Attributes:
-        qualities: resampled qualities.
-        latencies: [configuration, resample] latency in seconds, at the percentile.
-        target: the measure of a quality limit; None for the quality itself.
-    """
-
-    measured: SweepArrays
-    choices: FrontierChoices
-    qualities: QualityResamples
-    latencies: Floats
-    target: Target | None
-
-    @cached_property
-    def ties(self) -> LatencyTies:
-        """Which latencies tie, at the chosen percentile."""
-        return self.ties_at(self.choices.percentile)
-
-    @cached_property
-    def known(self) -> Objectives:
-        """The measured values."""
-        return self.measured.points(self.choices.percentile)
-
-    @cached_property
-    def on(self) -> Bools:
-        """[configuration] whether it is on the frontier of the measured values."""
-        out = np.ones(len(self.known.cost), dtype=bool)
-        for _, places in self.measured.panels:
-            apart = self.ties.apart[np.ix_(places, places)]
-            out[places] = on_frontier(self.known.select(places), rule=self.choices.rule, apart=apart)
-        return out
-
-    @cached_property
-    def there(self) -> Bools:
-        """[configuration, resample] whether it is on the frontier of the resample, with shrinkage."""
-        return self._frontier(self.qualities.values)
-
-    @cached_property
-    def plain(self) -> Floats:
-        """[configuration] share of the resamples, without shrinkage, in which it is on the frontier."""
-        share: Floats = self._frontier(self.qualities.plain).mean(axis=1)
-        return share
-
-    @cached_property
-    def groups(self) -> tuple[ConfigurationGroup, ...]:
-        """Groups of configurations that do not differ significantly."""
-        points = self.known._replace(quality=self.qualities.values)
-        found = []
-        for _, places in self.measured.panels:
-            apart = self.ties.apart[np.ix_(places, places)]
-            own = group(points.select(places), self.there[places], apart, level=self.choices.level)
-            found += [
-                ConfigurationGroup(int(places[one]), tuple(places[list(some)].tolist()), share)
-                for one, some, share in own
-            ]
-        return tuple(sorted(found))
-
-    @property
-    def has_chances(self) -> bool:
-        """Whether there are at least two queries, which probabilities require."""
-        return len(self.measured.query_ids) > 1
-
-    @cached_property
-    def rules(self) -> tuple[RuleChoice, ...]:
-        """The choice of each rule."""
-        choices = self.choices
-        draws = Objectives(self.known.cost, self.latencies, self.qualities.plain) if self.has_chances else None
-        asked = (choices.rule, choices.level, choices.sure)
-        known = RuleInputs(self.known, draws, self.measured.prompt, self.ties.apart, self.target, *asked)
-        return tuple(apply_rules(known, choices.limits, self.measured.panels))
-
-    @property
-    def leading(self) -> int | None:
-        """Index of the configuration that the advice is about: the choice within all limits, else the best quality."""
-        answers = [each.answer for each in self.rules if each.seeks == "quality" and each.answer is not None]
-        several = [each.answer for each in self.rules if each.rule == "all limits" and each.answer is not None]
-        return next(iter([*several, *answers]), None)
-
-    def ties_at(self, percentile: str) -> LatencyTies:
-        """Which latencies are tied, by the given band or by the measured jitter."""
-        measured, band = self.measured, self.choices.band
-        said = (measured.result.get("latency") or {}).get("band_ms")
-        band = float(said) / 1000 if band is None and said is not None else band
-        latency, system = measured.latency(percentile), measured.system
-        if band is not None:
-            return LatencyTies(np.abs(latency[:, None] - latency) > band + rounding_tolerance(band), "band_ms", band)
-        own = np.full(len(measured.systems), np.nan)
-        own[system] = latency
-        logs = log_percentiles(measured.totals, PERCENTILES[percentile])
-        apart, bounds = compare_latencies(logs, own, [str(each.get("method")) for each in measured.systems])
-        pairs = bounds[np.triu_indices(len(bounds), 1)]
-        known = pairs[np.isfinite(pairs)]
-        ratio = float(np.exp(np.median(known))) if len(known) else None
-        return LatencyTies(
-            apart[np.ix_(system, system)], "jitter" if np.isfinite(bounds).any() else "none", None, ratio
-        )
-
-    def _frontier(self, qualities: Floats) -> Bools:
-        """[configuration, resample] on the frontier, by value: resamples contain the noise that ties allow for."""
-        points, out = Objectives(self.known.cost, self.latencies, qualities), np.ones(qualities.shape, dtype=bool)
-        for _, places in self.measured.panels:
-            out[places] = on_frontier(points.select(places), rule=self.choices.rule)
-        return out
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON of `trueval frontier`, docs/design/tradeoff.md."""
-        measured, choices, result = self.measured, self.choices, self.measured.result
-        shrunk, chances = self.qualities.shrunk, self.has_chances
-        return {
-            "kind": KIND,
-            "format": FORMAT_VERSION,
-            "trueval": __version__,
-            "sweep": {
-                "name": result.get("name"),
-                "file": FILE,
-                "sha256": measured.sha256,
-                "trueval": result.get("trueval"),
-            },
-            "quality": result["quality"],
-            "rule": choices.rule,
-            "percentile": choices.percentile,
-            "level": choices.level,
-            "sure": choices.sure,
-            "resamples": choices.resamples,
-            "seed": choices.seed,
-            "currency": (result.get("prices") or {}).get("currency"),
-            "queries": len(measured.query_ids),
-            "panels": [{"K": k, "points": places.tolist()} for k, places in measured.panels],
-            "objectives": list(self.known.known),
-            "band": {name: value for name, value in self.ties._asdict().items() if name != "apart"},
-            "model": {
-                "plain": not chances or bool(np.isnan(shrunk.own)),
-                "noise": _or_none(shrunk.noise),
-                "own": _or_none(shrunk.own),
-                "surface": _or_none(shrunk.surface),
-            },
-            "points": list(_points(self)),
-            "groups": [{**each._asdict(), "members": list(each.members)} for each in self.groups] if chances else [],
-            "rules": [_rule(self, each) for each in self.rules],
-            "slo": list(_slo(self)),
-            "matched_recall": compare_at_recall(measured, choices.percentile),
-            "recall_of": next((each["recall"]["of"] for each in measured.systems if each.get("recall")), None),
-            "efficiency": efficiencies(measured, choices.percentile),
-            "marginals": marginals(measured, self.qualities, self.latencies, choices.level, choices.percentile),
-            "advice": advise(
-                measured, self.leading, level=choices.level, resamples=choices.resamples, seed=choices.seed
-            ),
-            "left_out": result.get("left_out", []),
-            "failed": result.get("failed", []),
-            "notes": list(_notes(self)),
-        }
-
-
-def _or_none(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
-
-
-def _points(found: Frontier) -> Iterator[dict[str, Any]]:
-    measured, chances = found.measured, found.has_chances
-    member = {place: number for number, each in enumerate(found.groups) for place in each.members} if chances else {}
-    probability = found.there.mean(axis=1) if chances else found.on
-    for place, each in enumerate(measured.configurations):
-        system = measured.systems[each["system"]]
-        latency = system["latency"]
-        yield {
-            "name": each["name"],
-            "system": each["system"],
-            "system_name": system["name"],
-            "method": system.get("method"),
-            "K": each["K"],
-            "values": system.get("values", {}),
-            "cost": _or_none(measured.cost[place]),
-            "latency": None if latency is None else {name: latency[name] for name in PERCENTILES},
-            "quality": _quality(found, place),
-            "prompt_tokens": each.get("prompt_tokens"),
-            "recall": (system.get("recall") or {}).get("value"),
-            "on_frontier": bool(found.on[place]),
-            "probability": float(probability[place]) if chances else None,
-            "plain": float(found.plain[place]) if chances else None,
-            "dominated_by": _find_remover(found, place),
-            "group": member.get(place),
-        }
-
-
-def _quality(found: Frontier, place: int) -> dict[str, Any]:
-    each = found.measured.configurations[place]
-    value = each["measures"].get(each["quality"]) or {}
-    low, high = value.get("low"), value.get("high")
-    values, choices = found.measured.values[:, place], found.choices
-    known = int((~np.isnan(values)).sum())
-    if known > 1 and (low is None or choices.level != found.measured.result.get("level")):
-        again = Bootstrap(choices.level, choices.resamples, choices.seed, choices.threads)
-        _, low, high, _ = again.mean(values)
-        low, high = within_range(each["quality"], (low, high))
-    return {
-        "measure": each["quality"],
-        "value": value.get("expected"),
-        "low": low,
-        "high": high,
-        "lowest": value.get("lowest"),
-        "highest": value.get("highest"),
-        "queries": known,
-    }
-
-
-def _find_remover(found: Frontier, place: int) -> int | None:
-    """The best member of the measured frontier that dominates a configuration; any other where latencies tie."""
-    if found.on[place]:
-        return None
-    places = next(panel.places for panel in found.measured.panels if place in panel.places)
-    known, apart = found.known.select(places), found.ties.apart[np.ix_(places, places)]
-    there = removers(known, int(np.flatnonzero(places == place)[0]), rule=found.choices.rule, apart=apart)
-    those = places[there]
-    return int(max(those, key=lambda each: (found.on[each], np.nan_to_num(found.known.quality[each], nan=-np.inf))))
-
-
-def _rule(found: Frontier, choice: RuleChoice) -> dict[str, Any]:
-    values, names = getattr(found.known, choice.seeks), [each["name"] for each in found.measured.configurations]
-    removed = None if choice.answer is None else _find_remover(found, choice.answer)
-    fitted = None
-    if choice.seeks == QUALITY and choice.answer is not None:
-        measured = found.measured
-        fitted = cross_fit(measured.values, choice.feasible, measured.prompt, seed=found.choices.seed)
-    return {
-        "rule": choice.rule,
-        "K": choice.k,
-        "seeks": choice.seeks,
-        "limits": choice.limits.to_dict(),
-        "feasible": [int(place) for place in np.flatnonzero(choice.feasible)],
-        "answer": choice.answer,
-        "runner_up": choice.runner_up,
-        "value": None if choice.answer is None else float(values[choice.answer]),
-        "runner_up_value": None if choice.runner_up is None else float(values[choice.runner_up]),
-        "better": choice.better,
-        "feasible_chance": choice.feasible_chance,
-        "surest": choice.surest,
-        "within_noise": list(choice.within_noise),
-        "best": choice.best,
-        "decided_by": choice.decided_by,
-        "cross_fitted": None if fitted is None else fitted.to_dict(),
-        "sentence": of_rule(
-            choice,
-            names,
-            level=found.choices.level,
-            sure=found.choices.sure,
-            removed_by=removed,
-            equal=_equal(found, choice),
-        ),
-    }
-
-
-def _equal(found: Frontier, choice: RuleChoice) -> bool:
-    """Whether the choice and the runner-up are equal in the objective in every resample, as two equivalent indexes."""
-    if choice.answer is None or choice.runner_up is None:
-        return False
-    draws = {QUALITY: found.qualities.plain, LATENCY: found.latencies, COST: found.known.cost}[choice.seeks]
-    return bool(np.allclose(draws[choice.answer], draws[choice.runner_up], rtol=ROUNDING, atol=ROUNDING))
-
-
-def _slo(found: Frontier) -> Iterator[dict[str, Any]]:
-    """The frontier under each latency limit and percentile."""
-    own = found.choices.limits.latency
-    for limit in sorted({*found.choices.slo, *(() if own is None else (own,))}):
-        for percentile in PERCENTILES:
-            points, ties = found.measured.points(percentile), found.ties_at(percentile)
-            for k, places in found.measured.panels:
-                inside = places[points.latency[places] <= limit + rounding_tolerance(limit)]
-                apart = ties.apart[np.ix_(inside, inside)]
-                there = inside[on_frontier(points.select(inside), rule=found.choices.rule, apart=apart)]
-                quality = np.nan_to_num(points.quality[there], nan=-np.inf)
-                yield {
-                    "latency_ms": limit * 1000,
-                    "percentile": percentile,
-                    "K": k,
-                    "points": there.tolist(),
-                    "best": int(there[quality.argmax()]) if len(there) else None,
-                    "feasible": len(inside),
-                }
-
-
-def _notes(found: Frontier) -> Iterator[str]:
-    measured, known = found.measured, found.known.known
-    yield from measured.notes
-    if not found.has_chances:
-        yield "One query says nothing of chances: none are given."
-    for name in ("cost", "latency", "quality"):
-        # Without prices, costs are not mentioned.
-        if name != "cost" or name in known or measured.result.get("prices"):
-            yield from _of_objective(found, name)
-    said = measured.result.get("level")
-    if said is not None and said != found.choices.level and "latency" in known:
-        yield f"The intervals of single latencies are those of the sweep, of {100 * said:g} %."
-    if np.isnan(measured.variances[~np.isnan(measured.values)]).any():
-        yield "The spread over tie orders is not known everywhere: there resamples hold queries alone."
-    if found.has_chances and np.isnan(found.qualities.shrunk.own):
-        yield "Too few different configurations to learn from each other: shares are those of plain resamples."
-    if found.ties.of == "none" and "latency" in known:
-        yield "With one repeat of each query nothing separates two latencies: set repeats of [latency], or --band-ms."
-
-
-def _of_objective(found: Frontier, name: str) -> Iterator[str]:
-    """The configurations for which an objective is unknown."""
-    values = getattr(found.known, name)
-    if name not in found.known.known:
-        yield f"No configuration has a {name}: it decides nothing here."
-    elif np.isnan(values).any():
-        told = f"configurations have no {name}: they remove no other one, and no other one them."
-        yield f"{int(np.isnan(values).sum())} {told}"
-    elif found.choices.rule == PAPER and len(values) > 1 and np.ptp(values) == 0:
-        yield f"All configurations have the same {name}, so by the rule of the paper nobody removes another."
+    currency: str | None
+    queries: int
+    panels: tuple[ComparedPoints, ...]
+    objectives: tuple[str, ...]
+    band: LatencyBand
+    model: ShrinkageModel
+    points: tuple[FrontierPoint, ...]
+    groups: tuple[PointGroup, ...]
+    rules: tuple[RuleAnswer, ...]
+    slo: tuple[LimitFrontier, ...]
+    matched_recall: tuple[RecallMatch, ...]
+    recall_of: str | None
+    efficiency: tuple[SystemEfficiency, ...]
+    marginals: tuple[MarginalGain, ...]
+    advice: ImprovementAdvice | None
+    left_out: tuple[OmittedConfiguration, ...]
+    failed: tuple[OmittedConfiguration, ...]
+    notes: tuple[str, ...]

@@ -20,7 +20,7 @@ chosen.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -55,16 +55,6 @@ class RuleLimits(NamedTuple):
     cost: float | None = None
     quality: float | None = None
     measure: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The given limits as JSON."""
-        named = {
-            "latency_ms": None if self.latency is None else self.latency * 1000,
-            "cost": self.cost,
-            "quality": self.quality,
-            "measure": None if self.quality is None else self.measure,
-        }
-        return {name: value for name, value in named.items() if value is not None}
 
 
 class Target(NamedTuple):

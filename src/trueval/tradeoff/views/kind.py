@@ -4,7 +4,7 @@ from typing import Final
 
 from trueval.report.formats import to_json
 from trueval.report.kinds import Kind, files_of, forms_of, late
-from trueval.tradeoff.frontier import frontier_result
+from trueval.tradeoff.frontier.frontier_result import FrontierResult
 from trueval.tradeoff.runner.sweep_result import FORMAT_VERSION, KIND
 
 SWEEP: Final = Kind(
@@ -24,8 +24,8 @@ SWEEP: Final = Kind(
 )
 
 FRONTIER: Final = Kind(
-    frontier_result.KIND,
-    format=frontier_result.FORMAT_VERSION,
+    FrontierResult.KIND,
+    format=FrontierResult.FORMAT,
     order=3,  # the recommendation comes before the quality of each configuration
     text=forms_of("trueval.tradeoff.views.frontier"),
     files=files_of("frontier"),
