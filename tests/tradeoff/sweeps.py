@@ -170,6 +170,7 @@ def _system(
         "memory": {
             "vectors": int(vectors),
             "graph": int(graph),
+            "tables": 0,
             "words": 250_000 if sparse else 0,
             "measured": int(vectors + graph) + 20_000,
             "millions": {"1": int((vectors + graph) / 1400 * 1e6), "10": int((vectors + graph) / 1400 * 1e7)},
@@ -180,8 +181,8 @@ def _system(
         else [],
         "latency": {**_percentiles(total), "samples": 90, "jitter": 0.03} if latency else None,
         "loads": [
-            {"loop": "closed", "workers": 4, "rate": None, **_percentiles(2.5 * total), "samples": 90, "achieved": 3.5},
-            {"loop": "open", "workers": None, "rate": 2.0, **_percentiles(1.5 * total), "samples": 90, "achieved": 1.9},
+            {"loop": "closed", "workers": 4, "rate": None, **_loaded(2.5 * total), "samples": 90, "achieved": 3.5},
+            {"loop": "open", "workers": 1, "rate": 2.0, **_loaded(1.5 * total), "samples": 90, "achieved": 1.9},
         ]
         if latency
         else [],
@@ -254,27 +255,34 @@ def _percentiles(seconds: float) -> Entry:
     }
 
 
+def _loaded(seconds: float) -> Entry:
+    """Percentiles under load, which have no intervals."""
+    return {name: each["value"] for name, each in _percentiles(seconds).items()}
+
+
 def _ladder(system: str) -> Mapping[str, Any]:
     told = (
-        ("exact float32", None, 1.0, 0.62, None),
-        ("int8, exact", None, 0.97, 0.61, -0.01),
-        ("hnsw(storage='int8')", None, 0.95, 0.605, -0.005),
+        ("exact float32", "flat", 1.0, 0.62, None),
+        ("int8, exact", "flat(storage='int8')", 0.97, 0.61, -0.01),
+        ("hnsw", "hnsw(storage='int8')", 0.95, 0.605, -0.005),
         ("fused with BM25", None, None, 0.66, 0.055),
-        ("rerank", system, None, 0.78, 0.12),
+        ("reranked", None, None, 0.78, 0.12),
     )
     steps = [
         {
             "name": name,
-            "system": of,
+            "spec": spec,
+            "depth": 100,
             "recall": None if recall is None else _ends(recall, 0.01),
             "quality": quality,
             "low": quality - 0.03,
             "high": quality + 0.03,
             "change": None if change is None else _ends(change, 0.01),
+            "measures": {},
         }
-        for name, of, recall, quality, change in told
+        for name, spec, recall, quality, change in told
     ]
-    return {"name": system, "steps": steps}
+    return {"name": system, "quality": "RA-nWG@10", "level": 0.95, "steps": steps, "notes": []}
 
 
 def _ends(value: float, spread: float) -> Entry:
@@ -287,9 +295,24 @@ def _tuned() -> Mapping[str, Any]:
             "efSearch": ef,
             "recall": _ends(1 - 2 / ef, 0.005),
             "quality": _ends(0.6 - 1 / ef, 0.02),
+            "measures": {},
             "loss": {"recall": _spread(2 / ef, 0.005, names=("value", "low", "high"))},
+            "suffices": ef == 128,
             "seconds": ef * 1e-5,
         }
         for ef in (16, 32, 64, 128)
     ]
-    return {"name": "dense 128d", "spec": "hnsw(efSearch=128)", "efSearch": 128, "tried": tried}
+    return {
+        "name": "dense 128d",
+        "spec": "hnsw(efSearch=128)",
+        "depth": 16,
+        "quality": "RA-nWG@10",
+        "within": 0.02,
+        "by": "bound",
+        "efSearch": 128,
+        "least": {"recall": 128},
+        "exact": {"quality": _ends(0.6, 0.02), "seconds": 0.002},
+        "storage": {},
+        "tried": tried,
+        "advice": None,
+    }

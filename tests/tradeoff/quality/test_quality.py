@@ -50,8 +50,8 @@ def test_every_number_is_that_of_evaluate(unjudged: float | None, choices: dict[
         assert (ceiling.PROC, ceiling.queries) == (scores[names[3]].expected, scores[names[3]].queries)
         assert ceiling.mean_share == scores[names[4]].expected
         assert ceiling.share == ceiling.actual / ceiling.PROC
-        told = ceiling.to_dict()
-        assert told["retrieval_headroom"] + told["ordering_headroom"] + ceiling.actual == pytest.approx(1, abs=1e-14)
+        told = ceiling.result
+        assert told.retrieval_headroom + told.ordering_headroom + ceiling.actual == pytest.approx(1, abs=1e-14)
     assert found.ties["tied_fraction"] == tv.evaluate(run, judgments, "AP", policy=measuring.policy).ties.tied_fraction
 
 

@@ -21,9 +21,10 @@ from trueval.report.terminal import render_text
 from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.tradeoff.config.plan import SweepPlan
 from trueval.tradeoff.config.sweep_inputs import read_inputs
+from trueval.tradeoff.runner.measured_sweep import Sweep
 from trueval.tradeoff.runner.sweep import sweep
 from trueval.tradeoff.runner.sweep_estimate import estimate
-from trueval.tradeoff.runner.sweep_result import Sweep
+from trueval.tradeoff.runner.sweep_result import SweepResult
 from trueval.tradeoff.views.page import build
 from trueval.tradeoff.views.table import table
 
@@ -459,6 +460,7 @@ def test_ladders_graphs_and_routing_are_derived_once(tmp_path: Path, seen: list[
     assert [each["name"] for each in result["tuned"]] == ["dense+rerank hnsw(M=4,storage=int8)"]
     assert result["tuned"][0]["efSearch"] is not None
     assert result["route"]["depths"] == [5, 15]
+    assert SweepResult.from_dict(result).to_dict() == result
     # The deeper pools of routing are in the pass of all others.
     assert max(Counter(each for each in seen if isinstance(each, tuple)).values()) == 1
     seen.clear()

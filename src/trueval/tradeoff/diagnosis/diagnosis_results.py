@@ -1,11 +1,12 @@
-"""What the diagnoses of a frontier found, in the form of its JSON."""
+"""What the diagnoses of a sweep and of its frontier found, in the form of their JSON."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from trueval.report.json_fields import renamed
-from trueval.tradeoff.quality.interval_estimate import IntervalEstimate
+from trueval.tradeoff.quality.result_parts import IntervalEstimate, MeanInterval
 
 
 @dataclass(frozen=True)
@@ -147,3 +148,126 @@ class CrossFit:
     folds: int
     repeats: int
     picks: tuple[PickedPoint, ...]
+
+
+@dataclass(frozen=True)
+class StepMeasure(MeanInterval):
+    """A measure after a step.
+
+    Attributes:
+        change: from the step before; None of the first.
+        loss: from the first step.
+    """
+
+    change: MeanInterval | None
+    loss: MeanInterval | None
+
+
+@dataclass(frozen=True)
+class LadderStep:
+    """A step from exact float32 search to the served pipeline.
+
+    Attributes:
+        name: such as "exact float32", "hnsw" or "reranked".
+        spec: of the searched index; None of a stage after the search.
+        depth: maximum number of documents of a list.
+        recall: share of the exact list that is found; None once another search is fused in.
+        quality: mean of the quality, with its interval in `low` and `high`.
+        low: lower end.
+        high: upper end.
+        change: of the quality, from the step before; None of the first.
+        measures: all measures.
+    """
+
+    name: str
+    spec: str | None
+    depth: int
+    recall: MeanInterval | None
+    quality: float | None
+    low: float | None
+    high: float | None
+    change: MeanInterval | None
+    measures: Mapping[str, StepMeasure]
+
+
+@dataclass(frozen=True)
+class LossLadder:
+    """The losses of a system step by step.
+
+    Attributes:
+        name: of the system.
+        quality: measure of the steps.
+        level: of the intervals.
+        steps: from exact search to the last stage.
+        notes: what a reader must know of it.
+    """
+
+    name: str
+    quality: str
+    level: float
+    steps: tuple[LadderStep, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ExactSearch:
+    """The quality of exact search, and its median seconds per query."""
+
+    quality: MeanInterval
+    seconds: float
+
+
+@dataclass(frozen=True)
+class TriedGraph:
+    """A graph searched with one efSearch.
+
+    Attributes:
+        ef_search: number of candidates that the search keeps.
+        recall: share of the exact list that is found.
+        quality: mean of the quality.
+        measures: all measures.
+        loss: recall and measure → loss against exact search.
+        suffices: whether each loss is within the limit.
+        seconds: median seconds per query.
+    """
+
+    ef_search: int = field(metadata=renamed("efSearch"))
+    recall: MeanInterval
+    quality: MeanInterval
+    measures: Mapping[str, MeanInterval]
+    loss: Mapping[str, IntervalEstimate]
+    suffices: bool
+    seconds: float
+
+
+@dataclass(frozen=True)
+class TunedGraph:
+    """The least efSearch of a graph that loses little of exact search.
+
+    Attributes:
+        name: of the system.
+        spec: of the index.
+        depth: number of documents of a list.
+        quality: its measure.
+        within: maximum loss.
+        by: "bound" or "value": whether the upper end of the loss or the loss itself must be within.
+        ef_search: the least one; None where none suffices.
+        least: recall and measure → the least one for it.
+        exact: exact search.
+        storage: recall and measure → loss by the storage alone.
+        tried: by increasing efSearch.
+        advice: what to change where none suffices.
+    """
+
+    name: str
+    spec: str
+    depth: int
+    quality: str
+    within: float
+    by: str
+    ef_search: int | None = field(metadata=renamed("efSearch"))
+    least: Mapping[str, int | None]
+    exact: ExactSearch
+    storage: Mapping[str, IntervalEstimate]
+    tried: tuple[TriedGraph, ...]
+    advice: str | None

@@ -12,8 +12,8 @@ from trueval.numerics import or_null
 from trueval.standings.standings import Floats
 from trueval.tradeoff.diagnosis.diagnosis_results import MarginalGain, SystemEfficiency
 from trueval.tradeoff.quality.efficiency import efficiency
-from trueval.tradeoff.quality.interval_estimate import IntervalEstimate
 from trueval.tradeoff.quality.resamples import QualityResamples
+from trueval.tradeoff.quality.result_parts import IntervalEstimate
 from trueval.tradeoff.quality.sweep_loader import SweepArrays
 
 K: Final = "K"

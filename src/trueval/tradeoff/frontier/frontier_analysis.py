@@ -26,7 +26,6 @@ from trueval.tradeoff.frontier.frontier_result import (
     FrontierResult,
     LatencyBand,
     LimitFrontier,
-    OmittedConfiguration,
     PointGroup,
     PointQuality,
     RuleAnswer,
@@ -46,10 +45,10 @@ from trueval.tradeoff.frontier.rules import (
     apply_rules,
 )
 from trueval.tradeoff.quality.changes import Bootstrap
-from trueval.tradeoff.quality.interval_estimate import IntervalEstimate
 from trueval.tradeoff.quality.pareto import PAPER, Objectives, check_rule, on_frontier, removers
 from trueval.tradeoff.quality.quality import within_range
 from trueval.tradeoff.quality.resamples import QualityResamples
+from trueval.tradeoff.quality.result_parts import IntervalEstimate, OmittedConfiguration
 from trueval.tradeoff.quality.sweep_loader import FILE, PERCENTILES, SweepArrays
 
 

@@ -15,7 +15,7 @@ from trueval.tradeoff.diagnosis.diagnosis_results import (
     RecallMatch,
     SystemEfficiency,
 )
-from trueval.tradeoff.quality.interval_estimate import IntervalEstimate
+from trueval.tradeoff.quality.result_parts import IntervalEstimate, OmittedConfiguration
 
 
 @dataclass(frozen=True)
@@ -238,15 +238,6 @@ class LimitFrontier:
     points: tuple[int, ...]
     best: int | None
     feasible: int
-
-
-@dataclass(frozen=True)
-class OmittedConfiguration:
-    """A configuration or system that is not in the results, with the reason."""
-
-    name: str
-    reason: str
-    key: str = field(default="", metadata=OMITTED)
 
 
 @dataclass(frozen=True, repr=False)

@@ -34,6 +34,7 @@ from trueval.run import Run
 from trueval.standings.counting import counter
 from trueval.standings.standings import Floats
 from trueval.tradeoff.quality.quality_settings import QualitySettings
+from trueval.tradeoff.quality.result_parts import PoolCeiling
 
 # Minimum number of values for which threads pay off.
 WORTH_THREADS: Final = 50_000
@@ -61,21 +62,22 @@ class Ceiling(NamedTuple):
         """Ratio of the means, %PROC in P-B's tables; NaN for a ceiling of 0."""
         return self.actual / self.PROC if self.PROC else float("nan")
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form in sweep.json.
+    @property
+    def result(self) -> PoolCeiling:
+        """The entry of sweep.json.
 
-        >>> Ceiling("PROC(nWG, pool=50)@10", 0.8, 0.6, 0.7, 90).to_dict()["ordering_headroom"]
+        >>> Ceiling("PROC(nWG, pool=50)@10", 0.8, 0.6, 0.7, 90).result.ordering_headroom
         0.2
         """
-        return {
-            "PROC": or_null(self.PROC),
-            "actual": or_null(self.actual),
-            "share": or_null(self.share),
-            "mean_share": or_null(self.mean_share),
-            "retrieval_headroom": or_null(1 - self.PROC),
-            "ordering_headroom": or_null(round(self.PROC - self.actual, 15)),
-            "queries": self.queries,
-        }
+        return PoolCeiling(
+            proc=or_null(self.PROC),
+            actual=or_null(self.actual),
+            share=or_null(self.share),
+            mean_share=or_null(self.mean_share),
+            retrieval_headroom=or_null(1 - self.PROC),
+            ordering_headroom=or_null(round(self.PROC - self.actual, 15)),
+            queries=self.queries,
+        )
 
 
 class ContextQuality(NamedTuple):
@@ -96,17 +98,6 @@ class ContextQuality(NamedTuple):
     ceiling: Ceiling | None
     judged: float
     unjudged_highest: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form in sweep.json."""
-        return {
-            "K": self.k,
-            "measures": {name: dict(values) for name, values in self.measures.items()},
-            "quality": self.quality,
-            "ceiling": None if self.ceiling is None else self.ceiling.to_dict(),
-            "judged": or_null(self.judged),
-            "unjudged_highest": self.unjudged_highest,
-        }
 
 
 class RunQuality(NamedTuple):

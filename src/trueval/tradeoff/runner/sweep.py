@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from trueval.retrieval.pipeline.stage_resources import Begin
     from trueval.tradeoff.config.plan import SweepPlan
-    from trueval.tradeoff.runner.sweep_result import Sweep
+    from trueval.tradeoff.runner.measured_sweep import Sweep
 
 
 def sweep(

@@ -1,212 +1,382 @@
-"""The result of a sweep: systems, configurations, and their JSON (docs/design/tradeoff.md)."""
+"""The result of `trueval sweep`, in the form of sweep.json (docs/design/tradeoff.md)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
-import polars as pl
-
-from trueval.files.atomic_files import write_whole
-from trueval.report.formats import to_json
-from trueval.report.provenance import strip_folders
-from trueval.tradeoff.quality.quality import STATISTICS
-from trueval.version import __version__
-
-if TYPE_CHECKING:  # late: results are read without the libraries that computed them
-    from trueval.cost.cost_model import SystemCost
-    from trueval.tradeoff.config.grid import Reason, System
-    from trueval.tradeoff.config.plan import SweepPlan
-    from trueval.tradeoff.quality.quality import ContextQuality, RunQuality
-    from trueval.tradeoff.runner.analyses import AnalysisResults
-    from trueval.tradeoff.runner.timing import SystemTimes
-
-# 1: first version.
-FORMAT_VERSION: Final = 1
-KIND: Final = "sweep"
-RESULT, QUERIES = "sweep.json", "queries.parquet"
-QUERY_COLUMNS: Final = {
-    **dict.fromkeys(("configuration", "query_id", "measure"), pl.String),
-    **dict.fromkeys(STATISTICS, pl.Float64),
-}
+from trueval.report.json_fields import OMITTED, renamed
+from trueval.report.result import Result
+from trueval.tradeoff.diagnosis.diagnosis_results import LossLadder, TunedGraph
+from trueval.tradeoff.quality.result_parts import IntervalEstimate, MeasureMean, OmittedConfiguration, PoolCeiling
+from trueval.tradeoff.route.route_result import RoutedSystem
 
 
-@dataclass(frozen=True, eq=False)
-class MeasuredSystem:
-    """A system with its measurements.
+@dataclass(frozen=True)
+class SweptCollection:
+    """The collection of a sweep.
 
     Attributes:
-        key: hash of everything that determines its run.
-        file: path of the system's file, relative to the directory of the sweep.
-        about: content of that file.
-        cached: whether it was built in an earlier run.
-        pool: maximum number of candidates of a query.
-        qualities: quality of its run.
-        recall: recall against exact float32 search, with its interval; None if it searches no vectors.
-        timed: latencies of its stages.
+        name: its name.
+        source: where it was read from.
+        documents: number of documents.
+        queries: number of queries.
+        judged: number of judgments.
+        sha256: hashes of its parts.
     """
 
-    system: System
+    name: str
+    source: str
+    documents: int
+    queries: int
+    judged: int
+    sha256: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class SweepPrices:
+    """Prices behind the costs.
+
+    Attributes:
+        date: of the price book.
+        currency: of the costs.
+        source: of the prices.
+        rerank: name in the book of a reranker that runs here; None for none.
+        embed: the same of an embedder.
+        generator: the same of a generator.
+        candidate_tokens: tokens of a candidate; None where they were counted.
+    """
+
+    date: str | None
+    currency: str | None
+    source: str | None
+    rerank: str | None
+    embed: str | None
+    generator: str | None
+    candidate_tokens: float | None
+
+
+@dataclass(frozen=True)
+class SweptAxis:
+    """A key of the sweep file with several values."""
+
+    key: str
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class SearchRecall:
+    """Recall against exact float32 search.
+
+    Attributes:
+        of: index that is exact.
+        depth: documents of its list.
+        value: mean share of them that is found.
+        low: lower end of its interval.
+        high: upper end.
+    """
+
+    of: str
+    depth: int
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class IndexBytes:
+    """Bytes of the search structures of a system: by formula, None of an engine, and as measured.
+
+    Attributes:
+        vectors: codes of vectors.
+        graph: links between them.
+        tables: what codes are read by.
+        words: postings and vocabulary.
+        measured: of the indexes.
+        millions: millions of documents → bytes by formula.
+    """
+
+    vectors: float | None
+    graph: float | None
+    tables: float | None
+    words: float | None
+    measured: float
+    millions: Mapping[str, float] | None
+
+
+@dataclass(frozen=True)
+class MeanTokens:
+    """Mean tokens; None where nothing was counted. A candidate is counted with its query."""
+
+    query: float | None
+    candidate: float | None
+    context: float | None
+
+
+@dataclass(frozen=True)
+class StageLatency:
+    """Seconds of a stage of a query, at percentiles over queries and repeats."""
+
+    name: str
+    p50: IntervalEstimate
+    p95: IntervalEstimate
+    p99: IntervalEstimate
+    samples: int
+
+
+@dataclass(frozen=True)
+class SystemLatency:
+    """Seconds of all stages of a query, one query at a time.
+
+    Attributes:
+        p50: median over queries and repeats.
+        p95: 95th percentile.
+        p99: 99th percentile.
+        samples: number of timed calls.
+        jitter: log ratio by which two measurements of the system differ at most, in 95 % of cases; None with one
+            repeat.
+    """
+
+    p50: IntervalEstimate
+    p95: IntervalEstimate
+    p99: IntervalEstimate
+    samples: int
+    jitter: float | None
+
+
+@dataclass(frozen=True)
+class LoadLatency:
+    """Seconds of a query under load.
+
+    Attributes:
+        loop: "closed", or "open".
+        workers: that ask at once.
+        rate: queries a second that come; None of closed loops.
+        p50: median.
+        p95: 95th percentile.
+        p99: 99th percentile.
+        samples: number of queries.
+        achieved: queries a second that were answered.
+    """
+
+    loop: str
+    workers: int | None
+    rate: float | None
+    p50: float
+    p95: float
+    p99: float
+    samples: int
+    achieved: float
+
+
+@dataclass(frozen=True)
+class NameChange:
+    """What a change of a name does to its margin; `of_means` is the ratio of mean margins less 1."""
+
+    absolute: Mapping[str, float | None]
+    relative: Mapping[str, float | None]
+    relative_bundles: int
+    of_means: float | None
+
+
+@dataclass(frozen=True)
+class NameMargins:
+    """The probe of names.
+
+    Attributes:
+        name: of the scorer.
+        unit: of its scores.
+        language: of the texts.
+        queries: number of queries of a run.
+        runs: number of runs.
+        delta_name: margin of the right author.
+        delta_topic: margin of the right work.
+        name_over_topic: ratio of the two.
+        kept_apart: share of pairs that are told apart.
+        changes: change of the name → what it does.
+    """
+
+    name: str
+    unit: str
+    language: str
+    queries: int
+    runs: int
+    delta_name: Mapping[str, float | None]
+    delta_topic: Mapping[str, float | None]
+    name_over_topic: float | None
+    kept_apart: float | None
+    changes: Mapping[str, NameChange]
+
+
+@dataclass(frozen=True)
+class ChatterEffect:
+    """The probe of chatter around queries.
+
+    Attributes:
+        language: of the chatter.
+        level: of the chatter.
+        queries: number of queries.
+        drop: 1 - cosine of a query and the query with chatter.
+        overlap: share of the first 10 documents that both find.
+        change: measure → mean change.
+    """
+
+    language: str
+    level: int
+    queries: int
+    drop: float | None
+    overlap: float | None
+    change: Mapping[str, float | None]
+
+
+@dataclass(frozen=True)
+class SystemProbes:
+    """Probes of a system; None where one was not asked for, or failed."""
+
+    names: NameMargins | None
+    noise: ChatterEffect | None
+
+
+@dataclass(frozen=True)
+class SweptSystem:
+    """A pipeline with one value for every key.
+
+    Attributes:
+        name: its name.
+        key: hash of all that decides its run.
+        file: its file, inside the directory of the sweep.
+        method: its stages, such as "dense+rerank".
+        values: key → value on each axis but K.
+        settings: stage → all its keys.
+        seconds: of making its run.
+        cached: whether it was built by an earlier call.
+        pool: maximum number of candidates of a query.
+        queries: number of queries.
+        recall: against exact search; None where it searches no vectors.
+        memory: bytes of its indexes.
+        tokens: of its texts.
+        stages: latency of each; empty where not timed.
+        latency: of all stages; None where not timed.
+        loads: latency under load.
+        ties: ties of its run.
+        notes: what a reader must know of it.
+        probes: what probes found; None without [probes].
+    """
+
+    name: str
     key: str
     file: str
-    about: Mapping[str, Any]
+    method: str
+    values: Mapping[str, Any]
+    settings: Mapping[str, Mapping[str, Any]]
+    seconds: float
     cached: bool
     pool: int
-    qualities: RunQuality
-    recall: Mapping[str, Any] | None
-    spent: SystemCost
-    timed: SystemTimes
-
-    def to_dict(self) -> dict[str, Any]:
-        """The system in sweep.json."""
-        return {
-            "name": self.system.name,
-            "key": self.key,
-            "file": self.file,
-            "method": self.system.method,
-            "values": {key: _to_json_value(value) for key, value in self.system.values.items()},
-            "settings": self.about["settings"],
-            "seconds": self.about["seconds"],
-            "cached": self.cached,
-            "pool": self.pool,
-            "queries": self.about["collection"]["queries"],
-            "recall": None if self.recall is None else dict(self.recall),
-            "memory": self.about["memory"],
-            "tokens": dict(self.spent.tokens),
-            "stages": self.timed.stages,
-            "latency": self.timed.latency,
-            "loads": self.timed.loads,
-            "ties": dict(self.qualities.ties),
-            "notes": [*self.qualities.notes, *self.timed.notes],
-        }
-
-    def configurations(self, place: int) -> list[dict[str, Any]]:
-        """Its configurations in sweep.json.
-
-        Args:
-            place: index of the system in the list of all systems.
-        """
-        return [
-            {
-                "name": self.name_at(each),
-                "system": place,
-                **each.to_dict(),
-                "cost": _cost(self.spent.costs[each.k]),
-                "prompt_tokens": self.spent.prompts[each.k],
-            }
-            for each in self.qualities.at
-        ]
-
-    def name_at(self, quality: ContextQuality) -> str:
-        """The name of its configuration at K."""
-        return f"{self.system.name} K={quality.k}"
+    queries: int
+    recall: SearchRecall | None
+    memory: IndexBytes | None
+    tokens: MeanTokens | None
+    stages: tuple[StageLatency, ...]
+    latency: SystemLatency | None
+    loads: tuple[LoadLatency, ...]
+    ties: Mapping[str, Any]
+    notes: tuple[str, ...]
+    probes: SystemProbes | None = field(default=None, metadata=OMITTED)
 
 
-@dataclass(frozen=True, eq=False)
-class Sweep:
-    """The result of a sweep.
+@dataclass(frozen=True)
+class CostParts:
+    """Currency of 1,000 queries by what is paid for; None without a price."""
+
+    rerank: float | None
+    embed: float | None
+    generator: float | None
+    total: float | None
+
+
+@dataclass(frozen=True)
+class SweptConfiguration:
+    """A system and K.
 
     Attributes:
-        about: name, source and size of the collection.
-        systems: systems that were built, in the order of the plan.
-        left_out: impossible configurations and duplicate systems, with reasons.
-        failed: systems that failed, with reasons.
-        prices: prices behind the costs; None where no costs were requested.
-        derived: loss decompositions, tuned graphs and routing.
-        judge: judge of unjudged documents, and the number of its labels; None without one.
-        probed: system key → its probe results; None without probes.
+        name: its name.
+        system: index of its system.
+        k: contexts of a generator.
+        measures: all measures, at K.
+        quality: name of the quality among them.
+        ceiling: of its pool; None for measures without one.
+        judged: share of the contexts that are judged.
+        unjudged_highest: quality if every unjudged document were best; None without such a bound.
+        cost: of 1,000 queries; None where no price is known.
+        prompt_tokens: mean tokens of the contexts of a query; None where not counted.
     """
 
-    plan: SweepPlan
-    about: Mapping[str, Any]
-    systems: tuple[MeasuredSystem, ...]
-    left_out: tuple[Reason, ...]
-    failed: tuple[Reason, ...]
-    notes: tuple[str, ...]
+    name: str
+    system: int
+    k: int = field(metadata=renamed("K"))
+    measures: Mapping[str, MeasureMean]
+    quality: str
+    ceiling: PoolCeiling | None
+    judged: float | None
+    unjudged_highest: float | None
+    cost: CostParts | None
+    prompt_tokens: float | None
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SweepResult(Result):
+    """A sweep.
+
+    Attributes:
+        name: of the sweep file.
+        collection: what was searched.
+        policy: how it was measured.
+        measures: names of the measures, the quality first.
+        quality: the quality.
+        level: of intervals.
+        resamples: number of resamples.
+        seed: of all random numbers.
+        machine: that it ran on.
+        latency: settings of [latency].
+        prices: behind the costs; None where nobody asked for one.
+        limits: settings of [limits].
+        axes: keys with several values.
+        systems: that were built.
+        configurations: systems at each K.
+        ladder: losses step by step.
+        tuned: tuned graphs.
+        route: routing of queries to a depth; None without [route].
+        judge: judge of unjudged documents; None without one.
+        probes: settings of [probes]; None without.
+        left_out: impossible configurations.
+        failed: systems that failed.
+        notes: what a reader must know.
+    """
+
+    KIND: ClassVar[str] = "sweep"
+    FORMAT: ClassVar[int] = 1  # 1: first version.
+
+    name: str
+    collection: SweptCollection
+    policy: Mapping[str, Any]
+    measures: tuple[str, ...]
+    quality: str
+    level: float
+    resamples: int
+    seed: int
     machine: Mapping[str, Any]
-    prices: Mapping[str, Any] | None
-    derived: AnalysisResults
-    judge: Mapping[str, Any] | None = None
-    probed: Mapping[str, Mapping[str, Any]] | None = None
-
-    @property
-    def queries(self) -> pl.DataFrame:
-        """Per-query table: configuration, query_id, measure, expected, lowest, highest, sd; NaN without a value."""
-        parts = [
-            each.qualities.rows.filter(pl.col("measure").is_in(list(names))).select(
-                pl.lit(each.name_at(quality)).alias("configuration"), pl.all()
-            )
-            for each in self.systems
-            for quality, names in zip(each.qualities.at, each.qualities.names, strict=True)
-        ]
-        return pl.concat(parts) if parts else pl.DataFrame(schema=QUERY_COLUMNS)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON of `trueval sweep`, sweep.json."""
-        measuring = self.plan.measuring
-        return {
-            "kind": KIND,
-            "format": FORMAT_VERSION,
-            "trueval": __version__,
-            "name": self.plan.name,
-            "collection": dict(self.about),
-            "policy": {
-                **measuring.policy.to_dict(),
-                "unjudged": measuring.unjudged,
-                "grades": _grades(measuring.grades),
-            },
-            "measures": list(measuring.names),
-            "quality": measuring.names[0],
-            "level": measuring.level,
-            "resamples": measuring.resamples,
-            "seed": measuring.seed,
-            "machine": dict(self.machine),
-            "latency": _plain(self.plan.tables["latency"]),
-            "prices": None if self.prices is None else dict(self.prices),
-            "limits": _plain(self.plan.tables["limits"]),
-            "axes": [
-                {"key": axis.key, "values": [_to_json_value(each) for each in axis.values]} for axis in self.plan.axes
-            ],
-            "systems": [{**each.to_dict(), **self._probes_of(each.key)} for each in self.systems],
-            "configurations": [row for place, each in enumerate(self.systems) for row in each.configurations(place)],
-            "ladder": self.derived.ladder,
-            "tuned": self.derived.tuned,
-            "route": self.derived.route,
-            **({} if self.judge is None else {"judge": dict(self.judge)}),
-            **({} if self.probed is None else {"probes": _plain(self.plan.tables["probes"])}),
-            "left_out": [{"name": each.name, "reason": each.reason} for each in self.left_out],
-            "failed": [each._asdict() for each in self.failed],
-            "notes": [*self.notes, *self.derived.notes],
-        }
-
-    def _probes_of(self, key: str) -> dict[str, Any]:
-        return {} if self.probed is None else {"probes": dict(self.probed.get(key, {"names": None, "noise": None}))}
-
-    def write(self, folder: Path) -> None:
-        """Write sweep.json and queries.parquet; the files of the systems exist already."""
-        folder.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / QUERIES, self.queries.write_parquet)
-        text = to_json(self.to_dict())
-        write_whole(folder / RESULT, lambda path: path.write_bytes(text.encode("utf-8", errors="backslashreplace")))
-
-
-def _cost(cost: Mapping[str, float | None]) -> dict[str, float | None] | None:
-    """Cost of 1,000 queries; None where no price is known."""
-    return None if all(value is None for value in cost.values()) else dict(cost)
-
-
-def _grades(grades: Mapping[float, float] | None) -> dict[str, float] | None:
-    return None if grades is None else {f"{old:g}": new for old, new in grades.items()}
-
-
-def _plain(table: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in table.items()}
-
-
-def _to_json_value(value: Any) -> Any:
-    """A value in its JSON form."""
-    if isinstance(value, tuple):
-        return list(value)
-    return strip_folders(value) if isinstance(value, str) else value
+    latency: Mapping[str, Any]
+    prices: SweepPrices | None
+    limits: Mapping[str, Any]
+    axes: tuple[SweptAxis, ...]
+    systems: tuple[SweptSystem, ...]
+    configurations: tuple[SweptConfiguration, ...]
+    ladder: tuple[LossLadder, ...]
+    tuned: tuple[TunedGraph, ...]
+    route: RoutedSystem | None
+    judge: Mapping[str, Any] | None = field(default=None, metadata=OMITTED)
+    probes: Mapping[str, Any] | None = field(default=None, metadata=OMITTED)
+    left_out: tuple[OmittedConfiguration, ...]
+    failed: tuple[OmittedConfiguration, ...]
+    notes: tuple[str, ...]

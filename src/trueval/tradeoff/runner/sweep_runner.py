@@ -32,8 +32,8 @@ from trueval.tradeoff.quality.quality import mean_intervals, qualities_of
 from trueval.tradeoff.quality.quality_settings import QualitySettings
 from trueval.tradeoff.runner.analyses import Analyses, FinishedSystem, find_routed_system
 from trueval.tradeoff.runner.judging import OnDemandJudging
+from trueval.tradeoff.runner.measured_sweep import MeasuredSystem, Sweep
 from trueval.tradeoff.runner.sweep_probes import SweepProbes
-from trueval.tradeoff.runner.sweep_result import MeasuredSystem, Sweep
 from trueval.tradeoff.runner.system_builder import BuiltSystem, SystemBuilder
 from trueval.tradeoff.runner.system_store import SystemStore
 from trueval.tradeoff.runner.timing import NOTHING, Timer, TimingTask, protocol_of

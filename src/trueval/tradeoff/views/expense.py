@@ -136,14 +136,15 @@ def _stages(file: ResultFile, timed: Sequence[int]) -> tuple[Table, ...]:
 
 
 def _loads(file: ResultFile) -> tuple[Table, ...]:
-    first = (
+    columns = (
         PageColumn("system"),
         PageColumn("loop", "/loop"),
         PageColumn("workers", "/workers", True, whole),
         PageColumn("queries a second", "/rate", True, make_formatter(".2f")),
         PageColumn("achieved", "/achieved", True, make_formatter(".2f")),
+        *(PageColumn(f"{name}, ms", f"/{name}", True, milliseconds) for name in PERCENTILES),
+        PageColumn("samples", "/samples", True, whole),
     )
-    columns = _percentiles(first, after=(PageColumn("samples", "/samples", True, whole),))
     rows = tuple(
         row_of(pointer("systems", place, "loads", at), columns, load, system["name"])
         for place, system in enumerate(file.data["systems"])

@@ -5,11 +5,11 @@ from typing import Final
 from trueval.report.formats import to_json
 from trueval.report.kinds import Kind, files_of, forms_of, late
 from trueval.tradeoff.frontier.frontier_result import FrontierResult
-from trueval.tradeoff.runner.sweep_result import FORMAT_VERSION, KIND
+from trueval.tradeoff.runner.sweep_result import SweepResult
 
 SWEEP: Final = Kind(
-    KIND,
-    format=FORMAT_VERSION,
+    SweepResult.KIND,
+    format=SweepResult.FORMAT,
     order=4,
     text={
         "table": late("trueval.tradeoff.views.table:table"),
