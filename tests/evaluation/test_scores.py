@@ -1,5 +1,6 @@
 """Scores of several parts joined."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,7 @@ from tests.comparison.made_scores import made_scores
 
 from trueval.errors import InputError, MeasureError
 from trueval.evaluation.evaluate import evaluate
+from trueval.evaluation.evaluation_result import Evaluation
 from trueval.evaluation.scores import STATISTICS, Scores, results
 from trueval.judgments import Judgments
 from trueval.measures import parse
@@ -87,6 +89,17 @@ def test_results_hold_queries_and_content_only_where_they_are_asked_for() -> Non
     assert {"per_query", "content", "matched"}.isdisjoint(run)
     (run,) = results([scores_of(["q1"])], per_query=True, content=True)["runs"]
     assert {"per_query", "content", "matched"} <= set(run)
+
+
+def test_results_are_read_as_they_were_written() -> None:
+    """NaN is null, and what nobody asked for is not there."""
+    several = [made_scores("run", [0.5, np.nan], [0.3, 0.0]), made_scores("none", [np.nan] * 2, [np.nan] * 2)]
+    for content in (False, True):
+        written = results(several, content=content)
+        read = Evaluation.from_dict(json.loads(json.dumps(written)))
+        assert read.to_dict() == written
+        assert read.runs[0].measures["nDCG@10"].expected == 0.5
+        assert np.isnan(read.runs[1].measures["nDCG@10"].expected)
 
 
 def test_flat_scores_are_what_any_logger_takes() -> None:

@@ -15,11 +15,13 @@ from trueval.errors import InputError, MeasureError, nearest
 from trueval.evaluation.content_hashes import ContentHashes
 from trueval.evaluation.defaults import resolve_measure
 from trueval.evaluation.estimate import Estimate, arithmetic_mean, geometric_mean
+from trueval.evaluation.evaluation_result import NOT_ASKED, Evaluation, MeasureMeans, RunMeans, RunTies
 from trueval.evaluation.ties import TieSummary, join_ties
 from trueval.forks import need_polars
 from trueval.measures import Measure, parse
 from trueval.measures.aliases import plain_name
 from trueval.measures.grammar import OtherMeasure
+from trueval.report.json_fields import encode
 from trueval.report.result import ReprByKind
 from trueval.standings.standings import Floats
 
@@ -27,10 +29,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from trueval.policy.policy import Policy
-
-KIND = "evaluate"
-# 1: first version. 2: every file names its kind, by which `trueval report` identifies it.
-FORMAT_VERSION = 2
 
 STATISTICS = ("expected", "lowest", "highest", "tie_broken", "sd")
 
@@ -125,7 +123,7 @@ class Scores(ReprByKind):
 
     def shown(self) -> dict[str, object]:
         """The JSON shown in a console: the run's entry, and the policy."""
-        return {"kind": KIND, **self.to_dict(), "policy": self.policy.to_dict()}
+        return {"kind": Evaluation.KIND, **self.to_dict(), "policy": self.policy.to_dict()}
 
     def mean(self, measure: str | Measure | OtherMeasure) -> Estimate:
         """The mean of a measure over the queries with a value; geometric for gm(...).
@@ -329,28 +327,44 @@ class Scores(ReprByKind):
             content: whether to include the known hashes of the evaluated data, and the number of judged documents that
                 the run lists.
         """
-        entry: dict[str, object] = {
-            "name": self.name,
-            "queries": len(self.query_ids),
-            "missing_queries": list(self.missing_queries),
-            "unjudged_queries": list(self.unjudged_queries),
-            "ties": {**self.ties._asdict(), "cut_queries": list(self.ties.cut_queries)},
-            "measures": {str(m): self._entry(m, exact) for m, exact in zip(self.measures, self.exact, strict=True)},
-            "notes": list(self.notes),
-        }
-        if content and self.content is not None:
-            entry |= {"content": self.content.all, "matched": self.matched}
+        entry: dict[str, object] = encode(self.to_means(content=content))
         if per_query:
             entry["per_query"] = self.to_polars().to_dicts()
         return entry
 
-    def _entry(self, measure: Measure, exact: bool) -> dict[str, object]:
-        entry = self.mean(measure).to_dict()
-        if not exact:
-            entry["exact"] = False
-        if self.details and self.details[self.index(measure)]:
-            entry["details"] = dict(self.details[self.index(measure)])
-        return entry
+    def to_means(self, *, content: bool = False) -> RunMeans:
+        """The means of the run, as results hold them.
+
+        Args:
+            content: as in `to_dict`.
+        """
+        known = self.content if content else None
+        return RunMeans(
+            self.name,
+            len(self.query_ids),
+            self.missing_queries,
+            self.unjudged_queries,
+            RunTies(*self.ties),
+            {str(measure): self._means(column) for column, measure in enumerate(self.measures)},
+            self.notes,
+            None if known is None else known.all,
+            NOT_ASKED if known is None else self.matched,
+        )
+
+    def _means(self, column: int) -> MeasureMeans:
+        mean = self.mean(self.measures[column])
+        return MeasureMeans(
+            mean.expected,
+            mean.lowest,
+            mean.highest,
+            mean.range,
+            mean.tie_broken,
+            mean.bias,
+            mean.sd,
+            mean.queries,
+            self.exact[column],
+            (self.details and self.details[column]) or None,
+        )
 
 
 def _frame_of(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
@@ -370,13 +384,8 @@ def results(scores: Sequence[Scores], *, per_query: bool = False, content: bool 
 
     Args:
         scores: scores of the runs.
+        per_query: whether to include per-query values.
+        content: whether to include the known hashes of the evaluated data.
     """
-    from trueval.version import __version__
-
-    return {
-        "kind": KIND,
-        "format": FORMAT_VERSION,
-        "trueval": __version__,
-        "policy": scores[0].policy.to_dict() if scores else {},
-        "runs": [one.to_dict(per_query=per_query, content=content) for one in scores],
-    }
+    found = Evaluation(scores[0].policy.to_dict() if scores else {}, ()).to_dict()
+    return {**found, "runs": [one.to_dict(per_query=per_query, content=content) for one in scores]}

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Final
 
 from trueval.errors import InputError, Place, nearest
+from trueval.evaluation.evaluation_result import Evaluation
 from trueval.evaluation.query_values import QUERIES, read_queries
-from trueval.evaluation.scores import FORMAT_VERSION, KIND, Scores
+from trueval.evaluation.scores import Scores
 from trueval.files.source.fingerprints import note_bytes
 from trueval.policy.policy import Policy
 from trueval.report.generation import generations
@@ -73,10 +74,11 @@ def read_runs(folder: Path) -> dict[str, Scores]:
         for file in found:
             note_bytes(str(folder / file.name), files[file.name])
         number = found[0].data.get("format")
-        if found[0].kind != KIND or not isinstance(number, int) or number > FORMAT_VERSION:
+        if found[0].kind != Evaluation.KIND or not isinstance(number, int) or number > Evaluation.FORMAT:
             raise Place(str(folder / RESULTS)).error(
-                f"kind {found[0].kind or None}, format {number}. It must be of kind {KIND}, format {FORMAT_VERSION} or "
-                "older, as `trueval evaluate --out` writes it. Update trueval, or write it again."
+                f"kind {found[0].kind or None}, format {number}. It must be of kind {Evaluation.KIND}, format "
+                f"{Evaluation.FORMAT} or older, as `trueval evaluate --out` writes it. Update trueval, or write it "
+                "again."
             )
         runs = read_by(_runs, found[0], Directory(folder, tuple(found)))
     if not runs:

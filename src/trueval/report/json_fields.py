@@ -1,13 +1,14 @@
 """Dataclasses as JSON, by their fields: written, read with every type checked, and each part with its place.
 
 Fields are texts, numbers, True and False, None, dataclasses of such fields, tuples and mappings of them by names. NaN
-is null, which a field of type float reads as NaN and one of type float | None as None.
+is null, which a field of type float reads as NaN and one of type float | None as None. Rows of type Iterable may be
+too many to be held, and are passed on unread.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
@@ -127,7 +128,7 @@ class _Reader:
     def read(self, wanted: Any, value: Any, keys: tuple[str | int, ...]) -> Any:
         """A value of the wanted type; keys lead to it from the top level."""
         origin, arguments = get_origin(wanted), get_args(wanted)
-        if wanted is Any:
+        if wanted is Any or origin is Iterable:
             return value
         if origin in (Union, UnionType):
             return self._one_of(arguments, value, keys)

@@ -1,12 +1,12 @@
 """The result kind of `trueval evaluate`."""
 
-from trueval.evaluation.scores import FORMAT_VERSION, KIND
+from trueval.evaluation.evaluation_result import Evaluation
 from trueval.report.formats import json_parts, to_json
 from trueval.report.kinds import Kind, late
 
 EVALUATE = Kind(
-    KIND,
-    format=FORMAT_VERSION,
+    Evaluation.KIND,
+    format=Evaluation.FORMAT,
     order=10,
     text={
         "table": late("trueval.evaluation.views.table:table"),

@@ -1,0 +1,98 @@
+"""The result of `trueval evaluate`, in the form of its JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final
+
+from trueval.report.json_fields import OMITTED
+from trueval.report.result import Result
+
+NOT_ASKED: Final = -1
+
+
+@dataclass(frozen=True)
+class MeasureMeans:
+    """The mean of a measure over queries; NaN where a number is not available.
+
+    Attributes:
+        expected: mean over all tie orders.
+        lowest: mean of the lowest values per query.
+        highest: mean of the highest values per query.
+        range: highest - lowest.
+        tie_broken: mean under the tie order.
+        bias: tie_broken - expected.
+        sd: standard deviation of the mean over tie orders.
+        queries: number of queries in the mean.
+        exact: whether its statistics are exact; else lowest and highest are bounds, or expected is the middle of
+            bounds.
+        details: further numbers, by name; None where the measure has none.
+    """
+
+    expected: float
+    lowest: float
+    highest: float
+    range: float
+    tie_broken: float
+    bias: float
+    sd: float
+    queries: int
+    exact: bool = field(default=True, metadata=OMITTED)
+    details: Mapping[str, float] | None = field(default=None, metadata=OMITTED)
+
+
+@dataclass(frozen=True)
+class RunTies:
+    """How much of a run is tied, as in `trueval.evaluation.ties.TieSummary`."""
+
+    tied_fraction: float | None
+    largest_group: int | None
+    cut_queries: tuple[str, ...]
+    documents: int = 0
+
+
+@dataclass(frozen=True)
+class RunMeans:
+    """The means of a run.
+
+    Attributes:
+        name: name of the run.
+        queries: number of evaluated queries.
+        missing_queries: judged queries that the run lacks.
+        unjudged_queries: queries of the run without judgments, left out.
+        ties: how much of it is tied.
+        measures: means by the text form of each measure.
+        notes: one-line warnings.
+        content: hashes of what was evaluated, and the rules of filling; None where not known.
+        matched: number of judged documents that the run lists; None where not counted, NOT_ASKED where nobody asked.
+        per_query: rows of the values of every query, which may be made while they are read; None where not asked for.
+    """
+
+    name: str
+    queries: int
+    missing_queries: tuple[str, ...]
+    unjudged_queries: tuple[str, ...]
+    ties: RunTies
+    measures: Mapping[str, MeasureMeans]
+    notes: tuple[str, ...] = ()
+    content: Mapping[str, Any] | None = field(default=None, metadata=OMITTED)
+    matched: int | None = field(default=NOT_ASKED, metadata=OMITTED)
+    per_query: Iterable[Mapping[str, Any]] | None = field(default=None, metadata=OMITTED)
+
+
+@dataclass(frozen=True, repr=False)
+class Evaluation(Result):
+    """The means of several runs under one policy.
+
+    Attributes:
+        policy: every choice behind the numbers, by name.
+        runs: in the order given.
+    """
+
+    KIND: ClassVar = "evaluate"
+    # 1: first version. 2: every file names its kind, by which `trueval report` identifies it.
+    FORMAT: ClassVar = 2
+
+    policy: Mapping[str, Any]
+    runs: tuple[RunMeans, ...]
