@@ -38,6 +38,23 @@ PREPARED: Final = {
     "ir_measures": SAMPLE,
     "pytrec_eval": SAMPLE,
     "loggers": SAMPLE + "run = ngrams\n",
+    "pytest": SAMPLE
+    + """
+import json, os, subprocess, sys
+from pathlib import Path
+for name, value in {"ngrams": ngrams, "bm25": bm25, "judged": qrels}.items():
+    Path(name + ".json").write_text(json.dumps(value))
+BEFORE = "import json; NGRAMS, BM25, JUDGED = (json.load(open(n + '.json')) for n in ('ngrams', 'bm25', 'judged'))"
+def session(tests, *options):
+    Path("test_search.py").write_text(BEFORE + tests)
+    # As it is installed everywhere else, and nothing of what is installed here beside it.
+    environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "COLUMNS": "80"}
+    command = [sys.executable, "-m", "pytest", "-p", "trueval.integrations.pytest_plugin", *options]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    for line in done.stdout.splitlines():
+        if line.startswith(("E  ", "test_search.py::test_search: ")) or " trueval: " in line:
+            print(line)
+""",
     "pyterrier": SAMPLE
     + """
 import pandas as pd

@@ -12,7 +12,7 @@ from docs.make_use import PREPARED, USE, examples, run
 
 NUMBER = re.compile(r"\d+\.\d+")
 PAGES = sorted(USE.glob("*.md"))
-SLOW = {"sentence_transformers", "mteb", "mlflow"}
+SLOW = {"sentence_transformers", "mteb", "mlflow", "pytest"}
 
 
 @pytest.mark.parametrize(
@@ -33,14 +33,15 @@ def test_a_page_shows_what_its_tool_prints(page: Path) -> None:
 
 def test_every_integration_has_a_page_and_every_page_examples() -> None:
     source = Path(__file__).resolve().parents[2] / "src" / "trueval" / "integrations"
-    assert {path.stem for path in source.glob("*.py")} - {"__init__", "hosts"} == {p.stem for p in PAGES} - {"loggers"}
+    named = {path.stem.removesuffix("_plugin") for path in source.glob("*.py")} - {"__init__", "hosts"}
+    assert named == {page.stem for page in PAGES} - {"loggers"}
     assert PREPARED.keys() == {page.stem for page in PAGES}
     assert all(len(examples(page)) >= 2 for page in PAGES)
     front = USE.parent / "python.md"
     assert all(f"use/{page.name}" in front.read_text(encoding="utf-8") for page in PAGES)
 
 
-@pytest.mark.parametrize("name", [page.stem for page in PAGES if page.stem != "loggers"])
+@pytest.mark.parametrize("name", [page.stem for page in PAGES if page.stem not in ("loggers", "pytest")])
 def test_an_integration_imports_its_tool_and_hardly_anything_of_ours(name: str) -> None:
     """Ours is imported when it is used, so that an import costs milliseconds beside that of the tool."""
     pytest.importorskip(name, reason=f"{name} is not installed: make integrations")
