@@ -11,7 +11,7 @@ mean Δboth: .02 is .0443 of the mean Δboth of P-B's Table 10, (.486 + .464 + .
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -20,15 +20,12 @@ import numpy as np
 from trueval.comparison.resampling.bootstrap_intervals import bootstrap_intervals
 from trueval.comparison.resampling.clusters import QueryUnits
 from trueval.comparison.resampling.resampled_sums import thread_count
-from trueval.numerics import or_null
 from trueval.probes.ablations import BASE
 from trueval.probes.names import MARGINS, NamesProbe
+from trueval.probes.names_result import ConditionMargins, MarginChange, NamesSummary, ScorerMargins, Statistic
 from trueval.report.result import ReprByKind
 from trueval.standings.standings import Bools, Floats, Ints
 
-KIND: Final = "probe-names"
-# 1: first version.
-FORMAT_VERSION: Final = 1
 LEAST_COSINE: Final = 0.02
 LEAST_PART: Final = 0.02 / ((0.486 + 0.464 + 0.407 + 0.447) / 4)
 RESAMPLES: Final = 10_000
@@ -46,26 +43,6 @@ class ResamplingSettings(NamedTuple):
     resamples: int
     seed: int
     threads: int
-
-
-class Statistic(NamedTuple):
-    """A mean over runs and queries.
-
-    Attributes:
-        mean: NaN without observations.
-        run_sd: standard deviation of the means of single runs; NaN for fewer than two runs.
-        low: lower end of the interval over queries; NaN for fewer than two authors.
-        high: upper end; NaN for fewer than two authors.
-    """
-
-    mean: float
-    run_sd: float
-    low: float
-    high: float
-
-    def to_dict(self) -> dict[str, float | None]:
-        """The statistic in JSON; null if not available."""
-        return {name: or_null(value) for name, value in self._asdict().items()}
 
 
 def statistics(values: Floats, kept: Bools, authors: Ints, how: ResamplingSettings) -> list[Statistic]:
@@ -133,18 +110,14 @@ class NamesResult(ReprByKind):
     probes: tuple[NamesProbe, ...]
     how: ResamplingSettings
 
+    def result(self) -> NamesSummary:
+        """The summary of all scorers."""
+        scorers = tuple(_summarize_probe(each, self.how) for each in self.probes)
+        return NamesSummary(self.how.level, self.how.resamples, scorers)
+
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `trueval probe names`; null if not available."""
-        from trueval.version import __version__
-
-        return {
-            "kind": KIND,
-            "format": FORMAT_VERSION,
-            "trueval": __version__,
-            "level": self.how.level,
-            "resamples": self.how.resamples,
-            "scorers": [_probe_dict(each, self.how) for each in self.probes],
-        }
+        return self.result().to_dict()
 
 
 def summarise(
@@ -163,19 +136,24 @@ def summarise(
     return NamesResult(tuple(probes), ResamplingSettings(level, resamples, seed, thread_count(threads)))
 
 
-def _probe_dict(probe: NamesProbe, how: ResamplingSettings) -> dict[str, Any]:
+def _summarize_probe(probe: NamesProbe, how: ResamplingSettings) -> ScorerMargins:
     least = least_margin(probe)
-    named = ("language", "source", "queries", "runs", "seed", "texts", "unit")
-    return {
-        "name": probe.scorer,
-        **{name: getattr(probe, name) for name in named},
-        "grain": float(np.median(probe.margins[BASE].grain)),
-        "least_margin": None if np.isinf(least) else least,
-        "conditions": list(_conditions(probe, least, how)),
-    }
+    return ScorerMargins(
+        probe.scorer,
+        probe.language,
+        probe.source,
+        probe.queries,
+        probe.runs,
+        probe.seed,
+        probe.texts,
+        probe.unit,
+        grain=float(np.median(probe.margins[BASE].grain)),
+        least_margin=None if np.isinf(least) else least,
+        conditions=tuple(_conditions(probe, least, how)),
+    )
 
 
-def _conditions(probe: NamesProbe, least: float, how: ResamplingSettings) -> Iterator[dict[str, Any]]:
+def _conditions(probe: NamesProbe, least: float, how: ResamplingSettings) -> Iterator[ConditionMargins]:
     """The entries of all conditions; conditions with the same queries share resamples."""
     values = np.stack([margins.values for margins in probe.margins.values()])  # [condition, run, query, 3]
     before = values[0, ..., 0]
@@ -187,50 +165,27 @@ def _conditions(probe: NamesProbe, least: float, how: ResamplingSettings) -> Ite
     found = statistics(stacked, everything, probe.authors, how)
     relative = statistics(part, kept, probe.authors, how)
     for at, (name, margins) in enumerate(probe.margins.items()):
-        three = found[len(MARGINS) * at : len(MARGINS) * (at + 1)]
-        change = {
-            "absolute": found[len(MARGINS) * len(values) + at].to_dict(),
-            "relative": relative[at].to_dict(),
-            "relative_bundles": int(kept.sum()),
-            "of_means": _ratio(float(difference[at].mean()), float(before.mean())),
-        }
+        of_name, topic, both = found[len(MARGINS) * at : len(MARGINS) * (at + 1)]
+        change = MarginChange(
+            found[len(MARGINS) * len(values) + at],
+            relative[at],
+            relative_bundles=int(kept.sum()),
+            of_means=_ratio(float(difference[at].mean()), float(before.mean())),
+        )
         delta = margins.values[..., 0]
-        yield {
-            "name": name,
-            **{f"delta_{which}": each.to_dict() for which, each in zip(MARGINS, three, strict=True)},
+        yield ConditionMargins(
+            name,
+            of_name,
+            topic,
+            both,
             # Where a scorer does not separate topics, a ratio with Δtopic is arbitrary.
-            "name_over_topic": _ratio(three[0].mean, three[1].mean) if three[1].mean > 0 else None,
-            "change": None if name == BASE else change,
-            "kept_apart": float((delta > margins.grain).mean()),
-            "within_grain": float((np.abs(delta) <= margins.grain).mean()),
-            "tied": float((delta == 0).mean()),
-        }
+            name_over_topic=_ratio(of_name.mean, topic.mean) if topic.mean > 0 else None,
+            change=None if name == BASE else change,
+            kept_apart=float((delta > margins.grain).mean()),
+            within_grain=float((np.abs(delta) <= margins.grain).mean()),
+            tied=float((delta == 0).mean()),
+        )
 
 
 def _ratio(one: float, other: float) -> float | None:
     return one / other if other else None
-
-
-def rows(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """One flat row per scorer, language and condition: the mean of each statistic under its name.
-
-    Args:
-        result: JSON of `trueval probe names`.
-    """
-    for scorer in result["scorers"]:
-        for condition in scorer["conditions"]:
-            change = condition["change"] or {}
-            statistics = {f"delta_{which}": condition[f"delta_{which}"] for which in MARGINS}
-            statistics |= {"change": change.get("absolute", {}), "change_relative": change.get("relative", {})}
-            yield {
-                "scorer": scorer["name"],
-                "language": scorer["language"],
-                "condition": condition["name"],
-                **{
-                    key if end == "mean" else f"{key}_{end}": found.get(end)
-                    for key, found in statistics.items()
-                    for end in Statistic._fields
-                },
-                "relative_bundles": change.get("relative_bundles"),
-                **{name: condition[name] for name in ("name_over_topic", "kept_apart", "within_grain", "tied")},
-            }

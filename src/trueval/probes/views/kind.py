@@ -1,18 +1,16 @@
 """The result kinds of this package."""
 
-from trueval.probes import margin_summary, noise_summary, prediction
-from trueval.report.kinds import Kind, files_of, forms_of, late
+from trueval.probes import noise_summary, prediction
+from trueval.report.kinds import Kind, files_of, forms_of, kind_of_view, late
 
-NAMES = Kind(
-    margin_summary.KIND,
-    format=margin_summary.FORMAT_VERSION,
+NAMES = kind_of_view(
+    "probe-names",
+    "trueval.probes.names_result:NamesSummary",
+    "trueval.probes.views.names:view",
+    format=1,
     order=70,
-    text=forms_of("trueval.probes.views.names"),
-    files=files_of("probe-names"),
-    page=late("trueval.probes.views.names_page:build"),
-    figures=late("trueval.probes.views.names_page:write_figures"),
+    stem="probe-names",
 )
-
 PREDICTION = Kind(
     prediction.KIND,
     format=prediction.FORMAT_VERSION,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from trueval.probes.ablations import ABLATIONS
+from trueval.report.view import Column, Section, Sheet
 
 SOURCE: Final = (
     "Published in P-B (Dallaire 2025, arXiv 2511.09545), not measured by trueval: other models and other texts, "
@@ -84,3 +87,19 @@ def published_tables(languages: frozenset[str]) -> tuple[PublishedTable, ...]:
     ['Table 10:', 'Table 11:', 'Table 4.2']
     """
     return tuple(each for each in TABLES if not each.language or each.language in languages)
+
+
+def published_section(title: str, source: str, tables: Sequence[PublishedTable]) -> Section:
+    """Published tables on the page, folded and apart from what was measured.
+
+    Args:
+        title: heading.
+        source: where they are from.
+        tables: in the order of reading.
+    """
+    sheets = [Sheet(each.title, each.rows, list(_columns(each)), folded=True, only="page") for each in tables]
+    return Section(title, sheets, source)
+
+
+def _columns(table: PublishedTable) -> Iterator[Column[tuple[str, ...]]]:
+    return (Column(title, itemgetter(place)) for place, title in enumerate(table.head))
