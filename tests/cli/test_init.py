@@ -10,6 +10,7 @@ import pytest
 from tests.cli.conftest import Outcome
 from tests.extras import need
 
+from trueval.cli.init import WORKFLOW
 from trueval.golden.build.golden_plan import GoldenPlan
 from trueval.retrieval.pipeline.pipeline import Pipeline
 from trueval.sample import sample_path
@@ -61,12 +62,34 @@ def test_what_is_there_stays(trueval: Command, project: Path) -> None:
     assert err.splitlines()[-1] == "Next: trueval retrieve --pipeline pipeline.toml --run run.trec"
 
 
+def test_a_sweep_is_measured_on_the_judgments_of_the_corpus_or_on_the_golden_set(
+    trueval: Command, project: Path
+) -> None:
+    assert trueval("init", "corpus", "--out", "new").status == 0
+    assert SweepPlan.read(project / "new" / "sweep.toml").measuring.judgments == str(project / "new" / "golden")
+    assert "trueval evaluate golden new.trec" in (project / "new" / WORKFLOW).read_text(encoding="utf-8")
+    (project / "judged" / "corpus" / "qrels").mkdir(parents=True)
+    (project / "judged" / "corpus" / "qrels" / "test.tsv").write_text("", encoding="utf-8")
+    assert trueval("init", "corpus", "--out", "judged").status == 0
+    assert SweepPlan.read(project / "judged" / "sweep.toml").measuring.judgments is None
+    assert "trueval evaluate corpus/qrels/test.tsv" in (project / "judged" / WORKFLOW).read_text(encoding="utf-8")
+
+
+def test_the_sample_comes_with_its_files_and_overwrites_none(trueval: Command, tmp_path: Path) -> None:
+    assert trueval("init", "--sample", "--out", tmp_path).status == 0
+    assert len(list((tmp_path / "documents").iterdir())) == 7
+    (tmp_path / "labels.qrels").write_text("mine", encoding="utf-8")
+    assert trueval("init", "--sample", "--out", tmp_path).status == 0
+    assert (tmp_path / "labels.qrels").read_text(encoding="utf-8") == "mine"
+
+
 @pytest.mark.slow
-def test_the_sample_documents_go_the_whole_way(trueval: Command, project: Path) -> None:
+def test_the_sample_documents_go_the_whole_way(trueval: Command, tmp_path: Path, monkeypatch) -> None:
     """Chunks have the ids of the labels, and every question has a passage of grade 5."""
     need("faiss", "bm25s", extra="retrieval")
+    monkeypatch.chdir(tmp_path)
+    assert trueval("init", "--sample", "--model", "").status == 0
     assert trueval("chunk", "documents", "--out", "corpus/corpus.jsonl").status == 0
-    assert trueval("init", "corpus", "--model", "", "--judge", "labels:labels.qrels").status == 0
     assert trueval("golden", "build", "golden.toml", "--out", "golden").status == 0
     assert trueval("retrieve", "--pipeline", "pipeline.toml", "--run", "run.trec").status == 0
     status, out, err = trueval("evaluate", "golden", "run.trec", "-m", "Success(rel=5)@100", "--format", "csv")

@@ -1,6 +1,7 @@
 """`trueval init`: the files of a project, from flags or five questions."""
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple
@@ -9,7 +10,11 @@ import typer
 
 from trueval.cli.output import say, write_atomically
 from trueval.cli.short_help import common_options
+from trueval.report.number_texts import count_phrase
 
+DOCUMENTS: Final = "documents"
+GOLDEN: Final = "golden"
+LABELS: Final = "labels.qrels"
 SCHEMAS: Final = "schemas"
 WORKFLOW: Final = ".github/workflows/retrieval.yml"
 FILES: Final = ("pipeline", "golden", "sweep")
@@ -35,6 +40,7 @@ class Project(NamedTuple):
         model: the embedder; "" for words alone.
         reranker: "" for none.
         judge: a model, or labels:FILE.
+        judgments: of the corpus, a file; or the folder of the golden set that is to be built.
     """
 
     corpus: str
@@ -42,9 +48,10 @@ class Project(NamedTuple):
     model: str
     reranker: str
     judge: str
+    judgments: str
 
 
-@common_options("language", "model", "reranker", "judge", "out")
+@common_options("language", "model", "reranker", "judge", "sample", "out")
 def init(
     corpus: Annotated[
         str | None, typer.Argument(metavar="[CORPUS]", help="Folder with corpus.jsonl and queries.jsonl.")
@@ -60,18 +67,28 @@ def init(
         str | None,
         typer.Option(metavar="NAME", help="Language model that grades passages, or labels:FILE of your own."),
     ] = None,
+    sample: Annotated[
+        bool, typer.Option("--sample", help="Bring the sample's documents, questions and labels to try it on.")
+    ] = False,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the files go; what is there stays.")] = Path(),
 ) -> None:
     """Writes the files of a project: pipeline, golden set, sweep, workflow.
 
     Example: trueval init corpus --language en --model all-MiniLM-L6-v2 --judge gpt-5-mini
+
+    Example: trueval init --sample
     """
+    if sample:
+        corpus, language, reranker = corpus or "corpus", language or "en", reranker or ""
+        model, judge = "all-MiniLM-L6-v2" if model is None else model, judge or f"labels:{LABELS}"
+    folder = _asked(corpus, "Folder of the corpus", "corpus")
     project = Project(
-        _asked(corpus, "Folder of the corpus", "corpus"),
+        folder,
         _asked(language, "Language, en or fr", "en"),
         _asked(model, "Embedder (empty: BM25 alone)", "all-MiniLM-L6-v2"),
         _asked(reranker, "Reranker (empty: none)", ""),
         _asked(judge, "Judge of passages, a model or labels:FILE", "gpt-5-mini"),
+        _judgments(out / folder) or GOLDEN,
     )
     from trueval.cli.schema import schema_of
 
@@ -82,6 +99,8 @@ def init(
         WORKFLOW: workflow_text(project),
         **{f"{SCHEMAS}/{name}.json": json.dumps(schema_of(name), indent=1) + "\n" for name in FILES},
     }
+    if sample:
+        _bring_sample(out, out / folder)
     for name, text in texts.items():
         path = out / name
         if path.exists():
@@ -90,8 +109,30 @@ def init(
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, text)
         say(f"wrote {path}")
-    where = out / "pipeline.toml"
-    say(f"Next: trueval retrieve --pipeline {where} --run run.trec")
+    if sample:
+        say(f"Next: trueval chunk {out / DOCUMENTS} --out {out / folder / 'corpus.jsonl'}")
+    else:
+        say(f"Next: trueval retrieve --pipeline {out / 'pipeline.toml'} --run run.trec")
+
+
+def _judgments(corpus: Path) -> str:
+    """The path of the judgments that a collection brings, below its folder; "" where it has none."""
+    found = (*corpus.glob("qrels.*"), *corpus.glob("qrels/*.tsv"))
+    return str(min(found).relative_to(corpus)) if found else ""
+
+
+def _bring_sample(out: Path, corpus: Path) -> None:
+    """Copy the sample's documents, questions and labels; what is there stays."""
+    from trueval.sample import sample_path
+
+    corpus.mkdir(parents=True, exist_ok=True)
+    copies = [(each, out / DOCUMENTS / each.name) for each in sorted((sample_path() / DOCUMENTS).iterdir())]
+    copies += [(sample_path() / "questions.jsonl", corpus / "queries.jsonl"), (sample_path() / LABELS, out / LABELS)]
+    for source, target in copies:
+        target.parent.mkdir(exist_ok=True)
+        if not target.exists():
+            shutil.copy(source, target)
+    say(f"wrote {count_phrase(len(copies) - 2, 'document', 'documents')} of the sample, its questions and its labels")
 
 
 def _asked(given: str | None, question: str, default: str) -> str:
@@ -159,7 +200,7 @@ contexts = [5, 10, 20]    # K: documents in a prompt
 
 [measure]
 names = ["RA-nWG@K", "N-Recall4+@K", "Harm@K"]    # the first one is the quality
-# judgments = "golden"    # instead of those of the corpus, such as a golden set
+{_measured_on(project)}
 
 [latency]
 queries = 30
@@ -174,7 +215,7 @@ repeats = 3
 def workflow_text(project: Project) -> str:
     """A workflow of GitHub that fails where a change makes retrieval worse."""
     return f"""# Fails a pull request that makes retrieval worse (docs/gate.md). It needs judgments in the repository,
-# {project.corpus}/qrels.trec, and the run of the main branch, baseline.trec.
+# {_path_of(project)}, and the run of the main branch, baseline.trec.
 name: retrieval
 on: pull_request
 permissions:
@@ -190,7 +231,7 @@ jobs:
       - run: python -m pip install "trueval[retrieval,models]"
       - run: trueval retrieve --pipeline pipeline.toml --run new.trec
       - run: >
-          trueval evaluate {project.corpus}/qrels.trec new.trec -m nDCG@10
+          trueval evaluate {_path_of(project)} new.trec -m nDCG@10
           --baseline baseline.trec --max-drop nDCG@10=0.01 --when-same pass --out results
 """
 
@@ -213,6 +254,16 @@ path = {json.dumps(project.corpus)}
 [sparse]
 index = {json.dumps(_bm25(project))}
 {fused if project.model else ""}"""
+
+
+def _measured_on(project: Project) -> str:
+    if project.judgments == GOLDEN:
+        return f'judgments = "{GOLDEN}"      # of trueval golden build; without this line, those of the corpus'
+    return '# judgments = "golden"    # instead of those of the corpus, such as a golden set'
+
+
+def _path_of(project: Project) -> str:
+    return GOLDEN if project.judgments == GOLDEN else f"{project.corpus}/{project.judgments}"
 
 
 def _bm25(project: Project) -> str:

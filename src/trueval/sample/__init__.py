@@ -9,8 +9,8 @@ __all__ = ["sample_path"]
 def sample_path() -> Path:
     """Give the folder of the sample collection: corpus.jsonl, queries.jsonl and qrels.trec, BEIR-shaped.
 
-    `trueval init` copies its documents, questions and labels to begin a project with. The folder belongs to the
-    installed package: read from it, write elsewhere.
+    Its documents, questions and labels are what `trueval init --sample` brings. The folder belongs to the installed
+    package: read from it, write elsewhere.
 
     Returns:
         The folder, an absolute path on disk.

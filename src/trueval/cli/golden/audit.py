@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class SampleOptions:
     """What is drawn; left out, it is what was drawn before."""
 
-    panel: ClassVar = "AuditManifest"
+    panel: ClassVar = "Sample"
 
     design: Annotated[
         str | None,
