@@ -26,6 +26,7 @@ def trueval(
     def call(*arguments: object, stdin: str = "", columns: int = 80) -> Outcome:
         monkeypatch.setenv("COLUMNS", str(columns))
         monkeypatch.setattr(sys, "argv", ["trueval", *map(str, arguments)])
+        monkeypatch.setattr(sys.modules["__main__"], "__package__", "", raising=False)  # of pytest: usage would name it
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8"))
         with pytest.raises(SystemExit) as leaving:
             main()
