@@ -12,7 +12,7 @@ from trueval.report.result_directory import ResultFile
 from trueval.report.terminal import render_text
 from trueval.report.units import COUNT, DIFFERENCE, FRACTION, INTERVAL, MARKS, NAME, interval_of, number, unscaled
 from trueval.report.view import Answer, Case, Column, Mark, Quantity, Section, Sheet, View, columns_of, policy_section
-from trueval.report.view_page import part_of
+from trueval.report.view_page import block_of, part_of
 from trueval.report.view_texts import as_csv, as_html, as_latex, as_markdown, in_terminal
 
 
@@ -191,3 +191,15 @@ def test_units_of_their_own_keep_their_sign_at_both_ends() -> None:
     grades = interval_of(unscaled(lambda value: f"{value:+.1f}"))
     assert grades.write(Span(0.0, -0.5, 1.0), POINTS) == "[-0.5, +1.0]"
     assert grades.plain(Span(0.0, None, 1.0)) == grades.plain(None) == "–"
+
+
+def test_a_section_of_another_file_names_its_rows_there() -> None:
+    columns: list[Column[Entrant]] = [
+        Column("entrant", lambda row: row.name),
+        Column("score", lambda row: row.score.value),
+    ]
+    section = Section("Every entrant", [Sheet("Entrants", RACE.entrants, columns)])
+    (table,) = block_of(section, ResultFile("entrants.jsonl", "race", {}), RACE.entrants).tables
+    assert table.file == "entrants.jsonl"
+    assert [row.source for row in table.rows] == ["/0", "/1"]
+    assert table.columns[1].field == "/score/value"

@@ -183,7 +183,7 @@ def forms_of(module: str) -> dict[str, Writer]:
         module: module of the view.
 
     Example:
-        >>> list(forms_of("trueval.golden.views.golden"))
+        >>> list(forms_of("trueval.precision.views.formats"))
         ['table', 'json', 'csv', 'markdown', 'latex']
     """
     texts = {form: late(f"{module}:to_{form}") for form in ("csv", "markdown", "latex")}

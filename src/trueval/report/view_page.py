@@ -47,6 +47,17 @@ def part_of(view: views.View, file: ResultFile, result: object) -> Part:
     )
 
 
+def block_of(section: views.Section, file: ResultFile, rows: object) -> Block:
+    """A section of the page about a file beside the result, such as each label of a golden set.
+
+    Args:
+        section: whose numbers are from the file.
+        file: its name is that of the tables.
+        rows: dataclasses in it, where the file has their values; others are given no place.
+    """
+    return _Sources(file, find_pointers(rows)).block(section)
+
+
 def _shown(section: views.Section) -> bool:
     """Whether the page has anything of a section."""
     return bool(

@@ -24,11 +24,13 @@ def test_a_golden_set_is_built_shown_and_evaluated_with(trueval: Any, tmp_path: 
     assert not out.exists()
     some = trueval("golden", "build", plan, "--out", out, "--until", "pool")
     assert some.status == 0, some.err
-    assert "Nothing is graded yet: it was built up to pool." in some.out
+    assert some.out.startswith("It cannot be used yet: it is built up to pool, and nothing is graded.")
     found = trueval("golden", "build", plan, "--out", out, columns=200)
     assert found.status == 0, found.err
     assert "labels:labels.trec judged 24 of 24 passages of 3 queries" in found.out
-    assert [line.split()[0] for line in found.out.splitlines()[2:7]] == ["rewrite", "pool", "grade", "prune", "refine"]
+    assert found.out.startswith("It can be used: each of 3 queries has a useful passage (grade 4 or 5).")
+    rows = [line.split()[0] for line in found.out.splitlines() if line]
+    assert rows[rows.index("rewrite") :][:5] == ["rewrite", "pool", "grade", "prune", "refine"]
     page = (out / "report.html").read_text()
     assert "How steady the judge is" in page
     assert "bridges-7" in page  # every label
@@ -47,6 +49,7 @@ def test_where_nothing_is_valid_nothing_is_said_of_useful_passages(trueval: Any,
     plan = small.written(tmp_path, f"{small.LABELS}\ninvalid = 1.0", queries=1)
     found = trueval("golden", "build", plan, "--out", tmp_path / "out")
     assert found.status == 0, found.err
+    assert found.out.startswith("It cannot be used: labels:labels.trec gave no valid label.")
     assert "judged 0 of 8 passages of 1 query" in found.out
     assert "Useful passages" not in found.out
 

@@ -19,7 +19,7 @@ from trueval.golden.build.build import build, dry_run, open_account, stages_of
 from trueval.golden.build.golden_plan import GoldenPlan
 from trueval.golden.judge.ledger import Ledger, open_ledger
 from trueval.golden.judge.model_judge import ModelJudge
-from trueval.golden.views.golden import sentences
+from trueval.golden.views.golden import findings
 from trueval.models.hosted.account import Account
 from trueval.models.hosted.retries import Retries
 
@@ -250,7 +250,7 @@ def test_where_nothing_is_judged_the_reason_is_told(tmp_path: Path) -> None:
         server.trouble = lambda number: Trouble(content='{"grades": [5, 5, 5]}')
         plan = GoldenPlan.read(small.written(tmp_path, small.served(server.url), queries=1))
         found = build(plan, tmp_path / "out", until="grade")
-    told = " ".join(sentences(found.to_dict()))
+    told = " ".join(findings(found.result()))
     assert "judged 0 of 8 passages" in told
     assert "it must be a JSON object with the key 'passages' (6 calls)" in told
     with pytest.raises(InputError, match="nothing is judged"):
@@ -448,7 +448,7 @@ def test_what_claims_nothing_is_not_told_as_a_claim(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("top = 3", "top = 6"))
     with (tmp_path / "c" / "queries.jsonl").open("a") as file:
         file.write('{"_id": "q9", "text": "unheard"}\n')
-    told = " ".join(sentences(build(GoldenPlan.read(path), tmp_path / "out").to_dict()))
+    told = " ".join(findings(build(GoldenPlan.read(path), tmp_path / "out").result()))
     assert "1 query found no passage" in told
     assert "of 3 queries all passages are returned" in told
     assert "expected overlap" not in told  # it is 1 whatever was answered

@@ -23,6 +23,7 @@ from trueval.collection import Collection, text_hash
 from trueval.errors import Place
 from trueval.files.atomic_files import write_whole
 from trueval.files.writing import write_judgments
+from trueval.golden.build.golden_result import GoldenResult
 from trueval.golden.build.grade import grades_of
 from trueval.golden.build.pool_sources import summarize_sources
 from trueval.golden.build.pooling import pools_of
@@ -35,18 +36,16 @@ from trueval.judgments import Judgments
 from trueval.report.formats import to_json
 from trueval.report.number_texts import percent
 from trueval.report.provenance import strip_folders
+from trueval.report.result import ReprByKind
 from trueval.run import Run
 from trueval.version import __version__
 
-# 1: first version.
-FORMAT_VERSION: Final = 1
-KIND: Final = "golden"
 ABOUT, QRELS, LABELS, TOP = "golden.json", "qrels.trec", "labels.jsonl", "top.trec"
 REWRITTEN: Final = "rewritten.jsonl"
 
 
-@dataclass(frozen=True, eq=False)
-class GoldenSet:
+@dataclass(frozen=True, eq=False, repr=False)
+class GoldenSet(ReprByKind):
     """A golden set.
 
     Attributes:
@@ -73,15 +72,23 @@ class GoldenSet:
             raise place.error(
                 f"cannot be read ({error}). A golden set is a folder that trueval golden build made."
             ) from None
-        if not isinstance(about, dict) or about.get("kind") != KIND:
+        if not isinstance(about, dict) or about.get("kind") != GoldenResult.KIND:
             raise place.error("not a golden set. Name a folder that trueval golden build made.")
-        if about.get("format", 0) > FORMAT_VERSION:
-            raise place.error(f"format {about['format']} is newer than {FORMAT_VERSION}. Update trueval.")
+        if about.get("format", 0) > GoldenResult.FORMAT:
+            raise place.error(f"format {about['format']} is newer than {GoldenResult.FORMAT}. Update trueval.")
         return cls(folder, about, labels)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `trueval golden build`."""
         return dict(self.about)
+
+    def result(self) -> GoldenResult:
+        """What `trueval golden build` shows: golden.json, its values by type.
+
+        Raises:
+            InputError: a value is missing or of another type.
+        """
+        return GoldenResult.from_dict(self.about, str(self.folder / ABOUT))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -121,8 +128,8 @@ def finish(name: str, folder: Path, collection: Collection, made: Mapping[str, A
     """
     stages = {each["stage"]: each for each in made["stages"]}
     about: dict[str, Any] = {
-        "kind": KIND,
-        "format": FORMAT_VERSION,
+        "kind": GoldenResult.KIND,
+        "format": GoldenResult.FORMAT,
         "trueval": __version__,
         "name": name,
         "collection": {

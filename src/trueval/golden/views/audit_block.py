@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 
@@ -15,11 +16,12 @@ from trueval.errors import InputError
 from trueval.golden.audit.sampling.sample_drawing import FOLDER
 from trueval.golden.build.stage_files import read_lines
 from trueval.golden.refine.aggregate import GRADES
-from trueval.report.number_texts import NOT_AVAILABLE, count_phrase, format_value, percent
-from trueval.report.page_content import Block, PageColumn, Table, row_of
-from trueval.report.result_directory import Directory, pointer
-
-Entry = Mapping[str, Any]
+from trueval.report.number_texts import count_phrase, format_value, percent
+from trueval.report.page_content import Block
+from trueval.report.result_directory import Directory, ResultFile
+from trueval.report.units import COUNT, NAME
+from trueval.report.view import Column, Section, Sheet
+from trueval.report.view_page import block_of
 
 
 def audit_block(directory: Directory, labels: str) -> Iterator[Block]:
@@ -39,8 +41,13 @@ def audit_block(directory: Directory, labels: str) -> Iterator[Block]:
         yield Block("golden-audit", title, words=((str(error),),))
         return
     given = _both(audited, directory.path / labels)
-    tables = (_progress(audited, folder), *_confusion(given))
-    yield Block("golden-audit", title, words=((_describe_audit(audited, given),),), tables=tables)
+    words = _describe_audit(audited, given)
+    files: dict[str, list[Sheet[Any]]] = {SAMPLE: [_progress(audited, folder)], ITEMS: [*_confusion(given)]}
+    blocks = [
+        block_of(Section(title, sheets, words, id="golden-audit"), ResultFile(f"{FOLDER}/{name}", "audit", {}), sheets)
+        for name, sheets in files.items()
+    ]
+    yield replace(blocks[0], tables=tuple(table for block in blocks for table in block.tables))
 
 
 def _describe_audit(audited: AuditSample, given: pl.DataFrame) -> str:
@@ -56,8 +63,7 @@ def _describe_audit(audited: AuditSample, given: pl.DataFrame) -> str:
     return (
         f"{told} On these the judge gave the same grade to {percent(float((judge == people).mean()))}, and "
         f"{format_value(abs(higher))} {way} in the mean; some strata are drawn more than others. trueval golden "
-        "agree weighs "
-        "them, and trueval golden correct corrects measures."
+        "agree weighs them, and trueval golden correct corrects measures."
     )
 
 
@@ -69,61 +75,60 @@ def _both(audited: AuditSample, labels: Path) -> pl.DataFrame:
     return audited.labels.rename({"grade": "said"}).join(judged, on=list(KEYS), how="inner", maintain_order="left")
 
 
-PROGRESS: Final = (
-    PageColumn("stratum", "/name"),
-    *(
-        PageColumn(title, f"/{name}", numeric=True, show=lambda value: f"{value:,}")
-        for title, name in (("judged", "population"), ("drawn", "drawn"), ("graded", "graded"), ("skipped", "skipped"))
-    ),
+class _Stratum(NamedTuple):
+    """A stratum, and how far people came in it."""
+
+    name: str
+    population: int
+    drawn: int
+    graded: int
+    skipped: int
+
+
+class _Graded(NamedTuple):
+    """A grade of the judge, and how many passages people gave each grade."""
+
+    judge: float
+    people: Mapping[float, int]
+
+
+PROGRESS: Final[tuple[Column[_Stratum], ...]] = (
+    Column("stratum", lambda row: row.name, NAME),
+    Column("judged", lambda row: row.population, COUNT),
+    Column("drawn", lambda row: row.drawn, COUNT),
+    Column("graded", lambda row: row.graded, COUNT),
+    Column("skipped", lambda row: row.skipped, COUNT),
 )
 
 
-def _progress(audited: AuditSample, folder: Path) -> Table:
+def _progress(audited: AuditSample, folder: Path) -> Sheet[_Stratum]:
     keys = list(KEYS)
-    graded = audited.items.join(audited.labels.select(keys), on=keys, how="semi")
+    graded = audited.items.join(audited.labels.select(keys), on=keys, how="semi")["stratum"].to_list()
     skipped = [
         stratum for *ids, stratum in audited.items.select(*keys, "stratum").rows() if tuple(ids) in audited.skipped
     ]
-    counts = {
-        "drawn": Counter(audited.items["stratum"].to_list()),
-        "graded": Counter(graded["stratum"].to_list()),
-        "skipped": Counter(skipped),
-    }
+    counts = [Counter(strata) for strata in (audited.items["stratum"].to_list(), graded, skipped)]
     strata = json.loads((folder / SAMPLE).read_text(encoding="utf-8"))["strata"]
-    rows = tuple(
-        row_of(
-            pointer("strata", at),
-            PROGRESS,
-            {**each, **{name: count[each["name"]] for name, count in counts.items()}},
-        )
-        for at, each in enumerate(strata)
-    )
+    rows = [_Stratum(each["name"], each["population"], *(count[each["name"]] for count in counts)) for each in strata]
     unit = "queries" if audited.design == "queries" else "passages"
-    caption = f"How far the audit is: {unit} that were judged, and passages drawn, graded and skipped, by stratum."
-    return Table("golden-audit-strata", (caption,), f"{FOLDER}/{SAMPLE}", PROGRESS, rows, folded=len(rows) > 12)
+    title = f"How far the audit is: {unit} that were judged, and passages drawn, graded and skipped, by stratum"
+    return Sheet(title, rows, PROGRESS, folded=len(rows) > 12, id="golden-audit-strata")
 
 
-def _confusion(given: pl.DataFrame) -> Iterator[Table]:
+def _confusion(given: pl.DataFrame) -> Iterator[Sheet[_Graded]]:
     if not len(given):
         return
     counts = Counter(zip(given["grade"].to_list(), given["said"].to_list(), strict=True))
     said = sorted(set(given["said"].to_list()) | set(map(float, GRADES)), reverse=True)
-    columns = (
-        PageColumn("the judge gave", "/judge"),
-        *(PageColumn(f"people {grade:g}", f"/{grade:g}", numeric=True, show=_count) for grade in said),
-    )
+    columns: list[Column[_Graded]] = [
+        Column("the judge gave", lambda row: f"{row.judge:g}", NAME),
+        *(_people(grade) for grade in said),
+    ]
     judged = sorted(set(given["grade"].to_list()), reverse=True)
-    rows = tuple(
-        row_of(
-            pointer(at),
-            columns,
-            {"judge": f"{grade:g}", **{f"{each:g}": counts[grade, each] for each in said}},
-        )
-        for at, grade in enumerate(judged)
-    )
-    caption = "Passages by the judge's grade and by people's, as they are in the sample."
-    yield Table("golden-audit-grades", (caption,), f"{FOLDER}/{ITEMS}", columns, rows)
+    rows = [_Graded(grade, {each: counts[grade, each] for each in said}) for grade in judged]
+    title = "Passages by the judge's grade and by people's, as they are in the sample"
+    yield Sheet(title, rows, columns, id="golden-audit-grades")
 
 
-def _count(value: int | None) -> str:
-    return f"{value:,}" if value else NOT_AVAILABLE
+def _people(grade: float) -> Column[_Graded]:
+    return Column(f"people {grade:g}", lambda row: row.people[grade] or None, COUNT)

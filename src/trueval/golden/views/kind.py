@@ -1,18 +1,15 @@
 """The result kinds of this package: golden sets, label agreement, and judges under stress."""
 
-from trueval.golden.build import golden_set
-from trueval.report.kinds import Kind, forms_of, kind_of_view, late
+from trueval.report.kinds import kind_of_view, late
 
-GOLDEN = Kind(
-    golden_set.KIND,
-    format=golden_set.FORMAT_VERSION,
+GOLDEN = kind_of_view(
+    "golden",
+    "trueval.golden.build.golden_result:GoldenResult",
+    "trueval.golden.views.golden:view",
+    format=1,
     order=55,
-    text=forms_of("trueval.golden.views.golden"),
-    files={golden_set.ABOUT: "json"},
-    page=late("trueval.golden.views.golden_page:build"),
-)
-
-
+    stem="golden",
+)._replace(files={"golden.json": "json"}, page=late("trueval.golden.views.golden_page:build"))
 AGREE = kind_of_view(
     "golden-agree",
     "trueval.golden.validation.agreement_result:LabelAgreement",

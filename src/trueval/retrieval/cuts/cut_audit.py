@@ -23,6 +23,7 @@ from trueval.evaluation.evaluate import Measures
 from trueval.evaluation.scores import Scores
 from trueval.numerics import or_null
 from trueval.policy.conventions import Policy
+from trueval.report.result import ReprByKind
 from trueval.retrieval.cuts.call_differences import Calls, compare_calls
 from trueval.retrieval.cuts.cut_values import choose_cut_measure, score_cuts
 from trueval.retrieval.cuts.cutoff import CutoffGroup, chances, documents_of, find_cuts
@@ -51,8 +52,8 @@ Bools = NDArray[np.bool_]
 EXACT: Final = 2**53
 
 
-@dataclass(frozen=True, eq=False)
-class Cuts:
+@dataclass(frozen=True, eq=False, repr=False)
+class Cuts(ReprByKind):
     """The result of an audit of the cut at k.
 
     Attributes:
