@@ -19,12 +19,13 @@ Every table and key of the TOML files that you write. This page is made by `pyth
 program checks, and a test compares them; a table means the same in each file. An unknown table or key is refused with
 its line and the nearest name, so that no typing error is a default. Paths are found from the folder of the file.
 
-`trueval schema sweep > sweep.json` prints the JSON Schema of a file, also of a `pipeline`, a `golden` set and `prices`.
-Editors with Taplo (Even Better TOML) complete keys from it and mark errors, where the file begins with
-`#:schema sweep.json`. [The sample sweep](../examples/sweep.toml) shows it.
+`trueval schema sweep > sweep.json` prints the JSON Schema of a file, also of a `pipeline`, a `live` retriever,
+a `golden` set and `prices`. Editors with Taplo (Even Better TOML) complete keys from it and mark errors, where the file
+begins with `#:schema sweep.json`. [The sample sweep](../examples/sweep.toml) shows it.
 """
 TITLES = {
     "pipeline": ("Pipeline", "`trueval retrieve --pipeline`: [retrieval](retrieval.md)."),
+    "live": ("Live retriever", "`trueval retrieve --live`: [retrieval](retrieval.md#retrievers-that-answer)."),
     "golden": (
         "Golden set",
         "`trueval golden build`: [golden](golden.md). It takes the tables above that find documents.",

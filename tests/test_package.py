@@ -55,6 +55,7 @@ FACE = [
     "published",
     "registry",
     "retrieve",
+    "retrieve_live",
     "self_test",
     "sweep",
 ]
@@ -66,7 +67,7 @@ VERBS = {
     "power": {"power", "published"},
     "explain": {"explain"},
     "measures": {"registry"},
-    "retrieve": {"retrieve"},
+    "retrieve": {"retrieve", "retrieve_live"},
     "cuts": {"cuts"},
     "precision": {"audit_precision"},
     "probe": {f"probe_{name}" for name in PROBES},

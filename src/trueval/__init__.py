@@ -42,6 +42,7 @@ __all__ = [
     "published",
     "registry",
     "retrieve",
+    "retrieve_live",
     "self_test",
     "sweep",
 ]
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     from trueval.probes.probe import probe_join, probe_names, probe_noise
     from trueval.probes.scorer_request import ScorerRequest
     from trueval.retrieval.cuts.cuts import cuts
+    from trueval.retrieval.live.live import retrieve_live
     from trueval.retrieval.retrieve import retrieve
     from trueval.run import Run
     from trueval.tradeoff.frontier.frontier import frontier
@@ -115,6 +117,7 @@ _HOMES = {
     "published": "trueval.comparison.gate.published_means",
     "registry": "trueval.measures",
     "retrieve": "trueval.retrieval.retrieve",
+    "retrieve_live": "trueval.retrieval.live.live",
     "self_test": "trueval.comparison.gate.self_test",
     "sweep": "trueval.tradeoff.runner.sweep",
 }

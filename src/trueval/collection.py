@@ -68,6 +68,7 @@ class Collection:
         qrels: str | None = None,
         queries: str | None = None,
         tell: Tell = None,
+        needs_corpus: bool = True,
     ) -> Collection:
         """Read a BEIR-shaped folder, or load "mteb:NAME", "ir_datasets:NAME" or "hf:NAME" through that library.
 
@@ -82,6 +83,7 @@ class Collection:
             qrels: file of the judgments, instead of the folder's.
             queries: file or folder of the queries, instead of the folder's.
             tell: progress callback, called with the number of documents so far.
+            needs_corpus: whether a folder must have a corpus; if not, its collection may have no documents.
 
         Raises:
             InputError: a file is missing or bad, with its line; an id is there twice; no document has a text; the
@@ -89,7 +91,7 @@ class Collection:
         """
         kind, _, rest = place.partition(":")
         if not rest or kind not in LOADERS:
-            return _read_folder(Path(place), tuple(fields), qrels, queries, tell)
+            return _read_folder(Path(place), tuple(fields), qrels, queries, tell, needs_corpus=needs_corpus)
         found = LOADERS[kind](rest, tuple(fields), tell)
         if queries is not None:
             found = replace(found, queries=read_queries(Path(queries)))
@@ -283,7 +285,7 @@ def texts_in_order(texts: Mapping[str, str]) -> Sequence[str]:
 
 
 def _read_folder(
-    folder: Path, fields: tuple[str, ...], qrels: str | None, queries: str | None, tell: Tell
+    folder: Path, fields: tuple[str, ...], qrels: str | None, queries: str | None, tell: Tell, *, needs_corpus: bool
 ) -> Collection:
     if not folder.is_dir():
         names = ", ".join(f'"{name}:NAME"' for name in LOADERS)
@@ -296,7 +298,8 @@ def _read_folder(
     parts = find_parts(folder, "queries") if queries is None else parts_of(Path(queries))
     asked = _read_texts(parts, QUERY_FIELDS, "query")
     corpus = find_parts(folder, "corpus")
-    found = _read_texts(corpus, fields, "document", tell)
+    is_there = needs_corpus or corpus.paths[0].exists()
+    found = _read_texts(corpus, fields, "document", tell) if is_there else _Texts({}, None)
     notes = [parts.note, asked.note, corpus.note, found.note]
     name, source = encodable(folder.resolve().name), encodable(str(folder))
     return Collection(name, source, found.texts, asked.texts, judgments, None, tuple(filter(None, notes)))

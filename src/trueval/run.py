@@ -101,8 +101,7 @@ class Run:
                 raise
             raise InputError(
                 f"A run is what a retriever found, and not the retriever. Got {type(given).__name__}, which has "
-                f"{method}. Ask it for every query, and give {{query: {{document: score}}}}, or {{query: documents, "
-                "best first}."
+                f"{method}. trueval.retrieve_live(retriever, {{query: text}}) asks it every query, and gives its run."
             ) from None
         return cls._from_table(table, name or own or UNNAMED)
 
@@ -245,8 +244,8 @@ class Run:
         return half_hashes(self.documents["doc_id"])
 
 
-# Search methods of retrievers in LlamaIndex, LangChain, search engines and pyterrier.
-RETRIEVERS: Final = ("retrieve", "invoke", "get_relevant_documents", "search", "transform", "__call__")
+# Search methods of retrievers in LlamaIndex, LangChain, Haystack, search engines and pyterrier.
+RETRIEVERS: Final = ("retrieve", "invoke", "get_relevant_documents", "run", "search", "transform", "__call__")
 
 
 def _method_of_retriever(given: Any) -> str | None:

@@ -1,4 +1,4 @@
-"""`trueval retrieve`: a run made from a corpus, by indexes, fusion and rerankers."""
+"""`trueval retrieve`: a run made from a corpus, by indexes, fusion and rerankers, or by a retriever that answers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ import typer
 
 from trueval.cli.caching import CacheFolder, Reuse, cache_of
 from trueval.cli.estimates import DryRunFlag, MaxCost, show_dry_run
+from trueval.cli.live import LiveOptions, numbered
 from trueval.cli.long_work import bars, interruptible, remarks
 from trueval.cli.options import JUDGED, OUTPUT, Form, Memory, OutputOptions, QrelsFile, with_groups
 from trueval.cli.output import check_folder, make_parent, save, say, show, talk
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 RUN_FILE = "run.trec"
 CONTEXTS_FILE = "contexts.jsonl"
 CONTEXTS = 10
+LIVE_DEPTH = 100
 
 
 @dataclass(frozen=True, repr=False)
@@ -138,7 +140,8 @@ class WrittenOptions:
             "-k",
             metavar="K",
             min=1,
-            help=f"Documents of each context. Default: contexts of \\[generate], or {CONTEXTS}.",
+            help=f"Documents of each context. Default: contexts of \\[generate], or {CONTEXTS}. With --live documents "
+            f"to ask for: {LIVE_DEPTH} by default.",
         ),
     ] = None
 
@@ -172,7 +175,7 @@ class WrittenOptions:
             say(f"wrote {self.contexts}")
 
 
-@common_options("pipeline", "index", "model", "queries", "qrels", "run", "out", "dry_run")
+@common_options("pipeline", "index", "model", "live", "queries", "qrels", "run", "out", "dry_run")
 @with_groups
 def retrieve(
     collection: Annotated[
@@ -185,6 +188,7 @@ def retrieve(
     ] = None,
     *,
     search: PipelineOptions,
+    live: LiveOptions,
     qrels: QrelsFile = None,
     rel: Annotated[
         float | None,
@@ -207,10 +211,16 @@ def retrieve(
     Example: trueval retrieve --pipeline hybrid.toml --cache cache --run hybrid.trec --out results
 
     Example: trueval retrieve corpus --index bm25 --contexts contexts.jsonl -k 10
+
+    Example: trueval retrieve corpus --live "http://localhost:8080/search?q={text}&k={k}" -k 100 --repeats 3 --out live
     """
+    if live.live is not None:
+        _retrieve_live(collection, live, search, written, qrels, rel, cache, output, form)
+        return
     from trueval.retrieval.retrieve import retrieve as library
     from trueval.retrieval.views.kind import RETRIEVE
 
+    live.refuse_alone()
     chosen, place = search.read(), cache_of(cache, output.out, make=not search.dry_run)
     if search.dry_run:
         show_dry_run(lambda: _estimate(search, search.collection(collection, chosen), chosen, place), form)
@@ -230,6 +240,57 @@ def retrieve(
     if output.out is not None:
         save(output.out, (RETRIEVE, result), others=_files(runs, k, texts), page=True)
     show(RETRIEVE, result, form, percent=output.percent)
+
+
+def _retrieve_live(
+    collection: str | None,
+    live: LiveOptions,
+    search: PipelineOptions,
+    written: WrittenOptions,
+    qrels: str | None,
+    rel: float | None,
+    cache: Path | None,
+    output: OutputOptions,
+    form: Form,
+) -> None:
+    """Asks a retriever that answers, in place of a pipeline."""
+    from trueval.collection import Collection
+    from trueval.retrieval.views.kind import LIVE
+
+    other = ("pipeline", "index", "model", "depth", "scoring", "reuse", "max_cost", "dry_run")
+    if given := [name for name in other if getattr(search, name) not in (None, False)]:
+        names = " ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise typer.BadParameter(
+            "goes with a pipeline or an index; how many documents to ask for is -k.", param_hint=names
+        )
+    if collection is None:
+        raise typer.BadParameter("name what has the queries.", param_hint="COLLECTION")
+    written.check(output.out)
+    with remarks(), bars() as bar:
+        step = bar("reading")
+        queries = None if search.queries is None else str(search.queries)
+        texts = Collection.read(
+            collection, queries=queries, qrels=qrels, needs_corpus=False, tell=lambda done: step("documents", done, 0)
+        )
+    talk(texts.notes)
+    if written.contexts is not None and not texts.documents:
+        raise typer.BadParameter("needs the texts of a corpus.", param_hint="--contexts")
+    k = written.k or LIVE_DEPTH
+    found, ledger = live.ask(texts, k, rel, cache_of(cache, output.out))
+    files: dict[str, Any] = {}
+    for number, run in enumerate(found.runs, 1):
+        if written.run is not None:
+            run.write(name := numbered(written.run, number))
+            say(f"wrote {name}")
+        files[numbered(Path(RUN_FILE), number).name] = run.write
+    if written.contexts is not None:
+        _write_contexts(found.run, k, written.contexts, collection=texts)
+        say(f"wrote {written.contexts}")
+    result = found.to_dict()
+    if output.out is not None:
+        save(output.out, (LIVE, result), others=files, page=True)
+    ledger.remove()
+    show(LIVE, result, form, percent=output.percent)
 
 
 def _estimate(search: PipelineOptions, texts: "Collection", pipeline: "Pipeline", cache: Path | None) -> "DryRun":

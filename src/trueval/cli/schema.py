@@ -11,13 +11,16 @@ import typer
 FILES: Final = {
     "pipeline": "trueval.retrieval.pipeline.pipeline_tables:PipelineFile",
     "golden": "trueval.golden.build.golden_tables:GoldenFile",
+    "live": "trueval.retrieval.live.live_tables:LiveFile",
     "sweep": "trueval.tradeoff.config.sweep_tables:SweepFile",
     "prices": "trueval.cost.price_tables:PriceBookFile",
 }
 
 
 def schema(
-    file: Annotated[Literal["pipeline", "golden", "sweep", "prices"], typer.Argument(help="What the file says.")],
+    file: Annotated[
+        Literal["pipeline", "live", "golden", "sweep", "prices"], typer.Argument(help="What the file says.")
+    ],
 ) -> None:
     """Prints the JSON Schema of a file that you write.
 

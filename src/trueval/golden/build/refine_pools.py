@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from trueval.errors import InputError
 from trueval.golden.build.rounds import rng_of
-from trueval.golden.judge.concurrent_questions import Step, ask_all, side_by_side
+from trueval.golden.judge.concurrent_questions import Step, ask_all
 from trueval.golden.judge.judge import Judge, JudgeAnswer, Question
 from trueval.golden.judge.ledger import Ledger
 from trueval.golden.refine.aggregate import GROSS
@@ -23,6 +23,7 @@ from trueval.golden.refine.paper_s6 import PaperSettings
 from trueval.golden.refine.posterior_s6 import OVERLAP, PosteriorSettings
 from trueval.golden.refine.refine import CompareAll, refine
 from trueval.golden.refine.refinement import Refinement
+from trueval.models.hosted.concurrent_calls import side_by_side
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,13 @@ from trueval.errors import InputError, PolicyError
 from trueval.golden.judge.judge import JudgeAnswer, JudgeUsage, Question, Task
 from trueval.golden.judge.prompt import Prompt, messages, read_prompt, sendable
 from trueval.golden.judge.responses import ParsedResponse, merge_responses, parse, schema
-from trueval.golden.judge.throttle import LongPauseError, Throttle
 from trueval.models.hosted.account import Account
 from trueval.models.hosted.api_keys import ApiKey
 from trueval.models.hosted.call_batches import estimate_tokens
 from trueval.models.hosted.failures import BROKEN, KEPT, CallError, FailureKind
 from trueval.models.hosted.retries import Retries
 from trueval.models.hosted.services import SERVICES, check_url, key_name
+from trueval.models.hosted.throttle import LongPauseError, Throttle
 from trueval.models.hosted.wire import OpenAIClient, count_of
 
 OPENAI: Final = SERVICES["openai"].base_url

@@ -164,20 +164,42 @@ class Client(ABC):
 
 
 class HttpClient(Client):
-    """Plain JSON over HTTP."""
+    """Plain JSON over HTTP.
 
-    def __init__(self, url: str, key: Secret, timeout: float) -> None:
+    Args:
+        url: base URL of the service.
+        key: API key, which is redacted from everything returned.
+        timeout: timeout in seconds from the first byte sent to the last byte received.
+        headers: headers of every call; None for the key as a bearer token.
+    """
+
+    def __init__(self, url: str, key: Secret, timeout: float, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(url, key, timeout)
-        sent = {"authorization": f"Bearer {key.value}"} if key.value else {}
-        headers = {"user-agent": f"trueval/{__version__}", **sent}
+        bearer = {"authorization": f"Bearer {key.value}"} if key.value else {}
+        sent = {"user-agent": f"trueval/{__version__}", **(bearer if headers is None else headers)}
+        # All connections are kept: who asks for 32 calls at once would else open most of them anew.
+        limits = self.http.Limits(max_connections=None, max_keepalive_connections=None)
         with self.proxied():
-            self.client = self.http.Client(headers=headers, **self.options)
+            self.client = self.http.Client(headers=sent, limits=limits, **self.options)
         weakref.finalize(self, self.client.close)
 
     def sent(self, path: str, body: Mapping[str, Any]) -> Any:
         """Post JSON; see Client."""
+        return self.request("POST", self.url + path, body)
+
+    def request(self, method: str, url: str, body: Mapping[str, Any] | None) -> Any:
+        """Send a request once, and return the httpx2 response.
+
+        Args:
+            method: of HTTP; "" for POST with a body, else GET.
+            url: whole URL.
+            body: JSON; None for none.
+
+        Raises:
+            CallError: no response came.
+        """
         try:
-            return self.client.post(self.url + path, json=body)
+            return self.client.request(method or ("GET" if body is None else "POST"), url, json=body)
         except (self.http.RequestError, self.http.InvalidURL) as error:
             raise self.lost(error) from error
 

@@ -1,4 +1,4 @@
-"""The kinds of result of `trueval retrieve` and `trueval cuts`: the manifest of a run, and the audit of a cut."""
+"""The kinds of result of `trueval retrieve` and `trueval cuts`: manifests of runs, live ones, and audits of cuts."""
 
 from typing import Final
 
@@ -21,4 +21,13 @@ CUTS: Final = kind_of_view(
     format=1,
     order=6,
     stem="cuts",
+)
+
+LIVE: Final = kind_of_view(
+    "live",
+    "trueval.retrieval.live.live_result:LiveResult",
+    "trueval.retrieval.views.live:view",
+    format=1,
+    order=11,
+    stem="live",
 )

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from trueval.golden.judge.throttle import BEGIN, LongPauseError, Throttle
+from trueval.models.hosted.throttle import BEGIN, LongPauseError, Throttle
 
 
 def test_it_grows_by_one_for_a_limits_worth_of_answers() -> None:

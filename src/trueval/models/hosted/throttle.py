@@ -36,11 +36,18 @@ class Throttle:
         most: maximum number of concurrent calls, whatever the server accepts.
         now: monotonic clock in seconds.
         patience: maximum seconds to wait for a slot, where the server asks for more.
+        begin: initial number of concurrent calls.
     """
 
-    def __init__(self, most: int, now: Callable[[], float] = time.monotonic, patience: float = math.inf) -> None:
+    def __init__(
+        self,
+        most: int,
+        now: Callable[[], float] = time.monotonic,
+        patience: float = math.inf,
+        begin: int = BEGIN,
+    ) -> None:
         self.patience = patience
-        self.most, self.limit = most, float(min(most, BEGIN))
+        self.most, self.limit = most, float(min(most, begin))
         self.now = now
         self.under_way = 0
         self._changed = threading.Condition()

@@ -1,0 +1,152 @@
+"""The ledger of live retrieval: every answer, written at once, so that an interrupted job goes on where it was.
+
+    {"live": 1, "retriever": "...", "k": 100, "began": "2026-01-05T10:00:00+00:00"}
+    {"call": 0, "query": "q1", "text": "6f1ed002ab559585", "seconds": 0.012, "documents": [["d7", 0.83]]}
+
+A live engine changes, so a ledger is for one job: whoever has the result removes it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Final, NamedTuple
+
+from trueval.errors import InputError
+
+# 1: first version.
+FORMAT: Final = 1
+
+
+class Answer(NamedTuple):
+    """An answer to a query.
+
+    Attributes:
+        seconds: from the call to the answer.
+        documents: as `documents_of` has them.
+    """
+
+    seconds: float
+    documents: list[Any]
+
+
+class LiveQuestion(NamedTuple):
+    """A query in one of several calls for all queries.
+
+    Attributes:
+        call: place of the call, from 0.
+        query: id.
+        text: text.
+    """
+
+    call: int
+    query: str
+    text: str
+
+    @property
+    def key(self) -> tuple[int, str, str]:
+        """What names it in a ledger."""
+        return self.call, self.query, hashlib.sha256(self.text.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+class LiveLedger:
+    """The answers of a job. Use it as a context manager: the file is closed at the end.
+
+    Args:
+        path: its file; None to keep nothing.
+        retriever: key of the retriever.
+        k: documents asked for.
+
+    Raises:
+        InputError: the file cannot be read or written, or is of another job.
+    """
+
+    def __init__(self, path: Path | None, retriever: str, k: int) -> None:
+        self.path = path
+        self.began = datetime.now(UTC).isoformat(timespec="seconds")
+        self.answers: dict[tuple[int, str, str], Answer] = {}
+        self._lock = threading.Lock()
+        self._file: BinaryIO | None = None
+        if path is None:
+            return
+        try:
+            self._read(path, retriever, k)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("ab")
+            if self._file.tell() == 0:
+                self._write({"live": FORMAT, "retriever": retriever, "k": k, "began": self.began})
+            elif path.read_bytes()[-1:] != b"\n":  # of a process that was killed
+                self._file.write(b"\n")
+        except OSError as error:
+            raise InputError(f"{path}: the ledger cannot be kept ({error.strerror}). Name another place.") from None
+        self.resumed = len(self.answers)
+
+    resumed = 0
+
+    def __enter__(self) -> LiveLedger:
+        """Return the ledger."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+
+    def keep(self, question: LiveQuestion, answer: Answer) -> None:
+        """Write an answer down.
+
+        Raises:
+            InputError: it cannot be written.
+        """
+        call, query, text = question.key
+        with self._lock:
+            self.answers[question.key] = answer
+            self._write({"call": call, "query": query, "text": text, **answer._asdict()})
+
+    def _write(self, line: Mapping[str, Any]) -> None:
+        if self._file is None:
+            return
+        try:
+            self._file.write((json.dumps(line) + "\n").encode())
+            self._file.flush()
+        except OSError as error:
+            raise InputError(
+                f"{self.path}: an answer cannot be written down ({os.strerror(error.errno or 0)}). Make room, and run "
+                "the same again."
+            ) from None
+
+    def _read(self, path: Path, retriever: str, k: int) -> None:
+        """Take the answers of the file, if there is one; a line cut by the end of a process is passed over."""
+        if not path.exists():
+            return
+        lines = [found for line in path.read_bytes().splitlines() if (found := _decoded(line)) is not None]
+        if not lines:
+            return
+        head = lines[0]
+        if (head.get("live"), head.get("retriever"), head.get("k")) != (FORMAT, retriever, k):
+            raise InputError(
+                f"{path}: the ledger is of another retriever, or of another k. Name another place, or remove it.",
+                source=str(path),
+            )
+        self.began = str(head["began"])
+        for line in lines[1:]:
+            documents, seconds = line.get("documents"), line.get("seconds")
+            if isinstance(documents, list) and isinstance(seconds, int | float):
+                name = line.get("call"), line.get("query"), line.get("text")
+                self.answers[name] = Answer(float(seconds), documents)  # type: ignore[index]  # others never match
+
+
+def _decoded(line: bytes) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
