@@ -19,7 +19,8 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_form_is_of_the_same_result(trueval: Any, swept: Path) -> None:
-    common = ("frontier", swept, "--resamples", "100", "--max-latency-ms", "100")
+    limits = ("--max-latency-ms", "100", "--max-cost", "10", "--min-quality", "0.5")
+    common = ("frontier", swept, "--resamples", "100", *limits)
     told = trueval(*common, "--format", "json")
     assert told.status == 0, told.err
     result = json.loads(told.out)
@@ -29,9 +30,14 @@ def test_every_form_is_of_the_same_result(trueval: Any, swept: Path) -> None:
     assert [float(row["probability"]) for row in rows] == [point["probability"] for point in result["points"]]
     table = trueval(*common).out
     flat = " ".join(table.split())
-    for rule in result["rules"]:
-        assert rule["sentence"] in flat
-    assert result["advice"]["sentence"] in flat
+    (first,) = [rule for rule in result["rules"] if rule["rule"] == "all limits"]
+    others = [rule for rule in result["rules"] if rule is not first]
+    answer = result["points"][first["answer"]]
+    told = "latency at most 100 ms and cost at most 10 and RA-nWG@K at least 0.5"
+    assert flat.startswith(f"Ship {answer['name']}, the best quality with {told}: ")
+    assert f"{answer['latency']['p50']['value'] * 1000:.2f} ms at p50" in flat
+    assert all(rule["sentence"] in flat for rule in others)
+    assert f"their order loses {result['advice']['ordering_headroom']['value']:.4f}." in flat
     markdown = trueval(*common, "--format", "markdown").out
     there = [point["name"] for point in result["points"] if point["on_frontier"]]
     assert all(f"| {name} " in markdown for name in there)

@@ -18,6 +18,7 @@ from tests.tradeoff.swept import write_sweep
 import trueval as tv
 from trueval.errors import InputError, PolicyError
 from trueval.report.number_texts import FRACTIONS, POINTS
+from trueval.report.view_texts import as_markdown
 from trueval.tradeoff.diagnosis.marginals import efficiencies
 from trueval.tradeoff.frontier.configuration_groups import group
 from trueval.tradeoff.frontier.frontier_result import FrontierResult
@@ -25,7 +26,7 @@ from trueval.tradeoff.quality.changes import Bootstrap
 from trueval.tradeoff.quality.pareto import Objectives, on_frontier, removers
 from trueval.tradeoff.quality.resamples import draw_latencies, draw_qualities, features_of, percentiles
 from trueval.tradeoff.quality.sweep_loader import read_sweep
-from trueval.tradeoff.views.frontier import lines
+from trueval.tradeoff.views.frontier import view
 from trueval.version import __version__
 
 Row = tuple[float, float, float]
@@ -417,13 +418,14 @@ def test_samples_without_seconds_are_not_taken_for_fast_ones(tmp_path: Path, val
 
 
 def test_points_are_points_in_every_line(swept: Path) -> None:
-    told = tv.frontier(swept, resamples=50).to_dict()
-    plain, points = ("\n".join(lines(told, scale)) for scale in (FRACTIONS, POINTS))
-    worth = told["rules"][-1]["cross_fitted"]["value"]
-    assert f"is worth {worth:.4f}" in plain
-    assert f"is worth {100 * worth:.2f}" in points
-    order = told["advice"]["ordering_headroom"]["value"]
-    assert told["advice"]["sentence"] in plain
-    assert f"{order:.4f}" in plain
-    assert f"{100 * order:.2f}" in points
-    assert f"{order:.4f}" not in points
+    found = tv.frontier(swept, resamples=50).result
+    plain, points = (as_markdown(view(found), scale) for scale in (FRACTIONS, POINTS))
+    assert found.advice is not None
+    assert found.advice.ordering_headroom is not None
+    order, value = found.advice.ordering_headroom.value, found.points[0].quality.value
+    assert order is not None
+    assert value is not None
+    for each in (order, value):
+        assert f"{each:.4f}" in plain
+        assert f"{100 * each:.2f}" in points
+        assert f"{each:.4f}" not in points

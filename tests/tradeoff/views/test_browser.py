@@ -36,7 +36,7 @@ def live(tab: Tab) -> None:
     """Scrolls to the chart, and waits until scripts have drawn it."""
     tab.value(
         "new Promise((done) => { const chart = document.getElementById('frontier-chart'); "
-        "chart.closest('details').open = true; chart.scrollIntoView(); const look = () => "
+        "chart.scrollIntoView(); const look = () => "
         "document.querySelector('figure[data-live]') ? done(true) : setTimeout(look, 50); look(); })"
     )
 

@@ -12,8 +12,20 @@ from tests.tradeoff.sweeps import large_sweep, made_sweep
 
 from trueval.report.inline_svg import inline
 from trueval.report.number_texts import format_value
-from trueval.tradeoff.views.frontier_chart import HEIGHT, WIDTH, ChartAxis, _kind, frontier_chart
-from trueval.tradeoff.views.points import ConfigurationPoint, points_of_frontier, points_of_sweep
+from trueval.tradeoff.frontier.frontier_result import FrontierResult
+from trueval.tradeoff.runner.sweep_result import SweepResult
+from trueval.tradeoff.views import points as drawn
+from trueval.tradeoff.views.frontier import chart_figure
+from trueval.tradeoff.views.frontier_chart import HEIGHT, MARGIN, WIDTH, ChartAxis, _kind, frontier_chart
+from trueval.tradeoff.views.points import ConfigurationPoint
+
+
+def points_of_sweep(sweep: dict[str, Any]) -> list[ConfigurationPoint]:
+    return drawn.points_of_sweep(SweepResult.from_dict(sweep))
+
+
+def points_of_frontier(frontier: dict[str, Any]) -> list[ConfigurationPoint]:
+    return drawn.points_of_frontier(FrontierResult.from_dict(frontier))
 
 
 def chart_of(points: list[ConfigurationPoint]) -> dict[str, Any]:
@@ -28,7 +40,7 @@ def rows_of(points: list[ConfigurationPoint]) -> list[dict[str, Any]]:
 
 def test_every_configuration_is_a_point_with_its_file() -> None:
     sweep = made_sweep()
-    rows = {row["name"]: row for row in rows_of(points_of_sweep(sweep, made_frontier(sweep)))}
+    rows = {row["name"]: row for row in rows_of(points_of_sweep(sweep))}
     assert rows.keys() == {each["name"] for each in sweep["configurations"]}
     for each in sweep["configurations"]:
         row, system = rows[each["name"]], sweep["systems"][each["system"]]
@@ -58,14 +70,18 @@ def test_a_point_is_drawn_by_its_chance(on: bool, chance: float | None, rank: st
 def test_points_of_a_frontier_are_those_of_its_sweep() -> None:
     sweep = made_sweep()
     frontier = made_frontier(sweep)
-    mine, others = points_of_sweep(sweep, frontier), points_of_frontier(frontier)
-    same = ("name", "quality", "interval", "ties", "cost", "on", "chance", "number", "k", "method", "measure")
+    mine, others = points_of_sweep(sweep), points_of_frontier(frontier)
+    same = ("name", "quality", "interval", "ties", "latency", "cost", "k", "method", "measure")
     assert [[getattr(each, name) for name in same] for each in mine] == [
         [getattr(each, name) for name in same] for each in others
     ]
-    numbers = [each.number for each in mine if each.on]
-    assert numbers == list(range(1, len(numbers) + 1))
-    assert len(numbers) > 1
+    for points in (mine, others):
+        numbers = [each.number for each in points if each.on]
+        assert numbers == list(range(1, len(numbers) + 1))
+        assert len(numbers) > 1
+    assert {each.name for each in others if each.on} == {
+        each["name"] for each in frontier["points"] if each["on_frontier"]
+    }
 
 
 def test_what_is_not_known_is_left_out_of_its_panel_alone() -> None:
@@ -77,8 +93,9 @@ def test_what_is_not_known_is_left_out_of_its_panel_alone() -> None:
     (panel,) = [chart_of(points_of_sweep(priced))]
     assert "concat" not in panel
     assert len(panel["layer"]) > 3
-    assert frontier_chart(points_of_sweep(made_sweep(latency=False, priced=False)), "p50", "") is None
-    assert frontier_chart(points_of_sweep(made_sweep())[:1], "p50", "USD") is None
+    bare = points_of_sweep(made_sweep(latency=False, priced=False))
+    assert chart_figure(bare, "RA-nWG@K", "p50", "") is None
+    assert chart_figure(points_of_sweep(made_sweep())[:1], "RA-nWG@K", "p50", "USD") is None
 
 
 def test_numbers_do_not_hide_each_other() -> None:
@@ -116,7 +133,7 @@ def test_both_panels_share_one_brush() -> None:
 
 def test_the_static_plot_has_a_mark_for_each_point_with_what_it_says() -> None:
     sweep = made_sweep(methods=("dense",))
-    points = points_of_sweep(sweep, made_frontier(sweep))
+    points = points_of_frontier(made_frontier(sweep))
     svg = inline(chart_of(points))
     told = [html.unescape(text) for text in re.findall("<title>(.*?)</title>", svg)]
     for point in points:
@@ -125,6 +142,14 @@ def test_the_static_plot_has_a_mark_for_each_point_with_what_it_says() -> None:
         ]
         assert len(mine) == 2, point.name
     assert "clip" not in svg
+
+
+def test_two_plots_are_under_one_another_on_a_phone() -> None:
+    points = points_of_sweep(made_sweep())
+    wide, narrow = (frontier_chart(points, "p50", "USD", width=width) for width in (920, 350))
+    assert (wide["columns"], narrow["columns"]) == (2, 1)
+    for chart, width in ((wide, 920), (narrow, 350)):
+        assert chart["columns"] * (chart["concat"][0]["width"] + MARGIN) <= width
 
 
 def test_a_paper_has_no_brush() -> None:

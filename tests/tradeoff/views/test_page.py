@@ -16,20 +16,13 @@ from tests.tradeoff.views.gold_page import EVIL, FILE, gold_files, gold_page
 from trueval.report.number_texts import format_difference, format_value, make_formatter, whole
 from trueval.report.page_content import Block, Number, Part, Words
 from trueval.report.result_directory import Directory, ResultFile
-from trueval.tradeoff.views.choices import four_digits
 from trueval.tradeoff.views.figures import draw_sweep
 from trueval.tradeoff.views.lists import configuration_table, reason_tables
-from trueval.tradeoff.views.page import build, build_frontier
-from trueval.tradeoff.views.points import points_of_frontier, points_of_sweep
+from trueval.tradeoff.views.page import build
 from trueval.tradeoff.views.quality_blocks import contexts_block
-from trueval.tradeoff.views.units import milliseconds, money, share, size
-from trueval.tradeoff.views.verdict import (
-    frontier_advice,
-    frontier_verdict,
-    headroom_advice,
-    other_rules,
-    sweep_verdict,
-)
+from trueval.tradeoff.views.sweep_points import points_of_sweep
+from trueval.tradeoff.views.units import four_digits, milliseconds, money, share, size
+from trueval.tradeoff.views.verdict import headroom_advice, sweep_verdict
 
 FORMS = (
     format_value,
@@ -66,10 +59,6 @@ def text_of(words: Words) -> str:
 
 def blocks_of(part: Part) -> dict[str, Block]:
     return {block.id: block for block in part.blocks}
-
-
-def ships(frontier: dict[str, Any]) -> str:
-    return text_of(frontier_verdict(directory(frontier=frontier).files[0], points_of_frontier(frontier)))
 
 
 def value_at(source: str) -> Any:
@@ -133,46 +122,6 @@ def test_every_measured_number_of_a_table_names_its_place(html: str) -> None:
 # ---- verdicts ----
 
 
-def test_a_frontier_says_what_to_ship_and_the_sweep_does_not_say_it_again() -> None:
-    sweep = made_sweep()
-    frontier = made_frontier(sweep)
-    held = directory(sweep=sweep, frontier=frontier)
-    assert build(held.of("sweep")[0], held).verdict == ()
-    said = ships(frontier)
-    rule = frontier["rules"][0]
-    answer, second = (frontier["points"][rule[name]] for name in ("answer", "runner_up"))
-    assert said.startswith(
-        f"Ship {answer['name']}, the best quality with latency at most 500 ms: {sweep['quality'][:6]}"
-    )
-    assert f"{format_value(answer['quality']['value'])} ({format_value(answer['quality']['low'])} to" in said
-    assert "; inside the limits in .970 of the resamples. Runner-up" in said
-    assert f"Runner-up: {second['name']}, which ties; the answer is better in" in said
-    assert said.endswith("better in .620 of the resamples.")
-
-
-def test_who_does_not_tie_is_said_not_to() -> None:
-    frontier = made_frontier(made_sweep())
-    frontier["rules"][0]["within_noise"] = [frontier["rules"][0]["answer"]]
-    assert "which does not tie" in ships(frontier)
-
-
-def test_where_nothing_is_inside_the_limits_nothing_is_to_be_shipped() -> None:
-    frontier = made_frontier(made_sweep())
-    frontier["rules"][0]["answer"] = frontier["rules"][0]["runner_up"] = None
-    assert ships(frontier) == frontier["rules"][0]["sentence"]
-    others = other_rules(directory(frontier=frontier).files[0])
-    assert [text_of(words) for words in others] == [frontier["rules"][1]["sentence"]]
-
-
-def test_each_k_has_its_own_answer() -> None:
-    frontier = made_frontier(made_sweep())
-    first, other = frontier["rules"]
-    frontier["rules"] = [first | {"K": 10}, first | {"K": 50, "answer": first["runner_up"]}, other]
-    said = ships(frontier)
-    assert said.count("Ship ") == 2
-    assert "the best quality at K = 10 with latency at most 500 ms" in said
-
-
 @pytest.mark.parametrize(("high", "said"), [(0.5, "do not overlap"), (0.999, "inside the noise of these queries")])
 def test_without_a_frontier_intervals_say_how_near_the_next_one_is(high: float, said: str) -> None:
     sweep = made_sweep()
@@ -194,30 +143,6 @@ def test_the_larger_headroom_is_what_to_work_on(pool: float, order: float, said:
     (words,) = headroom_advice(directory(sweep=sweep).files[0], points_of_sweep(sweep))
     assert text_of(words).startswith(said)
     assert [part.value for part in words if isinstance(part, Number)] == [pool, order]
-
-
-@pytest.mark.parametrize(
-    ("said", "head"),
-    [("widen the pool", "Widen the pool of "), ("either", "Widen the pool of "), ("neither", "Pool and order of ")],
-)
-def test_advice_of_a_frontier_names_its_headrooms(said: str, head: str) -> None:
-    frontier = made_frontier(made_sweep())
-    frontier["advice"]["verdict"] = said
-    (words,) = frontier_advice(directory(frontier=frontier).files[0])
-    assert text_of(words).startswith(head + frontier["points"][frontier["advice"]["point"]]["name"])
-    assert [part.value for part in words if isinstance(part, Number)] == [0.05, 0.075]
-    frontier["advice"]["verdict"] = "unknown"
-    assert list(frontier_advice(directory(frontier=frontier).files[0])) == [(frontier["advice"]["sentence"],)]
-
-
-def test_an_answer_that_is_not_the_best_says_why_it_is_shipped() -> None:
-    frontier = made_frontier(made_sweep())
-    rule = frontier["rules"][0]
-    rule |= {"best": rule["runner_up"], "decided_by": "smaller prompt"}
-    best = frontier["points"][rule["best"]]
-    value = format_value(best["quality"]["value"])
-    said = f"latency at most 500 ms ({best['name']}, {best['quality']['measure']} {value}), "
-    assert f", which ties with the best quality with {said}where the smaller prompt decides: " in ships(frontier)
 
 
 # ---- measures that are others at another K ----
@@ -242,7 +167,9 @@ def test_each_k_has_its_own_best_where_the_measure_is_another_one_there() -> Non
     said = text_of(sweep_verdict(directory(sweep=sweep).files[0], points))
     assert said.startswith("Best quality at K = 10: ")
     assert "Best quality at K = 50: " in said
-    chosen = next(each for each in blocks_of(part)["frontier"].figures[0].chart["params"] if each["name"] == "only_k")
+    chosen = next(
+        each for each in blocks_of(part)["frontier"].figures[0].draw(920)["params"] if each["name"] == "only_k"
+    )
     assert (chosen["value"], chosen["bind"]["labels"]) == (10, ["10", "50"])
     assert [figure.id for figure in blocks_of(part)["over-k-block"].figures] == ["over-k"]
     assert not blocks_of(part)["over-k-block"].tables
@@ -297,20 +224,13 @@ def test_each_reason_is_told() -> None:
     ]
 
 
-def test_the_frontier_of_another_sweep_is_not_mixed_in() -> None:
-    sweep, other = made_sweep(), made_frontier(made_sweep(cutoffs=(10,)))
-    part = part_of(sweep, other)
-    assert text_of(part.verdict).startswith("Best quality")
-    assert [table.id for table in blocks_of(part)["frontier"].tables] == ["configurations"]
-
-
-def test_a_frontier_alone_draws_its_chart() -> None:
-    frontier = made_frontier(made_sweep())
-    held = directory(frontier=frontier)
-    found = blocks_of(build_frontier(held.files[0], held))
-    assert len(found["frontier"].figures) == 1
-    beside = directory(sweep=made_sweep(), frontier=frontier)
-    assert "frontier" not in blocks_of(build_frontier(beside.of("frontier")[0], beside))
+def test_beside_a_frontier_the_sweep_has_no_chart_and_no_verdict() -> None:
+    sweep = made_sweep()
+    alone, beside = part_of(sweep), part_of(sweep, made_frontier(sweep))
+    assert len(blocks_of(alone)["frontier"].figures) == 1
+    assert not blocks_of(beside)["frontier"].figures
+    assert alone.verdict
+    assert not beside.verdict
 
 
 # ---- many ----

@@ -9,8 +9,8 @@ from trueval.report.number_texts import make_formatter, whole
 from trueval.report.page_content import Block, Figure, PageColumn, Table, Words, row_of
 from trueval.report.result_directory import ResultFile, pointer
 from trueval.tradeoff.views.plots import Mark, StackedPart, mark_plot, sum_plot
-from trueval.tradeoff.views.points import ConfigurationPoint, best_first, best_of_systems, currency_of
 from trueval.tradeoff.views.quality_blocks import SHOWN, short_names
+from trueval.tradeoff.views.sweep_points import ConfigurationPoint, best_first, best_of_systems, currency_of
 from trueval.tradeoff.views.units import milliseconds, money, share, size
 
 PERCENTILES: Final = ("p50", "p95", "p99")

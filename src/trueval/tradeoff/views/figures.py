@@ -6,10 +6,12 @@ from pathlib import Path
 
 from trueval.report.figures import NARROW, write_figure
 from trueval.report.result_directory import Directory, ResultFile
+from trueval.tradeoff.runner.sweep_result import SweepResult
 from trueval.tradeoff.views import expense, quality_blocks
+from trueval.tradeoff.views import points as drawn
+from trueval.tradeoff.views.frontier import chart_figure
 from trueval.tradeoff.views.frontier_chart import frontier_chart
-from trueval.tradeoff.views.page import frontier_beside
-from trueval.tradeoff.views.points import currency_of, percentile_of, points_of_sweep
+from trueval.tradeoff.views.sweep_points import points_of_sweep
 
 
 def draw_sweep(file: ResultFile, directory: Directory, folder: Path) -> tuple[Path, ...]:
@@ -26,11 +28,13 @@ def draw_sweep(file: ResultFile, directory: Directory, folder: Path) -> tuple[Pa
     Raises:
         MissingExtraError: Altair or vl-convert is not installed.
     """
-    beside = frontier_beside(file, directory)
-    points = points_of_sweep(file.data, None if beside is None else beside.data)
-    chart = frontier_chart(points, percentile_of(file.data), currency_of(file.data), live=False)
+    sweep = SweepResult.from_dict(file.data)
+    typed, points = drawn.points_of_sweep(sweep), points_of_sweep(file.data)
     stem = folder / Path(file.name).stem
-    written = [] if chart is None else [*write_figure(chart, stem.with_name(f"{stem.name}-frontier"))]
+    written: list[Path] = []
+    if chart_figure(typed, sweep.quality, "", "") is not None:
+        chart = frontier_chart(typed, drawn.percentile_of(sweep), drawn.currency_of(sweep), live=False)
+        written = [*write_figure(chart, stem.with_name(f"{stem.name}-frontier"))]
     blocks = (
         *quality_blocks.contexts_block(file, points),
         *quality_blocks.headroom_block(file, points),

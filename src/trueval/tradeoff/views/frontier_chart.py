@@ -8,11 +8,13 @@ from typing import Any, Final, Literal, NamedTuple
 
 from trueval.report.figures import RUN_TONES, Chart, axis_domain, tone
 from trueval.report.number_texts import format_value
+from trueval.tradeoff.quality.result_parts import IntervalEstimate
 from trueval.tradeoff.views.plots import log_ticks
 from trueval.tradeoff.views.points import ConfigurationPoint, panels_of
 from trueval.tradeoff.views.units import milliseconds, money, share
 
-WIDTH: Final = 300  # CSS pixels of a panel, until a script fits the two to the page
+WIDTH: Final = 300  # CSS pixels of a panel from which two are beside each other
+MARGIN: Final = 40  # CSS pixels of the labels of an axis
 HEIGHT: Final = 300
 DECIMALS: Final = 5  # of plotted values; far below a pixel
 BRUSH: Final = "brush"
@@ -72,8 +74,13 @@ class Shape(NamedTuple):
 
 
 def frontier_chart(
-    points: Sequence[ConfigurationPoint], percentile: str, currency: str, *, live: bool = True
-) -> Chart | None:
+    points: Sequence[ConfigurationPoint],
+    percentile: str,
+    currency: str,
+    *,
+    width: int = 2 * WIDTH + 24,
+    live: bool = True,
+) -> Chart:
     """Quality against latency and against cost, as far as known.
 
     Each panel shows the points, the best quality at or below each value as a line, and for frontier members their
@@ -82,23 +89,20 @@ def frontier_chart(
     Args:
         points: best first.
         percentile: of the latency.
-        currency: of the cost.
+        currency: of the cost; latency or cost is known of two points.
+        width: CSS pixels of the whole figure; plots are one under another where two are too narrow.
         live: whether readers can drag over it; a paper has no brush.
-
-    Returns:
-        The chart; None where neither latency nor cost is known of two points.
     """
     import altair as alt
 
-    rows = [_row(point, percentile) for point in points]
+    rows = [_row(point) for point in points]
     axes = [axis for axis in _axes(points, percentile, currency) if len(axis.values) > 1]
-    if not axes:
-        return None
     for axis in axes:
         _add_numbers(rows, axis)
     shape = Shape(axes[-1].field == "cost", sum(point.rank != "not" for point in points) > CROWDED, live)
-    panels = [_panel(axis, rows, shape) for axis in axes]
-    whole = {**panels[0], "width": 2 * WIDTH} if len(panels) == 1 else {"concat": panels, "columns": 2, "spacing": 24}
+    columns = min(len(axes), 2 if width >= 2 * WIDTH else 1)
+    panels = [{**_panel(axis, rows, shape), "width": (width - 24) // columns - MARGIN} for axis in axes]
+    whole = panels[0] if len(panels) == 1 else {"concat": panels, "columns": columns, "spacing": 24}
     brush: dict[str, Any] = {
         "name": BRUSH,
         "select": {"type": "interval", "mark": {"fill": tone("quiet"), "fillOpacity": 0.15}},
@@ -108,8 +112,7 @@ def frontier_chart(
     return {"$schema": alt.SCHEMA_URL, **whole, "params": params, "datasets": {"points": rows}}
 
 
-def _row(point: ConfigurationPoint, percentile: str) -> dict[str, Any]:
-    seconds = None if point.latency is None else point.latency[percentile]
+def _row(point: ConfigurationPoint) -> dict[str, Any]:
     low, high = point.interval or (None, None)
     row = {
         "name": point.name,
@@ -118,35 +121,35 @@ def _row(point: ConfigurationPoint, percentile: str) -> dict[str, Any]:
         "quality": point.quality,
         "quality_low": low,
         "quality_high": high,
-        **({} if seconds is None else _interval("ms", seconds)),
+        **({} if point.latency is None else _interval("ms", point.latency)),
         "cost": point.cost,
         "chance": point.chance,
         "rank": point.rank,
         "number": str(point.number or ""),
         "file": point.file,
-        "told": _describe_point(point, percentile),
+        "told": _describe_point(point),
     }
     rounded = {name: round(value, DECIMALS) if isinstance(value, float) else value for name, value in row.items()}
     return {name: value for name, value in rounded.items() if value not in (None, "")}
 
 
-def _interval(name: str, seconds: Any) -> dict[str, float | None]:
-    ends = {name: seconds["value"], f"{name}_low": seconds["low"], f"{name}_high": seconds["high"]}
+def _interval(name: str, seconds: IntervalEstimate) -> dict[str, float | None]:
+    ends = {name: seconds.value, f"{name}_low": seconds.low, f"{name}_high": seconds.high}
     return {each: None if value is None else 1000 * value for each, value in ends.items()}
 
 
-def _describe_point(point: ConfigurationPoint, percentile: str) -> str:
+def _describe_point(point: ConfigurationPoint) -> str:
     chance = "" if point.chance is None else f", on the frontier in {share(point.chance)} of the resamples"
     known = (
         f"{point.measure} {format_value(point.quality)}",
-        f"{milliseconds(point.seconds(percentile))} ms",
+        f"{milliseconds(point.seconds)} ms",
         f"cost {money(point.cost)}",
     )
     return f"{point.name}: {', '.join(known)}{chance}"
 
 
 def _axes(points: Sequence[ConfigurationPoint], percentile: str, currency: str) -> tuple[ChartAxis, ...]:
-    seconds = tuple(1000 * value for point in points if (value := point.seconds(percentile)) is not None)
+    seconds = tuple(1000 * value for point in points if (value := point.seconds) is not None)
     costs = tuple(point.cost for point in points if point.cost is not None)
     costs = costs if any(costs) else ()
     return (
@@ -156,7 +159,10 @@ def _axes(points: Sequence[ConfigurationPoint], percentile: str, currency: str) 
 
 
 def _choices(points: Sequence[ConfigurationPoint]) -> list[dict[str, Any]]:
-    cutoffs, methods = sorted({each.k for each in points}), sorted({each.method for each in points})
+    cutoffs, methods = (
+        sorted({each.k for each in points if each.k is not None}),
+        sorted({each.method for each in points}),
+    )
     chosen = []
     for name, title, values, every in (("only_k", "K", cutoffs, 0), ("only_method", "Method", methods, "")):
         # Where only those of one K are compared, one K is shown.

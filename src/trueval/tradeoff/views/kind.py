@@ -3,13 +3,11 @@
 from typing import Final
 
 from trueval.report.formats import to_json
-from trueval.report.kinds import Kind, files_of, forms_of, late
-from trueval.tradeoff.frontier.frontier_result import FrontierResult
-from trueval.tradeoff.runner.sweep_result import SweepResult
+from trueval.report.kinds import Kind, files_of, kind_of_view, late
 
 SWEEP: Final = Kind(
-    SweepResult.KIND,
-    format=SweepResult.FORMAT,
+    "sweep",
+    format=1,
     order=4,
     text={
         "table": late("trueval.tradeoff.views.table:table"),
@@ -23,11 +21,11 @@ SWEEP: Final = Kind(
     figures=late("trueval.tradeoff.views.figures:draw_sweep"),
 )
 
-FRONTIER: Final = Kind(
-    FrontierResult.KIND,
-    format=FrontierResult.FORMAT,
+FRONTIER: Final = kind_of_view(
+    "frontier",
+    "trueval.tradeoff.frontier.frontier_result:FrontierResult",
+    "trueval.tradeoff.views.frontier:view",
+    format=1,
     order=3,  # the recommendation comes before the quality of each configuration
-    text=forms_of("trueval.tradeoff.views.frontier"),
-    files=files_of("frontier"),
-    page=late("trueval.tradeoff.views.page:build_frontier"),
+    stem="frontier",
 )

@@ -7,55 +7,13 @@ from itertools import chain
 from typing import Any, Final
 
 from trueval.report.number_texts import format_value, whole
-from trueval.report.page_content import Cell, PageColumn, Row, Table, row_of, rows_of
+from trueval.report.page_content import Cell, PageColumn, Row, Table, rows_of
 from trueval.report.result_directory import ResultFile, pointer
-from trueval.tradeoff.views.points import ConfigurationPoint, best_first, currency_of, percentile_of
 from trueval.tradeoff.views.probes import probe_columns, probe_legend
+from trueval.tradeoff.views.sweep_points import ConfigurationPoint, best_first, currency_of, percentile_of
 from trueval.tradeoff.views.units import milliseconds, money, share
 
 MOST_OPEN: Final = 60  # rows of a table that is open from the beginning
-
-
-def frontier_table(file: ResultFile, points: Sequence[ConfigurationPoint]) -> Table:
-    """The configurations that are or may be on the frontier, best first, with their numbers in the chart.
-
-    Args:
-        file: the frontier.
-        points: its configurations, best first.
-    """
-    percentile, currency = file.data["percentile"], file.data["currency"] or ""
-    times = (
-        PageColumn(f"{percentile}, ms", f"/latency/{percentile}/value", True, milliseconds),
-        PageColumn("low", f"/latency/{percentile}/low", True, milliseconds),
-        PageColumn("high", f"/latency/{percentile}/high", True, milliseconds),
-    )
-    costs = (PageColumn(f"{currency} per 1,000".strip(), "/cost", True, money),)
-    columns = (
-        PageColumn("no.", numeric=True),
-        PageColumn("configuration", "/name"),
-        PageColumn("quality", "/quality/value", True, format_value, lambda _: True),
-        PageColumn("low", "/quality/low", True, format_value),
-        PageColumn("high", "/quality/high", True, format_value),
-        *(times if any(point.latency is not None for point in points) else ()),
-        *(costs if any(point.cost is not None for point in points) else ()),
-        PageColumn("prompt tokens", "/prompt_tokens", True, whole),
-        PageColumn("share", "/probability", True, share, lambda _: True),
-        PageColumn("group", "/group", True, whole),
-    )
-    entries = file.data["points"]
-    rows = []
-    for point in points:
-        if point.rank != "not":
-            row = row_of(pointer("points", point.place), columns, entries[point.place], str(point.number or ""))
-            first = Cell(str(point.number or ""), point.number or None)
-            rows.append(row._replace(cells=(first, *row.cells[1:])))
-    notes = (
-        "Share: of the resamples of queries, repeats and tie orders in which it is on the frontier. The number is that "
-        "in the plot; who has none is not on the frontier of the measured values. Members of a group differ inside "
-        "noise.",
-    )
-    caption = ("Configurations that are on the frontier, or may be.",)
-    return Table("frontier-points", caption, file.name, columns, tuple(rows), notes, folded=len(rows) > MOST_OPEN)
 
 
 def configuration_table(file: ResultFile, points: Sequence[ConfigurationPoint]) -> Table:

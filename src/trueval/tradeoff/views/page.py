@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from trueval.report.page_content import Block, Part, Table, Words
+from trueval.report.page_content import Block, Part, Words
 from trueval.report.page_footer import policy_block
 from trueval.report.result_directory import Directory, ResultFile
 from trueval.tradeoff.views import choices, expense, quality_blocks, verdict
-from trueval.tradeoff.views.lists import configuration_table, frontier_table, reason_tables
+from trueval.tradeoff.views.lists import configuration_table, reason_tables
 from trueval.tradeoff.views.paper_block import paper_block
-from trueval.tradeoff.views.points import currency_of, percentile_of, points_of_frontier, points_of_sweep
+from trueval.tradeoff.views.sweep_points import points_of_sweep
 
-SWEEP: Final = "sweep"
 FRONTIER: Final = "frontier"
 
 
@@ -29,13 +28,9 @@ def build(file: ResultFile, directory: Directory) -> Part:
         memory, prices, what failed; blocks of what was not measured are left out.
     """
     data = file.data
-    beside = frontier_beside(file, directory)
-    points = points_of_sweep(data, None if beside is None else beside.data)
-    tables: tuple[Table, ...] = (configuration_table(file, points),)
-    if beside is not None:
-        tables = (frontier_table(beside, points_of_frontier(beside.data)), *tables)
-    chart = choices.frontier_block(points, percentile_of(data), currency_of(data), data["quality"], tables)
-    alone = beside is None
+    alone = not directory.of(FRONTIER)
+    points = points_of_sweep(data)
+    chart = choices.frontier_block(file, (configuration_table(file, points),), drawn=alone)
     return Part(
         verdict=verdict.sweep_verdict(file, points) if alone else (),
         summary=(*(verdict.sweep_summary(file, points) if alone and points else ()), *_describe_omissions(data)),
@@ -55,55 +50,6 @@ def build(file: ResultFile, directory: Directory) -> Part:
         ),
         closing=(policy_block(file), _about(data)),
     )
-
-
-def build_frontier(file: ResultFile, directory: Directory) -> Part:
-    """Build the page of one frontier.
-
-    Args:
-        file: the frontier.
-        directory: may hold the sweep that it is of, which then shows the chart.
-
-    Returns:
-        Verdict, advice, the answer of each rule, steps and equal recall; the chart where no sweep is beside it.
-    """
-    data = file.data
-    points = points_of_frontier(data)
-    beside = any(belongs(data, each.data) for each in directory.of(SWEEP))
-    chart = () if beside else (_chart(file, data),)
-    return Part(
-        verdict=verdict.frontier_verdict(file, points),
-        summary=tuple(verdict.frontier_summary(file)),
-        advice=tuple(verdict.frontier_advice(file)),
-        findings=(*verdict.other_rules(file), *((note,) for note in data["notes"])),
-        blocks=(*choices.rule_block(file, points), *chart, *choices.screen_block(file, points)),
-    )
-
-
-def _chart(file: ResultFile, data: Mapping[str, Any]) -> Block:
-    points = points_of_frontier(data)
-    tables = (frontier_table(file, points), *reason_tables(file))
-    return choices.frontier_block(points, data["percentile"], data["currency"] or "", data["quality"], tables)
-
-
-def frontier_beside(file: ResultFile, directory: Directory) -> ResultFile | None:
-    """The frontier in the directory of a sweep.
-
-    Args:
-        file: the sweep.
-        directory: that it is in.
-    """
-    return next((each for each in directory.of(FRONTIER) if belongs(each.data, file.data)), None)
-
-
-def belongs(frontier: Mapping[str, Any], sweep: Mapping[str, Any]) -> bool:
-    """Whether a frontier belongs to a sweep: it has the same configurations, in order.
-
-    Args:
-        frontier: its JSON.
-        sweep: its JSON.
-    """
-    return [each["name"] for each in frontier["points"]] == [each["name"] for each in sweep["configurations"]]
 
 
 def _describe_omissions(data: Mapping[str, Any]) -> tuple[Words, ...]:

@@ -1,18 +1,19 @@
-"""Points: the configurations of a sweep or frontier for plots and tables, each number with its JSON path."""
+"""Points: the configurations of a sweep or frontier as charts and tables order and number them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from trueval.report.result_directory import pointer
 from trueval.standings.standings import Floats
+from trueval.tradeoff.frontier.frontier_result import FrontierResult
 from trueval.tradeoff.quality.panels import panels
 from trueval.tradeoff.quality.pareto import Objectives, on_frontier
+from trueval.tradeoff.quality.result_parts import IntervalEstimate
+from trueval.tradeoff.runner.sweep_result import SweepResult
 
-Entry = Mapping[str, Any]
 SURE = 0.9  # share of resamples on the frontier that is called sure
 POSSIBLE = 0.1  # one that is still shown
 
@@ -21,21 +22,20 @@ class ConfigurationPoint(NamedTuple):
     """A configuration that has a quality.
 
     Attributes:
-        place: in the list of its file.
+        place: in the list of its result.
         name: of the configuration.
         system: place of its system.
         method: "dense", "hybrid+rerank", ...
         k: contexts that a generator gets.
         measure: the measure of the quality.
         quality: expected over tie orders, the mean over queries.
-        interval: confidence interval of the quality over queries; None where unknown.
+        interval: confidence interval of the quality over queries; None if unknown.
         ties: its lowest and highest value over tie orders.
-        latency: "p50", "p95" and "p99" → value, low, high in seconds; None where nothing was measured.
-        cost: currency per 1,000 queries; None where no price is known.
-        file: of its system, inside the directory of the sweep; "" where it is not known.
-        at: where quality, latency and cost are: JSON pointers inside the file of the list.
+        latency: seconds at the percentile in use; None if nothing was measured.
+        cost: currency per 1,000 queries; None if no price is known.
+        file: of its system, inside the directory of the sweep; "" if unknown.
         on: whether it is on the frontier of the measured values.
-        chance: share of resamples in which it is on the frontier; None where not computed.
+        chance: share of resamples in which it is on the frontier; None if not computed.
         number: in plots, of those on the frontier, from 1 and best first; 0 for all others.
     """
 
@@ -43,22 +43,22 @@ class ConfigurationPoint(NamedTuple):
     name: str
     system: int
     method: str
-    k: int
+    k: int | None
     measure: str
     quality: float
     interval: tuple[float, float] | None
     ties: tuple[float, float] | None
-    latency: Entry | None
+    latency: IntervalEstimate | None
     cost: float | None
     file: str
-    at: Mapping[str, str]
     on: bool = False
     chance: float | None = None
     number: int = 0
 
-    def seconds(self, percentile: str) -> float | None:
-        """The latency at a percentile."""
-        return None if self.latency is None else self.latency[percentile]["value"]
+    @property
+    def seconds(self) -> float | None:
+        """The latency; None if nothing was measured."""
+        return None if self.latency is None else self.latency.value
 
     @property
     def rank(self) -> str:
@@ -68,72 +68,51 @@ class ConfigurationPoint(NamedTuple):
         return "sure" if self.chance >= SURE else "possible" if self.on or self.chance >= POSSIBLE else "not"
 
 
-def points_of_sweep(sweep: Entry, frontier: Entry | None = None) -> list[ConfigurationPoint]:
-    """The configurations with a quality, best first; grouped by K where only equal K are compared.
+def points_of_sweep(sweep: SweepResult) -> list[ConfigurationPoint]:
+    """The configurations with a quality, best first; grouped by K if only equal K are compared.
 
-    Args:
-        sweep: its JSON.
-        frontier: that of its frontier, None where there is none: then who is on it is said of the measured values,
-            by the rule of Pareto without a band.
+    The frontier is that of the measured values, by the rule of Pareto without a band.
     """
-    points = _in_order(list(_read_points(sweep)), percentile_of(sweep))
-    if frontier is None:
-        return _number_points(_mark_frontier(points, percentile_of(sweep)))
-    told = {each["name"]: each for each in frontier["points"]}
-    marked = (
-        each._replace(on=found["on_frontier"], chance=found["probability"]) if (found := told.get(each.name)) else each
-        for each in points
-    )
-    return _number_points(list(marked))
+    return _number_points(_mark_frontier(_in_order(list(_read_points(sweep)))))
 
 
-def points_of_frontier(frontier: Entry) -> list[ConfigurationPoint]:
-    """The points of a frontier that have a quality, in the order of `points_of_sweep`.
-
-    Args:
-        frontier: its JSON.
-    """
+def points_of_frontier(frontier: FrontierResult) -> list[ConfigurationPoint]:
+    """The points of a frontier that have a quality, in the order of `points_of_sweep`."""
     found = [
         ConfigurationPoint(
             place,
-            each["name"],
-            each["system"],
-            each["method"],
-            each["K"],
-            each["quality"]["measure"],
-            each["quality"]["value"],
-            _pair(each["quality"], "low", "high"),
-            _pair(each["quality"], "lowest", "highest"),
-            each["latency"],
-            each["cost"],
+            each.name,
+            each.system,
+            each.method or "",
+            each.k,
+            each.quality.measure,
+            each.quality.value,
+            _pair(each.quality.low, each.quality.high),
+            _pair(each.quality.lowest, each.quality.highest),
+            None if each.latency is None else each.latency[frontier.percentile],
+            each.cost,
             "",
-            {
-                "quality": pointer("points", place, "quality"),
-                "value": pointer("points", place, "quality", "value"),
-                "latency": pointer("points", place, "latency"),
-                "cost": pointer("points", place, "cost"),
-            },
-            each["on_frontier"],
-            each["probability"],
+            each.on_frontier,
+            each.probability,
         )
-        for place, each in enumerate(frontier["points"])
-        if each["quality"]["value"] is not None
+        for place, each in enumerate(frontier.points)
+        if each.quality.value is not None
     ]
-    return _number_points(_in_order(found, frontier["percentile"]))
+    return _number_points(_in_order(found))
 
 
-def percentile_of(sweep: Entry) -> str:
+def percentile_of(sweep: SweepResult) -> str:
     """The percentile of latency in use."""
-    return str((sweep["limits"] or {}).get("percentile") or "p50")
+    return str(sweep.limits.get("percentile") or "p50")
 
 
-def currency_of(sweep: Entry) -> str:
+def currency_of(sweep: SweepResult) -> str:
     """The currency of costs; "" without a price book."""
-    return str((sweep["prices"] or {}).get("currency") or "")
+    return "" if sweep.prices is None else sweep.prices.currency or ""
 
 
 def panels_of(points: Sequence[ConfigurationPoint]) -> list[tuple[int | None, list[ConfigurationPoint]]]:
-    """The points of each panel with their common K; None where all K are compared.
+    """The points of each panel with their common K; None if all K are compared.
 
     Args:
         points: of a sweep or a frontier.
@@ -164,60 +143,51 @@ def best_of_systems(points: Sequence[ConfigurationPoint], most: int) -> list[Con
     return list(first.values())[:most]
 
 
-def _mark_frontier(points: Sequence[ConfigurationPoint], percentile: str) -> list[ConfigurationPoint]:
+def _mark_frontier(points: Sequence[ConfigurationPoint]) -> list[ConfigurationPoint]:
     def known(values: Sequence[float | None]) -> Floats:
         return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
     found = []
     for _, some in panels_of(points):
-        costs, seconds = known([each.cost for each in some]), known([each.seconds(percentile) for each in some])
+        costs, seconds = known([each.cost for each in some]), known([each.seconds for each in some])
         on = on_frontier(Objectives(costs, seconds, known([each.quality for each in some])))
         found += [each._replace(on=bool(there)) for each, there in zip(some, on, strict=True)]
     return found
 
 
-def _read_points(sweep: Entry) -> Iterator[ConfigurationPoint]:
-    for place, each in enumerate(sweep["configurations"]):
-        value = each["measures"].get(each["quality"])
-        if value is None or value["expected"] is None:
-            continue
-        system = sweep["systems"][each["system"]]
-        measured = pointer("configurations", place, "measures", each["quality"])
-        yield ConfigurationPoint(
-            place,
-            each["name"],
-            each["system"],
-            system["method"],
-            each["K"],
-            each["quality"],
-            value["expected"],
-            _pair(value, "low", "high"),
-            _pair(value, "lowest", "highest"),
-            system["latency"],
-            (each["cost"] or {}).get("total"),
-            system["file"],
-            {
-                "quality": measured,
-                "value": f"{measured}/expected",
-                "latency": pointer("systems", each["system"], "latency"),
-                "cost": pointer("configurations", place, "cost", "total"),
-            },
-        )
+def _read_points(sweep: SweepResult) -> Iterator[ConfigurationPoint]:
+    percentile = percentile_of(sweep)
+    for place, each in enumerate(sweep.configurations):
+        value, system = each.measures.get(each.quality), sweep.systems[each.system]
+        if value is not None and value.expected is not None:
+            yield ConfigurationPoint(
+                place,
+                each.name,
+                each.system,
+                system.method,
+                each.k,
+                each.quality,
+                value.expected,
+                _pair(value.low, value.high),
+                _pair(value.lowest, value.highest),
+                None if system.latency is None else getattr(system.latency, percentile),
+                None if each.cost is None else each.cost.total,
+                system.file,
+            )
 
 
-def _pair(value: Entry, first: str, second: str) -> tuple[float, float] | None:
-    low, high = value.get(first), value.get(second)
+def _pair(low: float | None, high: float | None) -> tuple[float, float] | None:
     return None if low is None or high is None else (low, high)
 
 
-def _in_order(points: list[ConfigurationPoint], percentile: str) -> list[ConfigurationPoint]:
+def _in_order(points: list[ConfigurationPoint]) -> list[ConfigurationPoint]:
     """By panel and quality; ties by latency, then cost, unknown values last."""
 
     def known(value: float | None) -> float:
         return float("inf") if value is None else value
 
     def key(each: ConfigurationPoint) -> tuple[float, ...]:
-        return -each.quality, known(each.seconds(percentile)), known(each.cost)
+        return -each.quality, known(each.seconds), known(each.cost)
 
     return [each for _, some in panels_of(points) for each in sorted(some, key=key)]
 

@@ -11,7 +11,7 @@ from trueval.report.page_content import Block, Cell, Figure, PageColumn, Row, Ta
 from trueval.report.result_directory import ResultFile, pointer
 from trueval.tradeoff.views.lists import MOST_OPEN
 from trueval.tradeoff.views.plots import Mark, QualityCurve, StackedPart, curve_plot, mark_plot, sum_plot
-from trueval.tradeoff.views.points import ConfigurationPoint, best_of_systems, currency_of, panels_of
+from trueval.tradeoff.views.sweep_points import ConfigurationPoint, best_of_systems, currency_of, panels_of
 from trueval.tradeoff.views.units import apart, milliseconds, money, share
 
 LEAD: Final = 400  # CSS pixels of the plot of the first screen

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final, Protocol
 
 from trueval.report.number_texts import NOT_AVAILABLE
+from trueval.report.units import Unit, unscaled
 
 _SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
 
@@ -68,6 +70,35 @@ def share(value: float | None) -> str:
         return NOT_AVAILABLE
     text = f"{value:.3f}"
     return text.removeprefix("0") if 0 <= value < 1 and text != "1.000" else text
+
+
+def four_digits(value: object) -> str:
+    """A number with four significant digits, such as a setting; text unchanged.
+
+    >>> four_digits(12345.678), four_digits("int8"), four_digits(None)
+    ('1.235e+04', 'int8', '–')
+    """
+    return NOT_AVAILABLE if value is None else f"{value:,.4g}" if isinstance(value, float | int) else str(value)
+
+
+MILLISECONDS: Final[Unit] = unscaled(milliseconds)  # of seconds
+MONEY: Final[Unit] = unscaled(money)
+SHARE: Final[Unit] = unscaled(share)
+BYTES: Final[Unit] = unscaled(size)
+SETTING: Final[Unit] = unscaled(four_digits)
+
+
+class HasValue(Protocol):
+    """What has a value, such as an estimate."""
+
+    @property
+    def value(self) -> float | None:
+        """The value."""
+
+
+def value_in(part: HasValue | None) -> float | None:
+    """The value of a part of a result that may be missing; a column that takes it so keeps its place in the JSON."""
+    return None if part is None else part.value
 
 
 def apart(names: Sequence[str]) -> list[str]:

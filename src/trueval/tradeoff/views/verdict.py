@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 from urllib.parse import quote
 
 from trueval.report.number_texts import count_phrase, format_value
 from trueval.report.page_content import Number, Words
 from trueval.report.result_directory import ResultFile, pointer
-from trueval.tradeoff.frontier.rule_sentences import DECIDES
-from trueval.tradeoff.views.points import ConfigurationPoint, currency_of, panels_of, percentile_of
-from trueval.tradeoff.views.units import milliseconds, money, share
+from trueval.tradeoff.views.sweep_points import ConfigurationPoint, currency_of, panels_of, percentile_of
+from trueval.tradeoff.views.units import milliseconds, money
 
 Entry = Mapping[str, Any]
 
@@ -141,156 +140,3 @@ def headroom_advice(file: ResultFile, points: Sequence[ConfigurationPoint]) -> I
     )
     advice = "Widen the pool" if pool.value > order.value else "Mend the order"
     yield (f"{advice} of {first.name}: its pool lacks ", pool, ", and the order of the pool loses ", order, ".")
-
-
-# ---- of a frontier ----
-
-
-def find_leading_rules(frontier: Entry) -> list[int]:
-    """Indices of the leading rule at each K: joint limits if several, else any limit, else quality.
-
-    Args:
-        frontier: its JSON.
-    """
-    wanted = ("all limits", "latency-bound", "cost-bound", "quality-bound", "best quality")
-    rules = frontier["rules"]
-    first = min(rules, key=lambda rule: wanted.index(rule["rule"]), default=None)
-    names = ("rule", "seeks")
-    return [] if first is None else [at for at, rule in enumerate(rules) if all(rule[n] == first[n] for n in names)]
-
-
-def frontier_verdict(file: ResultFile, points: Sequence[ConfigurationPoint]) -> Words:
-    """The choice of the leading rule at each K, its runner-up, and whether they tie.
-
-    Args:
-        file: the frontier.
-        points: its configurations.
-    """
-    words: list[str | Number] = []
-    for place in find_leading_rules(file.data):
-        words += [" " if words else "", *_describe_answer(file, place, {point.place: point for point in points})]
-    return tuple(filter(None, words))
-
-
-def _describe_answer(file: ResultFile, place: int, points: Mapping[int, ConfigurationPoint]) -> Iterator[str | Number]:
-    """A sentence on the choice of a rule."""
-    data, rule = file.data, file.data["rules"][place]
-    if rule["answer"] is None:
-        yield rule["sentence"]
-        return
-    answer, runner_up = points[rule["answer"]], points.get(rule["runner_up"])
-    yield f"Ship {answer.name}, "
-    yield from _why(file, rule, answer, points.get(rule["best"]))
-    yield ": "
-    yield from describe_point(answer, file, data["percentile"], data["currency"] or "")
-    if rule["feasible_chance"] is not None and rule["limits"].keys() & {"quality", "latency_ms"}:
-        at = pointer("rules", place, "feasible_chance")
-        yield "; inside the limits in "
-        yield number(file, share(rule["feasible_chance"]), rule["feasible_chance"], at)
-        yield " of the resamples"
-    if runner_up is None:
-        yield "."
-    else:
-        yield from _runner_up(file, place, rule, runner_up)
-
-
-def _why(
-    file: ResultFile, rule: Entry, answer: ConfigurationPoint, best: ConfigurationPoint | None
-) -> Iterator[str | Number]:
-    """Why it was chosen: it is the best, or not separated from the best with another advantage."""
-    if best is None or best is answer:
-        yield f"the {describe_rule(rule)}"
-        return
-    yield f"which ties with the {describe_rule(rule)} ({best.name}, {best.measure} "
-    yield number(file, format_value(best.quality), best.quality, best.at["value"])
-    yield f"), where {DECIDES.get(rule['decided_by'], 'the {} decides').format(rule['decided_by'])}"
-
-
-SOUGHT: Final = {"quality": "best quality", "latency": "least latency", "cost": "least cost"}
-
-
-def describe_rule(rule: Entry) -> str:
-    """Objective and limits of a rule, in words.
-
-    Args:
-        rule: of a frontier.
-
-    Example:
-        >>> limits = {"latency_ms": 500.0, "quality": 0.8, "measure": "nDCG@10"}
-        >>> describe_rule({"seeks": "cost", "K": 10, "limits": limits})
-        'least cost at K = 10 with latency at most 500 ms, nDCG@10 at least 0.8'
-    """
-    limits = rule["limits"] or {}
-    forms = {
-        "latency_ms": "latency at most {:,g} ms",
-        "cost": "cost at most {:,g}",
-        "quality": f"{limits.get('measure') or 'quality'} at least {{:g}}",
-    }
-    told = ", ".join(form.format(limits[name]) for name, form in forms.items() if limits.get(name) is not None)
-    return f"{SOUGHT[rule['seeks']]}{at_k(rule['K'])}{f' with {told}' if told else ''}"
-
-
-def _runner_up(file: ResultFile, place: int, rule: Entry, runner_up: ConfigurationPoint) -> Iterator[str | Number]:
-    ties = runner_up.place in rule["within_noise"]
-    yield f". Runner-up: {runner_up.name}, which {'ties' if ties else 'does not tie'}"
-    if rule["better"] is not None:
-        yield "; the answer is better in "
-        yield number(file, share(rule["better"]), rule["better"], pointer("rules", place, "better"))
-        yield " of the resamples"
-    yield "."
-
-
-def frontier_summary(file: ResultFile) -> Iterator[Words]:
-    """The number of configurations on the frontier.
-
-    Args:
-        file: the frontier.
-    """
-    data = file.data
-    on = [point for point in data["points"] if point["on_frontier"]]
-    sure = sum(point["probability"] is not None and point["probability"] >= 0.9 for point in data["points"])
-    known = count_phrase(len(data["points"]), "configuration", "configurations")
-    yield (
-        f"{len(on)} of {known} are on the frontier of the measured values; {sure} are in at least .9 of the resamples.",
-    )
-
-
-def other_rules(file: ResultFile) -> Iterator[Words]:
-    """A sentence for each rule that does not lead.
-
-    Args:
-        file: the frontier.
-    """
-    leading = find_leading_rules(file.data)
-    yield from ((rule["sentence"],) for place, rule in enumerate(file.data["rules"]) if place not in leading)
-
-
-def frontier_advice(file: ResultFile) -> Iterator[Words]:
-    """Advice to widen the pool or improve the order, with the headrooms behind it.
-
-    Args:
-        file: the frontier.
-    """
-    advice = file.data["advice"]
-    if advice is None:
-        return
-    values: list[Any] = [(advice.get(name) or {}).get("value") for name in HEADROOMS]
-    head = WORK.get(advice["verdict"])
-    if head is None or advice["point"] is None or None in values:
-        yield (advice["sentence"],)
-        return
-    pool, order = (
-        number(file, format_value(value), value, pointer("advice", name, "value"))
-        for name, value in zip(HEADROOMS, values, strict=True)
-    )
-    named = head.format(file.data["points"][advice["point"]]["name"])
-    yield (f"{named}: its candidates lack ", pool, " of what there is to find, and their order loses ", order, ".")
-
-
-HEADROOMS: Final = ("retrieval_headroom", "ordering_headroom")
-WORK: Final = {
-    "widen the pool": "Widen the pool of {}",
-    "mend the order": "Mend the order of {}",
-    "either": "Widen the pool of {} or mend its order, which leave about as much to gain",
-    "neither": "Pool and order of {} leave little to gain",
-}
