@@ -365,11 +365,11 @@ import os, signal, sys
 from trueval.collection import Collection
 from trueval.files.texts import text_mapping
 text_mapping.IN_MEMORY, text_mapping.BATCH, text_mapping.TOGETHER = 0, 2, 2
-taken = text_mapping._Held._write
+taken = text_mapping._TextBuffer._write
 def write(self, writer):
     taken(self, writer)
     os.kill(os.getpid(), signal.SIGKILL)
-text_mapping._Held._write = write
+text_mapping._TextBuffer._write = write
 Collection.read(sys.argv[1])
 """
 

@@ -51,7 +51,7 @@ def test_a_claim_is_waited_for_while_its_process_runs(
     with open_ledger(tmp_path / "l.sqlite") as first, open_ledger(tmp_path / "l.sqlite") as second:
         from trueval.golden.judge.judge import key_of
 
-        assert first._claimed(key_of(Judge(), question), 0.0)
+        assert first._claim(key_of(Judge(), question), 0.0)
         monkeypatch.setattr("trueval.golden.judge.ledger.is_alive", lambda owner: alive)
         answer, new = second.ask(Judge(), question, now=lambda: float(next(clock)), wait=waited.append)
         assert (answer.labels, new) == ((JudgeLabel(3),), True)

@@ -99,7 +99,7 @@ class PairOptions:
     ] = None
 
 
-class _Seen:
+class _RunCollector:
     """Runs kept during evaluation: win probabilities need their lists for tie orders."""
 
     def __init__(self) -> None:
@@ -148,7 +148,7 @@ def compare(
     refuse_repeated(qrels, paths)
     if output.out is not None:
         check_folder(output.out)
-    seen, given = _Seen(), inputs.to_inputs(chosen, policy.grade_map())
+    seen, given = _RunCollector(), inputs.to_inputs(chosen, policy.grade_map())
     with progress(1 + len(paths)) as begin:
         begin(qrels)
         joined = labels.read(qrels, given)

@@ -84,7 +84,7 @@ class JudgedOptions:
         wanted = None if self.measures is None else parse_list(self.measures)
         named = None if self.qrels is None else Judgments.read(self.qrels)
 
-        def chosen(own: "Judgments | None") -> dict[str, Any]:
+        def choose(own: "Judgments | None") -> dict[str, Any]:
             judgments = named or own
             if judgments is not None and not len(judgments.frame):
                 judgments = None
@@ -94,7 +94,7 @@ class JudgedOptions:
                 raise typer.BadParameter("needs judgments: name them by --qrels.", param_hint="--measures")
             return {"judgments": judgments, "measures": wanted, **policy.choices()}
 
-        return chosen
+        return choose
 
 
 @common_options("runs", "qrels", "pipeline", "k", "measures", "rel", "out", "form")

@@ -208,10 +208,10 @@ class GateOptions:
             raise PolicyError(f"{of_drops[0]} needs --max-drop X. `trueval compare` shows differences without a gate.")
         check_limits(limits, measures, baseline=self.baseline is not None)
         if labels == "corrected":
-            self._refuse_beside_corrected()
+            self._refuse_with_corrected()
         return limits
 
-    def _refuse_beside_corrected(self) -> None:
+    def _refuse_with_corrected(self) -> None:
         """Refuse options that a gate on corrected values does not support.
 
         Raises:

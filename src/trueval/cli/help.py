@@ -125,19 +125,19 @@ def _errors() -> Iterator[Entry]:
         if "raise " not in text:
             continue
         for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.Call) and _called(node) in ERRORS and node.args:
-                said = _said(node.args[0])
+            if isinstance(node, ast.Call) and _function_name(node) in ERRORS and node.args:
+                said = _literal_text(node.args[0])
                 if len(said) > 20:
                     where = path.relative_to(root).with_suffix("").as_posix().replace("/", ".")
                     yield Entry("errors", "", said, where)
 
 
-def _called(node: ast.Call) -> str:
+def _function_name(node: ast.Call) -> str:
     function = node.func
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
-def _said(node: ast.expr) -> str:
+def _literal_text(node: ast.expr) -> str:
     parts = node.values if isinstance(node, ast.JoinedStr) else [node]
     return "".join(str(each.value) if isinstance(each, ast.Constant) else "…" for each in parts)
 

@@ -81,13 +81,13 @@ def init(
     if sample:
         corpus, language, reranker = corpus or "corpus", language or "en", reranker or ""
         model, judge = "all-MiniLM-L6-v2" if model is None else model, judge or f"labels:{LABELS}"
-    folder = _asked(corpus, "Folder of the corpus", "corpus")
+    folder = _ask(corpus, "Folder of the corpus", "corpus")
     project = Project(
         folder,
-        _asked(language, "Language, en or fr", "en"),
-        _asked(model, "Embedder (empty: BM25 alone)", "all-MiniLM-L6-v2"),
-        _asked(reranker, "Reranker (empty: none)", ""),
-        _asked(judge, "Judge of passages, a model or labels:FILE", "gpt-5-mini"),
+        _ask(language, "Language, en or fr", "en"),
+        _ask(model, "Embedder (empty: BM25 alone)", "all-MiniLM-L6-v2"),
+        _ask(reranker, "Reranker (empty: none)", ""),
+        _ask(judge, "Judge of passages, a model or labels:FILE", "gpt-5-mini"),
         _judgments(out / folder) or GOLDEN,
     )
     from trueval.cli.schema import schema_of
@@ -135,7 +135,7 @@ def _bring_sample(out: Path, corpus: Path) -> None:
     say(f"wrote {count_phrase(len(copies) - 2, 'document', 'documents')} of the sample, its questions and its labels")
 
 
-def _asked(given: str | None, question: str, default: str) -> str:
+def _ask(given: str | None, question: str, default: str) -> str:
     """What a flag says, or whoever sits at the terminal, or the default."""
     if given is not None:
         return given

@@ -188,11 +188,11 @@ def broken_command(name: str, plugin: "EntryPoint", error: Exception) -> Any:
     package = plugin.dist.name if plugin.dist else "a package"
     line = f"The command {name} of {package} ({plugin.value}) cannot be loaded: {type(error).__name__}: {error}"
 
-    def broken(arguments: Annotated[list[str] | None, typer.Argument(hidden=True)] = None) -> None:
+    def report_load_failure(arguments: Annotated[list[str] | None, typer.Argument(hidden=True)] = None) -> None:
         _leave(f"{line}. Update or uninstall {package}.", BAD_INPUT)
 
     alone = typer.Typer(add_completion=False)
-    alone.command(name, help=line, context_settings={"ignore_unknown_options": True})(broken)
+    alone.command(name, help=line, context_settings={"ignore_unknown_options": True})(report_load_failure)
     return typer.main.get_command(alone)
 
 

@@ -37,13 +37,13 @@ NAMES_OF_FILES: Final = {
 }
 
 
-class _Wanted:
+class _CommonOptions:
     """What the options that every command has ask for."""
 
     legend = False
 
 
-_wanted = _Wanted()
+_wanted = _CommonOptions()
 
 
 def show_legend(wanted: bool) -> bool:

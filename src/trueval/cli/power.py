@@ -98,7 +98,7 @@ def power(
     if output.out is not None:
         check_folder(output.out)
     if told.value is not None or told.queries is not None or told.grain is not None:
-        kind, result = _of_published(told, asked, files=qrels is not None)
+        kind, result = _analyze_published(told, asked, files=qrels is not None)
     else:
         if qrels is None:
             raise typer.BadParameter("needs QRELS and two runs, or --value and --queries.", param_hint="QRELS RUN...")
@@ -151,7 +151,7 @@ def _of_files(
     return POWER, found.to_dict()
 
 
-def _of_published(told: PublishedOptions, asked: PowerOptions, *, files: bool) -> "tuple[Kind, dict[str, Any]]":
+def _analyze_published(told: PublishedOptions, asked: PowerOptions, *, files: bool) -> "tuple[Kind, dict[str, Any]]":
     """What a mean without its run can claim."""
     from trueval.comparison.gate.published_means import published
     from trueval.comparison.views.kind import PUBLISHED

@@ -18,7 +18,7 @@ def prepare() -> None:
     _occupy()
     codecs.register_error(ESCAPED, _escape_as_json)
     if sys.stdout is None:
-        sys.stdout = cast(TextIO, _Closed())
+        sys.stdout = cast(TextIO, _ClosedOutput())
     elif isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors=ESCAPED)
     if not isinstance(sys.stderr, _Talk):
@@ -41,7 +41,7 @@ def flush() -> str | None:
     return None
 
 
-class _Closed(io.TextIOBase):
+class _ClosedOutput(io.TextIOBase):
     """stdout that the shell closed: to write results to it is an error, to have none to write is not."""
 
     def write(self, text: str) -> int:

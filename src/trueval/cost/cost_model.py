@@ -92,7 +92,7 @@ class Charges:
         Args:
             settings: of its stages.
         """
-        found = [self._listed(part, settings[part]) for part in ("rerank", "embed") if part in settings]
+        found = [self._find_listed(part, settings[part]) for part in ("rerank", "embed") if part in settings]
         return [each for each in (*found, self.named.get("generator")) if each is not None]
 
     def notes(self, systems: Sequence[Mapping[str, Mapping[str, Any]]], today: dt.date) -> tuple[str, ...]:
@@ -116,12 +116,12 @@ class Charges:
         given = Price(table.get("price_per_million_tokens"), table.get("price_per_thousand_searches"))
         if given != Price():
             return given
-        listed = self._listed(part, table)
+        listed = self._find_listed(part, table)
         if listed is not None:
             return listed.price
         return None if is_hosted(table["model"]) else FREE
 
-    def _listed(self, part: str, table: Mapping[str, Any]) -> ListedPrice | None:
+    def _find_listed(self, part: str, table: Mapping[str, Any]) -> ListedPrice | None:
         """The price-book entry of a stage; None where its own table has the price, or nothing does."""
         if any(table.get(f"price_{key}") is not None for key in Price._fields):
             return None
@@ -130,7 +130,7 @@ class Charges:
 
     def _documents(self, table: Mapping[str, Any]) -> int | None:
         """Number of documents that the reranker bills as one search."""
-        listed = self._listed("rerank", table)
+        listed = self._find_listed("rerank", table)
         if listed is not None:
             return listed.documents_per_search
         return (parse_hosted_name(table["model"]).service.search or None) if is_hosted(table["model"]) else None

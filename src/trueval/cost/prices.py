@@ -98,12 +98,14 @@ class PriceBook:
         toml = Toml.read(path or BOOK, "a price book, such as prices.toml of trueval")
         book = read_tables(PriceBookFile, toml.tables, toml.place)
 
-        def listed(name: str, own: dict[str, Any]) -> ListedPrice:
+        def listed_price(name: str, own: dict[str, Any]) -> ListedPrice:
             price = Price(own["per_million_tokens"], own.get("per_thousand_searches"))
             day, source = own["date"] or book.date, own["source"] or book.source
             return ListedPrice(name, price, book.currency, day, source, own.get("documents_per_search"))
 
-        prices = {role: {name: listed(name, vars(own)) for name, own in getattr(book, role).items()} for role in ROLES}
+        prices = {
+            role: {name: listed_price(name, vars(own)) for name, own in getattr(book, role).items()} for role in ROLES
+        }
         return cls(toml.source, book.date, book.currency, book.source, prices)
 
     def find(self, role: Role, name: str) -> ListedPrice:

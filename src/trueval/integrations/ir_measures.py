@@ -198,7 +198,7 @@ class Evaluator(ir_measures.providers.Evaluator):
     """
 
     def __init__(self, measures: list[HostMeasure], qrels: Any, provider: Provider) -> None:
-        self.meanings = {measure: _needed(measure) for measure in measures}
+        self.meanings = {measure: _require_meaning(measure) for measure in measures}
         self.provider = provider
         self.judgments = _judgments(qrels, any(each.measure.needs_facets for each in self.meanings.values()))
         super().__init__(measures, set() if self.judgments is None else set(self.judgments.query_ids.to_list()))
@@ -225,7 +225,7 @@ class Evaluator(ir_measures.providers.Evaluator):
                     yield from map(Metric, scores.query_ids, [measure] * len(values), values.tolist())
 
 
-def _needed(measure: HostMeasure) -> _Meaning:
+def _require_meaning(measure: HostMeasure) -> _Meaning:
     found = _meaning(measure)
     if found is None:
         raise MeasureError(

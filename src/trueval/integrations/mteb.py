@@ -241,7 +241,7 @@ def _of_queries(model: str, folder: Path, tasks: Sequence[Any], measure: str) ->
     for task in tasks:
         name = task.metadata.name
         predictions = _predictions(folder / f"{name}_predictions.json")
-        for subset, split, judged in _judged(task):
+        for subset, split, judged in _task_judgments(task):
             run = predictions.get(subset, {}).get(split)
             if run is None:
                 raise InputError(f"{folder}: {name} has no predictions of {subset}, {split}. Evaluate it again.")
@@ -267,7 +267,7 @@ def _predictions(path: Path) -> Mapping[str, Mapping[str, Any]]:
     return found
 
 
-def _judged(task: Any) -> list[tuple[str, str, Any]]:
+def _task_judgments(task: Any) -> list[tuple[str, str, Any]]:
     """The judgments of a task by subset and split, without queries that have none."""
     if not hasattr(task, "task_specific_scores"):
         raise InputError(f"{task.metadata.name} is no retrieval or reranking task, so it has no ranking to evaluate.")

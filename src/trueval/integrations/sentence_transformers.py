@@ -83,16 +83,16 @@ class BestScores:
                 f"{self.name}: a similarity of the model is not a number (NaN). Every one must be a number. Look for "
                 "NaN in its embeddings."
             )
-        values, further = self._kept(values, scores)
+        values, further = self._best_of_chunk(values, scores)
         if self.values is not None:
-            values, further = self._merged(values, further)
+            values, further = self._merge(values, further)
         self.values, self.further = values, further
         here = np.flatnonzero((self.place >= self.documents) & (self.place < self.documents + scores.shape[1]))
         at = [torch.from_numpy(each[here]).to(scores.device) for each in (self.query, self.place - self.documents)]
         self.score[here] = scores[at[0], at[1]].double().cpu().numpy()
         self.documents += scores.shape[1]
 
-    def _kept(self, values: Any, scores: Any) -> tuple[Any, Any]:
+    def _best_of_chunk(self, values: Any, scores: Any) -> tuple[Any, Any]:
         """The best scores of a chunk without one more, and how many further ones are as good as the last."""
         import torch
 
@@ -104,7 +104,7 @@ class BestScores:
                 further[row] = (scores[row] == last[row]).sum() - (kept[row] == last[row]).sum()
         return kept, further
 
-    def _merged(self, values: Any, further: Any) -> tuple[Any, Any]:
+    def _merge(self, values: Any, further: Any) -> tuple[Any, Any]:
         """The best scores of this chunk and all before."""
         import torch
 
@@ -189,7 +189,7 @@ class _Retrieval(of_vectors.InformationRetrievalEvaluator):
             return values
         # Theirs writes predictions and breaks ties, and each chunk is looked at on its way there.
         self._waiting = iter(best.values())
-        self.score_functions = {name: _watched(function, best[name]) for name, function in functions.items()}
+        self.score_functions = {name: _observe(function, best[name]) for name, function in functions.items()}
         try:
             return super().compute_all_metrics(model, corpus_model, corpus_embeddings, output_path)
         finally:
@@ -223,7 +223,7 @@ class _Retrieval(of_vectors.InformationRetrievalEvaluator):
 
     def _values(self, best: BestScores) -> dict[str, dict[int, float]]:
         """The values of a similarity, and their tie ranges, by the names of theirs."""
-        found = self.scores[best.name] = self._evaluated(best)
+        found = self.scores[best.name] = self._compute_scores(best)
         estimates = {metric: {k: found[f"{metric}@{k}"] for k in ks} for metric, ks in self._cutoffs().items()}
         values = {
             f"{METRICS[metric]}@k": {k: getattr(each, self._statistic) for k, each in of_k.items()}
@@ -238,7 +238,7 @@ class _Retrieval(of_vectors.InformationRetrievalEvaluator):
         cutoffs = (self.accuracy_at_k, both, both, self.ndcg_at_k, self.mrr_at_k, self.map_at_k)
         return dict(zip(METRICS, cutoffs, strict=True))
 
-    def _evaluated(self, best: BestScores) -> Scores:
+    def _compute_scores(self, best: BestScores) -> Scores:
         from trueval.evaluation.evaluate import score
         from trueval.judgments import Judgments
         from trueval.measures import parse_list
@@ -251,7 +251,7 @@ class _Retrieval(of_vectors.InformationRetrievalEvaluator):
         return score(best.name, judgments.query_ids.to_list(), lambda _: standings, measures, policy, (), ())
 
 
-def _watched(function: Callable[..., Any], best: BestScores) -> Callable[..., Any]:
+def _observe(function: Callable[..., Any], best: BestScores) -> Callable[..., Any]:
     """A similarity whose values are looked at before they are handed on."""
 
     def similarity(*args: Any, **kwargs: Any) -> Any:

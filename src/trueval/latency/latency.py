@@ -171,7 +171,7 @@ def measure(
         raise PolicyError(f"Tasks need different names. Got {names}.")
     asked = list(query_ids)[: protocol.queries]
     before = pl.DataFrame(schema=SAMPLES) if done is None else done.select(list(SAMPLES))
-    left = _Left.of(tasks, asked, protocol.repeats, before)
+    left = _RemainingCalls.of(tasks, asked, protocol.repeats, before)
     timing = _Timing(asked, clock or Clock(), {})
     for call in range(protocol.warmup):
         timing.warm(left.tasks, call)
@@ -186,7 +186,7 @@ def measure(
     return LatencySamples(pl.concat([before, pl.DataFrame(made, schema=SAMPLES, orient="row")]), timing.failed)
 
 
-class _Left(NamedTuple):
+class _RemainingCalls(NamedTuple):
     """The calls still to be timed.
 
     Attributes:
@@ -198,7 +198,9 @@ class _Left(NamedTuple):
     there: int
 
     @classmethod
-    def of(cls, tasks: Sequence[TimedTask], asked: Sequence[str], repeats: int, before: pl.DataFrame) -> _Left:
+    def of(
+        cls, tasks: Sequence[TimedTask], asked: Sequence[str], repeats: int, before: pl.DataFrame
+    ) -> _RemainingCalls:
         known = set(before.select("task", "query_id", "repeat").iter_rows())
         pairs = [(task, query) for task in tasks for query in range(len(asked))]
         left = [
@@ -232,7 +234,7 @@ class _Timing(NamedTuple):
         for task in tasks:
             self.tried(task, call % len(self.asked), 0)
 
-    def samples(self, left: _Left, rng: np.random.Generator) -> Iterator[TimedCall]:
+    def samples(self, left: _RemainingCalls, rng: np.random.Generator) -> Iterator[TimedCall]:
         """Time the remaining calls, repeat by repeat, each in random order."""
         for repeat, some in enumerate(left.repeats):
             gc.collect()

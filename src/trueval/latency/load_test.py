@@ -183,8 +183,8 @@ class _Loop:
                 done.result()
 
     def _work(self) -> None:
-        for place in self._taken():
-            sent = self._sent(place)
+        for place in self._next_places():
+            sent = self._wait_until_due(place)
             try:
                 self.serve(self.queries[place])
             except BaseException:
@@ -192,7 +192,7 @@ class _Loop:
                 raise
             self.seconds[place] = (self.clock.nanoseconds() - self.begin) / PER_SECOND - sent
 
-    def _taken(self) -> Iterator[int]:
+    def _next_places(self) -> Iterator[int]:
         """The query indices that one worker processes."""
         while True:
             with self.lock:
@@ -201,7 +201,7 @@ class _Loop:
                 return
             yield place
 
-    def _sent(self, place: int) -> float:
+    def _wait_until_due(self, place: int) -> float:
         """Wait until a query is due, and return that time in seconds from the start."""
         now = (self.clock.nanoseconds() - self.begin) / PER_SECOND
         if self.due is None:

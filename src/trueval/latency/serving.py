@@ -147,17 +147,17 @@ class ServedPipeline:
         """
         runs = []
         if "embed" in self.settings:
-            vectors = self._embedded(self._cut(self._embed(query)), query)
+            vectors = self._query_input(self._cut(self._embed(query)), query)
             runs.append(self._run(self._dense(vectors), query, "dense"))
         if "sparse" in self.settings:
             with self.locks["sparse"]:
                 hits = self.work.opened["sparse"].index.search([self.texts[query]], self.settings["sparse"]["depth"])
             runs.append(self._run(hits, query, "sparse"))
-        run = self._refined("fuse", runs) if "fuse" in self.settings else runs[0]
+        run = self._apply_stage("fuse", runs) if "fuse" in self.settings else runs[0]
         if "deduplicate" in self.settings:
-            run = self._refined("deduplicate", [run])
+            run = self._apply_stage("deduplicate", [run])
         if "rerank" in self.settings:
-            run = self._reranked(run, query)
+            run = self._rerank(run, query)
         return run
 
     def candidates(self, query: int, until: str | None = None) -> Run:
@@ -170,18 +170,18 @@ class ServedPipeline:
         names = names[: names.index(until)] if until in names else names
         last = names[-1] if names else next(iter(self.work.retrievers()))
         if last in self.work.retrievers():
-            return self._retrieved(last, query)
+            return self._retrieve(last, query)
         if (last, query) not in self._before:
-            self._before[last, query] = self._refined(last, self._given(last, query))
+            self._before[last, query] = self._apply_stage(last, self._stage_input(last, query))
         return self._before[last, query]
 
-    def _given(self, table: str, query: int) -> list[Run]:
+    def _stage_input(self, table: str, query: int) -> list[Run]:
         """The input candidates of a stage without a model."""
         if table == "fuse":
-            return [self._retrieved(each, query) for each in self.work.retrievers()]
+            return [self._retrieve(each, query) for each in self.work.retrievers()]
         return [self.candidates(query, table)]
 
-    def _retrieved(self, name: str, query: int) -> Run:
+    def _retrieve(self, name: str, query: int) -> Run:
         if (name, query) not in self._before:
             opened = self.work.opened[name]
             asked = opened.asked(np.array([query]))
@@ -226,9 +226,9 @@ class ServedPipeline:
         return TimedTask(name, self._embed)
 
     def _embed(self, query: int) -> Any:
-        return self._asked("embed", "queries", [self.texts[query]], [self.query_ids[query]])
+        return self._call_model("embed", "queries", [self.texts[query]], [self.query_ids[query]])
 
-    def _asked(self, table: str, part: str, items: list[Any], called: list[str]) -> Any:
+    def _call_model(self, table: str, part: str, items: list[Any], called: list[str]) -> Any:
         """The model's outputs for some items."""
         model = self.models[table]
         if isinstance(model, HostedModel):
@@ -243,7 +243,7 @@ class ServedPipeline:
             return vectors
         return truncate_vectors(vectors, dimension)
 
-    def _embedded(self, vectors: Vectors, query: int) -> Any:
+    def _query_input(self, vectors: Vectors, query: int) -> Any:
         """The query for the dense index: its vectors, with the text where the index takes both."""
         both = isinstance(self.work.opened["dense"].queries, TextsAndVectors)
         return TextsAndVectors([self.texts[query]], vectors) if both else vectors
@@ -253,10 +253,10 @@ class ServedPipeline:
         if settings["scoring"] != "index":
             return TimedTask(name, self._dense, lambda query: opened.asked(np.array([query])))
 
-        def prepared(query: int) -> Callable[[], object]:
+        def prepare(query: int) -> Callable[[], object]:
             return _library_call(opened.index, opened.asked(np.array([query])), settings["depth"])
 
-        return TimedTask(name, _call_search, prepared)
+        return TimedTask(name, _call_search, prepare)
 
     def _dense(self, asked: Any) -> Hits:
         opened = self.work.opened["dense"]
@@ -272,9 +272,11 @@ class ServedPipeline:
         return hits.to_run([self.query_ids[query]], self.work.opened[name].doc_ids, name)
 
     def _refiner_task(self, name: str, table: str) -> TimedTask:
-        return TimedTask(name, lambda runs: self._refined(table, runs), lambda query: self._given(table, query))
+        return TimedTask(
+            name, lambda runs: self._apply_stage(table, runs), lambda query: self._stage_input(table, query)
+        )
 
-    def _refined(self, table: str, runs: list[Run]) -> Run:
+    def _apply_stage(self, table: str, runs: list[Run]) -> Run:
         """Apply a stage without a model to one query; empty input gives empty output."""
         if not any(len(run.query_ids) for run in runs):
             return runs[0]
@@ -282,12 +284,12 @@ class ServedPipeline:
         return makers[table](runs, (), nobody(table))
 
     def _rerank_task(self, name: str, _: str) -> TimedTask:
-        def prepared(query: int) -> _Pairs:
+        def prepare(query: int) -> _Pairs:
             pairs = self._pairs(self.candidates(query), query)
             self._vectors(pairs)
             return pairs
 
-        return TimedTask(name, self._scores, prepared)
+        return TimedTask(name, self._scores, prepare)
 
     def _pairs(self, run: Run, query: int) -> _Pairs:
         lists = rank_lists(run, self.settings["rerank"]["depth"])
@@ -302,7 +304,7 @@ class ServedPipeline:
         lacking = {doc: text for doc, (_, text) in zip(pairs.ids, pairs.items, strict=True)}
         lacking = {doc: text for doc, text in lacking.items() if doc not in self._document_vectors}
         if lacking:
-            rows = self._asked("rerank", "documents", list(lacking.values()), list(lacking))
+            rows = self._call_model("rerank", "documents", list(lacking.values()), list(lacking))
             self._document_vectors |= dict(zip(lacking, rows, strict=True))
         return [self._document_vectors[doc] for doc in pairs.ids]
 
@@ -314,15 +316,15 @@ class ServedPipeline:
             return np.empty(0)
         arrays: dict[str, Any]
         if model.scoring in PAIRED:
-            arrays = {"pairs": self._asked("rerank", "pairs", pairs.items, pairs.ids)}
+            arrays = {"pairs": self._call_model("rerank", "pairs", pairs.items, pairs.ids)}
         else:
             vectors = self._vectors(pairs)
             arrays = {"documents": np.stack(vectors) if model.scoring == "product" else vectors}
             called = [self.query_ids[pairs.query]]
-            arrays["queries"] = self._asked("rerank", "queries", [self.texts[pairs.query]], called)
+            arrays["queries"] = self._call_model("rerank", "queries", [self.texts[pairs.query]], called)
         return pair_scores(arrays, [np.arange(len(pairs.ids))], model.scoring, form).astype(np.float64)
 
-    def _reranked(self, run: Run, query: int) -> Run:
+    def _rerank(self, run: Run, query: int) -> Run:
         pairs = self._pairs(run, query)
         documents = pairs.lists.documents.with_columns(score=pl.Series(self._scores(pairs), dtype=pl.Float64))
         ordered = rank_lists(Run(documents, pairs.lists.query_ids, pairs.lists.offsets, "rerank", "pipeline"))

@@ -303,11 +303,11 @@ def _facet_moments(found: FacetGroups, groups: Ints, facet: Ints) -> Repeats:
     for each in np.flatnonzero(reach > MOST_RANKS).tolist():
         own = np.array([each])
         steps = falls(_that_matter(found.weights(groups[own], reach[own])))
-        mean[each] = float((steps * _gone(tied[own], count[own], found.gains.keep, steps.shape[1] - 1)).sum())
+        mean[each] = float((steps * _expected_takes(tied[own], count[own], found.gains.keep, steps.shape[1] - 1)).sum())
     return Repeats(mean, variance)
 
 
-def _gone(tied: Ints, count: Ints, keep: float, width: int) -> Floats:
+def _expected_takes(tied: Ints, count: Ints, keep: float, width: int) -> Floats:
     """[group, t] what the documents about one facet take, in units of what each takes, 1 - keep."""
     documents = np.ones((len(tied), int(count.max(initial=0))))
     return gone(tied, GroupTakers(documents, keep * documents, count), width)
@@ -337,7 +337,7 @@ def _long_covariances(found: FacetGroups, group: int, pairs: FacetPairs) -> arri
         steps[-1] = 0  # the total taken is the same in every order
     facets = np.flatnonzero(found.counts[group])
     alone = np.zeros(found.counts.shape[1])
-    alone[facets] = _gone(tied.repeat(len(facets)), found.counts[group, facets], keep, len(steps) - 1) @ steps
+    alone[facets] = _expected_takes(tied.repeat(len(facets)), found.counts[group, facets], keep, len(steps) - 1) @ steps
     taken = float(found.counts[group].max()) / int(tied[0]) * (1 - keep**2)
     sums = arrivals.PairSums.of(int(tied[0]), steps, taken)
     first, second = np.array([share, 0.0, share]), np.array([0.0, share, share])

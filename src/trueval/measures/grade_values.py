@@ -63,21 +63,21 @@ def _base_gain_values(counts: Floats, measure: Measure, cutoff: int) -> GradeVal
 def _recall_from(grade: int) -> Callable[[Floats, Measure, int], GradeValues]:
     """Coverage of grades at or above one: each document counts 1, over min(K, R)."""
 
-    def worth(counts: Floats, measure: Measure, cutoff: int) -> GradeValues:
+    def compute(counts: Floats, measure: Measure, cutoff: int) -> GradeValues:
         return _normalize_weights(np.broadcast_to(np.arange(6) >= grade, counts.shape).astype(float), counts, cutoff)
 
-    return worth
+    return compute
 
 
 def _share(low: int, high: int) -> Callable[[Floats, Measure, int], GradeValues]:
     """Share of the K places with grades from low to high."""
 
-    def worth(counts: Floats, measure: Measure, cutoff: int) -> GradeValues:
+    def compute(counts: Floats, measure: Measure, cutoff: int) -> GradeValues:
         inside = (np.arange(6) >= low) & (np.arange(6) <= high)
         weights = np.broadcast_to(inside, counts.shape).astype(float)
         return GradeValues(weights, np.full(len(counts), float(cutoff)), counts.sum(axis=1) == 0)
 
-    return worth
+    return compute
 
 
 WORTHS: Mapping[str, Callable[[Floats, Measure, int], GradeValues]] = MappingProxyType(

@@ -239,13 +239,15 @@ def _rescale_gains(standings: Standings, measure: Measure) -> tuple[Floats, Floa
     top = np.floor(largest(standings.pool_grade))
     scale = np.frexp(largest(pool))[1]
 
-    def shared(gains: Floats, grades: Floats, query: Ints) -> Floats:
+    def scaled_gains(gains: Floats, grades: Floats, query: Ints) -> Floats:
         with np.errstate(over="ignore", under="ignore"):
             scaled = np.ldexp(gains, -scale[query])
             relative = np.exp2(grades - top[query]) - np.exp2(-top[query])
         return np.where((top[query] > LARGE_GRADE) & (measure["gain"] == "exp"), relative, scaled)
 
-    return shared(rows, standings.grade, standings.query), shared(pool, standings.pool_grade, standings.pool_query)
+    return scaled_gains(rows, standings.grade, standings.query), scaled_gains(
+        pool, standings.pool_grade, standings.pool_query
+    )
 
 
 def _gain_levels(grade: Floats, measure: Measure) -> Floats:
@@ -294,7 +296,7 @@ def _rbp_residual(standings: Standings, measure: Measure) -> Values:
     return linear(standings, ones, weights, np.ones(standings.queries), nobody).complement()
 
 
-def _judged(standings: Standings, measure: Measure) -> Values:
+def _judged_share(standings: Standings, measure: Measure) -> Values:
     listed = np.minimum(standings.listed, standings.limit(measure.cutoff)).astype(float)
     never = np.zeros(standings.queries, dtype=bool)
     return linear(standings, np.ones(len(standings.query)), _top(standings, measure), listed, never)
@@ -419,7 +421,7 @@ Judged = register(
         "Share of the first k listed documents that have a grade.",
         "sum of judged(d) 1[rank(d) <= k] / min(k, listed)",
         "ir_measures Judged",
-        _judged,
+        _judged_share,
         needs_zeros=True,
         span=UNIT,
     )

@@ -43,7 +43,7 @@ def ends_at_depth(kind: Callable[[Floats, Measure], Bools | Floats]) -> Callable
             values = compute(standings, measure)
             if standings.depth is None or not sees_end(measure):
                 return values
-            cut = _Cut.find(standings, np.asarray(kind(standings.grade, measure), dtype=np.float64))
+            cut = _TiedEnd.find(standings, np.asarray(kind(standings.grade, measure), dtype=np.float64))
             return (
                 values
                 if not len(cut.queries)
@@ -66,7 +66,7 @@ def sees_end(measure: Measure) -> bool:
     )
 
 
-class _Cut(NamedTuple):
+class _TiedEnd(NamedTuple):
     """The groups that the depth cuts.
 
     Attributes:
@@ -80,9 +80,9 @@ class _Cut(NamedTuple):
     queries: Ints
 
     @staticmethod
-    def find(standings: Standings, kind: Floats) -> _Cut:
+    def find(standings: Standings, kind: Floats) -> _TiedEnd:
         row = standings.is_cut
-        return _Cut(row, kind, np.unique(standings.query[row & (kind != 0)]))
+        return _TiedEnd(row, kind, np.unique(standings.query[row & (kind != 0)]))
 
 
 class _Copies(NamedTuple):
@@ -100,7 +100,7 @@ class _Copies(NamedTuple):
 
 
 def _average_over_outcomes(
-    standings: Standings, cut: _Cut, values: Values, compute: Callable[[Standings], Values]
+    standings: Standings, cut: _TiedEnd, values: Values, compute: Callable[[Standings], Values]
 ) -> Values:
     """The values of a measure, averaged over all outcomes for queries whose lists end inside a group."""
     names = ("expected", "lowest", "highest", "tie_broken", "sd")
@@ -143,7 +143,7 @@ def _mixture(copies: Floats, chance: Floats) -> tuple[float, float, float, float
     return mean, low, high, float(tie_broken[-1]), float(np.sqrt(variance)) if high > low else 0.0
 
 
-def _chunks(standings: Standings, cut: _Cut) -> Iterator[list[_Copies]]:
+def _chunks(standings: Standings, cut: _TiedEnd) -> Iterator[list[_Copies]]:
     """The copies of the queries whose lists end inside a group, in chunks that fit in memory."""
     copies: list[_Copies] = []
     total = 0
@@ -166,7 +166,7 @@ def _parts(copies: _Copies) -> Iterator[_Copies]:
         yield _Copies(copies.query, np.concatenate((copies.kept[own], copies.kept[-1:])), copies.chance[own])
 
 
-def _copies(standings: Standings, cut: _Cut, query: int) -> _Copies:
+def _copies(standings: Standings, cut: _TiedEnd, query: int) -> _Copies:
     rows = np.arange(*np.searchsorted(standings.query, [query, query + 1]))
     inside, kind = cut.row[rows], cut.kind[rows]
     first = rows[inside][0]

@@ -248,7 +248,7 @@ class DryRun:
             most = "" if all(each.exact for each in self.work if each.calls) else "at most "
             told.append(f"In all: {most}{count_phrase(self.calls, 'call', 'calls')}{self._price}.")
             if self.max_cost is not None and self._price:
-                told.append(f"max_cost is {self.max_cost:g}: {self._allowed(self.max_cost)}")
+                told.append(f"max_cost is {self.max_cost:g}: {self._limit_effect(self.max_cost)}")
         return [*told, *self.notes]
 
     @property
@@ -258,7 +258,7 @@ class DryRun:
             return ""
         return f", {in_words(self.cost, self.at_most)}" + f"; {self.spent:.4g} is spent" * bool(self.spent)
 
-    def _allowed(self, limit: float) -> str:
+    def _limit_effect(self, limit: float) -> str:
         """The effect of the spending limit."""
         if self.cost is None:
             return "a price is not known, and nothing is sent whose price is not known."

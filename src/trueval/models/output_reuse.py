@@ -137,7 +137,7 @@ def reuse_part(
     return PartOutputs(_join_rows(taken, len(keys)), part.texts(), sizes, sum(each.seconds for each in taken))
 
 
-def _join_rows(taken: Sequence[_Taken], count: int) -> Any:
+def _join_rows(taken: Sequence[_ReusedRows], count: int) -> Any:
     """Rows of several runs, each in its place: one array, or a list of arrays for late interaction."""
     first = taken[0].rows
     if isinstance(first, list):
@@ -176,7 +176,7 @@ def find_items_to_compute(model: Any, part: OutputPart, reuse: str, folder: Path
     return np.arange(len(part.items))
 
 
-class _Taken(NamedTuple):
+class _ReusedRows(NamedTuple):
     """Cached rows of another part for some items.
 
     Attributes:
@@ -192,17 +192,17 @@ class _Taken(NamedTuple):
     seconds: float
 
 
-def _match_known_outputs(keys: NDArray[np.bytes_], known: Iterable[KnownOutputs]) -> Iterator[_Taken]:
+def _match_known_outputs(keys: NDArray[np.bytes_], known: Iterable[KnownOutputs]) -> Iterator[_ReusedRows]:
     """Cached outputs of items, each from the first source that has it."""
     done = np.zeros(len(keys), dtype=bool)
     for each in known:
         own, theirs = matches(keys, each.keys, done)
         done[own] = True
         share = len(np.unique(theirs)) / max(len(each.keys), 1)
-        yield _Taken(own, theirs, each.rows, each.seconds * share)
+        yield _ReusedRows(own, theirs, each.rows, each.seconds * share)
 
 
-def _find_missing(keys: NDArray[np.bytes_], taken: Sequence[_Taken]) -> NDArray[np.int64]:
+def _find_missing(keys: NDArray[np.bytes_], taken: Sequence[_ReusedRows]) -> NDArray[np.int64]:
     """Places of items without a cached output; the first of equal ones."""
     done = np.zeros(len(keys), dtype=bool)
     for each in taken:

@@ -31,11 +31,11 @@ class KeptAnswers(OutputCache):
         self._describe(about)
         items = self.part.items
         keys = item_keys(items)
-        shards, before = self._answered()
+        shards, before = self._stored_shards()
         done = np.zeros(len(items), dtype=bool)
         for chosen in shards:
             done[chosen] = True
-        for places, rows in self._known(keys, about, done):
+        for places, rows in self._reusable_outputs(keys, about, done):
             self._add(shards, done, places, rows, keys, 0.0)
         self._tell(step, done)
         same = _Same.of(keys, np.flatnonzero(~done))
@@ -59,7 +59,7 @@ class KeptAnswers(OutputCache):
         if step is not None:
             step(self.part.name, int(done.sum()), len(done))
 
-    def _answered(self) -> tuple[list[NDArray[np.int64]], float]:
+    def _stored_shards(self) -> tuple[list[NDArray[np.int64]], float]:
         """Item places of each stored shard, and the total seconds they took."""
         # By length first, so that 100000 comes after 99999: no file may be moved onto one that is still to be moved.
         found = sorted(self.place.glob("shard-*.safetensors"), key=lambda file: (len(file.name), file.name))
@@ -102,7 +102,7 @@ class KeptAnswers(OutputCache):
                 "runs another model under this name. Remove the folder, and all is asked again."
             )
 
-    def _known(
+    def _reusable_outputs(
         self, keys: NDArray[np.bytes_], about: Mapping[str, Any], done: NDArray[np.bool_]
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[Any]]]:
         """Cached outputs of the same model for the same texts in other collections."""

@@ -187,7 +187,7 @@ def audit_blocks(
     """
     wanted, chosen = fill_defaults(judgments, measures, policy, choices)
     everything = _with_curves(wanted, cutoffs)
-    gathered: dict[Regime, _Gathered] = {}
+    gathered: dict[Regime, _RegimeResults] = {}
     order: tuple[OrderCheck, ...] = ()
     notes: tuple[str, ...] = ()
     for runs in (block for block in blocks if block):
@@ -197,7 +197,7 @@ def audit_blocks(
             order = check_orders(first, part, seed=chosen.seed)
             notes = order_notes(replace(first, name="candidates"), part, tie_order=chosen.tie_order)
         for regime, run in runs.items():
-            gathered.setdefault(regime, _Gathered(regime, run)).add(run, part, everything, chosen)
+            gathered.setdefault(regime, _RegimeResults(regime, run)).add(run, part, everything, chosen)
         _compare(gathered, runs)
     if not gathered:
         raise InputError("There is no run to audit. It needs one regime at least.")
@@ -249,17 +249,17 @@ def _judged_candidates(candidates: Candidates, judgments: Judgments) -> Run:
     return Run.from_frame(listed.select("query_id", "doc_id", score=pl.lit(0.0)), name="candidates")
 
 
-def _list_statistics(passes: Passes, judgments: Judgments, chosen: Policy) -> dict[Regime, _Gathered]:
+def _list_statistics(passes: Passes, judgments: Judgments, chosen: Policy) -> dict[Regime, _RegimeResults]:
     """Statistics that only lists have: shares of ties, and agreement of each order with float32's."""
-    gathered: dict[Regime, _Gathered] = {}
+    gathered: dict[Regime, _RegimeResults] = {}
     for runs in score_regimes(passes.candidates, passes.outputs):
         for regime, run in runs.items():
-            gathered.setdefault(regime, _Gathered(regime, run)).count_ties(run, judgments, chosen)
+            gathered.setdefault(regime, _RegimeResults(regime, run)).count_ties(run, judgments, chosen)
         _compare(gathered, runs)
     return gathered
 
 
-class _Gathered:
+class _RegimeResults:
     """Accumulated results of the blocks of one regime."""
 
     def __init__(self, regime: Regime, run: Run) -> None:
@@ -309,7 +309,7 @@ class _Gathered:
         )
 
 
-def _compare(gathered: Mapping[Regime, _Gathered], runs: Mapping[Regime, Run]) -> None:
+def _compare(gathered: Mapping[Regime, _RegimeResults], runs: Mapping[Regime, Run]) -> None:
     """Compare every regime with the float32 regime of its model, and its ties with those of low scoring."""
     for regime, run in runs.items():
         reference = next((each for each in runs if each.model == regime.model and each.is_reference), None)

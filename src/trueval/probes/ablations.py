@@ -198,11 +198,11 @@ def _change_case(parts: TextParts, case: Writing) -> TextParts:
 def author_position_shift(bundle: Stimulus) -> Stimulus:
     """Move the author to the front of candidates."""
 
-    def shifted(parts: TextParts) -> TextParts:
+    def move_author_first(parts: TextParts) -> TextParts:
         # The sort is stable, so the other segments keep their order.
         return parts._replace(segments=tuple(sorted(parts.segments, key=lambda each: "{author}" not in each)))
 
-    return bundle.with_candidates(shifted)
+    return bundle.with_candidates(move_author_first)
 
 
 def unicode_normalization_stress(bundle: Stimulus) -> Stimulus:

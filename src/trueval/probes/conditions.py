@@ -108,14 +108,14 @@ def conditions(language: str, *, seed: int = 0, mentions: Mentions | None = None
     ['noise 1', 'noise 2', 'noise 3', 'noise 4']
     """
 
-    def chatter(level: int) -> QueryChange:
+    def add_noise(level: int) -> QueryChange:
         def change(text: str) -> str:
             return noisy(text, level, language, seed=seed).text
 
         return QueryChange(f"{NOISE}{level}", change, f"chatter of level {level} around the query")
 
     names = () if mentions is None else _Names(mentions, language)
-    every = [*(chatter(level) for level in range(1, len(LEVELS))), *_writing_conditions(), *names]
+    every = [*(add_noise(level) for level in range(1, len(LEVELS))), *_writing_conditions(), *names]
     return {each.name: each for each in every}
 
 

@@ -89,15 +89,15 @@ def find_noise_spans(text: str) -> tuple[TextSpan, ...]:
     >>> find_noise_spans("Hi! Why?"), find_noise_spans("Hi!")
     ((TextSpan(start=0, end=3),), ())
     """
-    seen = _Seen.of(text)
-    gone = _gone(seen.view)
+    seen = _TextView.of(text)
+    gone = _mark_removed(seen.view)
     left = "".join(" " if out else char for char, out in zip(seen.view, gone, strict=True))
     if not any(gone) or not WORD.search(left):
         return ()
     return tuple(_spans(seen, gone))
 
 
-class _Seen(NamedTuple):
+class _TextView(NamedTuple):
     """A text as the rules see it: one plain character per grapheme.
 
     Attributes:
@@ -109,7 +109,7 @@ class _Seen(NamedTuple):
     starts: Sequence[int]
 
     @classmethod
-    def of(cls, text: str) -> _Seen:
+    def of(cls, text: str) -> _TextView:
         chars: list[str] = []
         starts: list[int] = []
         for place, char in enumerate(text):
@@ -132,7 +132,7 @@ def _plain(char: str) -> str:
     return unicodedata.normalize("NFD", char)[0].lower()[0]
 
 
-def _gone(view: str) -> list[bool]:
+def _mark_removed(view: str) -> list[bool]:
     """[character] whether the rules remove it."""
     rules, gone = _rules(), [False] * len(view)
 
@@ -227,7 +227,7 @@ def _digressions(sentences: Sequence[_Sentence]) -> Iterator[_Sentence]:
             yield each
 
 
-def _spans(seen: _Seen, gone: Sequence[bool]) -> Iterator[TextSpan]:
+def _spans(seen: _TextView, gone: Sequence[bool]) -> Iterator[TextSpan]:
     """The removed spans in the original text, with punctuation and spaces left over at its ends."""
     view = seen.view
     out = list(gone)

@@ -40,7 +40,7 @@ class GivenNames(NamedTuple):
     inverted: bool = False
 
 
-class _Given(NamedTuple):
+class _GivenName(NamedTuple):
     """A given name in a text.
 
     Attributes:
@@ -71,7 +71,7 @@ def find_by_initials(initials: str, authors: Authors) -> tuple[int, ...]:
     >>> find_by_initials("M.", {0: ("manon", "odile"), 1: ("marie",), 2: ("anna",)})
     (0, 1)
     """
-    return _fit([_Given(each, short=True) for each in split_given_names(initials)], authors)
+    return _fit([_GivenName(each, short=True) for each in split_given_names(initials)], authors)
 
 
 def find_given_names(text: str, start: int, end: int, least: int, authors: Authors) -> GivenNames | None:
@@ -89,7 +89,7 @@ def find_given_names(text: str, start: int, end: int, least: int, authors: Autho
     >>> find_given_names("by J. Tolkien", 6, 13, 0, {0: ("john", "ronald", "reuel")})
     GivenNames(start=3, end=13, authors=(0,), given='initials', inverted=False)
     """
-    names: list[_Given] = []
+    names: list[_GivenName] = []
     begin, fit = start, tuple(authors)
     for found in _words_before(text, start, least):
         more = _read(found)
@@ -106,7 +106,7 @@ def find_given_names(text: str, start: int, end: int, least: int, authors: Autho
 
 def _after(text: str, start: int, end: int, authors: Authors) -> GivenNames:
     """A family name with the given names after it, as in a bibliography."""
-    names: list[_Given] = []
+    names: list[_GivenName] = []
     comma = text[end : end + 1] == ","
     stop, place, fit = end, end + comma, tuple(authors)
     while found := _AFTER.match(text, place):
@@ -132,34 +132,34 @@ def _words_before(text: str, start: int, least: int) -> Iterator[re.Match[str]]:
         start = found.start()
 
 
-def _read(found: re.Match[str]) -> list[list[_Given]]:
+def _read(found: re.Match[str]) -> list[list[_GivenName]]:
     """How a word can be read: a given name, an abbreviation, or joined initials; empty for other words."""
     word, folded = found["word"], found["word"].casefold()
     if not word[0].isupper():
         return []
     if found["dot"]:
-        return [[_Given(folded, short=True)]]
+        return [[_GivenName(folded, short=True)]]
     letters = split_given_names(".".join(word)) if word.isupper() and len(word) in TOGETHER else ()
-    names = [[_Given(folded, short=False)]] if len(word) > 1 else []
-    return [*names, *([[_Given(each, short=True) for each in letters]] if letters else [])]
+    names = [[_GivenName(folded, short=False)]] if len(word) > 1 else []
+    return [*names, *([[_GivenName(each, short=True) for each in letters]] if letters else [])]
 
 
-def _fit(names: list[_Given], authors: Authors) -> tuple[int, ...]:
+def _fit(names: list[_GivenName], authors: Authors) -> tuple[int, ...]:
     """The authors whose names match given names."""
     return tuple(author for author, given in authors.items() if _fits(names, given))
 
 
-def _fits(names: list[_Given], given: tuple[str, ...]) -> bool:
+def _fits(names: list[_GivenName], given: tuple[str, ...]) -> bool:
     """Whether names occur among an author's names in order."""
     rest = iter(given)
     return all(any(_is(name, each) for each in rest) for name in names)
 
 
-def _is(name: _Given, given: str) -> bool:
+def _is(name: _GivenName, given: str) -> bool:
     if name.short:
         return given.startswith(name.text)
     return given == name.text or (len(given) == 1 and name.text.startswith(given))
 
 
-def _kind(names: list[_Given]) -> str:
+def _kind(names: list[_GivenName]) -> str:
     return "initials" if all(each.short for each in names) else "names"

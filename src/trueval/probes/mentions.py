@@ -68,7 +68,7 @@ class _Form(NamedTuple):
     written: frozenset[str]
 
 
-class _Found(NamedTuple):
+class _NameMatch(NamedTuple):
     """A name in a text, and the authors it may refer to."""
 
     start: int
@@ -135,14 +135,14 @@ class Mentions:
         Args:
             text: text in NFC, to which positions refer.
         """
-        found = list(self._found(text))
+        found = list(self._find(text))
         full = [(each.start, each.form.authors[0]) for each in found if len(each.form.authors) == 1]
         for start, end, form in found:
             author = _resolve_author(form.authors, start, full)
             if author is not None:
                 yield Mention(start, end, author, form.form)
 
-    def _found(self, text: str) -> Iterator[_Found]:
+    def _find(self, text: str) -> Iterator[_NameMatch]:
         places, seen = _places(text), _canonical(text)
         folded = _fold_text(seen)
         end = 0
@@ -155,19 +155,19 @@ class Mentions:
                     continue
                 if found := self._whole(seen, start, stop, end, form):
                     end = found.end
-                    yield _Found(places[found.start], places[end - 1] + 1, found.form)
+                    yield _NameMatch(places[found.start], places[end - 1] + 1, found.form)
                     break
 
-    def _whole(self, text: str, start: int, stop: int, least: int, form: _Form) -> _Found | None:
+    def _whole(self, text: str, start: int, stop: int, least: int, form: _Form) -> _NameMatch | None:
         """A name with adjacent given names, if it is a family name; None where these belong to another person."""
         if form.form != FAMILY:
-            return _Found(start, stop, form)
+            return _NameMatch(start, stop, form)
         found = find_given_names(text, start, stop, least, {author: self._given[author] for author in form.authors})
         if found is None or not _begins(text, found.start, stop):
             return None
         forms = {"names": (WHOLE, INVERTED), "initials": (INITIALS, BOTH), "": (FAMILY, FAMILY)}
         named = _Form(found.authors, forms[found.given][found.inverted], frozenset())
-        return _Found(found.start, found.end, named)
+        return _NameMatch(found.start, found.end, named)
 
     def first(self, text: str) -> Mention | None:
         """The first name in a text; None without any.

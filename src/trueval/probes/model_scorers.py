@@ -54,7 +54,7 @@ class ModelOutputs:
         places, rows = self._places.setdefault(name, {}), self._rows.setdefault(name, [])
         new = [item for item in dict.fromkeys(items) if item not in places]
         if new:
-            rows.extend(self._computed(name, new))
+            rows.extend(self._compute(name, new))
             places.update({item: len(rows) - len(new) + at for at, item in enumerate(new)})
         return [rows[places[item]] for item in items]
 
@@ -62,7 +62,7 @@ class ModelOutputs:
         """Number of items of a part that were computed."""
         return len(self._places.get(name, ()))
 
-    def _computed(self, name: str, items: list[Any]) -> Any:
+    def _compute(self, name: str, items: list[Any]) -> Any:
         if self.settings is None:
             return self._by_role(name, items)
         part = part_of(self.model, name, items)

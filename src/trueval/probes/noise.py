@@ -266,7 +266,7 @@ def _name_texts(
     return name_texts([AS_IT_IS if each == CLEAN else each.told for each in conditions], query_ids, texts)
 
 
-class _Worth(NamedTuple):
+class _ConditionValues(NamedTuple):
     """Values under each condition, with the remarks of the first."""
 
     values: dict[str, Floats]
@@ -280,13 +280,13 @@ class _Measuring(NamedTuple):
     measures: tuple[Measure, ...]
     policy: Policy
 
-    def of(self, runs: Sequence[Run]) -> tuple[Reshuffle, _Worth]:
+    def of(self, runs: Sequence[Run]) -> tuple[Reshuffle, _ConditionValues]:
         """[condition, query] change of each result list against the first, and the values of each."""
         lists = lists_of(runs, self.collection.graded, self.policy, tuple(self.collection.queries))
         kept = [reshuffle_after_change(lists[0], each) for each in lists]
         return Reshuffle(*(np.array([each[part] for each in kept]) for part in range(3))), self.worth(runs)
 
-    def worth(self, runs: Sequence[Run]) -> _Worth:
+    def worth(self, runs: Sequence[Run]) -> _ConditionValues:
         """Evaluate each run; remarks are those of the first."""
         found: list[Scores] = []
         rows: dict[str, list[Any]] = {str(measure): [] for measure in self.measures}
@@ -300,4 +300,4 @@ class _Measuring(NamedTuple):
             order = [place[query] for query in self.collection.queries]
             for column, name in enumerate(rows):
                 rows[name].append(scores.expected[order, column])
-        return _Worth({name: np.array(values) for name, values in rows.items()}, found[0].notes)
+        return _ConditionValues({name: np.array(values) for name, values in rows.items()}, found[0].notes)

@@ -254,7 +254,7 @@ class _Table(NamedTuple):
         conditions = list(dict.fromkeys(key[1] for key in self.strata))
         for signal, measure in dict.fromkeys(key[2:] for key in self.strata):
             for condition in (ALL, *conditions) if len(conditions) > 1 else (ALL,):
-                chosen = self._chosen(condition, signal, measure)
+                chosen = self._select(condition, signal, measure)
                 names = tuple(dict.fromkeys(key[0] for key in chosen))
                 if len(chosen) < 2:
                     continue
@@ -264,7 +264,7 @@ class _Table(NamedTuple):
                 together = across(strata, **choices._asdict())
                 yield PooledCorrelation(condition, signal, measure, names, (used, len(strata)), found, together)
 
-    def _chosen(self, condition: str, signal: str, measure: str) -> dict[tuple[str, ...], CorrelationStratum]:
+    def _select(self, condition: str, signal: str, measure: str) -> dict[tuple[str, ...], CorrelationStratum]:
         return {
             key: each
             for key, each in self.strata.items()
@@ -277,7 +277,7 @@ class _Table(NamedTuple):
             if signal == MARGIN:  # margins of a cosine and of BM25 have no common unit
                 continue
             means: dict[str, list[Floats]] = {}
-            for (model, *_), each in self._chosen(ALL, signal, measure).items():
+            for (model, *_), each in self._select(ALL, signal, measure).items():
                 known = each.known
                 if known.any():
                     means.setdefault(model, []).append(np.array([each.x[known].mean(), each.y[known].mean()]))

@@ -240,9 +240,9 @@ class _Draw:
         """Texts of different templates; a larger number extends a smaller one."""
         rng, every = self.rng(part), self.found.parts[part]
         order = rng.permutation(len(every))[:count].tolist()
-        return tuple(self._filled(every[place], self.rng(f"{part} {at}")) for at, place in enumerate(order))
+        return tuple(self._fill(every[place], self.rng(f"{part} {at}")) for at, place in enumerate(order))
 
-    def _filled(self, template: str, rng: np.random.Generator) -> str:
+    def _fill(self, template: str, rng: np.random.Generator) -> str:
         def fill(slot: re.Match[str]) -> str:
             choices = self.found.slots[slot[1]]
             return choices[int(rng.integers(len(choices)))]
@@ -253,12 +253,12 @@ class _Draw:
         """The question with one wrong letter in some long words."""
         rng = self.rng("typos")
 
-        def mistyped(word: re.Match[str]) -> str:
+        def misspell(word: re.Match[str]) -> str:
             wrong, place = rng.random() < TYPOS, int(rng.integers(1, max(len(word[0]) - 2, 2)))
             slip = SLIPS[int(rng.integers(len(SLIPS)))]
             return slip(word[0], place) if wrong and len(word[0]) >= LONG else word[0]
 
-        return WORD.sub(mistyped, query)
+        return WORD.sub(misspell, query)
 
     def with_fillers(self, asked: str, fillers: Sequence[str]) -> list[NoisePiece]:
         """The question with fillers before some words, the first before the first word."""

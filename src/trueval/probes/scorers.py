@@ -56,10 +56,10 @@ class ProbeScorers:
             found += [Hybrid(f"{each.name} + BM25", (each, sparse)) for each in dense]
         if asked.maxsim:
             found += [
-                MaxSimScorer(self._loaded(TOKENS, name), name=find_model(name).name, scoring=asked.scoring)
+                MaxSimScorer(self._load(TOKENS, name), name=find_model(name).name, scoring=asked.scoring)
                 for name in dict.fromkeys(each.model for each in named)
             ]
-        return found + [LogitScorer(self._loaded(RERANKER, name)) for name in asked.rerankers]
+        return found + [LogitScorer(self._load(RERANKER, name)) for name in asked.rerankers]
 
     def models(self) -> list[tuple[str, str]]:
         """Role and name of each distinct model; the role "tokens" gives token vectors."""
@@ -74,17 +74,17 @@ class ProbeScorers:
 
     def model(self, role: str, name: str) -> Any:
         """A model, loaded on first use."""
-        return self._loaded(role, name).model
+        return self._load(role, name).model
 
     def _cosine(self, named: EmbedderRequest) -> PairScorer:
         return CosineScorer(
-            self._loaded(EMBEDDER, named.model),
+            self._load(EMBEDDER, named.model),
             dimension=named.dimension,
             scoring=self.asked.scoring,
             stored=self.asked.stored,
         )
 
-    def _loaded(self, role: str, name: str) -> ModelOutputs:
+    def _load(self, role: str, name: str) -> ModelOutputs:
         """The model of a name and role, loaded on first use."""
         if (role, name) not in self._passed:
             here = {**self.asked.loading, "dtype": self.asked.dtype}

@@ -133,22 +133,22 @@ class _Reader:
         if origin in (Union, UnionType):
             return self._one_of(arguments, value, keys)
         if origin is Literal:
-            return self._checked(value in arguments and isinstance(value, str), value, " or ".join(arguments), keys)
+            return self._check(value in arguments and isinstance(value, str), value, " or ".join(arguments), keys)
         if is_dataclass(wanted):
-            self._checked(isinstance(value, Mapping), value, "an object", keys)
+            self._check(isinstance(value, Mapping), value, "an object", keys)
             make: Any = wanted
             return make(**self._fields(wanted, value, keys))
         if origin in (tuple, Sequence):
-            self._checked(isinstance(value, list | tuple), value, "a list", keys)
+            self._check(isinstance(value, list | tuple), value, "a list", keys)
             if origin is tuple and arguments[-1] is not Ellipsis:
-                self._checked(len(value) == len(arguments), value, f"a list of {len(arguments)}", keys)
+                self._check(len(value) == len(arguments), value, f"a list of {len(arguments)}", keys)
             else:
                 arguments = (arguments[0],) * len(value)
             both = zip(arguments, value, strict=True)
             return tuple(self.read(each, one, (*keys, at)) for at, (each, one) in enumerate(both))
         if isinstance(wanted, type) and issubclass(wanted, tuple):  # a named one, such as an interval
             types = get_type_hints(wanted)
-            self._checked(
+            self._check(
                 isinstance(value, list | tuple) and len(value) == len(types), value, f"a list of {len(types)}", keys
             )
             return wanted(
@@ -158,13 +158,13 @@ class _Reader:
                 )
             )
         if origin in (dict, Mapping):
-            self._checked(isinstance(value, Mapping), value, "an object", keys)
+            self._check(isinstance(value, Mapping), value, "an object", keys)
             return {name: self.read(arguments[1], each, (*keys, name)) for name, each in value.items()}
         if wanted is float and value is None:
             return math.nan
         accepted, words = PLAIN[wanted]
         of_type = isinstance(value, accepted) and (wanted is bool or not isinstance(value, bool))
-        return self._checked(of_type, value, words, keys)
+        return self._check(of_type, value, words, keys)
 
     def _fields(self, wanted: Any, value: Mapping[str, Any], keys: tuple[str | int, ...]) -> dict[str, Any]:
         found = {}
@@ -173,7 +173,7 @@ class _Reader:
             if key in value:
                 found[each.name] = self.read(of_type, value[key], (*keys, key))
             elif each.default is MISSING and each.default_factory is MISSING:
-                self._checked(False, None, "there", (*keys, key))
+                self._check(False, None, "there", (*keys, key))
         return found
 
     def _one_of(self, types: Sequence[Any], value: Any, keys: tuple[str | int, ...]) -> Any:
@@ -187,7 +187,7 @@ class _Reader:
                 continue
         return self.read(wanted[-1], value, keys)
 
-    def _checked(self, accepted: bool, value: Any, words: str, keys: tuple[str | int, ...]) -> Any:
+    def _check(self, accepted: bool, value: Any, words: str, keys: tuple[str | int, ...]) -> Any:
         if accepted:
             return value
         shown = repr(value)

@@ -135,15 +135,15 @@ def kind_of_view(name: str, result: str, view: str, *, format: int, order: int, 
         found, shown = read(file.data, str(directory.path / file.name))
         return part_of(shown, file, found)
 
-    def written(form: str, data: Mapping[str, Any], **options: Any) -> Any:
+    def write(form: str, data: Mapping[str, Any], **options: Any) -> Any:
         return late(f"trueval.report.view_texts:{form}")(read(data)[1], **options)
 
     text: dict[str, Writer] = {
-        "table": lambda data, **options: written("in_terminal", data, **options),
+        "table": lambda data, **options: write("in_terminal", data, **options),
         "json": to_json,
-        "csv": lambda data: written("as_csv", data),
-        "markdown": lambda data, **options: written("as_markdown", data, **options),
-        "latex": lambda data, **options: written("as_latex", data, **options),
+        "csv": lambda data: write("as_csv", data),
+        "markdown": lambda data, **options: write("as_markdown", data, **options),
+        "latex": lambda data, **options: write("as_latex", data, **options),
     }
 
     def draw(file: ResultFile, directory: Directory, folder: Path) -> tuple[Path, ...]:
@@ -160,7 +160,7 @@ def kind_of_view(name: str, result: str, view: str, *, format: int, order: int, 
         return "\n".join([render_text(in_terminal(shown)), *(f"note: {note}" for note in shown.notes)])
 
     def notebook(data: Mapping[str, Any]) -> str:
-        return str(written("as_html", printable_all(data)))
+        return str(write("as_html", printable_all(data)))
 
     return Kind(
         name,

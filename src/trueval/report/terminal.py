@@ -82,14 +82,14 @@ class TerminalGrid:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Rich asks for what it is made of."""
-        found = self._fitted(options.max_width)
+        found = self._fit(options.max_width)
         if found is None:
-            yield from self._stacked(console, options.max_width)
+            yield from self._stack(console, options.max_width)
             return
         indent = Text(INDENT if found.above else "")
         above = [self.head[place].replace("\n", " ") for place in found.above]
         yield from [Text(GAP.join(above), style="bold")] if any(above) else []
-        heads = [_broken(self.head[place], found.widths[place]).split("\n") for place in found.kept]
+        heads = [_break_heading(self.head[place], found.widths[place]).split("\n") for place in found.kept]
         most = max(map(len, heads))  # headings end on the same line
         bold = [[Text(line, style="bold") for line in [""] * (most - len(lines)) + lines] for lines in heads]
         yield from (indent + line for line in self._lines(bold, found))
@@ -125,7 +125,7 @@ class TerminalGrid:
         ]
         return max(heading, max(map(cell_len, pieces), default=0))
 
-    def _fitted(self, width: int) -> _Fit | None:
+    def _fit(self, width: int) -> _Fit | None:
         """The columns to draw, and how wide each is; None where no table fits."""
         places = range(len(self.columns))
         names = self.columns.rfind("L", 0, len(self.columns) - 1)
@@ -168,7 +168,7 @@ class TerminalGrid:
                 line.append_text(Text(blank) + text if self.columns[place] in "rR" else text + Text(blank))
             yield line
 
-    def _stacked(self, console: Console, width: int) -> Iterator[Text]:
+    def _stack(self, console: Console, width: int) -> Iterator[Text]:
         """Every cell behind its heading, or below it, under the first cell of its row."""
         for row in self.rows:
             first, *others = [place for place in range(len(self.columns)) if row[place].plain] or [0]
@@ -266,10 +266,10 @@ def shorten_apart(names: Sequence[str], width: int) -> list[str]:
     return [shorten(name, width) for name in names]
 
 
-def _broken(heading: str, width: int) -> str:
+def _break_heading(heading: str, width: int) -> str:
     r"""A heading in lines of at most so many characters, as far as its breaks allow.
 
-    >>> _broken("least tie-broken", 9), _broken("pairs of 1 - 2", 14)
+    >>> _break_heading("least tie-broken", 9), _break_heading("pairs of 1 - 2", 14)
     ('least\ntie-\nbroken', 'pairs of 1 - 2')
     """
     lines = []

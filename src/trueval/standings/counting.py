@@ -95,13 +95,13 @@ def counter(source: Source, judgments: Judgments | None) -> Callable[[Policy], S
     """`count` for one source, cached; policies that count alike share their standings."""
 
     @cache
-    def counted(counting: Policy) -> Standings:
+    def count_under(counting: Policy) -> Standings:
         return count(source, judgments, counting)
 
-    return lambda policy: counted(policy.counting)
+    return lambda policy: count_under(policy.counting)
 
 
-class _Listed(NamedTuple):
+class _MatchedLists(NamedTuple):
     """The lists of a run under a policy, with the judged documents in them.
 
     Attributes:
@@ -123,7 +123,7 @@ class _Listed(NamedTuple):
     row_of: Ints | None
 
 
-def _prepare_lists(run: Run, judgments: Judgments, policy: Policy, *, matched: bool = True) -> _Listed:
+def _prepare_lists(run: Run, judgments: Judgments, policy: Policy, *, matched: bool = True) -> _MatchedLists:
     """Apply the policy's choices that precede counting.
 
     Args:
@@ -151,11 +151,11 @@ def _prepare_lists(run: Run, judgments: Judgments, policy: Policy, *, matched: b
 
     found, (lists, groups) = side_by_side(find, tie) if run.documents.height > PART else (find(), tie())
     if not policy.judged_only:
-        return _Listed(run, judgments, pool, lists, groups, found, None)
+        return _MatchedLists(run, judgments, pool, lists, groups, found, None)
     row_of = np.sort(found.position)
     lists = lists._replace(scores=lists.scores[row_of], offsets=np.searchsorted(row_of, lists.offsets))
     found = found._replace(position=np.searchsorted(row_of, found.position))
-    return _Listed(run, judgments, pool, lists, tie_groups(lists.scores, lists.offsets), found, row_of)
+    return _MatchedLists(run, judgments, pool, lists, tie_groups(lists.scores, lists.offsets), found, row_of)
 
 
 def _count_run(run: Run, judgments: Judgments, policy: Policy) -> Standings:

@@ -91,11 +91,11 @@ def test_a_question_of_another_process_is_waited_for_until_its_claim_ends(tmp_pa
         def wait(seconds: float) -> None:
             clock[0] += 100
 
-        assert other._claimed(key_of(judge, ASKED), 1000.0)  # and ends there, killed
+        assert other._claim(key_of(judge, ASKED), 1000.0)  # and ends there, killed
         assert ledger.ask(judge, ASKED, now=lambda: clock[0], wait=wait)[1]
         assert clock[0] > 1000 + CLAIM
         second = ASKED._replace(sample=1)
-        assert other._claimed(key_of(judge, second), clock[0])
+        assert other._claim(key_of(judge, second), clock[0])
 
         def answered(seconds: float) -> None:
             other.add(judge, second, judge.ask(second))

@@ -7,7 +7,7 @@ from trueval.measures.orders.weights import KEPT, WeightTable, discounts
 
 
 def arrays(table: WeightTable) -> list[np.ndarray]:
-    return [table.weights, table._padded]
+    return [table.weights, table._padded_weights]
 
 
 def test_short_tables_are_shared_and_cannot_be_changed() -> None:

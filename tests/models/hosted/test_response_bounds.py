@@ -131,7 +131,7 @@ def test_a_packed_answer_takes_no_more_memory_than_the_limit(monkeypatch: pytest
         judge_of = ModelJudge(
             JudgeSettings(model="m", base_url=url), prompts_for("grade-1-5"), retries=Retries(attempts=1)
         )
-        judge_of._connected()
+        judge_of._connect()
         tracemalloc.start()
         with pytest.raises(InputError, match="more than 4 MiB"):
             judge_of.ask(Question("grade", "q", ("a",)))

@@ -78,7 +78,7 @@ def test_one_by_one_is_exact_and_ties_stand_by_place(documents: np.ndarray):
         assert places == [query, 300 + query]
     assert theirs.describe().exact
     shuffled = [{"place": place, "distance": score} for place, score in ((5, 0.5), (1, 0.7), (2, 0.5))]
-    assert theirs._scored(shuffled)[0].tolist() == [1, 2, 5]
+    assert theirs._parse_hits(shuffled)[0].tolist() == [1, 2, 5]
 
 
 def test_words_are_scored_as_our_own_bm25_does(texts: list[str]):

@@ -157,7 +157,7 @@ def audit(
     ):
         step = until_drawn.enter_context(bars())("reading")
 
-        def drawn(it: "AuditManifest") -> None:
+        def announce(it: "AuditManifest") -> None:
             until_drawn.close()  # no bar beside what is served
             _say_all(it.sentences())
 
@@ -166,7 +166,7 @@ def audit(
             place,
             sample.choices(runs or []),
             wanted,
-            drawn=drawn,
+            drawn=announce,
             ready=_ready,
             tell=lambda done: step("documents", done, 0),
         )

@@ -225,7 +225,7 @@ def joint_intervals(groups: Sequence[CheckGroup], draws: ResampleDraws, bets: Be
     if bets is not None:
         shared = bets._replace(alpha=bets.alpha / sum(group.apart.shape[2] for group in groups))
         return [_by_bets(group, shared) for group in groups]
-    prepared = [_Prepared.of(group, draws) for group in groups]
+    prepared = [_PreparedGroup.of(group, draws) for group in groups]
     largest = [each.found for each in prepared]
     out = []
     for group, each in zip(groups, prepared, strict=True):
@@ -245,7 +245,7 @@ def _by_bets(group: CheckGroup, bets: Bets) -> Floats:
     return intervals_by_bets(differences, bets).realized.reshape(worlds, checks, 2)
 
 
-class _Prepared(NamedTuple):
+class _PreparedGroup(NamedTuple):
     """A group in the form of a comparison: each difference is a column, compared with a column of zeros."""
 
     columns: ResampledColumns
@@ -255,7 +255,7 @@ class _Prepared(NamedTuple):
     extremes: Extremes
 
     @classmethod
-    def of(cls, group: CheckGroup, draws: ResampleDraws) -> _Prepared:
+    def of(cls, group: CheckGroup, draws: ResampleDraws) -> _PreparedGroup:
         """Resample the worlds of a group; each world is a family."""
         units, worlds, checks = group.apart.shape
         count, nothing = worlds * checks, np.zeros((units, 1))
@@ -360,7 +360,7 @@ class _Bars(NamedTuple):
         return found
 
 
-class _Tried(NamedTuple):
+class _Outcome(NamedTuple):
     worse: Bools  # [world] whether some check is
     unclear: int  # number of checks that cannot tell
     checks: int  # of all worlds
@@ -373,7 +373,7 @@ def _try(
     draws: ResampleDraws,
     bets: Bets | None,
     begin: Callable[[str], None] | None,
-) -> tuple[_Tried, _Tried]:
+) -> tuple[_Outcome, _Outcome]:
     """Swap, and check every world against the limits and against 0."""
     clusters = 1 + max(int(units.max()) for _, _, units in groups)
     swaps = generator(draws.seed, SWAPS, 0).random((worlds, clusters)) < 0.5
@@ -402,7 +402,7 @@ def _try(
                     worse[at, start : start + len(some)] |= beyond.any(axis=1)
                     unclear[at] += int((about & ~each.same & ~beyond & (low < bar)).sum())
                     checks[at] += int(about.sum()) * len(some)
-    first, second = (_Tried(worse[at], int(unclear[at]), int(checks[at])) for at in (0, 1))
+    first, second = (_Outcome(worse[at], int(unclear[at]), int(checks[at])) for at in (0, 1))
     return first, second
 
 
@@ -416,7 +416,7 @@ def _swap_systems(group: CheckGroup, swap: Bools) -> CheckGroup:
     )
 
 
-def _alarms(limits: Sequence[str], tried: _Tried) -> Alarms:
+def _alarms(limits: Sequence[str], tried: _Outcome) -> Alarms:
     from scipy.special import betaincinv
 
     count, worlds = int(tried.worse.sum()), len(tried.worse)

@@ -114,13 +114,13 @@ def interval_after(correction: Correction, more: int) -> EstimateWithInterval:
         np.array([getattr(each, name) for each in correction.strata], dtype=np.float64)
         for name in ("population", "audited", "spread")
     )
-    drawn = _grown(population, audited, more)
+    drawn = _grow(population, audited, more)
     variance = correction.fixed + float((population**2 * spread * (1 / drawn - 1 / population)).sum())
     degrees = drawn[0] - 1 if correction.design == "queries" else correction.corrected.degrees
     return interval(correction.corrected.estimate, variance, degrees, correction.level, correction.span)
 
 
-def _grown(population: Floats, audited: Floats, more: int) -> Floats:
+def _grow(population: Floats, audited: Floats, more: int) -> Floats:
     """[stratum] number of units after adding more, each stratum grown by the same factor, at most to its population."""
     drawn, left = audited.copy(), float(more)
     while left > 1e-9 and (room := drawn < population).any():

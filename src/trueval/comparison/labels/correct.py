@@ -106,7 +106,7 @@ def correct(
     labels.check()
     sides = {run.name: Sides.of(run, labels) for run in several}
     pairs = _pairs(list(sides), baseline)
-    asked = _Asked(labels, target, level)
+    asked = _CorrectionSettings(labels, target, level)
     return CorrectedResults(
         audited.design,
         target,
@@ -166,7 +166,7 @@ def _pairs(names: Sequence[str], baseline: str | None) -> list[tuple[str, str]]:
     return [(name, baseline) for name in names if name != baseline]
 
 
-class _Asked:
+class _CorrectionSettings:
     """Settings that all corrections share.
 
     Args:
@@ -211,9 +211,9 @@ class _Asked:
         begun = replace(empty, labels=len(rows), queries=len(np.unique(owner[rows])), judge_queries=number)
         begun = replace(begun, judge=_mean(judge[added.there]))
         found = self._with_intervals(found, measure, side, other)
-        return self._filled(begun, found, strata.names, self._unanswered(strata))
+        return self._fill(begun, found, strata.names, self._document_warnings(strata))
 
-    def _unanswered(self, strata: Strata) -> Iterator[str]:
+    def _document_warnings(self, strata: Strata) -> Iterator[str]:
         """Warnings about strata that were merged and passages that were skipped."""
         audited = self.labels.audited
         if len(strata.names) < len(audited.population):
@@ -240,11 +240,11 @@ class _Asked:
         ids = self.labels.judge.query_ids.filter(whole)
         used = int(self.labels.audited.labels["query_id"].is_in(ids.implode()).sum())
         known = values.judge[~np.isnan(values.judge)]
-        return self._filled(
+        return self._fill(
             replace(empty, labels=used, queries=len(ids), judge=_mean(known), judge_queries=len(known)),
             self._with_intervals(found, measure, side, other),
             (ALL_QUERIES,),
-            self._unfinished(),
+            self._query_warnings(),
         )
 
     @staticmethod
@@ -261,7 +261,7 @@ class _Asked:
         people, corrected, untuned = (each if varies(each) else without_interval(each) for each in told)
         return replace(found, people=people, corrected=corrected, untuned=untuned)
 
-    def _filled(
+    def _fill(
         self, begun: Correction, found: DesignEstimate, strata: Sequence[str], notes: Iterator[str]
     ) -> Correction:
         """The numbers of a design as fields of a correction."""
@@ -282,7 +282,7 @@ class _Asked:
             warnings=(*_few(begun), *notes),
         )
 
-    def _unfinished(self) -> Iterator[str]:
+    def _query_warnings(self) -> Iterator[str]:
         """Warnings about queries that are only partly graded, and about passages that were skipped."""
         audited, whole = self.labels.audited, int(self.labels.whole.sum())
         sampled = audited.items["query_id"].n_unique()

@@ -131,7 +131,7 @@ def by_documents(
     )
 
 
-class _Told(NamedTuple):
+class _StratifiedEstimate(NamedTuple):
     """An estimate with its interval, the underlying total, and the part of its variance between queries."""
 
     bounded: EstimateWithInterval
@@ -156,7 +156,7 @@ class _OfQueries:
         self.units, self.judge, self.added, self.of_query, self.span = units, judge, added, of_query, span
         self.number = int(added.there.sum())
 
-    def estimate(self, weights: Floats, target: str, level: float) -> _Told:
+    def estimate(self, weights: Floats, target: str, level: float) -> _StratifiedEstimate:
         """The mean over queries with given weights of the judge."""
         found = total(self.units, weights)
         mean = (found.estimate + float(self.added.constant[self.added.there].sum())) / self.number
@@ -164,7 +164,7 @@ class _OfQueries:
         if target == NEW:
             between, of_spread = self._between(float(weights.mean()), found.variance)
             degrees = min(degrees, of_spread)
-        return _Told(interval(mean, variance + between, degrees, level, self.span), found, between)
+        return _StratifiedEstimate(interval(mean, variance + between, degrees, level, self.span), found, between)
 
     def _between(self, weight: float, variance: float) -> tuple[float, float]:
         """The part of the variance between queries, without the sample's own part, and its degrees of freedom."""

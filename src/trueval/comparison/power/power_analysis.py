@@ -109,7 +109,7 @@ def power(
     """
     runs, judgments = Run.of_several(runs), Judgments.of(judgments)
     _check_runs(len(runs))
-    asked = _Asked(level, power, difference).checked()  # refused before any run is evaluated
+    asked = _PowerSettings(level, power, difference).checked()  # refused before any run is evaluated
     parsed, chosen = fill_defaults(judgments, measures, policy, choices)
     scores = [evaluate(run, judgments, parsed, policy=chosen) for run in runs]
     return power_of_scores(scores, baseline=baseline, clusters=clusters, **asked._asdict())
@@ -135,7 +135,7 @@ def power_of_scores(
         PolicyError: a choice is out of range.
     """
     _check_runs(len(scores))
-    asked, told = _Asked(level, power, difference).checked(), Clusters.of(clusters)
+    asked, told = _PowerSettings(level, power, difference).checked(), Clusters.of(clusters)
     aligned = align(scores)
     if baseline is not None and baseline not in aligned.names:
         raise InputError(f"The baseline must be one of the runs {', '.join(aligned.names)}. Got {baseline!r}.")
@@ -152,14 +152,14 @@ def power_of_scores(
     return Power(aligned.names, baseline, choices, measures, tuple(dict.fromkeys(notes)))
 
 
-class _Asked(NamedTuple):
+class _PowerSettings(NamedTuple):
     """Level, power and difference of the analysis."""
 
     level: float
     power: float
     difference: float | None
 
-    def checked(self) -> _Asked:
+    def checked(self) -> _PowerSettings:
         """These settings, checked to be in range."""
         check_chances(self.level, self.power)
         if self.difference is not None and not 0 < self.difference < math.inf:
@@ -242,7 +242,7 @@ class _Sizes:
 
 
 def _of_measure(
-    aligned: AlignedScores, at: int, baseline: str | None, codes: Ints | None, asked: _Asked
+    aligned: AlignedScores, at: int, baseline: str | None, codes: Ints | None, asked: _PowerSettings
 ) -> MeasurePower:
     measure, kept = aligned.measures[at], aligned.kept[:, at]
     sizes = _Sizes(int(kept.sum()), None if codes is None else codes[kept])
@@ -270,7 +270,7 @@ def _of_measure(
 
 
 def _rises(
-    aligned: AlignedScores, at: int, pairs: Sequence[tuple[int, int]], sizes: _Sizes, asked: _Asked
+    aligned: AlignedScores, at: int, pairs: Sequence[tuple[int, int]], sizes: _Sizes, asked: _PowerSettings
 ) -> Sequence[SeparationRise]:
     """How much larger a difference `compare`, which decides all pairs together, needs than a t test of each pair."""
     if sizes.clusters < 2:
@@ -298,7 +298,7 @@ def _rises(
 
 
 def _of_pair(
-    aligned: AlignedScores, at: int, first: int, second: int, sizes: _Sizes, asked: _Asked, rise: SeparationRise
+    aligned: AlignedScores, at: int, first: int, second: int, sizes: _Sizes, asked: _PowerSettings, rise: SeparationRise
 ) -> PairPower:
     kept = aligned.kept[:, at]
     expected, tie_broken = (

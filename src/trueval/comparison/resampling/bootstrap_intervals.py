@@ -160,14 +160,16 @@ class _Ends(NamedTuple):
             ends = np.quantile(noisy, [share, 1 - share], axis=1).T
             if units < FEW:
                 measured = np.zeros(len(part)) if ties is None else ties.measured[part]
-                low, high = self._studentized(differences[:, part], found, noisy, measured, added).T
+                low, high = self._studentized_ends(differences[:, part], found, noisy, measured, added).T
                 ends = np.stack([np.minimum(ends[:, 0], low), np.maximum(ends[:, 1], high)], axis=1)
             out[part] = ends
 
         in_threads(work, len(parts), self.draws.threads)
         return np.where(np.abs(out) <= rounding[:, None], 0.0, out)
 
-    def _studentized(self, differences: Floats, means: Floats, noisy: Floats, ties: Floats, added: Floats) -> Floats:
+    def _studentized_ends(
+        self, differences: Floats, means: Floats, noisy: Floats, ties: Floats, added: Floats
+    ) -> Floats:
         """[some, 2] ends by the studentized bootstrap; the mean itself where nothing varies.
 
         Args:

@@ -52,7 +52,7 @@ class WorldTies(NamedTuple):
         return cls(draws, counted, grid, spread, noise * np.sqrt(spread) / counted.drawn)
 
 
-class _Resampled(NamedTuple):
+class _ResampledGroup(NamedTuple):
     """Resampled worlds of a group: mean, scale and resamples per check, and the largest deviation per world."""
 
     grid: ValueGrid
@@ -62,7 +62,7 @@ class _Resampled(NamedTuple):
     largest: Floats
 
     @classmethod
-    def of(cls, apart: Floats, ties: WorldTies) -> _Resampled:
+    def of(cls, apart: Floats, ties: WorldTies) -> _ResampledGroup:
         """Resample [unit, world, check] differences."""
         units, worlds, checks = apart.shape
         sizes, grid = ties.sizes, to_grid(apart.reshape(units, -1))
@@ -96,7 +96,7 @@ def joint_ends(
     Returns:
         [group] of [world, check, 2].
     """
-    resampled = [_Resampled.of(each, shared) for each, shared in zip(apart, ties, strict=True)]
+    resampled = [_ResampledGroup.of(each, shared) for each, shared in zip(apart, ties, strict=True)]
     largest = np.maximum.reduce([each.largest for each in resampled])
     quantile = np.quantile(largest, ties[0].draws.level, axis=1)
     found = []

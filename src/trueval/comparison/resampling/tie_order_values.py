@@ -75,7 +75,7 @@ class TieOrders:
     judgments: Judgments
     policy: Policy
     stream: int
-    _ways: dict[Measure, dict[int, _Listed | list[_Group]]] = field(default_factory=dict, repr=False)
+    _ways: dict[Measure, dict[int, _ValueDistribution | list[_Group]]] = field(default_factory=dict, repr=False)
 
     @cached_property
     def _count(self) -> Callable[[Policy], Standings]:
@@ -125,7 +125,7 @@ class TieOrders:
         step, out = max(1, min(COPIES // max(len(queries), 1), MOST_DOCUMENTS // largest)), np.zeros(count)
         for chunk, start in enumerate(range(0, count, step)):
             rng, size = generator(seed, TIE_ORDERS + self.stream, (batch << 32) + chunk), min(step, count - start)
-            for values in self._drawn(whole, measure, queries.tolist(), size, rng):
+            for values in self._draw_values(whole, measure, queries.tolist(), size, rng):
                 out[start : start + size] += values
         return out
 
@@ -137,21 +137,21 @@ class TieOrders:
         ways.update((query, _groups(whole, query, None)) for query in groups.keys() - few)
         atoms = self._values(whole, measure, [(query, groups[query]) for query in few])
         ways.update(
-            (query, _Listed(each.values, np.cumsum(each.probabilities)[:-1]))
+            (query, _ValueDistribution(each.values, np.cumsum(each.probabilities)[:-1]))
             for query, each in zip(few, atoms, strict=True)
         )
 
-    def _drawn(
+    def _draw_values(
         self, whole: Standings, measure: Measure, queries: Sequence[int], size: int, rng: np.random.Generator
     ) -> list[Floats]:
         """[query][sample] values under random orders."""
         ways, found = self._ways[measure], dict.fromkeys(queries, np.empty(0))
 
-        def drawn() -> Iterator[tuple[int, Ints]]:
+        def draw_batches() -> Iterator[tuple[int, Ints]]:
             """Draw orders of the queries that have many; enumerate the values of the others."""
             for query in queries:
                 way = ways[query]
-                if isinstance(way, _Listed):
+                if isinstance(way, _ValueDistribution):
                     found[query] = way.values[np.searchsorted(way.until, rng.random(size), side="right")]
                     continue
                 ahead = np.tile(_ahead(whole, query), (size, 1))
@@ -160,7 +160,7 @@ class TieOrders:
                     ahead[:, group.rows] = order[:, : len(group.rows)]
                 yield query, ahead
 
-        found.update(self._under(whole, measure, drawn()))
+        found.update(self._under(whole, measure, draw_batches()))
         return list(found.values())
 
     def _in_order(self, measure: Measure) -> Measure:
@@ -203,12 +203,14 @@ class TieOrders:
         waiting: dict[int, Ints] = {}
         for query, ahead in orders:
             if waiting and sum(each.size for each in waiting.values()) + ahead.size > TOGETHER:
-                yield from self._measured(whole, measure, waiting)
+                yield from self._evaluate_batch(whole, measure, waiting)
                 waiting = {}
             waiting[query] = ahead
-        yield from self._measured(whole, measure, waiting)
+        yield from self._evaluate_batch(whole, measure, waiting)
 
-    def _measured(self, whole: Standings, measure: Measure, orders: dict[int, Ints]) -> Iterator[tuple[int, Floats]]:
+    def _evaluate_batch(
+        self, whole: Standings, measure: Measure, orders: dict[int, Ints]
+    ) -> Iterator[tuple[int, Floats]]:
         """The result of `_under` for one batch of queries."""
         if not orders:
             return
@@ -220,7 +222,7 @@ class TieOrders:
         yield from zip(queries, np.split(values, np.cumsum(counts)[:-1]), strict=True)
 
 
-class _Listed(NamedTuple):
+class _ValueDistribution(NamedTuple):
     """The distinct values of a query over all orders.
 
     Attributes:

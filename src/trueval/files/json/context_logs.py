@@ -234,7 +234,7 @@ def _line(row: UnreadLine, duplicates: str) -> LogLine:
     if query is None or (key is None and gold_key is None) or (key and not isinstance(values[key], list)):
         raise place.error(
             "a line must be an object with query and a list of ids; the query is a string or an integer. "
-            f"Got {_got(values, query, key)}. {NAMES}"
+            f"Got {_describe_row(values, query, key)}. {NAMES}"
         )
     entries = [_entry(item, key, place) for item in values[key]] if key else []
     for what, are in (("scores", [e.score is not None for e in entries]), ("ids", [not e.is_text for e in entries])):
@@ -253,7 +253,7 @@ def _line(row: UnreadLine, duplicates: str) -> LogLine:
     return LogLine(place, row.number, query, retrieved, list(first.values()), gold, is_text, values.get("correct"))
 
 
-def _got(values: object, query: str | None, key: str | None) -> str:
+def _describe_row(values: object, query: str | None, key: str | None) -> str:
     """What a row is instead."""
     if not isinstance(values, Mapping) or (query is not None and key is None):
         return keys_of(values)

@@ -60,7 +60,7 @@ def gather(
     >>> gather(rows, lambda values: values.get("text", ""))
     TextMapping(texts={'a': 'x', 'b': ''}, empty=1, example='b', keys=('text',))
     """
-    held, coming = _Held(), iter(rows)
+    held, coming = _TextBuffer(), iter(rows)
     try:
         while some := _next(held, coming, text_of):
             if held.take(some, text_of) and tell is not None:
@@ -70,7 +70,7 @@ def gather(
         held.close()
 
 
-def _next(held: _Held, rows: Iterator[TextRow], text_of: Callable[[Mapping[str, Any]], str]) -> list[TextRow]:
+def _next(held: _TextBuffer, rows: Iterator[TextRow], text_of: Callable[[Mapping[str, Any]], str]) -> list[TextRow]:
     """The next rows; if one raises an error, a repeated id before it is reported first."""
     some: list[TextRow] = []
     try:
@@ -83,7 +83,7 @@ def _next(held: _Held, rows: Iterator[TextRow], text_of: Callable[[Mapping[str, 
     return some
 
 
-class _Held:
+class _TextBuffer:
     """What was read so far."""
 
     def __init__(self) -> None:

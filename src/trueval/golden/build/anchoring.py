@@ -183,13 +183,13 @@ def refuse_inside(out: Path, folder: Path) -> None:
         raise InputError(f"{out}: is in the golden set, whose files belong together. Name another place.")
 
 
-class _Carried(NamedTuple):
+class _MovedLabels(NamedTuple):
     rows: Mapping[tuple[str, str], float]
     moved: int
     lost: int
 
 
-def _carry_grades(judged: Sequence[Mapping[str, Any]], collection: Collection) -> _Carried:
+def _carry_grades(judged: Sequence[Mapping[str, Any]], collection: Collection) -> _MovedLabels:
     """The grade of each query and document of the new corpus."""
     known = _ids_by_text(collection, {each["text"] for each in judged})
     rows: dict[tuple[str, str], float] = {}
@@ -203,7 +203,7 @@ def _carry_grades(judged: Sequence[Mapping[str, Any]], collection: Collection) -
             # times.
             pair = (each["query"], document)
             rows[pair] = max(rows.get(pair, 0.0), float(each["grade"]))
-    return _Carried(rows, moved, lost)
+    return _MovedLabels(rows, moved, lost)
 
 
 def _select_graded_labels(golden: GoldenSet) -> list[Mapping[str, Any]]:

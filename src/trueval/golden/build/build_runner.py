@@ -215,11 +215,11 @@ class BuildRunner:
 
         def make(step: Step) -> tuple[dict[str, Any], dict[str, Any]]:
             pools = pools_of(pl.read_parquet(self.folder / "pool.parquet"))
-            return self._graded(pools, how, repeat, step, "graded.parquet")
+            return self._grade(pools, how, repeat, step, "graded.parquet")
 
         self.stage("grade", inputs, parameters, make)
 
-    def _graded(
+    def _grade(
         self, pools: Mapping[str, Sequence[str]], how: GradingSettings, repeat: int, step: Step, file: str
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         queries, documents = self.collection.queries, self.collection.documents
@@ -271,11 +271,11 @@ class BuildRunner:
                 of = {row["query"]: [row[name] for name in ("documents", "grades", "means")] for row in rows}
                 best = order_by_grades({query: list(zip(*each, strict=True)) for query, each in of.items()}, how.top)
                 return {"refined.jsonl": lines_of([]), "top.trec": _run(best)}, {"queries": len(best)}
-            return self._refined([row for row in rows if row["documents"]], repeat, step)
+            return self._refine([row for row in rows if row["documents"]], repeat, step)
 
         self.stage("refine", inputs, parameters, make)
 
-    def _refined(
+    def _refine(
         self, rows: Sequence[Mapping[str, Any]], repeat: int, step: Step
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         queries, documents, how = self.collection.queries, self.collection.documents, self.plan.refining
@@ -315,7 +315,7 @@ class BuildRunner:
 
         def make(step: Step) -> tuple[dict[str, Any], dict[str, Any]]:
             pools = find_contradictions(read_lines(self.folder / "refined.jsonl"))
-            return self._graded(pools, again, 0, step, "regraded.parquet")
+            return self._grade(pools, again, 0, step, "regraded.parquet")
 
         self.stage("regrade", inputs, parameters, make)
 

@@ -106,7 +106,7 @@ class LabelJudge:
         if question.task == "order":
             return JudgeAnswer(order=tuple(np.argsort(-values, kind="stable").tolist()), model=self.name)
         grades = np.clip(np.rint(values), 1, 5).astype(int).tolist()
-        drawn = self._drawn("other", question).random((3, len(grades)))
+        drawn = self._generator("other", question).random((3, len(grades)))
         chosen = [
             None if lost < self.errors.invalid else JudgeLabel(1 + int(5 * at) if wild < self.errors.gross else grade)
             for grade, lost, wild, at in zip(grades, *drawn.tolist(), strict=True)
@@ -120,11 +120,11 @@ class LabelJudge:
         known = np.array([self._grade(question.query, text) for text in question.passages], dtype=np.float64)
         once = np.zeros(slots)
         if self.errors.persistent:
-            once = np.array([self._drawn("once", question.query, text).normal() for text in question.passages])
+            once = np.array([self._generator("once", question.query, text).normal() for text in question.passages])
         place = np.linspace(0.5, -0.5, slots) if slots > 1 else np.zeros(slots)
         length = np.log([max(1, len(text.split())) / 100 for text in question.passages])
         own = self.errors
-        noise = own.noise * self._drawn("noise", question).normal(size=slots)
+        noise = own.noise * self._generator("noise", question).normal(size=slots)
         return known + own.persistent * once + own.position * place + own.length * length + noise
 
     def _grade(self, query: str, text: str) -> int:
@@ -136,7 +136,7 @@ class LabelJudge:
             )
         return grade
 
-    def _drawn(self, what: str, *about: Any) -> np.random.Generator:
+    def _generator(self, what: str, *about: Any) -> np.random.Generator:
         digest = hashlib.sha256(json.dumps([self.errors.seed, what, *about]).encode()).digest()
         return np.random.default_rng(int.from_bytes(digest[:8], "big"))
 

@@ -189,7 +189,7 @@ class Ledger:
             InputError: the judge cannot be asked.
         """
         key = key_of(judge, question)
-        while (known := self.find(key)) is None and not self._claimed(key, now()):
+        while (known := self.find(key)) is None and not self._claim(key, now()):
             wait(POLL)
         if known is not None:
             return known, False
@@ -200,7 +200,7 @@ class Ledger:
                 base.execute("DELETE FROM claims WHERE key = ?", (key.call,))
             raise
 
-    def _claimed(self, key: AnswerKey, now: float) -> bool:
+    def _claim(self, key: AnswerKey, now: float) -> bool:
         """Whether this process may ask: the question is unclaimed, or its claimant has ended."""
         # A claim need not survive a crash of the machine, so it does not wait for the disk.
         with self._writing("NORMAL") as base:

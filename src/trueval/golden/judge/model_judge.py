@@ -177,10 +177,10 @@ class ModelJudge:
         parsed = _parse_reply(replies[0], question, prompt)
         # A server that rejects the question would reject it again.
         if parsed.problems and not replies[0].refused:
-            parsed = self._repaired(parsed, replies, said, question)
+            parsed = self._repair(parsed, replies, said, question)
         return _answer(parsed, replies, time.perf_counter() - began)
 
-    def _repaired(
+    def _repair(
         self, parsed: ParsedResponse, replies: list[Reply], said: Sequence[Mapping[str, str]], question: Question
     ) -> ParsedResponse:
         """Send the validation errors to the model once, and merge its second reply with the others."""
@@ -198,18 +198,18 @@ class ModelJudge:
 
     def _reply(self, said: Sequence[Mapping[str, str]], question: Question) -> Reply:
         """Send the messages until there is an answer, in the best response format that the server supports."""
-        client = self._connected()
+        client = self._connect()
         while True:
             form = self._form
             try:
-                return self._sent(client, self._body(said, question, FORMS[form]), question)
+                return self._send(client, self._body(said, question, FORMS[form]), question)
             except CallError as failure:
                 if failure.status in (400, 422) and form < len(FORMS) - 1 and _FORM.search(failure.reason):
                     self._form = max(self._form, form + 1)
                     continue
                 if self._question_alone(failure):
                     return Reply("", f"the server refused it ({failure.reason})", refused=True)
-                raise self._refused(failure) from None
+                raise self._request_error(failure) from None
 
     def _question_alone(self, failure: CallError) -> bool:
         """Whether the error concerns this question alone; an unsupported parameter concerns all."""
@@ -229,7 +229,7 @@ class ModelJudge:
         body["messages"] = [*said[:1], told, *said[1:]]
         return body if form == "text" else {**body, "response_format": {"type": form}}
 
-    def _sent(self, client: OpenAIClient, body: Mapping[str, Any], question: Question) -> Reply:
+    def _send(self, client: OpenAIClient, body: Mapping[str, Any], question: Question) -> Reply:
         reply = self.retries.answer(lambda: self._once(client, body, question), lambda *_: None, reached=self.reached)
         self.reached = True
         return reply
@@ -270,17 +270,17 @@ class ModelJudge:
             with self.throttle.turn():
                 most = self._most(body, question)
                 with self.account.call(most.cost, entry, self.name) as sent:
-                    reply = self._answered(client, body)
+                    reply = self._post(client, body)
                     cost = self.use.prices.cost(reply.tokens_in, reply.tokens_out)
                     sent.answered(cost, {"tokens_in": reply.tokens_in, "tokens_out": reply.tokens_out})
         except LongPauseError as pause:
             reason = f"it takes no calls for {pause.seconds:.0f} seconds, and this one was not sent"
-            raise self._refused(CallError(FailureKind.REFUSED, reason, TOO_MANY)) from None
+            raise self._request_error(CallError(FailureKind.REFUSED, reason, TOO_MANY)) from None
         self.throttle.answered()
         self.longest = max(self.longest, reply.tokens_out or 0)
         return reply._replace(cost=most.cost if cost is None else cost)  # an upper bound if not reported
 
-    def _answered(self, client: OpenAIClient, body: Mapping[str, Any]) -> Reply:
+    def _post(self, client: OpenAIClient, body: Mapping[str, Any]) -> Reply:
         began = self.throttle.now()
         try:
             return _reply_of(client.post("/chat/completions", body))
@@ -289,7 +289,7 @@ class ModelJudge:
                 self.throttle.refused(began, failure.wait)
             raise
 
-    def _connected(self) -> OpenAIClient:
+    def _connect(self) -> OpenAIClient:
         """The client, created at the first call: answers in the ledger need neither key nor network."""
         if self._client is None:
             self._client = OpenAIClient(self.url, self.key.read(self.name, self.url), self.use.timeout)
@@ -303,7 +303,7 @@ class ModelJudge:
         """
         self.key.read(self.name, self.url)
 
-    def _refused(self, failure: CallError) -> InputError:
+    def _request_error(self, failure: CallError) -> InputError:
         cure = "Correct model, base_url, key or parameters of the judge"
         if failure.status == TOO_MANY:
             cure = "Wait until it takes calls again, or see what your account there allows"

@@ -117,10 +117,10 @@ class _Chains:
         """Start from the given scores and biases."""
         absent = np.zeros((1, CHAINS))
         self._exponentials = np.concatenate([np.exp(np.clip(self.scores, -MOST, MOST)), absent])
-        self._factors = self._biased(self.biases)
+        self._factors = self._bias_factors(self.biases)
         self._values = self._likelihood(self._orders, self._factors)
 
-    def _biased(self, biases: Floats) -> Floats | None:
+    def _bias_factors(self, biases: Floats) -> Floats | None:
         """[rank, order, chain] factor of the covariates on the exponentials."""
         return None if self.covariates is None else np.exp(self.covariates @ biases).transpose(1, 0, 2)
 
@@ -164,7 +164,7 @@ class _Chains:
         gain = group.within @ (values - before)
         if not by_prior:  # otherwise prior and proposal densities are equal and cancel
             gain += group.prior.log_density(new) - group.prior.log_density(old)
-        taken = self._taken(gain)
+        taken = self._accept(gain)
         self.scores[at] = np.where(taken, new, old)
         np.copyto(exponentials, self._exponentials[at], where=taken)
         self._exponentials[at] = exponentials
@@ -176,14 +176,14 @@ class _Chains:
         width, sd = self._widths[len(self.scores) + covariate], self.prior.biases[covariate]
         new = self.biases.copy()
         new[covariate] += width * self.rng.standard_normal(CHAINS)
-        values = self._likelihood(self._orders, self._biased(new))
+        values = self._likelihood(self._orders, self._bias_factors(new))
         gain = (self.biases[covariate] ** 2 - new[covariate] ** 2) / (2 * sd**2)
-        taken = self._taken(gain + (values - self._values).sum(axis=0))
+        taken = self._accept(gain + (values - self._values).sum(axis=0))
         self.biases = np.where(taken, new, self.biases)
         self._values = np.where(taken, values, self._values)
-        self._factors = self._biased(self.biases)
+        self._factors = self._bias_factors(self.biases)
 
-    def _taken(self, gain: Floats) -> Bools:
+    def _accept(self, gain: Floats) -> Bools:
         """Accept each proposal with probability exp(gain)."""
         return np.asarray(-self.rng.standard_exponential(gain.shape) < gain)
 

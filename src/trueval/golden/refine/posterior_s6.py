@@ -194,7 +194,7 @@ class _Model:
         """
         orders = OrderBatch.of(seen, len(self.grades))
         biases, covariates = _covariates(orders, self.lengths, self.settings)
-        before, learned = self._learned, self._fitted(orders, biases, covariates)
+        before, learned = self._learned, self._fit(orders, biases, covariates)
         start, sweeps = None, FIRST_SWEEPS
         if before is not None and self._posterior is not None:
             ratio, sweeps = learned.scale.per_grade / before.scale.per_grade, SWEEPS
@@ -212,7 +212,7 @@ class _Model:
         self._learned = learned
         return self._posterior
 
-    def _fitted(self, orders: OrderBatch, biases: tuple[float, ...], covariates: Floats | None) -> LearnedScale:
+    def _fit(self, orders: OrderBatch, biases: tuple[float, ...], covariates: Floats | None) -> LearnedScale:
         """The prior and the mode, started from the mode given fewer orders."""
         settings, before = self.settings, self._learned
         if settings.scale is None:

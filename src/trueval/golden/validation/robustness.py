@@ -154,7 +154,7 @@ def _question(trap: AdversarialPassage, collection: Collection) -> Question:
     return Question("grade", collection.queries[trap.query], trap.passages, 0)
 
 
-class _Tried(NamedTuple):
+class _GradedPassage(NamedTuple):
     """An adversarial passage with the judge's labels.
 
     Attributes:
@@ -175,14 +175,14 @@ class _Tried(NamedTuple):
         return None if self.label is None else self.label.grade
 
 
-def _record_trial(trap: AdversarialPassage, answer: JudgeAnswer, call: str) -> _Tried:
+def _record_trial(trap: AdversarialPassage, answer: JudgeAnswer, call: str) -> _GradedPassage:
     beside = tuple(
         None if label is None else label.grade for slot, label in enumerate(answer.labels) if slot != trap.slot
     )
-    return _Tried(trap, answer.labels[trap.slot], beside, call)
+    return _GradedPassage(trap, answer.labels[trap.slot], beside, call)
 
 
-def _grade_of(tried: _Tried, clean: Mapping[str, _Tried]) -> AdversarialGrade:
+def _grade_of(tried: _GradedPassage, clean: Mapping[str, _GradedPassage]) -> AdversarialGrade:
     trap = tried.trap
     return AdversarialGrade(
         query=trap.query,
@@ -221,8 +221,8 @@ def _is_below(value: float | None, level: float) -> bool:
 
 def _of_kind(
     kind: str,
-    tried: Sequence[_Tried],
-    clean: Mapping[str, _Tried],
+    tried: Sequence[_GradedPassage],
+    clean: Mapping[str, _GradedPassage],
     companions: CompanionEffect | None,
     relevant: int,
     level: float,
@@ -245,7 +245,7 @@ def _of_kind(
     )
 
 
-def _companions(tried: Sequence[_Tried], clean: Mapping[str, _Tried]) -> CompanionEffect:
+def _companions(tried: Sequence[_GradedPassage], clean: Mapping[str, _GradedPassage]) -> CompanionEffect:
     """Grades of the companions: mean per query beside the adversarial passage, against beside its clean version."""
     given = [grade for each in tried for grade in each.beside if grade is not None]
     apart = []

@@ -106,11 +106,11 @@ def taus(means: SystemMeans, some: Sequence[int], judges: Sequence[int], draw: R
 
     wanted = [0, *judges]
 
-    def found(sums: Floats) -> dict[str, Floats]:
+    def taus(sums: Floats) -> dict[str, Floats]:
         each = means_of(sums)[..., list(some)]
         return {str(judge): tau_b(each[..., at, :], each[..., 0, :]) for at, judge in enumerate(judges, start=1)}
 
-    told = [*draw.values(means.parts[:, wanted], found).values()]
+    told = [*draw.values(means.parts[:, wanted], taus).values()]
     equal = "all systems are equal by one side"
     return [replace(each, reason=equal) if each.value is None else each for each in told]
 
@@ -174,7 +174,7 @@ def lift_in_measure(means: SystemMeans, judge: int, others: Sequence[int], kin: 
 def _lift(means: SystemMeans, higher: ByLabels, judge: int, others: Sequence[int], draw: Resampler) -> Lift:
     """The lift of each set of labels for its own family, for others, and the difference."""
 
-    def found(sums: Floats) -> dict[str, Floats]:
+    def agreements(sums: Floats) -> dict[str, Floats]:
         by_labels = higher(means_of(sums))
         own = by_labels[..., judge]
         if not others:
@@ -183,4 +183,4 @@ def _lift(means: SystemMeans, higher: ByLabels, judge: int, others: Sequence[int
         return {"own": own, "others": rest, "extra": own - rest}
 
     none = ValueWithInterval(None, reason="no judge of another family")
-    return Lift(**{"others": none, "extra": none, **draw.values(means.parts, found)})
+    return Lift(**{"others": none, "extra": none, **draw.values(means.parts, agreements)})

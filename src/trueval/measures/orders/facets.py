@@ -85,7 +85,7 @@ def kinds_of(documents: Bools) -> FacetKinds:
     return FacetKinds((~about).astype(float), count, of)
 
 
-class _Turns(NamedTuple):
+class _FacetOrders(NamedTuple):
     """Positions of documents, grouped by kind and ascending within.
 
     Attributes:
@@ -101,10 +101,10 @@ class _Turns(NamedTuple):
         return np.asarray(self.place[self.start[kind] + taken[kind]])
 
 
-def _in_turn(kinds: FacetKinds, place: Ints) -> _Turns:
+def _in_turn(kinds: FacetKinds, place: Ints) -> _FacetOrders:
     some = np.flatnonzero(kinds.of >= 0)
     order = some[np.lexsort((place[some], kinds.of[some]))]
-    return _Turns(place[order], np.cumsum(kinds.size) - kinds.size)
+    return _FacetOrders(place[order], np.cumsum(kinds.size) - kinds.size)
 
 
 def greedy_gains(kinds: FacetKinds, keep: float, length: int, place: Ints | None) -> Floats:

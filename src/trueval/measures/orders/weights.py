@@ -80,12 +80,12 @@ class WeightTable:
     weights: Floats
 
     @cached_property
-    def _padded(self) -> Floats:
+    def _padded_weights(self) -> Floats:
         return _make_read_only(np.concatenate(([0.0], self.weights, [0.0])))
 
     def at(self, rank: Ints, query: Ints) -> Floats:
         """w(rank)."""
-        return self._padded[np.minimum(rank, len(self.weights) + 1)]
+        return self._padded_weights[np.minimum(rank, len(self.weights) + 1)]
 
     def spans(self, above: Ints, tied: Ints, query: Ints) -> WeightSpans:
         """Mean and deviation over the ranks of each group; a large group forms its own block."""
@@ -108,8 +108,8 @@ class WeightTable:
         """Mean and deviation where the first rank has a weight; `within` ranks are in the table, others weigh 0."""
         first = above + 1
         rank = np.arange(starts[-1] + within[-1]) + (first - starts).repeat(within)
-        head = unit = self._padded[first]
-        lost = self._lost(head.repeat(within), first, rank, within)
+        head = unit = self._padded_weights[first]
+        lost = self._weight_loss(head.repeat(within), first, rank, within)
         if self.weights[-1] < TINY:
             lost, unit = lost / head.repeat(within), np.ones_like(head)
         mean_lost = np.add.reduceat(lost, starts) / within
@@ -120,25 +120,25 @@ class WeightTable:
         mean *= share
         return WeightSpans(mean, deviation) if unit is head else WeightSpans(head * mean, head * deviation)
 
-    def _lost(self, head: Floats, first: Ints, rank: Ints, within: Ints) -> Floats:
+    def _weight_loss(self, head: Floats, first: Ints, rank: Ints, within: Ints) -> Floats:
         """w(first) - w(rank) for the ranks of groups, group after group; `head` is w(first) of each rank."""
-        return head - self._padded[rank]
+        return head - self._padded_weights[rank]
 
 
 @dataclass(frozen=True, eq=False)
 class Discounts(WeightTable):
     """The discounts of DCG as a table."""
 
-    def _lost(self, head: Floats, first: Ints, rank: Ints, within: Ints) -> Floats:
+    def _weight_loss(self, head: Floats, first: Ints, rank: Ints, within: Ints) -> Floats:
         """As for any table, but w(first) w(rank) log2((rank+1) / (first+1)) where the two weights are nearly equal."""
-        lost = super()._lost(head, first, rank, within)
+        lost = super()._weight_loss(head, first, rank, within)
         # In shorter tables, the relative difference of two ranks exceeds NEAR.
         if len(self.weights) * NEAR > 1:
             near = np.flatnonzero(((first + 1) * NEAR > 1).repeat(within))
             start = first.repeat(within)[near]
             far = (rank[near] - start) / (start + 1.0)
             near, far = near[far < NEAR], far[far < NEAR]
-            lost[near] = head[near] * self._padded[rank[near]] * np.log1p(far) / np.log(2)
+            lost[near] = head[near] * self._padded_weights[rank[near]] * np.log1p(far) / np.log(2)
         return lost
 
 

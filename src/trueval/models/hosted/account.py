@@ -262,7 +262,7 @@ class Account:
             return False
         self._own.add(name)
         line = {**entry, "status": SENT, "owner": OWNER, "cost": None, "at_most": most}
-        if self._written(name, line, most, sync=False):
+        if self._write(name, line, most, sync=False):
             return True
         self._end(name, {**entry, "status": UNSENT, "cost": 0.0, "at_most": None})
         return False
@@ -270,10 +270,10 @@ class Account:
     def _end(self, name: str, line: Mapping[str, Any]) -> None:
         with self._changed:
             self._own.discard(name)
-            self._written(name, line, None, sync=True)
+            self._write(name, line, None, sync=True)
             self._changed.notify_all()
 
-    def _written(self, name: str, line: Mapping[str, Any], most: float | None, *, sync: bool) -> bool:
+    def _write(self, name: str, line: Mapping[str, Any], most: float | None, *, sync: bool) -> bool:
         """Write and count a line; returns whether the call fits into the budget left by all earlier lines."""
         line = {"call": name, "time": datetime.now(UTC).isoformat(timespec="milliseconds"), **line}
         self._log.write(line, sync=sync)

@@ -128,15 +128,15 @@ class HostedModel(ABC):
         self.account.ready()
         threads = self.use.concurrency
         with CallingThread() if threads == 1 else ThreadPoolExecutor(threads, "trueval-hosted") as pool:
-            yield from self._under_way(self._planned(part, items), pool, called)
+            yield from self._in_flight(self._plan_blocks(part, items), pool, called)
 
-    def _planned(self, part: str, items: Sequence[Any]) -> Iterator[Call]:
+    def _plan_blocks(self, part: str, items: Sequence[Any]) -> Iterator[Call]:
         """The calls of all items, block by block, so that a corpus on disk is not loaded into memory."""
         for start in range(0, len(items), BLOCK):
             places = range(start, min(start + BLOCK, len(items)))
             yield from self.plan(part, [(place, items[place]) for place in places])
 
-    def _under_way(self, planned: Iterator[Call], pool: Executor, called: Sequence[str]) -> Iterator[CallResult]:
+    def _in_flight(self, planned: Iterator[Call], pool: Executor, called: Sequence[str]) -> Iterator[CallResult]:
         queue = Queue(planned, self.limit.texts)
         running: dict[Future[NDArray[Any]], Call] = {}
         failed: InputError | KeyboardInterrupt | None = None
@@ -168,17 +168,17 @@ class HostedModel(ABC):
         if len(asked.texts) > 1 and error.kind is FailureKind.TOO_LARGE:
             self.limit = self.limit._replace(texts=queue.halve(asked))
             return None
-        return self._refused(error, asked, called)
+        return self._request_error(error, asked, called)
 
     def _ask(self, call: Call) -> NDArray[Any]:
         """Send a call with retries."""
 
-        def failed(failure: CallError, wait: float | None) -> None:
+        def warn(failure: CallError, wait: float | None) -> None:
             if wait is not None and wait >= PATIENCE:
                 told = f"{self.host}: {failure.reason}. Sent again in {wait:.0f} seconds."
                 warnings.warn(told, TruevalWarning, stacklevel=2)
 
-        found = self.retries.answer(lambda: self._once(call), failed, reached=self.reached)
+        found = self.retries.answer(lambda: self._once(call), warn, reached=self.reached)
         self.reached = True
         try:
             return self.rows_of(found, call)
@@ -227,7 +227,7 @@ class HostedModel(ABC):
         number = tokens = billed = 0
         searches = 0.0
         most: list[float | None] = []
-        for call in self._planned(part, items):
+        for call in self._plan_blocks(part, items):
             usage = self._usage(call)
             number, tokens = number + 1, tokens + call.tokens
             billed, searches = billed + (usage.tokens or 0), searches + (usage.searches or 0.0)
@@ -252,12 +252,12 @@ class HostedModel(ABC):
             try:
                 found = spread(call, self._ask(call))
             except CallError as error:
-                raise self._refused(error, call, called) from None
+                raise self._request_error(error, call, called) from None
             for place, row in zip(found.places, found.rows, strict=True):
                 rows[place] = row
         return np.stack(rows)
 
-    def _refused(self, failure: CallError, call: Call, called: Sequence[str]) -> InputError:
+    def _request_error(self, failure: CallError, call: Call, called: Sequence[str]) -> InputError:
         reason = failure.reason
         if failure.kind is FailureKind.TOO_LARGE:
             return InputError(

@@ -63,7 +63,7 @@ class ResponseBounds:
         """
         self._call.deadline, self._call.most = time.monotonic() + seconds, most or MOST
 
-    def _left(self) -> float:
+    def _seconds_left(self) -> float:
         """Seconds until the deadline, always above 0: for a socket, 0 means non-blocking."""
         return max(float(self._call.deadline) - time.monotonic(), 1e-3)
 
@@ -79,11 +79,11 @@ class ResponseBounds:
         read, write = stream.read, stream.write
 
         def limited_read(most: int, timeout: float | None = None) -> bytes:
-            return bytes(read(most, timeout=self._left()))
+            return bytes(read(most, timeout=self._seconds_left()))
 
         def limited_write(data: bytes, timeout: float | None = None) -> None:
             for place in range(0, len(data), PIECE):
-                write(data[place : place + PIECE], timeout=self._left())
+                write(data[place : place + PIECE], timeout=self._seconds_left())
 
         stream.read, stream.write = limited_read, limited_write
 
@@ -97,9 +97,9 @@ class ResponseBounds:
         pieces = response.stream
         if packed not in ("", "identity"):
             response.headers.pop("content-length", None)
-        response.stream = _stream(self._http, self._bounded(pieces, packed), pieces)
+        response.stream = _stream(self._http, self._limit_body(pieces, packed), pieces)
 
-    def _bounded(self, pieces: Any, packed: str) -> Iterator[bytes]:
+    def _limit_body(self, pieces: Any, packed: str) -> Iterator[bytes]:
         """The decoded chunks of a body, up to the size limit."""
         # 47: gzip or zlib, detected from its header.
         unpack = zlib.decompressobj(47) if packed not in ("", "identity") else None

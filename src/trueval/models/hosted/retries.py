@@ -67,7 +67,7 @@ class Retries:
                 )
                 if not again or attempt >= most or waited + wait > self.total:
                     failed(failure, None)
-                    raise (self._given_up(failure, attempt) if again else failure) from None
+                    raise (self._final_error(failure, attempt) if again else failure) from None
                 failed(failure, wait)
             waited += wait
             _log.info("waiting %.1f s before the call is tried again", wait)
@@ -83,7 +83,7 @@ class Retries:
         own = min(self.most, self.first * 2.0 ** (attempt - 1)) * (0.5 + 0.5 * self.rng.random())
         return own if asked is None else max(own, asked)
 
-    def _given_up(self, failure: CallError, attempts: int) -> CallError:
+    def _final_error(self, failure: CallError, attempts: int) -> CallError:
         asks = f"; it asks to wait {failure.wait:.0f} seconds" if (failure.wait or 0) > self.total else ""
         sent = "" if attempts == 1 else f" (the last of {attempts} attempts)"
         return CallError(FailureKind.REFUSED, f"{failure.reason}{sent}{asks}", failure.status)

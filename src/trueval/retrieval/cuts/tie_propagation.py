@@ -113,7 +113,7 @@ def _propagate_ties(
 ) -> Cuts:
     """The cut at the end of a pipeline, with the effect of every stage's ties on it."""
     settings, texts, chosen = work.settings, work.collection.documents, judged.policy
-    searched, tail = _Searched(work, chosen, most=most, repeats=repeats), Tail(work)
+    searched, tail = _DeepLists(work, chosen, most=most, repeats=repeats), Tail(work)
     listed_runs = searched.as_listed()
     base = tail.before_reranking(listed_runs)
     varied = _vary_orders(tail, searched, k, chosen, draws)
@@ -122,7 +122,7 @@ def _propagate_ties(
     final, unfinished = _final(tail, searched, listed_runs, ordered, name, k)
     cuts = find_cuts(final, k, unfinished, chosen.tie_precision)
     worth = score_cuts(final, cuts, None, judged, k)
-    travel = _Travel(tail, tail.first(ordered, k), k, worth.scores, judged.judgments)
+    travel = _TieEffects(tail, tail.first(ordered, k), k, worth.scores, judged.judgments)
     stages = [replace(travel.effect(each, pairs), **searched.cuts.get(each.name, {})) for each in varied]
     if pairs is not None:
         stages.insert(-1, travel.effect(_of_last(tail, final, k, chosen, draws), None))
@@ -134,7 +134,7 @@ def _propagate_ties(
 
 
 def _final(
-    tail: Tail, searched: _Searched, runs: Mapping[str, Run], ordered: TailLists, name: str, k: int
+    tail: Tail, searched: _DeepLists, runs: Mapping[str, Run], ordered: TailLists, name: str, k: int
 ) -> tuple[Run, NDArray[np.bool_]]:
     """The final lists, past k where there is more, and [query] whether they may continue there.
 
@@ -183,7 +183,7 @@ class PropagatedOrders(NamedTuple):
     cut: Ints | None
 
 
-class _Searched:
+class _DeepLists:
     """The lists of each retriever past its depth, and how it cuts them.
 
     Args:
@@ -230,7 +230,7 @@ class _Searched:
         return {name: self.orders(name, 1, nobody).as_listed() for name in self.runs}
 
 
-def _vary_orders(tail: Tail, searched: _Searched, k: int, policy: Policy, draws: int) -> list[PropagatedOrders]:
+def _vary_orders(tail: Tail, searched: _DeepLists, k: int, policy: Policy, draws: int) -> list[PropagatedOrders]:
     """The results of the tie orders of each stage before the reranker, and of all of them together."""
     found, listed_runs = [], searched.as_listed()
     orders = {}
@@ -288,7 +288,7 @@ def _outcome(
     return PropagatedOrders(name, depth, ends, number, int((orders.number == 0).sum()), orders.cut)
 
 
-class _Travel:
+class _TieEffects:
     """The effect of tie orders on contexts, relative to those of the pipeline as it is.
 
     Args:

@@ -59,9 +59,9 @@ def separate_ties(run: Run, cuts: Sequence[CutoffGroup], precision: str | float 
     is_cut = first == np.repeat(above, sizes)
     shift = np.where(scores[order] > 0, 1 + int(sizes.max(initial=0)), 0)
 
-    def tied(where: np.typing.NDArray[np.bool_]) -> Run:
+    def with_ties(where: np.typing.NDArray[np.bool_]) -> Run:
         values = np.empty(len(order))
         values[order] = shift - np.where(where, first, place)
         return replace(run, documents=run.documents.with_columns(score=pl.Series(values)))
 
-    return TieSources(tied(is_cut), tied(~is_cut))
+    return TieSources(with_ties(is_cut), with_ties(~is_cut))

@@ -99,7 +99,7 @@ class Analyzer:
     def __init__(self, language: str | None, *, normalise: bool, stemmers: Any, stopwords: Any) -> None:
         self.language, self.normalise = language, normalise
         self.vocabulary: dict[str, int] = {}
-        self.known = _Known(self)
+        self.known = _TermCache(self)
         stemmer, stops = LANGUAGES[language] if language else (None, None)
         self.stops = frozenset(getattr(stopwords, stops)) if stops else frozenset()
         self.stem = stemmers.Stemmer(stemmer, 0).stemWord if stemmer else str
@@ -155,7 +155,7 @@ class Analyzer:
         self.known.clear()
 
 
-class _Known(dict[str, int]):
+class _TermCache(dict[str, int]):
     """Cache from a word to its term number, -1 for a stop word; each word is stemmed once.
 
     Args:

@@ -216,7 +216,7 @@ class Elastic(Engine):
             for chosen in batches(given.sizes, QUERIES, BYTES):
                 searches = [line for place in chosen for line in ({}, self._query(given, place, depth))]
                 answers = self.patient(lambda some=searches: self._answers(some))  # type: ignore[misc]
-                found += [self._scored(answer, place) for place, answer in zip(chosen, answers, strict=True)]
+                found += [self._parse_hits(answer, place) for place, answer in zip(chosen, answers, strict=True)]
         return join_hits(found)
 
     def size(self) -> int:
@@ -268,7 +268,7 @@ class Elastic(Engine):
         """
         waiting = list(chosen)
         for wait in (*WAITS, None):
-            failed = self._sent(given, waiting)
+            failed = self._send_once(given, waiting)
             busy = [int(item["_id"]) for item in failed if item["status"] in BUSY]
             if not failed:
                 return
@@ -281,7 +281,7 @@ class Elastic(Engine):
             waiting = busy
             time.sleep(wait)
 
-    def _sent(self, given: EngineInput, chosen: Sequence[int]) -> list[Any]:
+    def _send_once(self, given: EngineInput, chosen: Sequence[int]) -> list[Any]:
         """The server's responses for the documents of a message that it did not accept."""
         # "create" refuses existing documents with 409, so that nothing is counted twice if a response was lost.
         where = {"_op_type": "create", "_index": self.collection}
@@ -322,7 +322,7 @@ class Elastic(Engine):
             raise self.library.ApiError(_reason(busy), meta, busy)
         return list(answer["responses"])
 
-    def _scored(self, answer: Any, place: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def _parse_hits(self, answer: Any, place: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Places and scores of one query, best first, ties by place.
 
         Raises:
@@ -359,10 +359,10 @@ class Elastic(Engine):
         if isinstance(error, library.SSLError):
             return f"{_first(error)}. Name the server's certificate by ca_certs='FILE'."
         if isinstance(error, library.ApiError):
-            return self._refused(int(error.meta.status), _reason(error.body) or _first(error))
+            return self._refusal(int(error.meta.status), _reason(error.body) or _first(error))
         return f"{_first(error)}. Is the server running, and is the url right?"
 
-    def _refused(self, status: int, reason: str) -> str:
+    def _refusal(self, status: int, reason: str) -> str:
         if status in (401, 403):
             name = self.values["api_key_env"]
             cure = "Name the variable that holds an API key: api_key_env='...'" if name is None else f"See {name}"

@@ -130,7 +130,7 @@ class Milvus(Engine):
         """
         if self._client is None:
             with self.told():
-                self._client = self._opened()
+                self._client = self._open_client()
         return self._client
 
     def ready(self) -> Milvus:
@@ -212,7 +212,7 @@ class Milvus(Engine):
         segments = self._segments(documents)
         where = "" if segments is None else f", in {segments} segment{'s' * (segments != 1)}"
         for field, (_, _, settings) in self._indexes().items():
-            about = self._indexed(field, documents)
+            about = self._wait_until_indexed(field, documents)
             self.remark(
                 f"Milvus ({self.version}) says of {field}: {about['index_type']}, {about['metric_type']}, "
                 f"{about['indexed_rows']} of {documents} documents indexed{where}."
@@ -243,8 +243,8 @@ class Milvus(Engine):
             if self._client is None:  # closed since it was loaded
                 self.client.load_collection(self.collection, timeout=BUILDING)
             chosen = batches(given.sizes, QUERIES, BYTES)
-            found = [hits for part in chosen for hits in self._found(given, part, depth)]
-        return join_hits([self._scored(hits) for hits in found])
+            found = [hits for part in chosen for hits in self._search(given, part, depth)]
+        return join_hits([self._parse_hits(hits) for hits in found])
 
     def size(self) -> int:
         """Size of Milvus Lite's files in bytes; for a server, of the segments that it has in memory."""
@@ -280,7 +280,7 @@ class Milvus(Engine):
         weakref.finalize(self, _remove, folder / DATABASE)
         return folder / DATABASE
 
-    def _opened(self) -> Any:
+    def _open_client(self) -> Any:
         wait = self.patience
         if self.path is None:
             uri = str(self.values["uri"])
@@ -349,7 +349,7 @@ class Milvus(Engine):
             return "FLAT"
         return "HNSW_SQ" if self.values["storage"] == "int8" else "HNSW"
 
-    def _indexed(self, field: str, documents: int) -> Mapping[str, Any]:
+    def _wait_until_indexed(self, field: str, documents: int) -> Mapping[str, Any]:
         """Milvus's description of an index, once it covers every document; a server builds it asynchronously."""
         end = time.monotonic() + BUILDING
         while True:
@@ -384,7 +384,7 @@ class Milvus(Engine):
             )
         return len(segments)
 
-    def _found(self, given: EngineInput, chosen: range, depth: int) -> Any:
+    def _search(self, given: EngineInput, chosen: range, depth: int) -> Any:
         """Milvus's results for some queries: for each a list of hits, with `ids` and `distances`."""
         searches = []
         if given.vectors is not None:
@@ -406,7 +406,7 @@ class Milvus(Engine):
         ranker = self.library.RRFRanker(self.values["k"])
         return self.client.hybrid_search(self.collection, requests, ranker, limit=depth, **shared)
 
-    def _scored(self, hits: Any) -> tuple[Any, Any]:
+    def _parse_hits(self, hits: Any) -> tuple[Any, Any]:
         """Places and scores of one query, best first, ties by place."""
         places = np.array([hit[PLACE] for hit in hits], dtype=np.int64)
         scores = np.array([hit["distance"] for hit in hits], dtype=np.float64)

@@ -35,7 +35,7 @@ VOCABULARY: Final = "vocabulary.json"
 COUNTS_KEPT: Final = 1 << 29  # maximum bytes of counts kept on disk for the next index
 
 
-class _Counted(NamedTuple):
+class _TermCounts(NamedTuple):
     """The counted terms of a corpus.
 
     Attributes:
@@ -52,7 +52,7 @@ class _Counted(NamedTuple):
     seconds: float
 
 
-class _Kept:
+class _CountCache:
     """The last counted corpus, kept for an index of it with another k1 or b.
 
     Its counts are in a temporary file, and are dropped if they take more than COUNTS_KEPT.
@@ -60,23 +60,23 @@ class _Kept:
 
     def __init__(self) -> None:
         self.lock = Lock()
-        self.counted: _Counted | None = None
+        self.counted: _TermCounts | None = None
 
-    def of(self, analyzer: Analyzer, documents: Sequence[str]) -> _Counted | None:
+    def of(self, analyzer: Analyzer, documents: Sequence[str]) -> _TermCounts | None:
         """The counts of the same texts under the same analysis; None if there are none."""
         kept = self.counted
         if kept is None or kept.settings != analyzer.settings or kept.counting.documents != len(documents):
             return None
         return kept if text_hash(documents) == kept.sha256 else None
 
-    def keep(self, counted: _Counted) -> None:
+    def keep(self, counted: _TermCounts) -> None:
         """Keep these counts instead, unless they are too large."""
         if self.counted is not None:
             self.counted.counting.close()
         self.counted = counted if counted.counting.bytes <= COUNTS_KEPT else None
 
 
-_KEPT: Final = _Kept()
+_KEPT: Final = _CountCache()
 
 
 class Bm25(LocalIndex):
@@ -118,7 +118,7 @@ class Bm25(LocalIndex):
         with _KEPT.lock:
             counted = _KEPT.of(self.analyzer, documents)
             if counted is None:
-                counted = self._counted(documents)
+                counted = self._count_terms(documents)
                 _KEPT.keep(counted)
             else:
                 self.earlier_seconds = counted.seconds
@@ -132,7 +132,7 @@ class Bm25(LocalIndex):
         self.notes = (f"{empty} of {everything} documents have no term, and no query finds them.",) if empty else ()
         self._take(postings, everything)
 
-    def _counted(self, documents: Sequence[str]) -> _Counted:
+    def _count_terms(self, documents: Sequence[str]) -> _TermCounts:
         counting, digest, began = PostingsBuilder(), TextHash(), time.perf_counter()
         try:
             for some in self.analyzer.documents(_hash_texts(documents, digest)):
@@ -143,7 +143,7 @@ class Bm25(LocalIndex):
             counting.close()
             raise
         terms, seconds = list(self.analyzer.vocabulary), time.perf_counter() - began
-        return _Counted(self.analyzer.settings, digest.hexdigest(), counting, terms, seconds)
+        return _TermCounts(self.analyzer.settings, digest.hexdigest(), counting, terms, seconds)
 
     def search(self, queries: Sequence[str], depth: int) -> Hits:
         """Find up to `depth` documents that share a term with each query."""

@@ -144,7 +144,7 @@ class StageRunner(StageKeys):
         cache = self.shared.cache
         file = None if cache is None else self.file_of(name, key)
         kept = None if file is None else read_candidates(file, name, key)
-        made = kept or self._made(name, make, step, given)
+        made = kept or self._make(name, make, step, given)
         if file is not None and kept is None:
             with tolerate_cache_errors(file):
                 keep(file, made, key)
@@ -156,7 +156,7 @@ class StageRunner(StageKeys):
         self.shared.stages[key] = found
         return found
 
-    def _made(self, name: str, make: Callable[[Step], Run], step: Step, given: int | None) -> StageCandidates:
+    def _make(self, name: str, make: Callable[[Step], Run], step: Step, given: int | None) -> StageCandidates:
         began = time.perf_counter()
         self.notes, self.given, self.searched, self.earlier = [], given, None, 0.0
         spent = self.shared.account.spent
@@ -178,9 +178,9 @@ class StageRunner(StageKeys):
         sides = (self.collection.documents, documents), (self.collection.queries, queries)
         built, asked = (TextsAndVectors(texts_in_order(texts), rows) if both else rows for texts, rows in sides)
         of = [settings_of(model), dimension, self.decided("embed").get("reuse")]
-        index = self._built(settings["spec"], built, of, "index")
+        index = self._build_index(settings["spec"], built, of, "index")
         opened = SearchSession(index, asked, *self._ids, documents, queries, model.dtype)
-        hits = self._asked("dense", opened, settings["depth"])
+        hits = self._search("dense", opened, settings["depth"])
         return self._run(self.scored(hits, opened), "dense")
 
     def scored(self, hits: Hits, opened: SearchSession) -> Hits:
@@ -201,11 +201,11 @@ class StageRunner(StageKeys):
         settings = self.settings["sparse"]
         texts = texts_in_order(self.collection.documents)
         watched = ProgressList(texts, lambda done: step("documents", done, len(texts)))
-        index = self._built(settings["index"], watched, [], "sparse")
+        index = self._build_index(settings["index"], watched, [], "sparse")
         opened = SearchSession(index, list(self.collection.queries.values()), *self._ids)
-        return self._run(self._asked("sparse", opened, settings["depth"]), "sparse")
+        return self._run(self._search("sparse", opened, settings["depth"]), "sparse")
 
-    def _asked(self, name: str, opened: SearchSession, depth: int) -> Hits:
+    def _search(self, name: str, opened: SearchSession, depth: int) -> Hits:
         self.opened[name] = opened
         return opened.index.search(opened.queries, depth)
 
@@ -219,10 +219,10 @@ class StageRunner(StageKeys):
         else:
             fused = weighted_fusion(runs, norm=settings["norm"], weights=weights, name="fuse").run
         self.given = fused.documents.height
-        cut = rank_lists(self._boosted(fused, unit), settings["depth"])
+        cut = rank_lists(self._boost(fused, unit), settings["depth"])
         return cut.only(np.ones(len(cut.rank), dtype=bool), "fuse", "fusion")
 
-    def _boosted(self, fused: Run, unit: float) -> Run:
+    def _boost(self, fused: Run, unit: float) -> Run:
         weights = {name: self.settings["fuse"][name] for name in FEATURES if self.settings["fuse"][name]}
         if not weights:
             return fused
@@ -294,7 +294,7 @@ class StageRunner(StageKeys):
 
     def _vectors(self, model: Any, name: str, step: Step) -> NDArray[Any]:
         """Embeddings in the form that the index takes."""
-        rows, dimension = self._embedded(model, name, step), self.settings["embed"]["dimension"]
+        rows, dimension = self._embed(model, name, step), self.settings["embed"]["dimension"]
         # A service truncates them itself.
         return (
             rows
@@ -302,7 +302,7 @@ class StageRunner(StageKeys):
             else truncate_vectors(rows, dimension)
         )
 
-    def _embedded(self, model: Any, name: str, step: Step) -> NDArray[Any]:
+    def _embed(self, model: Any, name: str, step: Step) -> NDArray[Any]:
         reuse = self.reuse("embed")
         key = key_of(settings_of(model), name, reuse)
         if key not in self.shared.vectors:
@@ -320,7 +320,7 @@ class StageRunner(StageKeys):
             self.earlier += self.shared.seconds[key]
         return self.shared.vectors[key]
 
-    def _built(self, spec: str, documents: Any, of: Any, table: str) -> LocalIndex:
+    def _build_index(self, spec: str, documents: Any, of: Any, table: str) -> LocalIndex:
         """The index of a spec, built or cached; search parameters do not affect what is built.
 
         Args:

@@ -44,12 +44,12 @@ def count_corpus(source: CorpusScorer, judgments: Judgments, policy: Policy) -> 
     pool, query = pool_of(judgments), align(source.query_ids, judgments.query_ids)
     pairs, judged = _find_judged_pairs(source, judgments, pool, query)
 
-    def rounded(scores: NDArray[Any]) -> Floats:
+    def round_scores(scores: NDArray[Any]) -> Floats:
         in_format = round_to(scores, source.format, saturate=True)
         return round_to(in_format, policy.tie_precision, saturate=True)
 
     order = CorpusOrder(source, pairs, policy)
-    counts = count_pairs(source, pairs, rounded, order.before)
+    counts = count_pairs(source, pairs, round_scores, order.before)
     ahead = counts.ahead
     if order.open:
         ahead = np.where(counts.tied > 1, -1, 0)

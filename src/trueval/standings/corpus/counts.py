@@ -117,7 +117,7 @@ class _Block:
             self._check(scores)
             bounds, (low, high) = self._bounds(scores, error)
             self.open = self.rounded(low) != self.rounded(high)
-            parts = self.block.map(partial(self._counted, bounds))
+            parts = self.block.map(partial(self._count, bounds))
             # Each judged document is in one tile, so of one part.
             read = scores.copy()
             for part in parts:
@@ -180,7 +180,7 @@ class _Block:
         low[order], high[order] = lows[row, column], highs[row, column]
         return JudgedBounds(lows, highs, pairs, first), RoundingInterval(low, high)
 
-    def _counted(self, bounds: JudgedBounds, tiles: Iterable[Tile]) -> TileCounts:
+    def _count(self, bounds: JudgedBounds, tiles: Iterable[Tile]) -> TileCounts:
         """The counts from some tiles."""
         part = TileCounts(len(self.place))
         own = np.where(self.open, self.place, -1) if self.before is None else self.place

@@ -255,7 +255,7 @@ def recall(run: Run, exact: Run, depth: int) -> Floats:
     return values
 
 
-class _Found(NamedTuple):
+class _StepResult(NamedTuple):
     """The results of a step.
 
     Attributes:
@@ -299,16 +299,16 @@ def search_rung(
     return made.stage("dense", made.dense)
 
 
-def _on_rung(stage: Stage, rung: SearchMethod, settings: Settings) -> _Found:
+def _on_rung(stage: Stage, rung: SearchMethod, settings: Settings) -> _StepResult:
     """A search method as a step, cut to the depth of the pipeline."""
     depth = settings["index"]["depth"]
     spec = str((stage.searched or {}).get("spec", rung.spec))
-    return _Found(rung.name, spec, cut(stage.run, depth), depth, depth)
+    return _StepResult(rung.name, spec, cut(stage.run, depth), depth, depth)
 
 
 def _rest(
     work: Callable[[Settings], StageRunner], settings: Settings, tried: Sequence[SearchMethod], exact: Stage
-) -> Iterator[_Found]:
+) -> Iterator[_StepResult]:
     """The search methods after the exact one; keeping all dimensions is not a step."""
     whole = (exact.searched or {}).get("dimension")
     for rung in tried:
@@ -317,7 +317,7 @@ def _rest(
             yield _on_rung(stage, rung, settings)
 
 
-def _later(stages: Sequence[Stage], settings: Settings) -> Iterator[_Found]:
+def _later(stages: Sequence[Stage], settings: Settings) -> Iterator[_StepResult]:
     """The pipeline stages after retrieval."""
     depth = settings["index"]["depth"]
     against: int | None = depth
@@ -325,11 +325,11 @@ def _later(stages: Sequence[Stage], settings: Settings) -> Iterator[_Found]:
         if stage.name in AFTER:
             depth = settings[stage.name].get("depth", depth)
             against = None if stage.name == "fuse" or against is None else min(against, depth)
-            yield _Found(AFTER[stage.name], None, stage.run, depth, against)
+            yield _StepResult(AFTER[stage.name], None, stage.run, depth, against)
 
 
 def _steps(
-    held: Sequence[_Found], worth: Sequence[QueryScores], recalls: Sequence[Floats | None], drawn: Bootstrap
+    held: Sequence[_StepResult], worth: Sequence[QueryScores], recalls: Sequence[Floats | None], drawn: Bootstrap
 ) -> tuple[LossStep, ...]:
     steps = list[LossStep]()
     for place, (found, here, shares) in enumerate(zip(held, worth, recalls, strict=True)):

@@ -187,7 +187,7 @@ def choose(known: RuleInputs, rule: str, seeks: str, limits: RuleLimits, panel: 
     return RuleChoice(rule, seeks, limits, feasible, feasible_chance=sure, k=k, **found._asdict())
 
 
-class _Found(NamedTuple):
+class _RankedChoice(NamedTuple):
     """The parts of a choice that do not depend on limits."""
 
     answer: int
@@ -198,7 +198,7 @@ class _Found(NamedTuple):
     decided_by: str
 
 
-def _first(known: RuleInputs, seeks: str, feasible: Bools) -> _Found:
+def _first(known: RuleInputs, seeks: str, feasible: Bools) -> _RankedChoice:
     """The best feasible member of the frontier."""
     apart = None if known.apart is None else known.apart[np.ix_(feasible, feasible)]
     there = on_frontier(known.points.select(feasible), rule=known.rule, apart=apart)
@@ -213,7 +213,7 @@ def _first(known: RuleInputs, seeks: str, feasible: Bools) -> _Found:
     better = None if decided != seeks or runner_up is None else _share(known, seeks, answer, runner_up)
     if better is not None and better < 0.5 and runner_up is not None:
         answer, runner_up, better, decided = runner_up, answer, 1 - better, MOST_RESAMPLES
-    return _Found(answer, runner_up, better, within, best, decided)
+    return _RankedChoice(answer, runner_up, better, within, best, decided)
 
 
 def _objective_values(points: Objectives, seeks: str) -> Floats:

@@ -91,7 +91,7 @@ def on_frontier(points: Objectives, *, rule: str = PARETO, apart: Bools | None =
         >>> on_frontier(Objectives(costs, seconds, worth), rule="paper").tolist()
         [True, True, False]
     """
-    compared = _Compared.of(points, rule, apart)
+    compared = _Comparison.of(points, rule, apart)
     size = len(points.cost)
     out: Bools = np.ones((size, compared.draws), dtype=bool)
     if any(compared.known) and size and apart is not None:
@@ -123,7 +123,7 @@ def removers(points: Objectives, place: int, *, rule: str = PARETO, apart: Bools
         [True, False, False]
     """
     every = np.arange(len(points.cost))
-    found = _Compared.of(points, rule, apart).removers(place, every)
+    found = _Comparison.of(points, rule, apart).removers(place, every)
     return found.reshape(len(every))
 
 
@@ -137,7 +137,7 @@ def check_rule(rule: str) -> None:
         raise PolicyError(f"rule must be {' or '.join(RULES)}. Got {rule!r}.{nearest(rule, RULES)}")
 
 
-class _Compared(NamedTuple):
+class _Comparison(NamedTuple):
     """Objectives of one shape, [configuration, resample], with the rule of comparison.
 
     Attributes:
@@ -153,7 +153,7 @@ class _Compared(NamedTuple):
     apart: Bools | None
 
     @classmethod
-    def of(cls, points: Objectives, rule: str, apart: Bools | None) -> _Compared:
+    def of(cls, points: Objectives, rule: str, apart: Bools | None) -> _Comparison:
         check_rule(rule)
         known = tuple(name in points.known for name in points._fields)
         filled = (each if here else np.zeros_like(each) for each, here in zip(points.joined, known, strict=True))
@@ -197,7 +197,7 @@ class _Compared(NamedTuple):
             end: index after the last resample.
         """
         shape, strict = (len(self.points.cost), end - begin), self.rule == PAPER
-        used = [each if each.shape[1] == 1 else each[:, begin:end] for each in self._signed()]
+        used = [each if each.shape[1] == 1 else each[:, begin:end] for each in self._signed_objectives()]
         rank = np.broadcast_to(_ranks(used[0]), shape)
         cost, latency, quality = (np.broadcast_to(each, shape) for each in used)
         order = np.lexsort((-quality, -rank if strict else rank, latency), axis=0)
@@ -219,7 +219,7 @@ class _Compared(NamedTuple):
         np.put_along_axis(found, order, stays, axis=0)
         return found
 
-    def _signed(self) -> tuple[Floats, Floats, Floats]:
+    def _signed_objectives(self) -> tuple[Floats, Floats, Floats]:
         """Cost, latency and quality; an objective unknown for all is replaced by a known one, which then decides."""
         less = (self.points.cost, self.points.latency, -self.points.quality)
         known = next(each for each, here in zip(less, self.known, strict=True) if here)

@@ -193,10 +193,10 @@ def learn_routing(
     >>> found["either"].share, round(found["either"].quality.value, 3), found["either"].beats_random
     (0.5, 0.7, 'yes')
     """
-    given = _Given.checked(fewer, more, signals)
+    given = _RoutingData.checked(fewer, more, signals)
     costs = costs or (float(depths[0]), float(depths[1]))
     limit = RoutingLimit.of(budget, price, costs[1] - costs[0])
-    priced = _Priced(given, costs, bootstrap or Bootstrap())
+    priced = _RouteCosts(given, costs, bootstrap or Bootstrap())
     parts = partitions(len(given.gains), folds, repeats, rng)
     routers = tuple(
         priced.router(
@@ -263,7 +263,7 @@ def escalation_shares(
     return shares
 
 
-class _Given(NamedTuple):
+class _RoutingData(NamedTuple):
     """The data of the queries that have a value.
 
     Attributes:
@@ -278,7 +278,7 @@ class _Given(NamedTuple):
     signals: Sequence[Signal]
 
     @classmethod
-    def checked(cls, fewer: Floats, more: Floats, signals: Sequence[Signal]) -> _Given:
+    def checked(cls, fewer: Floats, more: Floats, signals: Sequence[Signal]) -> _RoutingData:
         low, high = np.asarray(fewer, dtype=np.float64), np.asarray(more, dtype=np.float64)
         names = [each.name for each in signals]
         if not names or len(set(names)) < len(names):
@@ -301,7 +301,7 @@ class _Given(NamedTuple):
         return cls(low[known], (high - low)[known], needs, signals)
 
 
-class _Priced(NamedTuple):
+class _RouteCosts(NamedTuple):
     """Computes cost and quality from escalation shares.
 
     Attributes:
@@ -309,7 +309,7 @@ class _Priced(NamedTuple):
         costs: mean cost per query with fewer and with more candidates.
     """
 
-    given: _Given
+    given: _RoutingData
     costs: tuple[float, float]
     bootstrap: Bootstrap
 
@@ -343,12 +343,12 @@ class _Priced(NamedTuple):
         return BudgetPoint(budget, share, quality, fewer + share * float(given.gains.mean()))
 
 
-def _thresholds(rule: RoutingRule, given: _Given, limit: RoutingLimit) -> dict[str, float | None]:
+def _thresholds(rule: RoutingRule, given: _RoutingData, limit: RoutingLimit) -> dict[str, float | None]:
     """The thresholds learned on all queries: the ones to deploy."""
     return rule.fit(given.needs, given.gains, limit).thresholds(given.signals)
 
 
-def _oracles(priced: _Priced, limit: RoutingLimit) -> tuple[Router, ...]:
+def _oracles(priced: _RouteCosts, limit: RoutingLimit) -> tuple[Router, ...]:
     """Oracles that know every gain: one escalates each gain above the charge, one the largest within the budget."""
     gains = priced.given.gains
     worth = gains > limit.charge

@@ -108,22 +108,24 @@ class Analyses:
     def derive(self, systems: Sequence[FinishedSystem]) -> AnalysisResults:
         """Run loss decomposition, tuning and routing."""
         searched = _by_search(systems)
-        ladder = [self._kept("ladder", each, self._ladder) for each in searched]
+        ladder = [self._cached_analysis("ladder", each, self._decompose_loss) for each in searched]
         graphs = [each for each in searched if read_spec(each.system.settings["index"]["spec"])[0].name == "hnsw"]
-        tuned = [self._kept("tuned", each, self._tuned) for each in graphs] if "tune" in self.plan.tables else []
+        tuned = (
+            [self._cached_analysis("tuned", each, self._tune) for each in graphs] if "tune" in self.plan.tables else []
+        )
         routed = find_routed_system(self.plan)
         first = next((each for each in systems if each.system.reranks), None)
         route = None
         if routed is not None and first is not None:
-            route = self._kept("route", FinishedSystem(routed, first.key), self._route)
+            route = self._cached_analysis("route", FinishedSystem(routed, first.key), self._route)
         return AnalysisResults(_drop_missing(ladder), _drop_missing(tuned), route, tuple(self.notes))
 
-    def _ladder(self, system: System) -> dict[str, Any]:
+    def _decompose_loss(self, system: System) -> dict[str, Any]:
         return decompose_loss(
             **self._common(system), measures=self.measures, bootstrap=self.bootstrap, name=system.name
         ).to_dict()
 
-    def _tuned(self, system: System) -> dict[str, Any]:
+    def _tune(self, system: System) -> dict[str, Any]:
         within = self.plan.tables["tune"]["within"]
         found = tune(**self._common(system), measures=self.measures, bootstrap=self.bootstrap, within=within)
         return {"name": system.name, **found.to_dict()}
@@ -155,7 +157,7 @@ class Analyses:
             "begin": lambda stage: self.begin(f"{system.name}: {stage}"),
         }
 
-    def _kept(
+    def _cached_analysis(
         self, what: str, known: FinishedSystem, make: Callable[[System], dict[str, Any]]
     ) -> dict[str, Any] | None:
         """The stored result of the same analysis, or a new one; None where it fails."""

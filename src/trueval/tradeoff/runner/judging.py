@@ -156,9 +156,9 @@ class OnDemandJudging:
             )
         found.judgments.write(self.out / JUDGED)
         write_whole(self.out / LABELS, lines_of(found.labels))
-        return self._labelled(wanted, found, depth)
+        return self._label(wanted, found, depth)
 
-    def _labelled(self, wanted: UnjudgedPool, found: ExtendedJudgments, depth: int) -> JudgedLabels:
+    def _label(self, wanted: UnjudgedPool, found: ExtendedJudgments, depth: int) -> JudgedLabels:
         lacking = int(found.graded.grades["grade"].null_count())
         about = {
             "name": self.asked.name,

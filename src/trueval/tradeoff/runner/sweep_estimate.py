@@ -112,12 +112,12 @@ class _Estimating:
         for key, system in systems.items():
             with self.maker.guarded(system):
                 self._look_at(system, key)
-        work = [*self._counted()]
+        work = [*self._count_work()]
         for table, runner in self.to_time:
-            with self._guarded(runner.settings[table]["model"]):
+            with self._record_failures(runner.settings[table]["model"]):
                 work += self._timing(table, runner)
         self._count_probes(systems.values())
-        work = sum_work([*work, *self._counted()])
+        work = sum_work([*work, *self._count_work()])
         if any(each.seconds is not None for each in work):
             self.notes.append(BY_SPEED)
         if self.plan.judge is not None:
@@ -155,7 +155,7 @@ class _Estimating:
         if (routed := find_routed_system(self.plan)) is not None and (chatter := chatter_of(self.plan)) is not None:
             work = self.maker.work(routed)
             if "embed" in work.settings:
-                with self._guarded(work.settings["embed"]["model"]):
+                with self._record_failures(work.settings["embed"]["model"]):
                     part = part_of(
                         work.embedder(), "queries", texts_in_order(make_noisy_queries(work.collection, chatter))
                     )
@@ -164,17 +164,17 @@ class _Estimating:
             prober = SweepProbes(self.plan, self.inputs, self.maker, self.cache, self.store, nobody)
             for system in systems:
                 if "embed" in system.settings:
-                    with self._guarded(system.settings["embed"]["model"]):
+                    with self._record_failures(system.settings["embed"]["model"]):
                         prober.count(system, self.counts)
 
-    def _counted(self) -> Iterator[MissingWork]:
+    def _count_work(self) -> Iterator[MissingWork]:
         """The work of what was counted since the last call."""
         for part in self.counts.take():
-            with self._guarded(part.model.name):
-                yield self._priced(part)
+            with self._record_failures(part.model.name):
+                yield self._price(part)
 
     @contextmanager
-    def _guarded(self, model: str) -> Iterator[None]:
+    def _record_failures(self, model: str) -> Iterator[None]:
         """Record a failure of a model, and go on with the others."""
         try:
             yield
@@ -183,7 +183,7 @@ class _Estimating:
             if failed not in self.maker.failed:
                 self.maker.failed.append(failed)
 
-    def _priced(self, part: MissingPart) -> MissingWork:
+    def _price(self, part: MissingPart) -> MissingWork:
         """The work for a part, with its duration where the model runs here."""
         if not is_hosted(part.model.name):
             return part.work(self._seconds(part) if len(part.places) else None)
@@ -204,7 +204,7 @@ class _Estimating:
         """Queries for timing, one at a time; equal work of two systems is timed once."""
         model, asked = work.model(table), list(work.collection.queries)[: self.protocol.queries]
         known = work.candidates_before("rerank", work.settings["rerank"]["depth"]) if table == "rerank" else None
-        part, groups = self._asked(table, work, model, asked, known)
+        part, groups = self._requested_items(table, work, model, asked, known)
         before = work.key_before("rerank") if table == "rerank" else ""
         key = json.dumps([table, settings_of(model), before, work.settings[table].get("depth"), work.about()["sha256"]])
         times = self.protocol.served(len(asked)) + (0 if key in self.timed else self.protocol.timed(len(asked)))
@@ -213,7 +213,7 @@ class _Estimating:
             return []
         unknown = part.name != "queries" and known is None
         if is_hosted(model.name):
-            most = self._asked(table, work, model, asked, None, longest_candidates)[1] if unknown else None
+            most = self._requested_items(table, work, model, asked, None, longest_candidates)[1] if unknown else None
             return [repeated_work(model, part.name, groups, times, most)]
         speed = self.speeds.get((model.name, part.name))
         if speed is None:
@@ -222,7 +222,7 @@ class _Estimating:
         seconds = speed * len(part.items) / len(asked) * times
         return [MissingWork(TIMED, model.name, times, exact=not unknown, seconds=seconds)]
 
-    def _asked(
+    def _requested_items(
         self,
         table: str,
         work: StageRunner,

@@ -84,16 +84,16 @@ class SweepProbes:
         """Count the probe texts that are not in the cache of the system's embedder."""
         work = self.maker.work(system)
         model = work.embedder()
-        if self.table["names"] and not self._is_kept(self._names_decides(system)):
+        if self.table["names"] and not self._is_cached(self._names_decides(system)):
             for texts in texts_of_names([self._design()]):
                 for name, items in texts.items():
                     counts.add_part(model, part_of(model, name, items), TEXT, OF_PROBES)
-        if self.table["noise"] and not self._is_kept(self._noise_decides(system)):
+        if self.table["noise"] and not self._is_cached(self._noise_decides(system)):
             asked = texts_to_embed(self._collection(system), self._noise_design())
             counts.add_part(model, part_of(model, "queries", texts_in_order(asked)), work.reuse("embed"), OF_PROBES)
 
     def _names(self, system: System) -> Probed | None:
-        return self._kept(f"names of {system.name}", self._names_decides(system), lambda: self._margins(system))
+        return self._cached_probe(f"names of {system.name}", self._names_decides(system), lambda: self._margins(system))
 
     def _names_decides(self, system: System) -> list[Any]:
         """Everything that determines a system's names probe, its kind first."""
@@ -141,7 +141,9 @@ class SweepProbes:
         return parts[0] if len(parts) == 1 else Hybrid(" + ".join(each.name for each in parts), parts)
 
     def _noise(self, system: System) -> Probed | None:
-        return self._kept(f"noise of {system.name}", self._noise_decides(system), lambda: self._moved(system))
+        return self._cached_probe(
+            f"noise of {system.name}", self._noise_decides(system), lambda: self._noise_effect(system)
+        )
 
     def _noise_decides(self, system: System) -> list[Any]:
         """Everything that determines a system's noise probe, its kind first."""
@@ -160,7 +162,7 @@ class SweepProbes:
     def _collection(self, system: System) -> Collection:
         return replace(self.inputs.collections[system.rewrite], judgments=self.inputs.judgments)
 
-    def _moved(self, system: System) -> Probed:
+    def _noise_effect(self, system: System) -> Probed:
         """Effect of noise on the queries of the sweep, averaged over queries."""
         begin: Begin = lambda stage: self.begin(f"{system.name}, noise: {stage}")  # noqa: E731  a name for each stage
         (found,) = probe_pipelines(
@@ -175,7 +177,7 @@ class SweepProbes:
         )
         return noise_entry(found, self.table["level"])
 
-    def _kept(self, what: str, decides: list[Any], make: Callable[[], Probed]) -> Probed | None:
+    def _cached_probe(self, what: str, decides: list[Any], make: Callable[[], Probed]) -> Probed | None:
         """The stored probe result, or a new one; None, with a note, where the probe fails."""
         key = self._key(decides)
         if key in self.known:
@@ -200,7 +202,7 @@ class SweepProbes:
         folder = self.store.folder
         return None if folder is None else folder / FOLDER / f"{decides[0]}-{self._key(decides)}.json"
 
-    def _is_kept(self, decides: list[Any]) -> bool:
+    def _is_cached(self, decides: list[Any]) -> bool:
         return self._read(decides) is not None
 
     def _read(self, decides: list[Any]) -> Probed | None:

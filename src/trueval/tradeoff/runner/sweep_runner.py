@@ -60,7 +60,7 @@ def gather(
     limit = None if max_cost is None else Account(max_cost)
     judging = None if chosen.judge is None else OnDemandJudging.of(chosen, inputs, out, limit)
     with _place(out, cache) as place:
-        gathered = _Gathered(chosen, inputs, store, charges, begin("systems"))
+        gathered = _FinishedSystems(chosen, inputs, store, charges, begin("systems"))
         found_one = gathered.add if judging is None else judging.add
         account = Account(None, place / LEDGER, within=limit)
         maker = SystemBuilder(inputs, place, store, account, begin, found_one)
@@ -69,7 +69,7 @@ def gather(
         if judging is not None:
             judged = judging.judge(begin("judging"))
             inputs = judged.inputs
-            gathered = _Gathered(chosen, inputs, store, charges, begin("systems"))
+            gathered = _FinishedSystems(chosen, inputs, store, charges, begin("systems"))
             for each in judging.waiting:
                 with maker.guarded(each.system, each.key):
                     gathered.add(judging.read(each, store))
@@ -108,7 +108,7 @@ def gather(
     return found
 
 
-class _Probed(NamedTuple):
+class _ProbeResults(NamedTuple):
     """Probe results.
 
     Attributes:
@@ -119,11 +119,11 @@ class _Probed(NamedTuple):
     notes: tuple[str, ...]
 
 
-def _run_probes(plan: SweepPlan, systems: Sequence[FinishedSystem], make: Callable[[], SweepProbes]) -> _Probed:
+def _run_probes(plan: SweepPlan, systems: Sequence[FinishedSystem], make: Callable[[], SweepProbes]) -> _ProbeResults:
     if "probes" not in plan.tables:
-        return _Probed(None, ())
+        return _ProbeResults(None, ())
     prober = make()
-    return _Probed(prober.probe(systems), tuple(prober.notes))
+    return _ProbeResults(prober.probe(systems), tuple(prober.notes))
 
 
 def _mean(shares: Sequence[float], measuring: QualitySettings) -> dict[str, float | None]:
@@ -148,7 +148,7 @@ def _time_systems(systems: Sequence[MeasuredSystem], maker: SystemBuilder, timer
     return tuple(replace(each, timed=found[each.key]) for each in systems)
 
 
-class _Gathered:
+class _FinishedSystems:
     """The systems finished so far.
 
     Args:

@@ -144,7 +144,7 @@ class SystemBuilder:
         waiting: list[_Waiting] = []
         for key, system in self.distinct(systems).items():
             with self.guarded(system):
-                waiting += self._retrieved(system, key)
+                waiting += self._retrieve(system, key)
         if also is not None:
             try:
                 work = self.work(also)
@@ -208,7 +208,7 @@ class SystemBuilder:
             collection, set_scoring(settings, scoring), shared, lambda stage: self.begin(f"{told}{stage}")
         )
 
-    def _retrieved(self, system: System, key: str) -> list[_Waiting]:
+    def _retrieve(self, system: System, key: str) -> list[_Waiting]:
         """Retrieve; a system that is stored already or has no reranker is finished here and not returned."""
         work = self.work(system)
         kept = self.store.read(key)
@@ -223,7 +223,7 @@ class SystemBuilder:
         waiting = _Waiting(system, key, work, stages, memory)
         if system.reranks:
             return [waiting]
-        self._done(waiting, waiting.stages)
+        self._finish(waiting, waiting.stages)
         return []
 
     def _stages(self, work: StageRunner) -> tuple[Stage, ...]:
@@ -239,21 +239,21 @@ class SystemBuilder:
         ready = [each for each in group if each.is_kept]
         for each in ready:
             with self.guarded(each.system, each.key):
-                self._done(each, each.reranked(_refuse_removed_candidates))
+                self._finish(each, each.reranked(_refuse_removed_candidates))
         rest = [each for each in group if each not in ready]
         if not rest:
             return
         try:
-            scored = self._scored(rest)
+            scored = self._score(rest)
         except Exception:  # noqa: BLE001 one failing pair or format must not stop the others
             _log.warning("%s: one call for all failed; each is scored alone", names_of(rest), exc_info=True)
             scored = None
         for each in rest:
             with self.guarded(each.system, each.key):
-                own = scored or self._scored([each])
-                self._done(each, each.reranked(_make_rescorer(each, own[each.settings["scoring"]])))
+                own = scored or self._score([each])
+                self._finish(each, each.reranked(_make_rescorer(each, own[each.settings["scoring"]])))
 
-    def _scored(self, group: Sequence[_Waiting]) -> dict[str, Run]:
+    def _score(self, group: Sequence[_Waiting]) -> dict[str, Run]:
         """The union of some pools with reranker scores, in each requested format."""
         first = group[0].work
         union = together([each.pool for each in group], None)
@@ -272,7 +272,7 @@ class SystemBuilder:
             for scoring in formats
         }
 
-    def _done(self, waiting: _Waiting, stages: Sequence[Stage]) -> None:
+    def _finish(self, waiting: _Waiting, stages: Sequence[Stage]) -> None:
         """Store a system, and report it."""
         if waiting.silent:
             return

@@ -110,18 +110,18 @@ class Timer:
         found: dict[str, SystemTimes] = {}
         missing = []
         for each in systems:
-            kept = self._kept(each.key)
+            kept = self._cached_samples(each.key)
             if kept is None:
                 missing.append(each)
             else:
-                found[each.key] = self._said(*kept)
+                found[each.key] = self._system_times(*kept)
         for group in _groups(missing):
             found |= self._time(group)
         return found
 
     def has(self, key: str) -> bool:
         """Whether a system has stored times under the same protocol."""
-        return self._kept(key) is not None
+        return self._cached_samples(key) is not None
 
     def _time(self, group: Sequence[TimingTask]) -> dict[str, SystemTimes]:
         """Time some systems together, each task once."""
@@ -173,9 +173,9 @@ class Timer:
             (self.store.folder / SAMPLES).mkdir(parents=True, exist_ok=True)
             write_whole(self._samples(key), own.write_parquet)
             write_json(self._about(key), about)
-        return self._said(about, own)
+        return self._system_times(about, own)
 
-    def _kept(self, key: str) -> tuple[Mapping[str, Any], pl.DataFrame] | None:
+    def _cached_samples(self, key: str) -> tuple[Mapping[str, Any], pl.DataFrame] | None:
         """Stored samples under the same protocol; None if missing or unreadable."""
         if self.store.folder is None or not self._about(key).is_file():
             return None
@@ -193,7 +193,7 @@ class Timer:
         table = {name: value for name, value in vars(self.protocol).items() if name != "band"}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in table.items()}
 
-    def _said(self, about: Mapping[str, Any], samples: pl.DataFrame) -> SystemTimes:
+    def _system_times(self, about: Mapping[str, Any], samples: pl.DataFrame) -> SystemTimes:
         renamed = samples.rename({"stage": "task"})
         stages = [{"name": name, **self._percentiles(times_of(renamed, [name]))} for name in about["stages"]]
         total = times_of(renamed, about["stages"])
