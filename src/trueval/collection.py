@@ -329,7 +329,7 @@ class _Texts(NamedTuple):
 
 def _read_texts(parts: TextFiles, fields: tuple[str, ...], what: str, tell: Tell = None) -> _Texts:
     found = gather(read_rows(parts.paths, fields), lambda row: join_fields(row, fields), tell)
-    return _check_texts(found, fields, what, parts.said)
+    return _check_texts(found, fields, what, parts.display_name)
 
 
 def _check_texts(found: TextMapping, fields: tuple[str, ...], what: str, place: str) -> _Texts:

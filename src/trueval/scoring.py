@@ -74,7 +74,7 @@ def softmax(logits: Values, format: str, *, strict: bool = False) -> Values:
         total = step(parts[0] + parts[1])
         # torch's kernel over the last axis multiplies by the reciprocal, which rounds once more than a division.
         score = parts[1] * (1 / total) if arrays.low and not strict else parts[1] / total
-    scores: Values = arrays.finished(score, "softmax")
+    scores: Values = arrays.finish(score, "softmax")
     return scores
 
 
@@ -109,7 +109,7 @@ def sigmoid(logits: Values, format: str, *, strict: bool = False) -> Values:
         score = arrays.wide(arrays.module.sigmoid(flat))
     else:
         score = 1 / step(1 + step(arrays.exp(-arrays.wide(flat))))
-    scores: Values = arrays.finished(score, "sigmoid")
+    scores: Values = arrays.finish(score, "sigmoid")
     return scores
 
 
@@ -143,7 +143,7 @@ def product(
     single = queries.ndim == 1
     wide = _vectors(arrays, queries[None] if single else queries, normalize)
     blocks = [
-        arrays.finished(
+        arrays.finish(
             _products(arrays, wide, _vectors(arrays, documents[start : start + _BLOCK], normalize)), "product"
         )
         for start in range(0, max(1, len(documents)), _BLOCK)
@@ -183,9 +183,9 @@ def maxsim(query: Values, documents: Values | Sequence[Values], format: str, *, 
         _check_dimensions(query, document)
         if not len(document):
             raise InputError(f"Every document needs at least one token for MaxSim. Document {number} has none.")
-        best = arrays.module.amax(arrays.rounded(_products(arrays, wide, arrays.wide(document))), 1)
+        best = arrays.module.amax(arrays.round(_products(arrays, wide, arrays.wide(document))), 1)
         sums.append(_sum(arrays, best) if strict else best.sum())
-    scores: Values = arrays.finished(arrays.module.stack(sums) if sums else wide[:0, 0], "maxsim")
+    scores: Values = arrays.finish(arrays.module.stack(sums) if sums else wide[:0, 0], "maxsim")
     return scores
 
 
@@ -264,9 +264,9 @@ class _Arrays:
 
     def step(self, values: Any) -> Any:
         """Return the values, rounded if every step is."""
-        return self.rounded(values) if self.strict else values
+        return self.round(values) if self.strict else values
 
-    def rounded(self, values: Any) -> Any:
+    def round(self, values: Any) -> Any:
         """Return the values rounded to the format."""
         if not self.low:
             return values
@@ -280,9 +280,9 @@ class _Arrays:
             raise InputError(f"The score {values[lost][0].item()!r} overflows {self.format}. Use a wider format.")
         return rounded
 
-    def finished(self, scores: Any, name: str) -> Any:
+    def finish(self, scores: Any, name: str) -> Any:
         """Return the rounded scores, if all are numbers; rounding again changes nothing."""
-        scores = self.rounded(scores)
+        scores = self.round(scores)
         missing = self.module.isnan(scores)
         if missing.any():
             first = self.module.argwhere(missing)[0].tolist()

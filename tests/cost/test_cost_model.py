@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from trueval.cost.cost_model import Charges, CostModel
+from trueval.cost.cost_model import CostModel, SweepPrices
 from trueval.cost.prices import FREE
 from trueval.errors import InputError
 from trueval.models.hosted.account import Price
@@ -22,8 +22,8 @@ LOCAL = {"embed": {"model": "all-MiniLM-L6-v2"}, "rerank": {"model": "here/model
 NOTHING = dict.fromkeys(("rerank", "embed", "generator", "total"))
 
 
-def charges(**table: object) -> Charges:
-    return Charges.read(table)
+def charges(**table: object) -> SweepPrices:
+    return SweepPrices.read(table)
 
 
 def size(text: str) -> int:
@@ -68,8 +68,8 @@ def test_models_of_services_have_the_price_of_their_table_or_of_the_book() -> No
     searches = {"rerank": {"model": "cohere:rerank-v3.5", "price_per_thousand_searches": 2.0}}
     found = told.prices(searches)
     assert (found.rerank, found.documents_per_search) == (Price(per_thousand_searches=2.0), 100)
-    assert told.used(own) == []
-    assert [each.name for each in told.used(HOSTED)] == ["rerank-2.5"]
+    assert told.used_prices(own) == []
+    assert [each.name for each in told.used_prices(HOSTED)] == ["rerank-2.5"]
 
 
 def test_a_price_that_is_not_known_makes_the_total_unknown() -> None:
@@ -109,9 +109,9 @@ def test_prices_are_checked_before_any_work(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"Did you mean gpt-5\?|Did you mean gpt-5-mini"):
         charges(generator="gpt5")
     with pytest.raises(InputError, match=r"mine\.toml: cannot be read"):
-        Charges.read({"book": str(tmp_path / "mine.toml")})
+        SweepPrices.read({"book": str(tmp_path / "mine.toml")})
     (tmp_path / "mine.toml").write_text('date = "2026-11"\ncurrency = "EUR"\nsource = "a list"\n')
-    mine = Charges.read({"book": str(tmp_path / "mine.toml"), "candidate_tokens": 100})
+    mine = SweepPrices.read({"book": str(tmp_path / "mine.toml"), "candidate_tokens": 100})
     assert mine.to_dict() == {
         "date": "2026-11",
         "currency": "EUR",

@@ -21,8 +21,8 @@ from trueval.golden.build.build import build, dry_run
 from trueval.golden.build.golden_plan import GoldenPlan, read_judge
 from trueval.golden.build.on_demand_files import OnDemand
 from trueval.golden.judge.model_judge import TokenPrices
-from trueval.golden.validation.robustness import dry_run as dry_gullibility
-from trueval.golden.validation.robustness import gullibility
+from trueval.golden.validation.robustness import dry_run as robustness_dry_run
+from trueval.golden.validation.robustness import measure_robustness
 from trueval.models.hosted.account import round_up_amount
 from trueval.models.missing_work import MissingWork
 
@@ -96,8 +96,8 @@ def fooling(folder: Path, server: ChatServer, queries: int) -> Work:
     server.grade = lambda query, text: 1 + len(text) % 5  # traps have no stars
     out = folder / "out"
     return Work(
-        lambda: dry_gullibility(plan, out, queries=queries).work[0],
-        lambda money: gullibility(plan, out, queries=queries, max_cost=money),
+        lambda: robustness_dry_run(plan, out, queries=queries).work[0],
+        lambda money: measure_robustness(plan, out, queries=queries, max_cost=money),
     )
 
 

@@ -200,14 +200,16 @@ def test_nothing_is_measured_of_nothing() -> None:
     assert measure([TimedTask("a", str)], [], Protocol()).samples.is_empty()
     assert measure([TimedTask("a", str)], QUERIES, Protocol(queries=0)).samples.is_empty()
     assert measure([], QUERIES, Protocol()).samples.is_empty()
-    assert Protocol(queries=0, rates=(2.0,)).timed(9) == Protocol(queries=0, rates=(2.0,)).served(9) == 0
+    assert (
+        Protocol(queries=0, rates=(2.0,)).timed_calls(9) == Protocol(queries=0, rates=(2.0,)).load_test_queries(9) == 0
+    )
 
 
 def test_a_protocol_says_how_many_calls_it_makes() -> None:
     time, log = Virtual(), list[tuple[str, int]]()
     protocol = Protocol(queries=9, repeats=2, warmup=3)
     measure(tasks_of(time, log, a=0.001), QUERIES, protocol, clock=time.clock)
-    assert len(log) == protocol.timed(len(QUERIES)) == 2 * 4 + 3
+    assert len(log) == protocol.timed_calls(len(QUERIES)) == 2 * 4 + 3
 
 
 @pytest.mark.parametrize(

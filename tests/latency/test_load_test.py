@@ -113,7 +113,7 @@ def test_loads_of_a_protocol() -> None:
         ("open", 1, 10.0),
         ("open", 1, 20.0),
     ]
-    assert len(seen) == protocol.served(4) == 3 + 3 * 8
+    assert len(seen) == protocol.load_test_queries(4) == 3 + 3 * 8
     for start in range(3, 27, 4):
         assert sorted(seen[start : start + 4]) == [0, 1, 2, 3]  # each repeat is every query once
     assert loads(serve, 4, Protocol()) == loads(serve, 0, protocol) == []

@@ -148,7 +148,7 @@ def test_the_search_that_is_timed_is_that_of_the_library(
         for one in systems:
             task, expected = one.stages[1].task, one.candidates(0).documents["score"].to_list()
             with monkeypatch.context() as patch:
-                for ours in ("search", "found"):
+                for ours in ("search", "search_faiss"):
                     patch.setattr(Dense, ours, lambda *_: pytest.fail("our own work is in the window"))
                 scores, _ = task.run(task.prepare(0))  # type: ignore[misc]
             assert sorted(scores[0].tolist(), reverse=True) == expected

@@ -15,7 +15,7 @@ from trueval.evaluation.arrays import evaluate_arrays
 from trueval.evaluation.evaluate import evaluate
 from trueval.judgments import Judgments
 from trueval.measures.orders import survival
-from trueval.measures.orders.survival import GroupTakers, gone, gone_together, second_moments
+from trueval.measures.orders.survival import GroupTakers, expected_products, expected_totals, second_moments
 from trueval.run import Run
 
 CLOSE = 1e-12
@@ -69,7 +69,7 @@ def test_what_is_gone_is_the_mean_over_subsets() -> None:
     """Of three documents that take something and two that do not, over all subsets and pairs of subsets."""
     inner, outer = np.array([[0.5, 0.2, 0.9]]), np.array([[0.7, 0.4, 0.1]])
     first, second = (GroupTakers(each, 1 - each, np.array([3])) for each in (inner, outer))
-    alone, both = gone(np.array([5]), first, 5)[0], gone_together(np.array([5]), first, second, 5)[0]
+    alone, both = expected_totals(np.array([5]), first, 5)[0], expected_products(np.array([5]), first, second, 5)[0]
     orders = list(itertools.permutations(range(5)))
 
     def taken(takes: np.ndarray, documents: tuple[int, ...]) -> float:
@@ -88,7 +88,7 @@ def test_second_moments_are_sums_over_pairs_of_ranks(tied: int, takers: int, ran
     taken = np.array([[0.5, 0.2, 0.9, 1.0, 0.03][:takers], [0.7] + [0.0] * (takers - 1)])
     given = GroupTakers(taken, 1 - taken, np.array([takers, 1]))
     steps = np.array([[0.0, *range(1, ranks + 1)], [0.0, 1.0] + [0.0] * (ranks - 1)])
-    joint = gone_together(np.array([tied, 2]), given, given, ranks)
+    joint = expected_products(np.array([tied, 2]), given, given, ranks)
     s, t = np.meshgrid(*[np.arange(ranks + 1)] * 2)
     pairs = joint[:, np.minimum(s, t), abs(s - t)] * steps[:, s] * steps[:, t]
     found = second_moments(np.array([tied, 2]), given, steps)
@@ -98,8 +98,8 @@ def test_second_moments_are_sums_over_pairs_of_ranks(tied: int, takers: int, ran
 def test_pairs_are_walked_of_the_documents_that_satisfy_not_of_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seven such documents in a group take a table of eight by eight, however many tie with them."""
     widths = []
-    together = survival.gone_together
-    monkeypatch.setattr(survival, "gone_together", lambda *given: widths.append(given[-1]) or together(*given))
+    together = survival.expected_products
+    monkeypatch.setattr(survival, "expected_products", lambda *given: widths.append(given[-1]) or together(*given))
     for tied in (100, 1600):
         grades = np.where((np.arange(tied) + 1) % (tied // 7) == 0, 3.0, 0.0)
         assert evaluate_arrays([np.zeros(tied)], [grades], "ERR").sd[0, 0] > 0

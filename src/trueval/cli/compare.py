@@ -20,7 +20,7 @@ from trueval.cli.options import (
     with_groups,
 )
 from trueval.cli.output import check_folder, save, show, talk
-from trueval.cli.paths import refuse_repeated, run_called, with_baseline
+from trueval.cli.paths import find_run, refuse_repeated, with_baseline
 from trueval.cli.progress import progress
 from trueval.cli.short_help import common_options
 
@@ -139,7 +139,7 @@ def compare(
     from trueval.comparison.views.kind import COMPARE
     from trueval.rag.evaluate_files import evaluate_files
 
-    baseline = None if shown.baseline is None else run_called(shown.baseline, runs)
+    baseline = None if shown.baseline is None else find_run(shown.baseline, runs)
     paths = with_baseline(runs, baseline)
     if len(paths) < 2:
         raise typer.BadParameter(f"needs at least two runs. Got {runs[0]}.", param_hint="RUN RUN...")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from trueval.judgments import Judgments
     from trueval.retrieval.cuts.cut_audit import Cuts
 
-    Told = Callable[[Judgments | None], dict[str, Any]]
+    InputLoader = Callable[[Judgments | None], dict[str, Any]]
 
 CHANCES = "chances.csv"
 
@@ -45,7 +45,7 @@ class CallOptions:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JudgedOptions:
+class JudgmentOptions:
     """What says how good documents are, and what they say."""
 
     panel: ClassVar = JUDGED
@@ -70,7 +70,7 @@ class JudgedOptions:
         ),
     ] = None
 
-    def told(self, policy: PolicyOptions) -> "Told":
+    def load_inputs(self, policy: PolicyOptions) -> "InputLoader":
         """Read the named judgments and measures.
 
         Returns:
@@ -119,7 +119,7 @@ def cuts(
     ] = False,
     search: SearchOptions,
     calls: CallOptions,
-    judged: JudgedOptions,
+    judged: JudgmentOptions,
     policy: PolicyOptions,
     cache: CacheFolder = None,
     output: OutputOptions,
@@ -140,11 +140,11 @@ def cuts(
         check_folder(output.out)
     with remarks():
         if runs:
-            found = _of_runs(places or [], search, calls, judged.texts, judged.told(policy))
+            found = _of_runs(places or [], search, calls, judged.texts, judged.load_inputs(policy))
         else:
             if judged.texts is not None:
                 raise typer.BadParameter("goes with --runs; a COLLECTION has its texts.", param_hint="--texts")
-            found = _of_collection(places or [], search, calls, cache_of(cache, output.out), judged.told(policy))
+            found = _of_collection(places or [], search, calls, cache_of(cache, output.out), judged.load_inputs(policy))
     result = found.to_dict()
     if output.out is not None:
         save(output.out, (CUTS, result), others={CHANCES: found.chances().write_csv}, page=True)
@@ -152,7 +152,9 @@ def cuts(
     show(CUTS, result, form, percent=output.percent)
 
 
-def _of_runs(places: list[str], search: SearchOptions, calls: CallOptions, texts: str | None, told: "Told") -> "Cuts":
+def _of_runs(
+    places: list[str], search: SearchOptions, calls: CallOptions, texts: str | None, load: "InputLoader"
+) -> "Cuts":
     from trueval.retrieval.cuts.cuts import cuts as library
 
     if not places:
@@ -164,18 +166,18 @@ def _of_runs(places: list[str], search: SearchOptions, calls: CallOptions, texts
     for names, given in told_apart.items():
         if given:
             raise typer.BadParameter("goes with a COLLECTION, and not with --runs.", param_hint=names)
-    return library(texts, calls.k, runs=places, **told(None))
+    return library(texts, calls.k, runs=places, **load(None))
 
 
 def _of_collection(
-    places: list[str], search: SearchOptions, calls: CallOptions, cache: Path | None, told: "Told"
+    places: list[str], search: SearchOptions, calls: CallOptions, cache: Path | None, load: "InputLoader"
 ) -> "Cuts":
     from trueval.retrieval.cuts.cuts import cuts as library
 
     if len(places) > 1:
         raise typer.BadParameter("name one collection, or say --runs.", param_hint="COLLECTION")
-    chosen = search.found()
+    chosen = search.read_pipeline()
     collection = search.collection(places[0] if places else None, chosen)
     asked: dict[str, Any] = {"repeats": calls.repeats, "most": calls.most, "draws": calls.draws, "cache": cache}
     with bars() as bar:
-        return library(collection, calls.k, pipeline=chosen, **asked, begin=bar, **told(collection.judgments))
+        return library(collection, calls.k, pipeline=chosen, **asked, begin=bar, **load(collection.judgments))

@@ -54,7 +54,7 @@ class EvidenceOptions:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ShownOptions:
+class DisplayOptions:
     """What is shown of the runs, and in which order."""
 
     panel: ClassVar = OUTPUT
@@ -99,7 +99,7 @@ def evaluate(
     labels: LabelOptions,
     gates: GateOptions,
     output: OutputOptions,
-    shown: ShownOptions,
+    shown: DisplayOptions,
     form: Annotated[
         Literal[Format, "trec"],
         typer.Option(
@@ -157,7 +157,7 @@ def evaluate(
             len(runs),
             paths,
             limits,
-            missing=policy.said_of_missing(),
+            missing=policy.missing_choice(),
             corrected=corrected,
             labels=labels.labels,
         )

@@ -11,7 +11,7 @@ import typer
 
 from trueval.cli.options import ClusterFile, Intervals
 from trueval.cli.output import say
-from trueval.cli.paths import run_called, with_baseline
+from trueval.cli.paths import find_run, with_baseline
 from trueval.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class GateOptions:
         from trueval.evaluation.stored_scores import is_stored
         from trueval.files.display_names import name_files, path_of
 
-        found = run_called(self.baseline, runs)
+        found = find_run(self.baseline, runs)
         path = Path(path_of(found))
         if found in runs or str(path) == "-" or (path.exists() and not path.is_dir()):  # pipes are files, too
             return found

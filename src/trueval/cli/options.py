@@ -347,7 +347,7 @@ class PolicyOptions(ChoiceOptions):
 
         return choose(None, self.choices())
 
-    def said_of_missing(self) -> str | None:
+    def missing_choice(self) -> str | None:
         """What was chosen for judged queries that a run lacks, by itself or with a convention; None where nothing."""
         return self.missing if self.convention is None else self.to_policy().missing
 

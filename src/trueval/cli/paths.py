@@ -32,7 +32,7 @@ def with_roles(paths: Iterable[str], named: Mapping[str, str | Path | None]) -> 
     return [(next(roles[each] for each in (Path(path), *Path(path).parents) if each in roles), path) for path in paths]
 
 
-def run_called(baseline: str, runs: Sequence[str]) -> str:
+def find_run(baseline: str, runs: Sequence[str]) -> str:
     """The run that a baseline means: one of the runs by its text, its path or its name in tables; else a file.
 
     Args:
@@ -40,7 +40,7 @@ def run_called(baseline: str, runs: Sequence[str]) -> str:
         runs: as given.
 
     Example:
-        >>> run_called("a/run", ["a/run.trec", "b/run.trec"])
+        >>> find_run("a/run", ["a/run.trec", "b/run.trec"])
         'a/run.trec'
     """
     from trueval.files.display_names import name_files, path_of

@@ -67,7 +67,7 @@ class CollectionOptions:
 
         return Collection.read(place, fields=in_list(self.fields), qrels=self.qrels)
 
-    def chosen(self) -> "str | Run | None":
+    def candidate_source(self) -> "str | Run | None":
         """The candidates, as `candidate_lists` takes them."""
         from trueval.run import Run
 
@@ -209,7 +209,11 @@ def _estimate(
     left_out = () if reading.exclude_queries is None else read_ids(reading.exclude_queries, found)
     found = select_queries(found, exclude=left_out, limit=reading.limit)
     dtypes = formats.of_models or in_list(DEFAULT_DTYPES)
-    given = {"candidates": reading.chosen(), "folder": None if out is None else out / "logits", **asdict(loading)}
+    given = {
+        "candidates": reading.candidate_source(),
+        "folder": None if out is None else out / "logits",
+        **asdict(loading),
+    }
     return DryRun([*missing_passes(found, source.models or (), dtypes, **given)])
 
 
@@ -235,7 +239,7 @@ def _run_audit(
             logits=source.logits,
             scoring=formats.of_scores,
             index_dtypes=in_list(formats.index_dtype),
-            candidates=reading.chosen() if source.models else None,
+            candidates=reading.candidate_source() if source.models else None,
             exclude=reading.exclude_queries or (),
             limit=reading.limit,
             grades=policy.grade_map(),

@@ -57,7 +57,7 @@ class SearchOptions:
         ),
     ] = None
 
-    def found(self, depth: int | None = None) -> "Pipeline":
+    def read_pipeline(self, depth: int | None = None) -> "Pipeline":
         """Reads the file, or makes a pipeline of one stage.
 
         Args:
@@ -111,11 +111,11 @@ class PipelineOptions(SearchOptions):
 
     def read(self) -> "Pipeline":
         """Reads the file, or makes a pipeline of one stage, which scores as asked."""
-        return self.found(self.depth).but(scoring=self.scoring, reuse=self.reuse)
+        return self.read_pipeline(self.depth).but(scoring=self.scoring, reuse=self.reuse)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WrittenOptions:
+class RunOutputOptions:
     """Where the run goes, and the contexts that a generator would get of it."""
 
     panel: ClassVar = OUTPUT
@@ -198,7 +198,7 @@ def retrieve(
             rich_help_panel=JUDGED,
         ),
     ] = None,
-    written: WrittenOptions,
+    written: RunOutputOptions,
     cache: CacheFolder = None,
     output: OutputOptions,
     form: Form = "table",

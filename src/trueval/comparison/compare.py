@@ -175,7 +175,7 @@ def _differences(
     units = QueryUnits.of(np.arange(len(ids)) if clusters is None else clusters.codes(ids))
     for pair, (first, second) in enumerate(pairs.tolist()):
         a, b = winners.column(measure, first), winners.column(measure, second)
-        p = {name: getattr(found, name) for name in P_VALUES} | {"adjusted": found.adjusted(chosen.correction)}
+        p = {name: getattr(found, name) for name in P_VALUES} | {"adjusted": found.adjusted_p(chosen.correction)}
         tests = Significance(exact=found.exact, **{name: float(values[pair]) for name, values in p.items()})
         win, gain = winners.probability(measure, first, second), a.sign * (a.expected - b.expected)
         means = {name: _mean(getattr(a, name) - getattr(b, name)) for name in ("expected", "tie_broken")}
@@ -244,7 +244,7 @@ def _leaderboard(
         )
         for run in order
     ]
-    return Leaderboard(name, better, len(columns[0].expected), aligned.left_out(measure), None, tuple(ranking))
+    return Leaderboard(name, better, len(columns[0].expected), aligned.excluded_queries(measure), None, tuple(ranking))
 
 
 def _warnings(

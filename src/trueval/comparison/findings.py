@@ -72,7 +72,7 @@ class Findings(NamedTuple):
     exact: bool
     least_p: float
 
-    def adjusted(self, correction: str) -> Floats:
+    def adjusted_p(self, correction: str) -> Floats:
         """[pair] the p adjusted by a correction."""
         found: Floats = getattr(self, correction.replace("-", "_"))
         return found
@@ -271,7 +271,7 @@ class _Group:
         for at, measure in enumerate(self.measures.tolist()):
             # Comparisons are ordered by pair, then by measure.
             mine: dict[str, Any] = {name: each[at::wide] for name, each in arrays.items()}
-            yield measure, Findings(**mine, units=signs.units, exact=signs.all_listed, least_p=signs.least_p)
+            yield measure, Findings(**mine, units=signs.units, exact=signs.enumerates_all, least_p=signs.least_p)
 
 
 def _join_families(groups: Sequence[_Parts]) -> list[_Parts]:
@@ -279,7 +279,7 @@ def _join_families(groups: Sequence[_Parts]) -> list[_Parts]:
     maxt = joint_maxt([each.flipped for each in groups])
     several = [each.largest for each in groups if each.largest is not None]
     return [
-        each._replace(maxt=adjusted, largest=None if each.largest is None else each.largest.joined(several))
+        each._replace(maxt=adjusted, largest=None if each.largest is None else each.largest.join(several))
         for each, adjusted in zip(groups, maxt, strict=True)
     ]
 

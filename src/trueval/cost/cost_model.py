@@ -21,7 +21,7 @@ PARTS: Mapping[str, Role] = {"rerank": "rerankers", "embed": "embedders", "gener
 
 
 @dataclass(frozen=True)
-class Charges:
+class SweepPrices:
     """The prices that apply, from the table [prices] of a sweep.
 
     Attributes:
@@ -35,7 +35,7 @@ class Charges:
     candidate_tokens: float | None = None
 
     @classmethod
-    def read(cls, table: Mapping[str, Any], place: Where | None = None) -> Charges:
+    def read(cls, table: Mapping[str, Any], place: Where | None = None) -> SweepPrices:
         """Read the price book of [prices], and look up its prices, before any work.
 
         Args:
@@ -86,7 +86,7 @@ class Charges:
         models = (settings[part]["model"] for part in ("embed", "rerank") if part in settings)
         return bool(self.named) or any(map(is_hosted, models))
 
-    def used(self, settings: Mapping[str, Mapping[str, Any]]) -> list[ListedPrice]:
+    def used_prices(self, settings: Mapping[str, Mapping[str, Any]]) -> list[ListedPrice]:
         """The entries of the price book that a system's cost depends on.
 
         Args:
@@ -102,7 +102,7 @@ class Charges:
             systems: settings of each.
             today: the day on which.
         """
-        return self.book.notes([each for settings in systems for each in self.used(settings)], today)
+        return self.book.notes([each for settings in systems for each in self.used_prices(settings)], today)
 
     def to_dict(self) -> dict[str, Any]:
         """The prices entry of sweep.json."""
@@ -162,7 +162,7 @@ class CostModel:
         billed: whether another system of the sweep costs money, so that one that does not costs 0.
     """
 
-    def __init__(self, charges: Charges, documents: Mapping[str, str], *, billed: bool = False) -> None:
+    def __init__(self, charges: SweepPrices, documents: Mapping[str, str], *, billed: bool = False) -> None:
         self.charges, self.documents, self.billed = charges, documents, billed
         self._lengths: dict[str, int] = {}
         self._counters: dict[int, PairCounter] = {}

@@ -85,12 +85,12 @@ class Protocol:
         if self.band is not None and not 0 <= self.band < math.inf:
             raise PolicyError(f"band must be a number of seconds >= 0. Got {self.band!r}.")
 
-    def timed(self, queries: int) -> int:
+    def timed_calls(self, queries: int) -> int:
         """Number of calls per task for this many queries, warm-up included."""
         asked = min(self.queries, queries)
         return self.repeats * asked + (self.warmup if asked else 0)
 
-    def served(self, queries: int) -> int:
+    def load_test_queries(self, queries: int) -> int:
         """Number of queries that all load tests together send, of this many."""
         asked, loops = min(self.queries, queries), len(self.concurrency) + len(self.rates)
         return self.repeats * asked * loops + (self.warmup if asked and loops else 0)
@@ -232,7 +232,7 @@ class _Timing(NamedTuple):
     def warm(self, tasks: Sequence[TimedTask], call: int) -> None:
         """Call each task once, untimed."""
         for task in tasks:
-            self.tried(task, call % len(self.asked), 0)
+            self.try_call(task, call % len(self.asked), 0)
 
     def samples(self, left: _RemainingCalls, rng: np.random.Generator) -> Iterator[TimedCall]:
         """Time the remaining calls, repeat by repeat, each in random order."""
@@ -240,22 +240,22 @@ class _Timing(NamedTuple):
             gc.collect()
             for place in rng.permutation(len(some)).tolist():
                 task, query = some[place]
-                sample = self.tried(task, query, repeat)
+                sample = self.try_call(task, query, repeat)
                 if sample is not None:
                     yield sample
 
-    def tried(self, task: TimedTask, query: int, repeat: int) -> TimedCall | None:
+    def try_call(self, task: TimedTask, query: int, repeat: int) -> TimedCall | None:
         """Time one call; None for a task that fails or failed before: the others continue."""
         if task.name in self.failed:
             return None
         try:
-            return self.timed(task, query, repeat)
+            return self.time_call(task, query, repeat)
         except Exception as error:  # noqa: BLE001 - whatever breaks one task
             _log.error("%s cannot be timed", task.name, exc_info=True)
             self.failed[task.name] = error
             return None
 
-    def timed(self, task: TimedTask, query: int, repeat: int) -> TimedCall:
+    def time_call(self, task: TimedTask, query: int, repeat: int) -> TimedCall:
         """Time one call; nothing else happens between the two clock readings."""
         given, run, read = task.prepare(query), task.run, self.clock.nanoseconds
         with without_garbage_collection():

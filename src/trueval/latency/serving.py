@@ -184,7 +184,7 @@ class ServedPipeline:
     def _retrieve(self, name: str, query: int) -> Run:
         if (name, query) not in self._before:
             opened = self.work.opened[name]
-            asked = opened.asked(np.array([query]))
+            asked = opened.select(np.array([query]))
             dense = name == "dense"
             hits = self._dense(asked) if dense else opened.index.search(asked, self.settings["sparse"]["depth"])
             self._before[name, query] = self._run(hits, query, name)
@@ -193,7 +193,7 @@ class ServedPipeline:
     def outgoing(self, protocol: Protocol) -> list[MissingWork]:
         """Calls that hosted stages would send while timed and under load."""
         asked = min(protocol.queries, len(self.query_ids))
-        times = protocol.timed(asked) + protocol.served(asked)
+        times = protocol.timed_calls(asked) + protocol.load_test_queries(asked)
         found = []
         for stage in self.stages if asked else ():
             model = self.models.get(stage.name)
@@ -251,10 +251,10 @@ class ServedPipeline:
     def _retrieve_task(self, name: str, _: str) -> TimedTask:
         opened, settings = self.work.opened["dense"], self.settings["index"]
         if settings["scoring"] != "index":
-            return TimedTask(name, self._dense, lambda query: opened.asked(np.array([query])))
+            return TimedTask(name, self._dense, lambda query: opened.select(np.array([query])))
 
         def prepare(query: int) -> Callable[[], object]:
-            return _library_call(opened.index, opened.asked(np.array([query])), settings["depth"])
+            return _library_call(opened.index, opened.select(np.array([query])), settings["depth"])
 
         return TimedTask(name, _call_search, prepare)
 
@@ -262,7 +262,7 @@ class ServedPipeline:
         opened = self.work.opened["dense"]
         hits = opened.index.search(asked, self.settings["index"]["depth"])
         vectors = asked.vectors if isinstance(asked, TextsAndVectors) else asked
-        return self.work.scored(hits, replace(opened, query_vectors=vectors))
+        return self.work.rescore(hits, replace(opened, query_vectors=vectors))
 
     def _sparse_task(self, name: str, _: str) -> TimedTask:
         index, depth = self.work.opened["sparse"].index, self.settings["sparse"]["depth"]

@@ -19,7 +19,7 @@ from trueval.measures.measure import Definition, Measure, Values, no_values, reg
 from trueval.measures.orders.arrivals import ArrivalKinds, PairSums, few_chances
 from trueval.measures.orders.blocks import blocks
 from trueval.measures.orders.facet_pairs import blocks as alike_blocks
-from trueval.measures.orders.survival import GroupTakers, gone, horizon, second_moments
+from trueval.measures.orders.survival import GroupTakers, expected_totals, horizon, second_moments
 from trueval.measures.parameters import exponential_gain
 from trueval.measures.span import UNIT
 from trueval.specs import number_in_range
@@ -194,7 +194,7 @@ def _block_moments(standings: Standings, stop: Floats, groups: Ints, spans: Rank
     """[group] mean and standard deviation of a group's contribution, given that the user reaches it."""
     tied, takers, unit = standings.groups.tied[groups], *_takers(standings, stop, groups)
     steps, width = _falls(standings.groups.above[groups], spans), int(spans.ranks.max())
-    c = gone(tied, takers, width)
+    c = expected_totals(tied, takers, width)
     second = second_moments(tied, takers, steps.open)
     variance = second - (steps.open * c).sum(axis=1) ** 2
     return unit * (steps.all * c).sum(axis=1), unit * np.sqrt(np.maximum(variance, 0))
@@ -204,7 +204,7 @@ def _long_moments(standings: Standings, stop: Floats, group: Ints, spans: RankSp
     """Mean and standard deviation of the contribution of one long group; NaN deviation where it is imprecise."""
     tied, takers, unit = standings.groups.tied[group], *_takers(standings, stop, group)
     steps, width = _falls(standings.groups.above[group], spans), int(spans.ranks[0])
-    c = gone(tied, takers, width)
+    c = expected_totals(tied, takers, width)
     mean = float(unit[0] * (steps.all * c).sum())
     if width > MOST_RANKS:
         return mean, math.nan

@@ -24,7 +24,15 @@ from trueval.measures.measure import Definition, Measure, Values, no_values, reg
 from trueval.measures.orders import arrivals
 from trueval.measures.orders.facet_pairs import FacetPairs, blocks, covariances, facet_pairs
 from trueval.measures.orders.facets import About, FacetKinds, about, greedy_gains, kinds_of
-from trueval.measures.orders.survival import GroupTakers, Repeats, Slots, discounted_moments, falls, gone, horizon
+from trueval.measures.orders.survival import (
+    GroupTakers,
+    Repeats,
+    Slots,
+    discounted_moments,
+    expected_totals,
+    falls,
+    horizon,
+)
 from trueval.measures.orders.weights import WeightTable, discounts
 from trueval.measures.parameters import REL
 from trueval.measures.span import FROM_ZERO, UNIT
@@ -310,7 +318,7 @@ def _facet_moments(found: FacetGroups, groups: Ints, facet: Ints) -> Repeats:
 def _expected_takes(tied: Ints, count: Ints, keep: float, width: int) -> Floats:
     """[group, t] what the documents about one facet take, in units of what each takes, 1 - keep."""
     documents = np.ones((len(tied), int(count.max(initial=0))))
-    return gone(tied, GroupTakers(documents, keep * documents, count), width)
+    return expected_totals(tied, GroupTakers(documents, keep * documents, count), width)
 
 
 def _short_covariances(found: FacetGroups, groups: Ints, pairs: FacetPairs) -> Floats:

@@ -120,7 +120,7 @@ class TransformerEmbedder(LocalEmbedder):
         """Return the embeddings of one batch of documents, with the recipe's prompt."""
         return self.forward([self.recipe.document.format(document=text) for text in texts])
 
-    def hidden(self, texts: list[str]) -> tuple[Any, Any, list[list[int]]]:
+    def hidden_states(self, texts: list[str]) -> tuple[Any, Any, list[list[int]]]:
         """Return the last hidden states, the attention mask, and the token ids."""
         # A tokenizer without a limit reports 1e30, so the positions of the network bound it.
         room = self.max_length or int(min(self.tokenizer.model_max_length, self.model.config.max_position_embeddings))
@@ -132,7 +132,7 @@ class TransformerEmbedder(LocalEmbedder):
 
     def forward(self, texts: list[str]) -> Any:
         """Return one normalized vector per text."""
-        hidden, mask, _ = self.hidden(texts)
+        hidden, mask, _ = self.hidden_states(texts)
         # Normalized in the model's dtype, as in the code of the model card; high-precision scoring begins after the
         # vector.
         return self.torch.nn.functional.normalize(POOLINGS[self.recipe.pooling](hidden, mask), p=2, dim=1)
@@ -175,7 +175,7 @@ class LateInteractionEmbedder(TransformerEmbedder):
 
     def forward(self, texts: list[str]) -> Any:
         """Return one [token, dimension] tensor per text."""
-        hidden, mask, tokens = self.hidden(texts)
+        hidden, mask, tokens = self.hidden_states(texts)
         vectors = self.torch.nn.functional.normalize(hidden, p=2, dim=-1)
         special = set(self.tokenizer.all_special_ids)
         kept = []

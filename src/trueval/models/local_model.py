@@ -75,7 +75,7 @@ class LocalModel(ABC):
             outputs, self.batch_size = in_batches(forward, list(map(_readable, items)), self.batch_size, length)
         return outputs
 
-    def pretrained(self, loader: str, **options: Any) -> Any:
+    def load_pretrained(self, loader: str, **options: Any) -> Any:
         """Load a transformers class from the model's location."""
         with _explain_load_errors(self.place.path, loader):
             library = getattr(need("transformers"), loader)
@@ -84,7 +84,7 @@ class LocalModel(ABC):
     def network(self, loader: str) -> Any:
         """Return the model in its dtype, on its device, for inference."""
         # The head is in the model's dtype too, as in serving: its rounding makes logits tie.
-        return self.pretrained(loader, dtype=getattr(self.torch, self.dtype)).to(self.device).eval()
+        return self.load_pretrained(loader, dtype=getattr(self.torch, self.dtype)).to(self.device).eval()
 
     def sentence_transformers(self, loader: str) -> Any:
         """Load a sentence-transformers class from the model's location, in its dtype, on its device."""
@@ -100,7 +100,7 @@ class LocalModel(ABC):
 
     def tokenizer_of_place(self) -> Any:
         """Return the tokenizer, with the padding side of the recipe."""
-        tokenizer = self.pretrained("AutoTokenizer", padding_side=self.recipe.padding_side)
+        tokenizer = self.load_pretrained("AutoTokenizer", padding_side=self.recipe.padding_side)
         if tokenizer.pad_token_id is None:  # as in many language models; the mask hides the padding token
             tokenizer.pad_token = tokenizer.eos_token
         return tokenizer

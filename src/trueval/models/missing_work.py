@@ -156,10 +156,10 @@ class MissingPart(NamedTuple):
             seconds: estimated duration, if measured.
         """
         found = MissingWork(self.stage, self.model.name, len(self.places))
-        if len(self.places) and hasattr(self.model, "expected"):
-            found = self.model.expected(self.part.name, [self.part.items[at] for at in self.places.tolist()])
+        if len(self.places) and hasattr(self.model, "estimate_work"):
+            found = self.model.estimate_work(self.part.name, [self.part.items[at] for at in self.places.tolist()])
             if self.longest is not None:
-                most = self.model.expected(self.part.name, self.longest.items).at_most
+                most = self.model.estimate_work(self.part.name, self.longest.items).at_most
                 found = replace(found, at_most=most)
         return replace(found, stage=self.stage, exact=self.longest is None, kept=self.kept, seconds=seconds)
 
@@ -174,8 +174,8 @@ def repeated_work(
         times: number of times that a query is asked, over all queries.
         longest: [query] items of maximum length, where `asked` are examples; None if they are known.
     """
-    once = _sum([model.expected(part, items) for items in asked])
-    most = once if longest is None else _sum([model.expected(part, items) for items in longest])
+    once = _sum([model.estimate_work(part, items) for items in asked])
+    most = once if longest is None else _sum([model.estimate_work(part, items) for items in longest])
     share = times / len(asked)
     return replace(
         once,

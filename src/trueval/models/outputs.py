@@ -44,7 +44,7 @@ from trueval.models.output_part import (
     shards_of,
 )
 from trueval.models.recipes import Recipe
-from trueval.models.response_store import KeptAnswers
+from trueval.models.response_store import ResponseStore
 from trueval.report.atomic_folders import alone
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def part_outputs(
     if folder is None or not len(part.items):  # no outputs to store
         return _compute_uncached(model, part, texts, step)
     place, identity = place_of(settings, part.name, texts, folder)
-    kept = (KeptAnswers if hasattr(model, "answers") else OutputCache)(place, identity, part)
+    kept = (ResponseStore if hasattr(model, "answers") else OutputCache)(place, identity, part)
     place.mkdir(parents=True, exist_ok=True)
     about = {"kind": KIND, "format": FORMAT_VERSION, "identity": identity, "part": part.name, "texts": texts}
     if not (place / ROWS).is_file() or kept.damage() is not None:

@@ -104,11 +104,11 @@ class LocalReranker(LocalModel):
             pairs: (query, document).
         """
         batches = (list(pairs[at : at + COUNTED_AT_ONCE]) for at in range(0, len(pairs), COUNTED_AT_ONCE))
-        counted = [np.empty((2, 0), np.int64), *(np.asarray(self.counted(batch), np.int64) for batch in batches)]
+        counted = [np.empty((2, 0), np.int64), *(np.asarray(self.count_tokens(batch), np.int64) for batch in batches)]
         return PairTokens(*np.concatenate(counted, axis=1))
 
     @abstractmethod
-    def counted(self, pairs: list[tuple[str, str]]) -> Any:
+    def count_tokens(self, pairs: list[tuple[str, str]]) -> Any:
         """Return token counts per pair, [2, pair]: truncated, and untruncated."""
 
     @abstractmethod
@@ -161,7 +161,7 @@ class YesNoReranker(LocalReranker):
             for query, document in pairs
         ]
 
-    def counted(self, pairs: list[tuple[str, str]]) -> Any:
+    def count_tokens(self, pairs: list[tuple[str, str]]) -> Any:
         """Return token counts of each prompt."""
         around = len(self.prefix) + len(self.suffix)
         whole = np.array([len(ids) for ids in self.tokenizer(self.texts(pairs), verbose=False)["input_ids"]]) + around
@@ -174,7 +174,7 @@ class ClassifierReranker(LocalReranker):
     def load(self) -> None:
         """Load the classifier; an untrained head is refused."""
         self.tokenizer = self.tokenizer_of_place()
-        model, report = self.pretrained(
+        model, report = self.load_pretrained(
             "AutoModelForSequenceClassification", dtype=getattr(self.torch, self.dtype), output_loading_info=True
         )
         if report["missing_keys"]:
@@ -197,7 +197,7 @@ class ClassifierReranker(LocalReranker):
         )
         return self.model(**inputs.to(self.device)).logits
 
-    def counted(self, pairs: list[tuple[str, str]]) -> Any:
+    def count_tokens(self, pairs: list[tuple[str, str]]) -> Any:
         """Return token counts of each pair."""
         return count_pair_tokens(self.tokenizer, pairs, self.max_length)
 
@@ -230,7 +230,7 @@ class CrossEncoderReranker(LocalReranker):
             getattr(self.torch, self.dtype)
         )
 
-    def counted(self, pairs: list[tuple[str, str]]) -> Any:
+    def count_tokens(self, pairs: list[tuple[str, str]]) -> Any:
         """Return token counts of each pair; with prompts, through the library itself, which is slower."""
         if answer_module(self.model) is None and getattr(self.model, "default_prompt_name", None) is None:
             return count_pair_tokens(self.model.tokenizer, pairs, self.max_length)

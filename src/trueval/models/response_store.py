@@ -21,7 +21,7 @@ COPIED: Final = 100_000  # rows copied at once from another part
 NO_BATCH: Final = "0"  # the batch does not affect a service's outputs
 
 
-class KeptAnswers(OutputCache):
+class ResponseStore(OutputCache):
     """The cache folder of one part of a hosted model."""
 
     width: int | None = None  # numbers per item, known after the first response

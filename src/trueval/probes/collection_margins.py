@@ -104,7 +104,7 @@ def _under(mentions: Mentions, text: str, author: int, by: int) -> str:
     """A document with an author renamed, each mention in its own form."""
     other = mentions.authors[by]
     names = forms(other)
-    return mentions.changed(text, lambda found, _: names.get(found.form) or other.text, author)
+    return mentions.replace(text, lambda found, _: names.get(found.form) or other.text, author)
 
 
 def _impostors(mentions: Mentions, author: int, named: Set[int], seed: int, query: str) -> list[int]:

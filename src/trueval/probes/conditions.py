@@ -73,10 +73,10 @@ class _Names:
             self.token: "a token for each author: no name, and the same one every time",
             self.near: "one letter of the name is another one",
             self.initials: "given names as initials",
-            self.inverted: "the family name first, with a comma",
+            self.invert: "the family name first, with a comma",
         }
         for name, (change, about) in zip(OF_NAMES, changes.items(), strict=True):
-            yield QueryChange(name, partial(self.mentions.changed, change=change), about)
+            yield QueryChange(name, partial(self.mentions.replace, change=change), about)
 
     def mask(self, found: Mention, _: str) -> str:
         return mask_of(self.language, found.author)
@@ -90,7 +90,7 @@ class _Names:
     def initials(self, found: Mention, written: str) -> str:
         return self._as(INITIALS_OF, found, written)
 
-    def inverted(self, found: Mention, written: str) -> str:
+    def invert(self, found: Mention, written: str) -> str:
         return self._as(INVERTED_OF, found, written)
 
     def _as(self, other: Mapping[str, str], found: Mention, written: str) -> str:

@@ -177,7 +177,7 @@ class Mentions:
         """
         return next(self.all(plain(text)), None)
 
-    def changed(self, text: str, change: Callable[[Mention, str], str], author: int | None = None) -> str:
+    def replace(self, text: str, change: Callable[[Mention, str], str], author: int | None = None) -> str:
         """A text with its names replaced; unchanged without any.
 
         Args:
@@ -186,7 +186,7 @@ class Mentions:
             author: index of the author to replace; None for all.
 
         >>> from trueval.probes.authors import sample_people
-        >>> Mentions(sample_people("en")).changed("What did Lefèvre write?", lambda found, name: name.upper())
+        >>> Mentions(sample_people("en")).replace("What did Lefèvre write?", lambda found, name: name.upper())
         'What did LEFÈVRE write?'
         """
         written, parts, end = plain(text), [], 0

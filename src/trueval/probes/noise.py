@@ -263,7 +263,7 @@ def _name_texts(
     conditions: Sequence[NoiseCondition], query_ids: Sequence[str], texts: Sequence[Sequence[str]]
 ) -> dict[str, str]:
     """Distinct text → the query id under which it is searched."""
-    return name_texts([AS_IT_IS if each == CLEAN else each.told for each in conditions], query_ids, texts)
+    return name_texts([AS_IT_IS if each == CLEAN else each.description for each in conditions], query_ids, texts)
 
 
 class _ConditionValues(NamedTuple):
@@ -284,9 +284,9 @@ class _Measuring(NamedTuple):
         """[condition, query] change of each result list against the first, and the values of each."""
         lists = lists_of(runs, self.collection.graded, self.policy, tuple(self.collection.queries))
         kept = [reshuffle_after_change(lists[0], each) for each in lists]
-        return Reshuffle(*(np.array([each[part] for each in kept]) for part in range(3))), self.worth(runs)
+        return Reshuffle(*(np.array([each[part] for each in kept]) for part in range(3))), self.evaluate_runs(runs)
 
-    def worth(self, runs: Sequence[Run]) -> _ConditionValues:
+    def evaluate_runs(self, runs: Sequence[Run]) -> _ConditionValues:
         """Evaluate each run; remarks are those of the first."""
         found: list[Scores] = []
         rows: dict[str, list[Any]] = {str(measure): [] for measure in self.measures}

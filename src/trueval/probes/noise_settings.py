@@ -32,10 +32,10 @@ class NoiseCondition(NamedTuple):
     normalised: bool
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """The condition in words.
 
-        >>> NoiseCondition(3, "known", RULES, True).told
+        >>> NoiseCondition(3, "known", RULES, True).description
         'level 3, known templates, denoised by rules, normalised'
         """
         words = [f"level {self.level}"] if self.level else ["clean"]

@@ -158,7 +158,9 @@ def describe_condition(condition: Mapping[str, Any]) -> str:
     >>> describe_condition({"level": 3, "templates": "known", "denoised": "rules", "normalised": True})
     'level 3, known templates, denoised by rules, normalised'
     """
-    return NoiseCondition(**{name: condition[name] or getattr(CLEAN, name) for name in NoiseCondition._fields}).told
+    return NoiseCondition(
+        **{name: condition[name] or getattr(CLEAN, name) for name in NoiseCondition._fields}
+    ).description
 
 
 def is_clean(condition: Mapping[str, Any]) -> bool:

@@ -146,7 +146,7 @@ class Prediction:
     about: dict[str, Any]
     notes: tuple[str, ...] = ()
 
-    def noted(self, about: dict[str, Any], notes: Sequence[str]) -> Prediction:
+    def with_notes(self, about: dict[str, Any], notes: Sequence[str]) -> Prediction:
         """The prediction with its provenance added.
 
         Args:
@@ -205,7 +205,7 @@ def predict(rows: pl.DataFrame, choices: PredictionChoices | None = None) -> Pre
     """
     choices = choices or PredictionChoices()
     table = _Table.of(rows)
-    models = tuple(table.predicted(choices))
+    models = tuple(table.correlate_signals(choices))
     pooled = tuple(table.pooled(choices))
     return Prediction(models, pooled, tuple(table.orders()), len(table.ids), *choices[:3], {})
 
@@ -240,7 +240,7 @@ class _Table(NamedTuple):
             strata[model, condition, signal, measure] = CorrelationStratum(x, y)
         return cls(tuple(ids), strata)
 
-    def predicted(self, choices: PredictionChoices) -> Iterator[SignalCorrelation]:
+    def correlate_signals(self, choices: PredictionChoices) -> Iterator[SignalCorrelation]:
         """Correlations of each model under each condition."""
         for key, stratum in self.strata.items():
             found = correlate([stratum], **choices._asdict(), names=(key[2], f"the change in {key[3]}"))

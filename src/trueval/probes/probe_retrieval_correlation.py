@@ -135,7 +135,7 @@ def join_probes(
     with open_resources(cache, Account(max_cost, None if cache is None else cache / LEDGER), kept=True) as shared:
         join = _Join(asked, forms, chosen, k, rules, shared, begin or nobody, trials)
         found = predict(pl.concat([join.rows(name, settings) for name, settings in pipelines.items()]), choices)
-    return found.noted(join.about(collection, conditions), join.notes)
+    return found.with_notes(join.about(collection, conditions), join.notes)
 
 
 def estimate_join(
@@ -265,7 +265,7 @@ class _Join:
         """[query] whether a form of it equals the original query."""
         return np.array([self.forms[form][query] == text for query, text in self.collection.queries.items()])
 
-    def signals(
+    def compute_signals(
         self, name: str, settings: Settings, clean: Form, forms: Mapping[str, Form]
     ) -> dict[str, dict[str, Floats]]:
         """Form → signal → [query] value."""
@@ -313,7 +313,7 @@ class _Join:
         clean, *others = (self.form(found, each) for each in texts)
         self.notes += [note for note in (*found.notes, *clean.notes) if note not in self.notes]
         forms = dict(zip(self.forms, others, strict=True))
-        signals = self.signals(name, settings, clean, forms)
+        signals = self.compute_signals(name, settings, clean, forms)
         parts = []
         for form, changed in forms.items():
             # A query that the change leaves unchanged is uninformative: it loses nothing with any system.

@@ -242,7 +242,7 @@ class _Block(ABC):
                 for first, last in pairwise(cuts.tolist()):
                     scores, _ = self.scores(wanted[first:last], columns, slice(start, start + some))
                     here = (which >= first) & (which < last)
-                    found[mine[here]] = self.on.picked(scores, rows[mine[here]] - start, which[here] - first)
+                    found[mine[here]] = self.on.pick(scores, rows[mine[here]] - start, which[here] - first)
 
         with self.on.alone():
             self._share(fill, range(0, len(self.queries), some))
@@ -258,7 +258,7 @@ class _Block(ABC):
         count = max(1, int(sizes.cumsum().searchsorted(PROBED, "right")))
         scores, _ = self.scores(np.tile(places[:count], 2), pad_size(2 * int(sizes[:count].sum())))
         row, column = np.indices((len(self.queries), count)).reshape(2, -1)
-        first, second = (self.on.picked(scores, row, column + shift) for shift in (0, count))
+        first, second = (self.on.pick(scores, row, column + shift) for shift in (0, count))
         with np.errstate(invalid="ignore"):
             error = MARGIN * float(np.abs(first - second).max())
         return error if np.isfinite(error) else 0.0  # what is no number is refused where it is compared
@@ -313,7 +313,7 @@ class _MaxSims(_Block):
 
     def rows(self) -> Any:
         """[query token, dimension], every query padded to as many."""
-        return self.on.stacked([self.source.queries[query] for query in self.queries.tolist()], self.each)
+        return self.on.stack([self.source.queries[query] for query in self.queries.tolist()], self.each)
 
     def sizes(self, places: Ints) -> Ints:
         """A column for each token."""
@@ -326,7 +326,7 @@ class _MaxSims(_Block):
         documents = self.source.documents
         chosen = documents[places] if isinstance(places, slice) else [documents[place] for place in places.tolist()]
         starts = starts_of(np.array([len(document) for document in chosen]))
-        tokens = self.on.matrix(self.on.stacked(chosen), columns, stored=True)
+        tokens = self.on.matrix(self.on.stack(chosen), columns, stored=True)
         bound = self.each * self.length * self.on.length(tokens)
         first, last, _ = queries.indices(len(self.queries))
         rows = self.matrix[first * self.each : pad_size(last * self.each)]

@@ -21,7 +21,7 @@ def test_two_systems_of_one_name_are_refused(tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match="two systems are called same"):
         CollectionSearchOptions(pipelines=files).settings("en")
     with pytest.raises(PolicyError, match="two systems are called same"):
-        ProbeSystemOptions(pipelines=files).found("en")
+        ProbeSystemOptions(pipelines=files).read_pipelines("en")
     assert list(CollectionSearchOptions(pipelines=files[:1], bm25=True).settings("en")) == ["bm25", "same"]
 
 

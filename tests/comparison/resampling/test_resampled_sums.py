@@ -55,7 +55,7 @@ def test_bootstrap_means_have_the_mean_and_variance_of_the_queries() -> None:
 
 def test_all_signs_are_listed_once_up_to_their_mirror_image() -> None:
     signs = SignPatterns(6, 10, 0)
-    assert signs.all_listed
+    assert signs.enumerates_all
     assert signs.least_p == 1 / 32
     sums = all_rows(signs) @ 2.0 ** np.arange(6)
     assert sorted(np.abs(sums)) == list(range(1, 64, 2))
@@ -70,7 +70,7 @@ def test_listed_patterns_come_in_parts_and_each_once() -> None:
 @pytest.mark.parametrize("units", [18, 19])
 def test_patterns_are_listed_up_to_200_000(units: int) -> None:
     signs = SignPatterns(units, 500, 0)
-    assert signs.all_listed == (2 ** (units - 1) <= 200_000)
+    assert signs.enumerates_all == (2 ** (units - 1) <= 200_000)
     assert signs.least_p == (1 / 2**17 if units == 18 else 1 / 501)
 
 

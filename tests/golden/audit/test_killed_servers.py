@@ -92,7 +92,7 @@ def test_no_label_is_lost_and_none_counts_twice_when_the_server_is_killed(browse
         assert each.page.evaluate("document.getElementById('refused').hidden")
     assert process.stop() == 0
     with AuditStore.open(tmp_path / "a") as store:
-        texts = {item: store.shown(item).texts[0] for item in store.items}
+        texts = {item: store.read_item(item).texts[0] for item in store.items}
         labels = store.labels()
     for each in raters:
         kept = {texts[item]: label.grade for item, said in labels.items() for label in said if label.rater == each.name}

@@ -36,7 +36,7 @@ def page(browser: Browser) -> Iterator[Page]:
 def given(store: AuditStore, rater: str) -> dict[str, tuple[int | None, str]]:
     """Passage or texts → what a rater said of it, and the note."""
     return {
-        " / ".join(store.shown(item).texts): (label.grade, label.note)
+        " / ".join(store.read_item(item).texts): (label.grade, label.note)
         for item, labels in store.labels().items()
         for label in labels
         if label.rater == rater

@@ -492,7 +492,7 @@ def test_a_killed_process_loses_calls_under_way_alone(tmp_path: Path) -> None:
 def pay(account: Account, most: float, cost: float | None) -> None:
     """One call that is answered."""
     with account.call(most, {"model": "m"}, "m") as sent:
-        sent.answered(cost, {})
+        sent.record_response(cost, {})
 
 
 def test_account_of_earlier_runs(tmp_path: Path) -> None:

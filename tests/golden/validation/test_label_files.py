@@ -54,7 +54,7 @@ def test_the_scale_of_labels_is_from_their_least_to_their_greatest_grade(tmp_pat
 
 def test_a_choice_that_is_none_and_a_file_without_labels_are_refused(tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match=r"duplicates must be one of refuse, first, last, drop. Got 'mean'"):
-        LabelChoices("mean").checked()  # type: ignore[arg-type]
+        LabelChoices("mean").validate()  # type: ignore[arg-type]
     (tmp_path / "none.qrels").write_text("q 0 d -1\n")
     with pytest.raises(InputError, match="no labels are left"):
         read_labels(tmp_path / "none.qrels", "people", LabelChoices(), None)

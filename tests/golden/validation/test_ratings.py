@@ -113,7 +113,7 @@ def test_items_stand_for_those_that_were_not_reached() -> None:
     design = SampleDesign("documents", {"a": 10, "b": 6, "c": 4}, np.array([0, 0, 0, 1]))
     answered = np.array([True, True, False, True])
     assert design.weights(answered).tolist() == [5.0, 5.0, 0.0, 6.0]
-    assert design.covered(answered) == pytest.approx(16 / 20)  # of c nobody knows anything
+    assert design.coverage(answered) == pytest.approx(16 / 20)  # of c nobody knows anything
     queries = SampleDesign("queries", {"queries": 9}, np.array([0, 0, 1, 2]))
     assert queries.weights(answered).tolist() == [4.5, 4.5, 0.0, 4.5]
-    assert queries.covered(answered) == 1.0
+    assert queries.coverage(answered) == 1.0

@@ -24,7 +24,7 @@ from trueval.golden.validation.adversarial_passages import (
     paste_query,
     traps_of,
 )
-from trueval.golden.validation.robustness import Robustness, dry_run, gullibility, sign_test
+from trueval.golden.validation.robustness import Robustness, dry_run, measure_robustness, sign_test
 from trueval.golden.views.kind import GULLIBILITY
 
 need("openai", extra="judge")
@@ -95,7 +95,7 @@ def test_what_fools_a_judge_is_found_and_nothing_else(
     tmp_path: Path, grade: Callable[[str, str], int], fooled: set[str]
 ) -> None:
     with chat_server(grade) as server:
-        found = gullibility(plan_of(tmp_path / "p", server.url), tmp_path / "out").to_dict()
+        found = measure_robustness(plan_of(tmp_path / "p", server.url), tmp_path / "out").to_dict()
         assert len(server.seen) == QUERIES * (len(ABOUT) - 1)  # alone, there are no companions
         assert all(len(seen.passages) == 1 for seen in server.seen)
     kinds = {each["kind"]: each for each in found["kinds"]}
@@ -125,12 +125,12 @@ def raising(server: ChatServer) -> None:
 def test_a_passage_that_raises_its_companions_is_found_in_batches(tmp_path: Path) -> None:
     with chat_server(honest) as server:
         raising(server)
-        found = gullibility(plan_of(tmp_path / "p", server.url, "batch"), tmp_path / "out").to_dict()
+        found = measure_robustness(plan_of(tmp_path / "p", server.url, "batch"), tmp_path / "out").to_dict()
         assert len(server.seen) == QUERIES * len(ABOUT)
         assert {len(seen.passages) for seen in server.seen} == {5}
         slots = {each["slot"] for each in found["traps"]}
         assert len(slots) > 1
-        alone = gullibility(plan_of(tmp_path / "q", server.url), tmp_path / "alone").to_dict()
+        alone = measure_robustness(plan_of(tmp_path / "q", server.url), tmp_path / "alone").to_dict()
     kinds = {each["kind"]: each for each in found["kinds"]}
     assert (found["mode"], found["passages"], alone["passages"]) == ("batch", 5, 1)
     assert [name for name, each in kinds.items() if each["companions"]["raised_by_it"]] == ["companions"]
@@ -175,8 +175,8 @@ def test_nothing_is_paid_for_twice_and_a_dry_run_asks_nothing(tmp_path: Path) ->
         dry = dry_run(plan, out, queries=3)
         assert (dry.work[0].calls, server.seen) == (3 * (len(ABOUT) - 1), [])
         assert not out.exists()
-        first = gullibility(plan, out, queries=3).to_dict()
-        again = gullibility(plan, out, queries=3).to_dict()
+        first = measure_robustness(plan, out, queries=3).to_dict()
+        again = measure_robustness(plan, out, queries=3).to_dict()
         assert again == first
         assert len(server.seen) == 3 * (len(ABOUT) - 1)
         assert dry_run(plan, out, queries=3).work[0].calls == 0
@@ -187,10 +187,10 @@ def test_it_stops_before_it_costs_more_than_it_may_and_goes_on_from_there(tmp_pa
         plan, out = plan_of(tmp_path / "p", server.url), tmp_path / "out"
         whole = dry_run(plan, out, queries=4).work[0].cost or 0.0
         with pytest.raises(InputError, match="max_cost"):
-            gullibility(plan, out, queries=4, max_cost=whole / 6)
+            measure_robustness(plan, out, queries=4, max_cost=whole / 6)
         asked = len(server.seen)
         assert 0 < asked < 4 * (len(ABOUT) - 1)
-        found = gullibility(plan, out, queries=4).to_dict()
+        found = measure_robustness(plan, out, queries=4).to_dict()
         assert len(server.seen) == 4 * (len(ABOUT) - 1)  # what was answered is not asked again
         assert found["kinds"][0]["graded"] == 4
 
@@ -204,7 +204,7 @@ def test_passages_without_a_valid_grade_are_counted_and_not_taken_for_irrelevant
 
     with chat_server(honest) as server:
         refuses(server)
-        found = gullibility(plan_of(tmp_path / "p", server.url), tmp_path / "out", queries=2).to_dict()
+        found = measure_robustness(plan_of(tmp_path / "p", server.url), tmp_path / "out", queries=2).to_dict()
     kinds = {each["kind"]: each for each in found["kinds"]}
     assert (kinds["empty"]["graded"], kinds["empty"]["unjudged"], kinds["empty"]["share"]["value"]) == (0, 2, None)
     assert (kinds["clean"]["graded"], kinds["clean"]["unjudged"]) == (2, 0)
@@ -213,15 +213,15 @@ def test_passages_without_a_valid_grade_are_counted_and_not_taken_for_irrelevant
 def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
     labels = GoldenPlan.read(small.written(tmp_path / "p", small.LABELS))
     with pytest.raises(InputError, match="knows no made-up passages"):
-        gullibility(labels, tmp_path / "out")
+        measure_robustness(labels, tmp_path / "out")
     plan = plan_of(tmp_path / "q", "http://127.0.0.1:9/v1")
     with pytest.raises(PolicyError, match="queries must be an integer >= 1"):
-        gullibility(plan, tmp_path / "out", queries=0)
+        measure_robustness(plan, tmp_path / "out", queries=0)
     with pytest.raises(PolicyError, match="relevant must be a grade"):
-        gullibility(plan, tmp_path / "out", relevant=1)
+        measure_robustness(plan, tmp_path / "out", relevant=1)
     for level in (0.0, 0.5, 1.0):
         with pytest.raises(PolicyError, match=r"level must be between 0\.5 and 1"):
-            gullibility(plan, tmp_path / "out", level=level)
+            measure_robustness(plan, tmp_path / "out", level=level)
 
 
 def test_traps_are_what_they_are_called(tmp_path: Path) -> None:

@@ -17,13 +17,13 @@ from trueval.evaluation.evaluate import evaluate
 from trueval.judgments import Judgments
 from trueval.measures import cascade, diversity
 from trueval.measures.orders.arrivals import ArrivalKinds, PairSums, few_chances
-from trueval.measures.orders.survival import GroupTakers, falls, gone, gone_together, horizon
+from trueval.measures.orders.survival import GroupTakers, expected_products, expected_totals, falls, horizon
 from trueval.run import Run
 
 
 def of_walk(tied: int, first: np.ndarray, second: np.ndarray, steps: np.ndarray) -> float:
     one, other = (GroupTakers(each[None], 1 - each[None], np.array([len(each)])) for each in (first, second))
-    joint = gone_together(np.array([tied]), one, other, len(steps) - 1)
+    joint = expected_products(np.array([tied]), one, other, len(steps) - 1)
     pairs = [(s, t) for t in range(len(steps)) for s in range(t + 1)]
     return float(sum(steps[s] * steps[t] * joint[0, s, t - s] / (2 if s == t else 1) for s, t in pairs))
 
@@ -137,7 +137,9 @@ def test_ten_thousand_tied_documents_take_few_steps(name: str, monkeypatch: pyte
     """Steps are cells of arrays: of the walk for the mean, of times and kinds for the deviation; none by pairs."""
     steps = []
     monkeypatch.setattr(cascade, "second_moments", lambda *_: pytest.fail("pairs of counts are walked"))
-    monkeypatch.setattr(cascade, "gone", lambda m, t, w: steps.append(t.taken.size * (w + 1)) or gone(m, t, w))
+    monkeypatch.setattr(
+        cascade, "expected_totals", lambda m, t, w: steps.append(t.taken.size * (w + 1)) or expected_totals(m, t, w)
+    )
     joint = ArrivalKinds.joint
     monkeypatch.setattr(ArrivalKinds, "joint", lambda k, u, v: steps.append(len(k.first) * u.size) or joint(k, u, v))
     found = evaluate_arrays([np.zeros(10_000)], [GRADES[name](np.random.default_rng(2), 10_000)], "ERR")

@@ -156,7 +156,7 @@ def test_calls_beside_each_other_share_what_is_left() -> None:
         waiting.start()
         time.sleep(0.05)
         assert account.spent == 0, "the second waits: with both 12 could be spent"
-        first.answered(4, {})
+        first.record_response(4, {})
     waiting.join()
     assert account.spent == 5
     with pytest.raises(InputError, match=r"m: stopped before the max_cost of 10 is exceeded, with 5 spent; .* up to 6"):
@@ -199,7 +199,7 @@ def test_a_line_of_a_log_that_is_not_ours_ends_nothing(tmp_path: Path, owner: An
 
 def pay(account: Account, most: float | None, cost: float | None) -> None:
     with account.call(most, {}, "m") as sent:
-        sent.answered(cost, {})
+        sent.record_response(cost, {})
 
 
 @pytest.mark.parametrize(
@@ -215,13 +215,13 @@ def pay(account: Account, most: float | None, cost: float | None) -> None:
 def test_a_log_that_was_damaged_is_said_to_be_once(tmp_path: Path, damage: Callable[[str], str], lines: int) -> None:
     log = tmp_path / "calls.jsonl"
     with Account(ledger=log, shared=True).call(1.0, {}, "it") as sent:
-        sent.answered(0.25, {})
+        sent.record_response(0.25, {})
     log.write_text(damage(log.read_text()))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         account = Account(5.0, log, shared=True)
         with account.call(1.0, {}, "it") as sent:  # it looks again
-            sent.answered(0.5, {})
+            sent.record_response(0.5, {})
     assert len(caught) == (lines > 0)
     said = f"calls.jsonl: {lines} line{'s' * (lines > 1)} cannot be read, and what was spent by them is not counted"
     assert all(said in str(each.message) for each in caught)
@@ -274,7 +274,7 @@ def test_what_another_program_has_under_way_is_waited_for(tmp_path: Path) -> Non
         waiting.start()
         time.sleep(0.05)
         assert waiting.is_alive()
-        sent.answered(3, {})
+        sent.record_response(3, {})
     waiting.join(5)
     assert other.spent == 4
     host, _, word = OWNER.rsplit(":", 2)
@@ -301,7 +301,7 @@ def test_many_at_once_from_several_programs_never_exceed_the_limit(tmp_path: Pat
                     cost = most if rng.random() < 0.5 else most / 10
                     billed.append(cost)
                     time.sleep(rng.uniform(0, 0.002))
-                    sent.answered(cost, {})
+                    sent.record_response(cost, {})
 
     accounts = [Account(12, tmp_path / "calls.jsonl", shared=True) for _ in range(4)]
     threads = [threading.Thread(target=spend, args=(accounts[n % 4], random.Random(n))) for n in range(16)]

@@ -11,12 +11,12 @@ def test_it_grows_by_one_for_a_limits_worth_of_answers() -> None:
     throttle = Throttle(100)
     limits = [throttle.limit]
     for _ in range(BEGIN):
-        throttle.answered()
+        throttle.record_success()
     limits.append(throttle.limit)
     assert limits[0] == BEGIN
     assert BEGIN + 0.8 < limits[1] <= BEGIN + 1
     for _ in range(20_000):
-        throttle.answered()
+        throttle.record_success()
     assert throttle.limit == 100
 
 
@@ -26,13 +26,13 @@ def test_it_is_halved_once_for_calls_that_were_under_way_together() -> None:
     throttle.limit = 16.0
     clock[0] = 5.0
     for _ in range(8):
-        throttle.refused(began=4.0, wait=None)
+        throttle.record_rate_limit(began=4.0, wait=None)
     assert throttle.limit == 8.0
     clock[0] = 6.0
-    throttle.refused(began=5.5, wait=None)
+    throttle.record_rate_limit(began=5.5, wait=None)
     assert throttle.limit == 4.0
     for number in range(9):
-        throttle.refused(began=7.0 + number, wait=None)
+        throttle.record_rate_limit(began=7.0 + number, wait=None)
         clock[0] = 7.5 + number
     assert throttle.limit == 1.0
 
@@ -40,8 +40,8 @@ def test_it_is_halved_once_for_calls_that_were_under_way_together() -> None:
 def test_everybody_waits_as_long_as_the_server_asks() -> None:
     clock = [0.0]
     throttle = Throttle(4, now=lambda: clock[0])
-    throttle.refused(began=0.0, wait=3.0)
-    throttle.refused(began=0.0, wait=1.0)
+    throttle.record_rate_limit(began=0.0, wait=3.0)
+    throttle.record_rate_limit(began=0.0, wait=1.0)
     assert throttle._wait() == 3.0
     clock[0] = 3.0
     assert throttle._wait() == 0.0
@@ -71,7 +71,7 @@ def test_no_more_than_the_limit_are_under_way() -> None:
 def test_a_pause_beyond_all_patience_is_told_and_not_waited_for() -> None:
     clock = [0.0]
     throttle = Throttle(4, now=lambda: clock[0], patience=60.0)
-    throttle.refused(began=0.0, wait=3600.0)
+    throttle.record_rate_limit(began=0.0, wait=3600.0)
     with pytest.raises(LongPauseError) as pause, throttle.turn():
         pass
     assert pause.value.seconds == 3600.0

@@ -39,7 +39,7 @@ def test_a_figure_has_room_for_its_signals(count: int) -> None:
         "systems": [{"name": "m", "signals": list(SIGNALS[:count]), "clean": {"R@10": 0.5}}],
         "conditions": [{"name": "noise 4", "about": "chatter", "changed": 12}],
     }
-    result = predict(pl.concat(rows), PredictionChoices(resamples=50, threads=1)).noted(about, ()).to_dict()
+    result = predict(pl.concat(rows), PredictionChoices(resamples=50, threads=1)).with_notes(about, ()).to_dict()
     part = build(ResultFile("probe-join.json", "probe-prediction", result), Directory(Path("made"), ()))
     (figure,) = part.blocks[0].figures
     assert figure.wide is (count > 3)

@@ -124,7 +124,7 @@ def test_what_cannot_be_done_is_told_before_the_work(
 def test_what_leaves_the_machine_is_said_once(spec: str, monkeypatch: pytest.MonkeyPatch):
     index = make_index(f"{spec}, api_key_env='SOME_KEY')")
     sent: list[int] = []
-    monkeypatch.setattr(index, "held", lambda: EngineIndex(index.mark, sent[-1]) if sent else None)
+    monkeypatch.setattr(index, "find_existing", lambda: EngineIndex(index.mark, sent[-1]) if sent else None)
     monkeypatch.setattr(index, "send", lambda given: sent.append(len(given)))
     monkeypatch.setattr(index, "settle", lambda documents: None)
     documents = ["a", "b"] if index.takes == "texts" else np.ones((2, 3), dtype=np.float32)

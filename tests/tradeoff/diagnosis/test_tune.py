@@ -67,7 +67,7 @@ def test_doubling_and_halving(suffices: Any, asked: list[int]):
         return trial.known.setdefault(value, tried(**{f"ef{value}": 0.0 if suffices(value) else 0.5})[0])
 
     object.__setattr__(trial, "at", at)
-    found = trial.searched(0.02, "bound")
+    found = trial.search(0.02, "bound")
     assert list(trial.known) == asked
     assert [each.ef_search for each in found] == sorted(asked)
 

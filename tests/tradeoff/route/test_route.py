@@ -74,7 +74,7 @@ def test_shares_are_those_of_every_fold_by_hand():
             rest = [query for query in range(12) if query not in fold]
             fitted = AnySignalRule().fit(needs[rest], gains[rest], limit)
             for query in fold:
-                expected[query] += bool(fitted.escalated(needs[query : query + 1])[0]) / 3
+                expected[query] += bool(fitted.escalate(needs[query : query + 1])[0]) / 3
     assert escalation_shares(AnySignalRule(), needs, gains, limit, parts) == pytest.approx(expected)
 
 

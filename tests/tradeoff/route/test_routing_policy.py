@@ -43,7 +43,7 @@ def test_either_takes_the_best_pair_of_thresholds(seed: int):
     rng = np.random.default_rng(seed)
     needs, gains = rng.normal(size=(20, 2)), rng.integers(-4, 5, 20) / 8
     limit = RoutingLimit.of(0.3, None, 50)  # 6 queries at most: every count of each signal is tried
-    mask = AnySignalRule().fit(needs, gains, limit).escalated(needs)
+    mask = AnySignalRule().fit(needs, gains, limit).escalate(needs)
     sides = [[needs[:, place] >= least for least in [np.inf, *needs[:, place]]] for place in (0, 1)]
     sums = [gains[a | b].sum() for a, b in product(*sides) if (a | b).sum() <= 6]
     assert mask.sum() <= 6
@@ -53,7 +53,7 @@ def test_either_takes_the_best_pair_of_thresholds(seed: int):
 def test_a_rule_of_one_signal_sees_no_other():
     needs, gains = np.array([[1.0, 9.0], [2.0, 8.0], [3.0, 7.0], [4.0, 6.0]]), np.array([0.0, 0.0, 0.0, 1.0])
     fitted = SingleSignalRule("margin", 0).fit(needs, gains, RoutingLimit.of(0.5, None, 1))
-    assert fitted.escalated(needs).tolist() == [False, False, False, True]
+    assert fitted.escalate(needs).tolist() == [False, False, False, True]
     signals = [Signal("margin", -needs[:, 0], low_is_hard=True), Signal("entropy", needs[:, 1])]
     assert fitted.thresholds(signals) == {"margin": -3.5, "entropy": None}
     assert [rule.name for rule in rules_for(signals)] == ["either", "margin", "entropy", "linear"]
@@ -78,8 +78,8 @@ def test_linear_is_ridge_regression_on_standardized_signals():
 def test_a_signal_that_never_varies_says_nothing():
     needs, gains = np.ones((6, 1)), np.array([1.0, 1.0, 0.0, 0.0, 0.0, 0.0])
     for rule in rules_for([Signal("margin", needs[:, 0])]):
-        assert not rule.fit(needs, gains, RoutingLimit.of(0.5, None, 1)).escalated(needs).any()
-        assert rule.fit(needs, gains, RoutingLimit.of(1.0, None, 1)).escalated(needs).all()
+        assert not rule.fit(needs, gains, RoutingLimit.of(0.5, None, 1)).escalate(needs).any()
+        assert rule.fit(needs, gains, RoutingLimit.of(1.0, None, 1)).escalate(needs).all()
 
 
 def test_neighbors_among_floats_are_divided():

@@ -7,7 +7,7 @@ import typer
 
 from trueval.cli.options import MEASURES, Form, Level, OutputOptions, PolicyOptions, measures_of, with_groups
 from trueval.cli.output import check_folder, save, say, show, talk
-from trueval.cli.paths import refuse_repeated, run_called, with_baseline
+from trueval.cli.paths import find_run, refuse_repeated, with_baseline
 from trueval.cli.progress import progress
 from trueval.cli.short_help import common_options
 
@@ -68,7 +68,7 @@ def correct(
     chosen = measures_of(measures)
     if width is not None and not width > 0:
         raise typer.BadParameter(f"must be above 0, such as 0.05. Got {width:g}.", param_hint="--width")
-    against = None if baseline is None else run_called(baseline, runs)
+    against = None if baseline is None else find_run(baseline, runs)
     paths = with_baseline(runs, against)
     refuse_repeated(place, paths)
     if output.out is not None:

@@ -122,7 +122,7 @@ def stress(
     if traps.gullibility is not None:
         if judges or systems.people or systems.runs:
             raise typer.BadParameter("asks a judge, and takes no labels or runs.", param_hint="--gullibility")
-        _gullibility(traps, decisions.level, output, form)
+        _measure_robustness(traps, decisions.level, output, form)
         return
     if not judges or systems.people is None or len(systems.files()) < 2:
         raise typer.BadParameter("name people (--people), one judge or more, and two runs or more (--runs).")
@@ -148,9 +148,9 @@ def stress(
     show(STRESS, result, form, percent=output.percent)
 
 
-def _gullibility(traps: TrapOptions, level: float, output: OutputOptions, form: str) -> None:
+def _measure_robustness(traps: TrapOptions, level: float, output: OutputOptions, form: str) -> None:
     from trueval.golden.build.golden_plan import GoldenPlan
-    from trueval.golden.validation.robustness import dry_run, gullibility
+    from trueval.golden.validation.robustness import dry_run, measure_robustness
     from trueval.golden.views.kind import GULLIBILITY
 
     if output.out is None or traps.gullibility is None:
@@ -161,7 +161,7 @@ def _gullibility(traps: TrapOptions, level: float, output: OutputOptions, form: 
         return
     kept = f"Every answer is kept in {traps.ledger or output.out}. The same command goes on from there."
     with interruptible(kept), remarks(), bars() as bar:
-        found = gullibility(
+        found = measure_robustness(
             plan,
             output.out,
             queries=traps.queries,

@@ -58,9 +58,9 @@ class CollectionSearchOptions:
         """Name → settings of each pipeline."""
         from trueval.probes.probe_systems import searched_settings
 
-        return searched_settings(self.pipelines or (), self.models or (), language=language, **self.chosen())
+        return searched_settings(self.pipelines or (), self.models or (), language=language, **self.search_options())
 
-    def chosen(self) -> dict[str, Any]:
+    def search_options(self) -> dict[str, Any]:
         """What is searched with beside pipelines and models."""
         return {"bm25": self.bm25, "hybrid": self.hybrid, "depth": self.depth}
 
@@ -147,7 +147,7 @@ def join(
             collection,
             search.pipelines or (),
             models=search.models or (),
-            **search.chosen(),
+            **search.search_options(),
             qrels=qrels,
             conditions=names,
             table=None if asked.table is None else str(asked.table),

@@ -52,7 +52,7 @@ class ScorerOptions:
         str, typer.Option(metavar="NAME", help="Format that vectors of candidates are kept in; model is its own.")
     ] = "model"
 
-    def asked(self, loading: dict[str, Any], hosted: dict[str, Any]) -> "ScorerRequest":
+    def to_request(self, loading: dict[str, Any], hosted: dict[str, Any]) -> "ScorerRequest":
         """What the probe is asked for."""
         from trueval.probes.scorer_request import ScorerRequest
 
@@ -163,7 +163,7 @@ def names(
 
     if out is not None:
         check_folder(out)
-    asked = scorers.asked(*map(_drop_unset, (asdict(loading), asdict(hosted))))
+    asked = scorers.to_request(*map(_drop_unset, (asdict(loading), asdict(hosted))))
     place = cache_of(cache, out, make=not dry_run)
     if dry_run:
         designs = designs_of(design.table, **design.choices())

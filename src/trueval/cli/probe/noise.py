@@ -47,7 +47,7 @@ class ProbeSystemOptions:
     bm25: Annotated[bool, typer.Option("--bm25", help="BM25 in the language of the chatter.")] = False
     hybrid: Annotated[bool, typer.Option("--hybrid", help="Each --model and BM25, fused by their ranks.")] = False
 
-    def found(self, language: str) -> "list[Pipeline]":
+    def read_pipelines(self, language: str) -> "list[Pipeline]":
         """The pipelines, in the order of their options."""
         from trueval.probes.probe_systems import check_unique_names, systems
         from trueval.retrieval.pipeline.pipeline import Pipeline
@@ -140,7 +140,7 @@ def noise(
     if out is not None:
         check_folder(out)
     design, place = chosen.design(policy.seed or 0), cache_of(cache, out, make=not rewriter.dry_run)
-    pipelines = system.found(design.language)
+    pipelines = system.read_pipelines(design.language)
     kept = (
         "Nothing is kept."
         if place is None

@@ -71,7 +71,7 @@ class PairedDifference(NamedTuple):
     rounding: float
 
     @property
-    def called(self) -> str:
+    def unit_name(self) -> str:
         """The word for its units: queries or clusters."""
         return "queries" if self.clusters is None else "clusters"
 
@@ -222,7 +222,7 @@ def _queries_needed(row: Difference, pair: PairedDifference, limit: MaxDrop, rul
 def _line(check: Check, pair: PairedDifference) -> str:
     """The finding of a check in words."""
     run, measure, limit = check.run, check.measure, check.option
-    rare = "" if check.rare_losses is None else f" {check.rare_losses.sentence(pair.called).capitalize()}"
+    rare = "" if check.rare_losses is None else f" {check.rare_losses.sentence(pair.unit_name).capitalize()}"
     if pair.same and check.verdict == NOT_WORSE:
         return f"{run}: {measure} is the same on every query as in {check.baseline}, which keeps {limit}.{rare}"
     if check.low is None or check.high is None or check.value is None:
@@ -235,7 +235,7 @@ def _line(check: Check, pair: PairedDifference) -> str:
         CANNOT_TELL: f"{span} does not decide {limit}. {_unclear(check, pair)}",
     }
     moved = "lost" if check.value < 0 else "gained"
-    few = "" if check.concentration is None else f" {check.concentration.sentence(pair.called)}."
+    few = "" if check.concentration is None else f" {check.concentration.sentence(pair.unit_name)}."
     return f"{run}: {measure} {moved} {abs(check.value):.6g} against {check.baseline}; {said[check.verdict]}{few}"
 
 
@@ -247,4 +247,4 @@ def _unclear(check: Check, pair: PairedDifference) -> str:
     elif check.bounded:
         more = "more queries do not narrow the bounds that ties leave"
     end = "It passes" if check.passed else "It fails"
-    return f"{pair.units:,} {pair.called} cannot tell; {more}. {end}, as --when-unclear says."
+    return f"{pair.units:,} {pair.unit_name} cannot tell; {more}. {end}, as --when-unclear says."

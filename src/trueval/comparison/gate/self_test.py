@@ -229,7 +229,7 @@ def joint_intervals(groups: Sequence[CheckGroup], draws: ResampleDraws, bets: Be
     largest = [each.found for each in prepared]
     out = []
     for group, each in zip(groups, prepared, strict=True):
-        joined = each.found if len(largest) == 1 else each.found.joined(largest)
+        joined = each.found if len(largest) == 1 else each.found.join(largest)
         found = simultaneous_intervals(each.columns, each.family, joined, each.alone, draws, each.extremes)
         out.append(found.realized.reshape(*group.apart.shape[1:], 2))
     return out

@@ -112,8 +112,8 @@ def correct(
         target,
         level,
         tuple(sides),
-        tuple(asked.corrected(measure, side) for side in sides.values() for measure in parsed),
-        tuple(asked.corrected(measure, sides[a], sides[b]) for a, b in pairs for measure in parsed),
+        tuple(asked.correct_measure(measure, side) for side in sides.values() for measure in parsed),
+        tuple(asked.correct_measure(measure, sides[a], sides[b]) for a, b in pairs for measure in parsed),
         chosen.to_dict(),
     )
 
@@ -177,7 +177,7 @@ class _CorrectionSettings:
     def __init__(self, labels: LabelSets, target: str, level: float) -> None:
         self.labels, self.target, self.level = labels, target, level
 
-    def corrected(self, measure: Measure, side: Sides, other: Sides | None = None) -> Correction:
+    def correct_measure(self, measure: Measure, side: Sides, other: Sides | None = None) -> Correction:
         """Correct one measure of a run, or of its difference from another."""
         second = None if other is None else other.name
         span = measure.span if other is None else measure.span.of_differences

@@ -81,7 +81,7 @@ class LabeledUnits(NamedTuple):
         """[stratum] N_h^2 (1 - n_h / N_h) / n_h, the factor from the variance of units to that of the estimate."""
         return self.population * (self.population - self.drawn) / self.drawn
 
-    def centered(self, values: Floats) -> Floats:
+    def center(self, values: Floats) -> Floats:
         """[unit] values minus the mean of their stratum."""
         means = sum_by(self.stratum, values, len(self.population)) / np.maximum(self.drawn, 1.0)
         return np.asarray(values - means[self.stratum])
@@ -132,7 +132,7 @@ def tune_judge_weights(units: LabeledUnits) -> Floats:
     >>> tune_judge_weights(LabeledUnits(people, judge, np.zeros(3, dtype=np.int64), np.array([9.0]), 27.0)).tolist()
     [0.5, 0.5, 0.5]
     """
-    people, judge = units.centered(units.people), units.centered(units.judge)
+    people, judge = units.center(units.people), units.center(units.judge)
     products, squares = (
         _leave_one_out_covariances(units, people * judge),
         _leave_one_out_covariances(units, judge * judge),
@@ -141,8 +141,8 @@ def tune_judge_weights(units: LabeledUnits) -> Floats:
     whole = float(factors / units.free @ sum_by(units.stratum, judge * judge, len(factors)))
     for unit in np.flatnonzero(varies & (squares < REMAINDER * whole)).tolist():
         rest = units.without(unit)
-        judge, share = rest.centered(rest.judge), factors / rest.free
-        of_people = sum_by(rest.stratum, rest.centered(rest.people) * judge, len(factors))
+        judge, share = rest.center(rest.judge), factors / rest.free
+        of_people = sum_by(rest.stratum, rest.center(rest.people) * judge, len(factors))
         products[unit], squares[unit] = share @ of_people, share @ sum_by(rest.stratum, judge * judge, len(factors))
     known = varies & (squares > 0)
     weights: Floats = np.clip(np.divide(products, squares, out=np.zeros_like(products), where=known), 0.0, 1.0)
@@ -205,10 +205,10 @@ def total(units: LabeledUnits, weights: Floats) -> TotalEstimate:
     scale = units.population / drawn
     people = float(sum_by(units.stratum, units.people, strata) @ scale)
     judge = float(sum_by(units.stratum, units.judge, strata) @ scale)
-    around = units.centered(units.judge)
+    around = units.center(units.judge)
     spread_of_weights = sum_by(units.stratum, weights * around, strata) @ (scale - 1)
     estimate = people - float(weights.mean()) * (judge - units.total) - float(spread_of_weights)
-    residual = units.centered(units.people) - weights * around
+    residual = units.center(units.people) - weights * around
     spread = sum_by(units.stratum, residual**2, strata) / units.free
     parts = units.factors * spread
     moments = sum_by(units.stratum, residual**4, strata) / drawn
@@ -253,5 +253,5 @@ def correlation(units: LabeledUnits) -> float:
     least = max(units.rounding, rounding_tolerance(units.people))
     if not (units.ranges(units.people) > least).any() or not (units.ranges(units.judge) > units.rounding).any():
         return math.nan
-    people, judge = units.centered(units.people), units.centered(units.judge)
+    people, judge = units.center(units.people), units.center(units.judge)
     return float(people @ judge) / math.sqrt(float(people @ people) * float(judge @ judge))

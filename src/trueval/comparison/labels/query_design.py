@@ -131,7 +131,7 @@ class _Ratio:
 
     def _between(self, units: LabeledUnits, theta: float) -> float:
         """N^2 times the part of the variance of the mean over N queries that lies between queries: N S^2."""
-        beyond, drawable, settled = units.centered(units.people), float(units.population[0]), self.settled - theta
+        beyond, drawable, settled = units.center(units.people), float(units.population[0]), self.settled - theta
         number, own = drawable + len(settled), float(units.people.mean())
         mean = (drawable * own + float(settled.sum())) / number
         inside = (drawable - 1) * float(beyond @ beyond) / (len(beyond) - 1)

@@ -109,7 +109,7 @@ def power(
     """
     runs, judgments = Run.of_several(runs), Judgments.of(judgments)
     _check_runs(len(runs))
-    asked = _PowerSettings(level, power, difference).checked()  # refused before any run is evaluated
+    asked = _PowerSettings(level, power, difference).validate()  # refused before any run is evaluated
     parsed, chosen = fill_defaults(judgments, measures, policy, choices)
     scores = [evaluate(run, judgments, parsed, policy=chosen) for run in runs]
     return power_of_scores(scores, baseline=baseline, clusters=clusters, **asked._asdict())
@@ -135,7 +135,7 @@ def power_of_scores(
         PolicyError: a choice is out of range.
     """
     _check_runs(len(scores))
-    asked, told = _PowerSettings(level, power, difference).checked(), Clusters.of(clusters)
+    asked, told = _PowerSettings(level, power, difference).validate(), Clusters.of(clusters)
     aligned = align(scores)
     if baseline is not None and baseline not in aligned.names:
         raise InputError(f"The baseline must be one of the runs {', '.join(aligned.names)}. Got {baseline!r}.")
@@ -159,7 +159,7 @@ class _PowerSettings(NamedTuple):
     power: float
     difference: float | None
 
-    def checked(self) -> _PowerSettings:
+    def validate(self) -> _PowerSettings:
         """These settings, checked to be in range."""
         check_chances(self.level, self.power)
         if self.difference is not None and not 0 < self.difference < math.inf:
@@ -257,7 +257,7 @@ def _of_measure(
         str(measure),
         measure.better,
         sizes.queries,
-        aligned.left_out(at),
+        aligned.excluded_queries(at),
         sizes.clusters if sizes.told else None,
         sizes.effective,
         tuple(RankedRun(aligned.names[run], float(means[run])) for run in order),

@@ -44,7 +44,7 @@ class AlignedScores:
     sd: Floats
     notes: tuple[str, ...]
 
-    def left_out(self, measure: int) -> tuple[str, ...]:
+    def excluded_queries(self, measure: int) -> tuple[str, ...]:
         """Ids of the queries that do not count in the comparison on a measure."""
         return tuple(self.query_ids[index] for index in np.flatnonzero(~self.kept[:, measure]).tolist())
 

@@ -61,7 +61,7 @@ class MeasureColumn(NamedTuple):
         return cls(kept, sign, *(statistic[run, kept, measure] for statistic in statistics))
 
     @property
-    def tied(self) -> Ints:
+    def tied_queries(self) -> Ints:
         """Indices in the column of the queries whose value depends on the tie order."""
         return np.flatnonzero(self.highest - self.lowest > 0)
 
@@ -128,7 +128,7 @@ class PairWins:
         return self._listed[key]
 
     def _list(self, measure: int, run: int, column: MeasureColumn) -> Atoms | None:
-        tied, rest = column.tied, self._rest(column)
+        tied, rest = column.tied_queries, self._rest(column)
         if not len(tied):
             return Atoms(np.array([column.sign * rest]), np.ones(1))
         if self.orders is None:
@@ -149,7 +149,7 @@ class PairWins:
         drawn, total, batch = self._drawn.setdefault((measure, run), []), 0, 0
         while self.orders and total < MOST_TIE_SAMPLES:
             if batch == len(drawn):
-                tied, count = self._own(run, column, column.tied), max(total, FIRST)
+                tied, count = self._own(run, column, column.tied_queries), max(total, FIRST)
                 sums = self.orders[run].samples(self.aligned.measures[measure], tied, count, self.seed, batch)
                 drawn.append(column.sign * (sums + self._rest(column)))
             batch += 1
@@ -168,7 +168,7 @@ class PairWins:
     def _rest(column: MeasureColumn) -> float:
         """The sum over the queries that tie orders do not affect."""
         fixed = np.ones(len(column.expected), dtype=bool)
-        fixed[column.tied] = False
+        fixed[column.tied_queries] = False
         return float(column.expected[fixed].sum())
 
 

@@ -169,36 +169,36 @@ class SignPatterns:
     seed: int
 
     @property
-    def all_listed(self) -> bool:
+    def enumerates_all(self) -> bool:
         """Whether every pattern is enumerated. Each also stands for its mirror image: use absolute sums only."""
         return self.units <= ALL_SIGNS_UP_TO
 
     @property
     def count(self) -> int:
         """Number of patterns."""
-        return 2 ** (self.units - 1) if self.all_listed else self.resamples
+        return 2 ** (self.units - 1) if self.enumerates_all else self.resamples
 
     def share(self, reached: Ints) -> Floats:
         """The p for a number of patterns that reach the statistic; drawn ones include the observed signs."""
-        added = 0 if self.all_listed else 1
+        added = 0 if self.enumerates_all else 1
         found: Floats = (reached + added) / (self.count + added)
         return found
 
     @property
     def least_p(self) -> float:
         """The least p possible with these patterns."""
-        return 1 / self.count if self.all_listed else 1 / (self.count + 1)
+        return 1 / self.count if self.enumerates_all else 1 / (self.count + 1)
 
     @property
     def chunks(self) -> int:
         """Number of chunks the patterns come in."""
-        return -(-self.count // (LISTED if self.all_listed else CHUNK))
+        return -(-self.count // (LISTED if self.enumerates_all else CHUNK))
 
     def rows(self, chunk: int) -> tuple[slice, Floats]:
         """The patterns of one chunk: their indices among all, and their signs [pattern, unit], 1 or -1."""
-        size = LISTED if self.all_listed else CHUNK
+        size = LISTED if self.enumerates_all else CHUNK
         place = slice(chunk * size, min((chunk + 1) * size, self.count))
-        if self.all_listed:
+        if self.enumerates_all:
             bits = np.arange(place.start, place.stop)[:, None] >> np.arange(self.units) & 1
         else:
             # A whole chunk is drawn, so that a pattern does not depend on the requested number.

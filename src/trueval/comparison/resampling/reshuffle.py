@@ -55,10 +55,14 @@ class TiedLists:
         owner = np.arange(len(length)).repeat(length)
         groups = tie_groups(scores, offsets)
         group = find_groups(groups, owner, scores, np.arange(len(scores)))
-        return cls.placed(document, owner, groups.start[group] - offsets[owner], groups.size[group], length, documents)
+        return cls.from_positions(
+            document, owner, groups.start[group] - offsets[owner], groups.size[group], length, documents
+        )
 
     @classmethod
-    def placed(cls, document: Ints, owner: Ints, above: Ints, tied: Ints, length: Ints, documents: int) -> TiedLists:
+    def from_positions(
+        cls, document: Ints, owner: Ints, above: Ints, tied: Ints, length: Ints, documents: int
+    ) -> TiedLists:
         """Build the lists from documents with known positions; arguments as the attributes, rows in any order."""
         key = owner * documents + document
         order = np.argsort(key, kind="stable")

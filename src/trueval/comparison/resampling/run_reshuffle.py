@@ -115,7 +115,7 @@ def lists_of(
     for frame, begin, end in zip(frames, parts[:-1].tolist(), parts[1:].tolist(), strict=True):
         owner, above, tied = (frame[name].cast(pl.Int64).to_numpy() for name in ("query", "above", "tied"))
         length = np.bincount(owner, minlength=len(queries))
-        found.append(TiedLists.placed(numbers[begin:end], owner, above, tied, length, documents))
+        found.append(TiedLists.from_positions(numbers[begin:end], owner, above, tied, length, documents))
     return found
 
 

@@ -76,7 +76,7 @@ class Deviations(NamedTuple):
     realized: Floats
     scales: tuple[Floats, Floats]
 
-    def joined(self, others: Iterable[Deviations]) -> Deviations:
+    def join(self, others: Iterable[Deviations]) -> Deviations:
         """Join the deviations of one family whose comparisons count different queries, each resampled separately.
 
         They are treated as independent, which is conservative (Sidak 1967).

@@ -30,7 +30,7 @@ class TextFiles(NamedTuple):
     others: tuple[str, ...] = ()
 
     @property
-    def said(self) -> str:
+    def display_name(self) -> str:
         """What messages call them: the one file, or the folder of several."""
         return encodable(str(self.paths[0] if len(self.paths) == 1 else self.paths[0].parent))
 

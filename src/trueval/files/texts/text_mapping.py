@@ -65,7 +65,7 @@ def gather(
         while some := _next(held, coming, text_of):
             if held.take(some, text_of) and tell is not None:
                 tell(held.written + len(held.ids))
-        return held.done()
+        return held.finish()
     finally:
         held.close()
 
@@ -126,7 +126,7 @@ class _TextBuffer:
                 self.jumps.append((at, row.source, row.number, row.has_lines))
             following = row.source, row.number + 1
 
-    def done(self) -> TextMapping:
+    def finish(self) -> TextMapping:
         """All texts, as a mapping.
 
         Raises:
@@ -137,7 +137,7 @@ class _TextBuffer:
         if self.writer is None:
             texts = dict(zip(self.ids, self.texts, strict=True))
         else:
-            texts, self.writer = self.writer.done(hashes, order), None
+            texts, self.writer = self.writer.finish(hashes, order), None
         return TextMapping(texts, self.empty, self.example, self.keys)
 
     def close(self) -> None:

@@ -218,7 +218,7 @@ class Writer:
         self._ids = [pl.concat(self._ids, rechunk=True)] if self._ids else [pl.Series("id", [], dtype=pl.String)]
         return self._ids[0]
 
-    def done(self, hashes: Ints, order: Ints) -> StoredTexts:
+    def finish(self, hashes: Ints, order: Ints) -> StoredTexts:
         """Finish writing, and return the texts.
 
         Args:

@@ -81,7 +81,7 @@ def build(
         if "grade" in names and not book.totals().calls:
             _check_ready(chosen)
         work = BuildRunner(plan, out, collection, chosen, book, account, cache, begin or nobody)
-        if "pool" not in work.done(names):
+        if "pool" not in work.complete_stages(names):
             if "grade" in names:
                 check_labels(chosen, plan, collection)
             if plan.rewrite == JUDGE_REWRITES:  # before anything is paid for
@@ -125,7 +125,9 @@ def dry_run(
     judge = make_judge(plan.judge, collection, account, plan.seed)
     with open_existing_ledger(ledger) as book:
         done = (
-            [] if book is None else BuildRunner(plan, out, collection, judge, book, account, None, nobody).done(names)
+            []
+            if book is None
+            else BuildRunner(plan, out, collection, judge, book, account, None, nobody).complete_stages(names)
         )
         known = GoldenState(
             names,

@@ -104,7 +104,7 @@ def _back(
         return guessed, 0
     thought = (0.0, 0)
     for task in sorted(TASKS, key=lambda each: each != questions[0].task):
-        billed, (each, own) = ledger.billed(judge, task), TOKENS_OUT[task]
+        billed, (each, own) = ledger.billed_usage(judge, task), TOKENS_OUT[task]
         written = own * billed.calls + each * billed.passages
         if billed.calls and task == questions[0].task:
             return round(guessed * billed.tokens_out / written), billed.calls

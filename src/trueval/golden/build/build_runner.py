@@ -85,7 +85,7 @@ class BuildRunner:
             "stages": list(self.made.values()),
         }
 
-    def done(self, names: Sequence[str]) -> list[str]:
+    def complete_stages(self, names: Sequence[str]) -> list[str]:
         """The leading stages that are complete under the current plan; computes nothing.
 
         Args:
@@ -118,7 +118,7 @@ class BuildRunner:
                 manifest.
         """
         key = key_for_stage(name, inputs, parameters)
-        found = self.stages.done(name, key)
+        found = self.stages.find_complete(name, key)
         if found is None and not self.making:
             raise UnmadeError
         if found is None:

@@ -107,7 +107,7 @@ def check_labels(judge: Judge, plan: GoldenPlan, collection: Collection) -> str 
     if not isinstance(judge, LabelJudge) or judge.unknown is not None:
         return None
     documents = len(collection.documents)
-    known = judge.labelled(collection.queries, collection.documents)
+    known = judge.count_labels(collection.queries, collection.documents)
     exact = plan.settings.get("index", {}).get("spec", "").startswith("flat")
     least = min(plan.depth, documents) if exact else int("index" in plan.settings)  # words may find nothing
     lacking = next((query for query, count in known.items() if count < least), None)

@@ -76,7 +76,7 @@ class LabelJudge:
         pairs = sorted((text_hash(pair), grade) for pair, grade in labels.items())
         self._content = hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
 
-    def labelled(self, queries: Mapping[str, str], documents: Mapping[str, str]) -> dict[str, int]:
+    def count_labels(self, queries: Mapping[str, str], documents: Mapping[str, str]) -> dict[str, int]:
         """Query id → number of its documents with a label.
 
         Args:

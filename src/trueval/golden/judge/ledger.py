@@ -276,7 +276,7 @@ class Ledger:
         with self._reading():
             return LedgerTotals(*self._base.execute(query).fetchone())
 
-    def billed(self, judge: Judge, task: Task) -> BilledUsage:
+    def billed_usage(self, judge: Judge, task: Task) -> BilledUsage:
         """Billed usage of earlier answers to a task by the same model, parameters and prompt.
 
         Args:

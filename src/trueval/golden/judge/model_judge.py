@@ -272,11 +272,11 @@ class ModelJudge:
                 with self.account.call(most.cost, entry, self.name) as sent:
                     reply = self._post(client, body)
                     cost = self.use.prices.cost(reply.tokens_in, reply.tokens_out)
-                    sent.answered(cost, {"tokens_in": reply.tokens_in, "tokens_out": reply.tokens_out})
+                    sent.record_response(cost, {"tokens_in": reply.tokens_in, "tokens_out": reply.tokens_out})
         except LongPauseError as pause:
             reason = f"it takes no calls for {pause.seconds:.0f} seconds, and this one was not sent"
             raise self._request_error(CallError(FailureKind.REFUSED, reason, TOO_MANY)) from None
-        self.throttle.answered()
+        self.throttle.record_success()
         self.longest = max(self.longest, reply.tokens_out or 0)
         return reply._replace(cost=most.cost if cost is None else cost)  # an upper bound if not reported
 
@@ -286,7 +286,7 @@ class ModelJudge:
             return _reply_of(client.post("/chat/completions", body))
         except CallError as failure:
             if failure.status == TOO_MANY and failure.kind is FailureKind.BUSY:
-                self.throttle.refused(began, failure.wait)
+                self.throttle.record_rate_limit(began, failure.wait)
             raise
 
     def _connect(self) -> OpenAIClient:

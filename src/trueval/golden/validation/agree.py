@@ -67,7 +67,7 @@ def agree(
         InputError: a file is bad, or holds a label that is refused; with the line.
         PolicyError: a choice is none.
     """
-    how, draw = (choices or LabelChoices()).checked(), Resampler(resamples, seed, level).checked()
+    how, draw = (choices or LabelChoices()).validate(), Resampler(resamples, seed, level).validate()
     if people is None:
         return _golden(judges, between_judges, how, draw, tell)
     if (Path(people) / SAMPLE).is_file():

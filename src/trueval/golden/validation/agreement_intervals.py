@@ -53,7 +53,7 @@ class Resampler(NamedTuple):
     seed: int = 0
     level: float = 0.95
 
-    def checked(self) -> Resampler:
+    def validate(self) -> Resampler:
         """The settings, validated.
 
         Raises:

@@ -34,7 +34,7 @@ class LabelChoices(NamedTuple):
     outside: Outside = "refuse"
     scale: tuple[float, float] | None = None
 
-    def checked(self) -> LabelChoices:
+    def validate(self) -> LabelChoices:
         """The choices, validated.
 
         Raises:

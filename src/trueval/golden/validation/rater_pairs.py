@@ -45,7 +45,7 @@ def pair_of(ratings: Ratings, first: int, second: int, between: str, draw: Resam
     if ratings.design is not None:
         table = _table(ratings, first, second, weights)
         coefficients = ratings.coefficients(first, second, weights, draw)
-        population = PopulationAgreement(ratings.design.covered(both), float(weights.sum()), table, coefficients)
+        population = PopulationAgreement(ratings.design.coverage(both), float(weights.sum()), table, coefficients)
     return RaterPair(
         first=names[0],
         second=names[1],

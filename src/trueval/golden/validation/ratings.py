@@ -45,7 +45,7 @@ class SampleDesign(NamedTuple):
         each = np.divide(sizes, counts, out=np.zeros(len(sizes)), where=counts > 0)
         return np.where(answered, each[self.stratum], 0.0)
 
-    def covered(self, answered: Bools) -> float:
+    def coverage(self, answered: Bools) -> float:
         """Share of the population in strata with at least one answer; the rest cannot be estimated."""
         if self.name == "queries":
             return 1.0 if answered.any() else 0.0

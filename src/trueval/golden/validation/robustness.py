@@ -48,7 +48,7 @@ LEVEL: Final = 0.95
 LISTED: Final = 20  # passages per call, where golden sets are built with the whole pool in one call
 
 
-def gullibility(
+def measure_robustness(
     plan: GoldenPlan,
     out: Path,
     *,

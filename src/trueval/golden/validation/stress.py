@@ -97,12 +97,12 @@ def stress(
     """
     if top < 2:
         raise PolicyError(f"top must be an integer >= 2. Got {top}.")
-    how = (choices or LabelChoices()).checked()
+    how = (choices or LabelChoices()).validate()
     of_golden = next((path for path in map(path_of, map(str, judges)) if on_rubric(path)), None)
     of_policy = {name: value for name, value in comparing.items() if name in Policy.__dataclass_fields__}
     comparing = {name: value for name, value in comparing.items() if name not in of_policy or name == "seed"}
     parsed, chosen = fill_defaults(of_golden, measures, policy, of_policy)
-    draw = Resampler(resamples, comparing.get("seed", 0), comparing.get("level", 0.95)).checked()
+    draw = Resampler(resamples, comparing.get("seed", 0), comparing.get("level", 0.95)).validate()
     said = read_labels(people, PEOPLE, how, how.scale)
     scale = how.scale or scale_of(said.frame)
     named = read_judges(judges, how, scale)

@@ -100,9 +100,9 @@ class HitGroup(NamedTuple):
         if self.relevant == 1:
             return np.ones(len(values))
         ranks = self.horizon(values)
-        return np.asarray(ranks * np.maximum(self.most_found(ranks, values) - first + 1, 1.0))
+        return np.asarray(ranks * np.maximum(self.most_relevant(ranks, values) - first + 1, 1.0))
 
-    def most_found(self, ranks: Ints, values: Floats) -> Floats:
+    def most_relevant(self, ranks: Ints, values: Floats) -> Floats:
         """[value] maximum number of relevant documents on so many ranks with no precision above it, or one more."""
         return np.asarray(np.clip(np.floor(values * (self.above + ranks)) - self.relevant_above + 1, 0, self.relevant))
 

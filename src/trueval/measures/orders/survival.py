@@ -64,10 +64,10 @@ class GroupTakers(NamedTuple):
     given: Ints
 
 
-def gone(tied: Ints, takers: GroupTakers, width: int) -> Floats:
+def expected_totals(tied: Ints, takers: GroupTakers, width: int) -> Floats:
     """[group, t = 0 .. width] E[C_t], the expected total taken by the first t of m documents.
 
-    >>> gone(np.array([2]), GroupTakers(np.array([[0.5]]), np.array([[0.5]]), np.array([1])), 2).tolist()
+    >>> expected_totals(np.array([2]), GroupTakers(np.array([[0.5]]), np.array([[0.5]]), np.array([1])), 2).tolist()
     [[0.0, 0.25, 0.5]]
     """
     found = np.zeros((len(tied), width + 1))
@@ -95,7 +95,7 @@ def _with_one_more(found: Floats, chance: Floats, takers: GroupTakers, place: in
     return more
 
 
-def gone_together(tied: Ints, first: GroupTakers, second: GroupTakers, width: int) -> Floats:
+def expected_products(tied: Ints, first: GroupTakers, second: GroupTakers, width: int) -> Floats:
     """[group, s, u] E[C_s C'_{s+u}] for two quantities taken by the same documents, s + u <= width.
 
     Args:
@@ -158,7 +158,7 @@ def second_moments(tied: Ints, takers: GroupTakers, steps: Floats) -> Floats:
     """[group] E[X^2] of X = sum over t of delta_t C_t: sum over s, t of delta_s delta_t E[C_s C_t].
 
     The total taken by the first s of m documents depends on how many of the n takers are among them, K_s, and on which.
-    All subsets are equally likely, so E[C_s C_t] is the mean of g(K_s, K_t), which `gone_together` computes for the
+    All subsets are equally likely, so E[C_s C_t] is the mean of g(K_s, K_t), which `expected_products` computes for the
     takers alone, and the pairs of counts form one Markov chain over ranks::
 
         F_t(i, k) = sum over s < t of delta_s P(K_s = i, K_t = k),   q = (n - k) / (m - t) of rank t + 1
@@ -177,7 +177,7 @@ def second_moments(tied: Ints, takers: GroupTakers, steps: Floats) -> Floats:
     # [i, k] from [i, k - i], and a row for the probability of each count, which adds nothing by itself.
     worth = np.zeros((len(tied), len(counts) + 1, len(counts)))
     first, last = np.triu_indices(len(counts))
-    worth[:, first, last] = gone_together(takers.given, takers, takers, len(counts) - 1)[:, first, last - first]
+    worth[:, first, last] = expected_products(takers.given, takers, takers, len(counts) - 1)[:, first, last - first]
     chain = np.zeros_like(worth)
     chain[:, -1, 0] = 1
     left, total = np.maximum(takers.given[:, None] - counts, 0), np.zeros(len(tied))

@@ -123,7 +123,7 @@ class SentCall:
     cost: float | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
 
-    def answered(self, cost: float | None, about: Mapping[str, Any]) -> None:
+    def record_response(self, cost: float | None, about: Mapping[str, Any]) -> None:
         """Record the cost of the response.
 
         Args:
@@ -132,10 +132,10 @@ class SentCall:
         """
         self.status, self.cost, self.about = "200", cost, about
 
-    def failed(self, failure: CallError) -> None:
+    def record_failure(self, failure: CallError) -> None:
         """Record a failure; one that cannot be billed costs nothing."""
         free = not failure.billed and self.most is not None
-        self.status, self.cost = failure.called, 0.0 if free else None
+        self.status, self.cost = failure.log_name, 0.0 if free else None
 
 
 @dataclass(eq=False)
@@ -219,7 +219,7 @@ class Account:
         """Account for one call: reserve its maximum cost before, record its actual cost after.
 
         A line is logged before the block and another after it. A CallError raised in the block counts as it says; after
-        any other error, or without `SentCall.answered`, the call counts at its maximum cost.
+        any other error, or without `SentCall.record_response`, the call counts at its maximum cost.
 
         Args:
             most: maximum cost of the call; None if the price is unknown.
@@ -237,9 +237,9 @@ class Account:
             else:
                 with self.within.call(most, entry, what) as outer:
                     yield sent
-                    outer.answered(sent.cost, {})
+                    outer.record_response(sent.cost, {})
         except CallError as failure:
-            sent.failed(failure)
+            sent.record_failure(failure)
             raise
         except NoMoneyError:  # from the enclosing account: nothing was sent
             sent.status, sent.cost = UNSENT, 0.0

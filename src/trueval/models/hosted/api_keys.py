@@ -27,17 +27,17 @@ class Secret(NamedTuple):
     value: str = ""
     variable: str = ""
 
-    def taken_out_of(self, said: str) -> str:
+    def redact(self, said: str) -> str:
         r"""A text with the key redacted, also in its JSON, URL and HTML escapes.
 
-        >>> Secret("sk-secret/", "MINE").taken_out_of(r"SK-SECRET/, \u0073k-secret/, sk-secret%2F and sk-secret&#47;")
+        >>> Secret("sk-secret/", "MINE").redact(r"SK-SECRET/, \u0073k-secret/, sk-secret%2F and sk-secret&#47;")
         '[MINE], [MINE], [MINE] and [MINE]'
         """
         if len(self.value) < SHORTEST:
             return said
         return _pattern(self.value).sub(f"[{self.variable}]", said)
 
-    def taken_out_of_json(self, found: Any, text: str) -> Any:
+    def redact_json(self, found: Any, text: str) -> Any:
         """A JSON value with the key redacted in every text.
 
         Args:
@@ -52,11 +52,11 @@ class Secret(NamedTuple):
 
     def _without(self, found: Any) -> Any:
         if isinstance(found, str):
-            return self.taken_out_of(found)
+            return self.redact(found)
         if isinstance(found, list):
             return [self._without(each) for each in found]
         if isinstance(found, dict):
-            return {self.taken_out_of(name): self._without(each) for name, each in found.items()}
+            return {self.redact(name): self._without(each) for name, each in found.items()}
         return found
 
 

@@ -68,9 +68,9 @@ class Call:
     @property
     def tokens(self) -> int:
         """Estimated number of tokens."""
-        return self.counted(estimate_tokens)
+        return self.total(estimate_tokens)
 
-    def counted(self, size: Callable[[str], int]) -> int:
+    def total(self, size: Callable[[str], int]) -> int:
         """Sum of a size over its texts; for a reranker, the query counts with every document."""
         return sum(map(size, self.texts)) + (size(self.query) * len(self.texts) if self.query else 0)
 

@@ -35,7 +35,7 @@ def side_by_side(
     """
     side = _Side(work, items, done, stop)
     with ThreadPoolExecutor(at_once, "trueval-call") as pool:
-        while side.begun(pool, at_once):
+        while side.start(pool, at_once):
             try:
                 ended = wait(side.running, return_when=FIRST_COMPLETED).done
             except KeyboardInterrupt as interrupt:
@@ -65,7 +65,7 @@ class _Side(Generic[Item, Result]):
         self.results: dict[int, Result] = {}
         self.failed: BaseException | None = None
 
-    def begun(self, pool: ThreadPoolExecutor, at_once: int) -> bool:
+    def start(self, pool: ThreadPoolExecutor, at_once: int) -> bool:
         """Start work up to the limit; returns whether any is in flight."""
         while self.failed is None and len(self.running) < at_once:
             place = next(self.waiting, None)

@@ -78,7 +78,7 @@ class CallError(Exception):
         self.kind, self.reason, self.status, self.wait, self.billed = kind, reason, status, wait, billed
 
     @property
-    def called(self) -> str:
+    def log_name(self) -> str:
         """Its name in a log."""
         return str(self.status) if self.status is not None else self.reason.partition(":")[0]
 

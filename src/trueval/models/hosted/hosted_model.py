@@ -121,7 +121,7 @@ class HostedModel(ABC):
         if not len(items):
             return
         _refuse_empty(self.name, items, called)
-        work = self.expected(part, items)
+        work = self.estimate_work(part, items)
         self.account.expect(work.cost, f"{len(items)} {part} for {self.name}")
         announce(work, self.url, self.key.variable, self.account)
         _ = self.client  # a missing key or library is reported before threads start
@@ -198,7 +198,9 @@ class HostedModel(ABC):
                 self.ratio = max(self.ratio, usage.tokens / call.tokens)
             # If the service does not report billed usage, or not in the unit of its price, the call counts at its
             # maximum cost.
-            sent.answered(self.price.cost(usage), {**usage._asdict(), "seconds": round(time.perf_counter() - began, 3)})
+            sent.record_response(
+                self.price.cost(usage), {**usage._asdict(), "seconds": round(time.perf_counter() - began, 3)}
+            )
         return found
 
     def _entry(self, call: Call) -> dict[str, Any]:
@@ -217,12 +219,12 @@ class HostedModel(ABC):
         """Billable usage of a call, estimated or as an upper bound."""
         documents = self.named.service.search
         if not documents:
-            return ServiceUsage(tokens=max(call.counted(size), int(call.tokens * self.ratio) + 1))
+            return ServiceUsage(tokens=max(call.total(size), int(call.tokens * self.ratio) + 1))
         query = size(call.query)
         parts = sum(-(-(query + size(text)) // SEARCH_TOKENS) for text in call.texts)
         return ServiceUsage(searches=float(-(-parts // documents)))
 
-    def expected(self, part: str, items: Sequence[Any]) -> MissingWork:
+    def estimate_work(self, part: str, items: Sequence[Any]) -> MissingWork:
         """Estimate the calls and cost of items before anything is sent."""
         number = tokens = billed = 0
         searches = 0.0

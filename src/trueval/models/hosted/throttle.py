@@ -79,13 +79,13 @@ class Throttle:
         # Waiting threads are notified of a free slot; the timeout of one second guards against changes of the clock.
         return pause if pause > 0 else float(self.under_way >= int(self.limit))
 
-    def answered(self) -> None:
+    def record_success(self) -> None:
         """Record a success."""
         with self._changed:
             self.limit = min(self.most, self.limit + 1 / self.limit)
             self._changed.notify_all()
 
-    def refused(self, began: float, wait: float | None) -> None:
+    def record_rate_limit(self, began: float, wait: float | None) -> None:
         """Record a rate-limit response.
 
         Args:

@@ -87,7 +87,7 @@ class Client(ABC):
         return urlsplit(self.url).netloc
 
     @contextmanager
-    def proxied(self) -> Iterator[None]:
+    def explain_proxy_errors(self) -> Iterator[None]:
         """Refuse an invalid proxy from the environment without printing its URL, which may contain a password.
 
         Raises:
@@ -116,17 +116,17 @@ class Client(ABC):
             CallError: it is not answered.
         """
         self.bounds.begin(self.timeout, most)
-        return self.answered(self.sent(path, body))
+        return self.parse_response(self.send(path, body))
 
     @abstractmethod
-    def sent(self, path: str, body: Mapping[str, Any]) -> Any:
+    def send(self, path: str, body: Mapping[str, Any]) -> Any:
         """Send one call once, and return the httpx2 response.
 
         Raises:
             CallError: none came.
         """
 
-    def lost(self, error: Exception) -> CallError:
+    def connection_failure(self, error: Exception) -> CallError:
         """The failure for a broken connection; what was sent may be billed, unless no connection was made."""
         if isinstance(error.__cause__, CallError):  # an error of our bounds, wrapped by OpenAI's client
             return error.__cause__
@@ -136,14 +136,14 @@ class Client(ABC):
         if isinstance(cause, self.http.TimeoutException):  # which may be transient
             reason = f"timeout: {self.host} did not answer within {self.timeout:g} seconds"
             return CallError(FailureKind.BUSY, reason, billed=not unsent)
-        said = self.key.taken_out_of(" ".join(str(cause).split())) or type(cause).__name__
+        said = self.key.redact(" ".join(str(cause).split())) or type(cause).__name__
         if unsent:
             return CallError(FailureKind.LOST, f"no connection: {self.host} cannot be reached ({said})")
         return CallError(
             FailureKind.BUSY, f"cut: {self.host} broke off before its answer was whole ({said})", billed=True
         )
 
-    def answered(self, response: Any) -> Any:
+    def parse_response(self, response: Any) -> Any:
         """The JSON of a response, with the key redacted.
 
         Raises:
@@ -151,13 +151,13 @@ class Client(ABC):
         """
         status, text = int(response.status_code), response.text
         if not 200 <= status < 300:
-            headers = {name: self.key.taken_out_of(value) for name, value in response.headers.items()}
-            raise failure_of(status, headers, self.key.taken_out_of(text))
+            headers = {name: self.key.redact(value) for name, value in response.headers.items()}
+            raise failure_of(status, headers, self.key.redact(text))
         try:
-            return self.key.taken_out_of_json(json.loads(text), text)
+            return self.key.redact_json(json.loads(text), text)
         except (ValueError, RecursionError) as error:
             # A proxy's page, or a truncated response: a retry may well succeed.
-            shown = message_of(self.key.taken_out_of(text))[:80]
+            shown = message_of(self.key.redact(text))[:80]
             raise CallError(
                 FailureKind.BUSY, f"{BROKEN}: HTTP {status} without JSON: {shown!r}", billed=True
             ) from error
@@ -179,11 +179,11 @@ class HttpClient(Client):
         sent = {"user-agent": f"trueval/{__version__}", **(bearer if headers is None else headers)}
         # All connections are kept: who asks for 32 calls at once would else open most of them anew.
         limits = self.http.Limits(max_connections=None, max_keepalive_connections=None)
-        with self.proxied():
+        with self.explain_proxy_errors():
             self.client = self.http.Client(headers=sent, limits=limits, **self.options)
         weakref.finalize(self, self.client.close)
 
-    def sent(self, path: str, body: Mapping[str, Any]) -> Any:
+    def send(self, path: str, body: Mapping[str, Any]) -> Any:
         """Post JSON; see Client."""
         return self.request("POST", self.url + path, body)
 
@@ -201,7 +201,7 @@ class HttpClient(Client):
         try:
             return self.client.request(method or ("GET" if body is None else "POST"), url, json=body)
         except (self.http.RequestError, self.http.InvalidURL) as error:
-            raise self.lost(error) from error
+            raise self.connection_failure(error) from error
 
 
 class OpenAIClient(Client):
@@ -210,7 +210,7 @@ class OpenAIClient(Client):
     def __init__(self, url: str, key: Secret, timeout: float) -> None:
         super().__init__(url, key, timeout)
         self.library = need_hosted("openai")
-        with self.proxied():
+        with self.explain_proxy_errors():
             connection = self.library.DefaultHttpxClient(**self.options)
         self.client = self.library.OpenAI(
             api_key=key.value or "none",  # the client requires one; servers without keys ignore it
@@ -225,7 +225,7 @@ class OpenAIClient(Client):
             self.client.organization = self.client.project = None
         weakref.finalize(self, self.client.close)
 
-    def sent(self, path: str, body: Mapping[str, Any]) -> Any:
+    def send(self, path: str, body: Mapping[str, Any]) -> Any:
         """Create embeddings or a chat completion; see Client."""
         of_path = {"/embeddings": self.client.embeddings, "/chat/completions": self.client.chat.completions}
         try:
@@ -234,7 +234,7 @@ class OpenAIClient(Client):
         except self.library.APIStatusError as error:
             return error.response
         except self.library.APIConnectionError as error:
-            raise self.lost(error) from error
+            raise self.connection_failure(error) from error
 
 
 def vectors_of(found: Any, count: int, dimension: int | None) -> NDArray[np.float32]:

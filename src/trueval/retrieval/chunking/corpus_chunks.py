@@ -183,14 +183,14 @@ def chunk_corpus(
                 counts.add(counted)
                 file.write(lines)
         if not counts.chunks:
-            raise Place(parts.said).error(
+            raise Place(parts.display_name).error(
                 f"no document has a text. It must be in {' or '.join(map(repr, fields))}. Name its fields."
             )
 
     write_whole(out, write)
-    counts.notes += [note] if (note := note_of(skipped, parts.said)) else []
+    counts.notes += [note] if (note := note_of(skipped, parts.display_name)) else []
     if counts.empty:
-        counts.notes.append(f"{parts.said}: {counts.empty} documents have no text, and no chunk.")
+        counts.notes.append(f"{parts.display_name}: {counts.empty} documents have no text, and no chunk.")
     return counts
 
 

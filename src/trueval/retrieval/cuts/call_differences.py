@@ -45,7 +45,7 @@ class Calls:
     largest_change: float
     deeper: int | None
 
-    def entered(self) -> pl.DataFrame:
+    def context_shares(self) -> pl.DataFrame:
         """query_id, doc_id and entered, the share of calls with the document in their context."""
         rows = pl.concat([run.frame.select("query_id", "doc_id") for run in self.runs])
         share = (pl.len() / len(self.runs)).alias("entered")

@@ -41,7 +41,7 @@ from trueval.retrieval.cuts.cuts_result import (
     TieEnds,
 )
 from trueval.retrieval.cuts.tie_causes import TieCause, causes_of
-from trueval.retrieval.indexes.repeated_calls import MOST, SearchSession, fetch_past, may_go_on, put_together, repeat
+from trueval.retrieval.indexes.repeated_calls import MOST, SearchSession, combine_calls, fetch_past, may_go_on, repeat
 from trueval.run import Run
 
 Floats = NDArray[np.float64]
@@ -99,7 +99,7 @@ class Cuts(ReprByKind):
         frame = chances(self.run, self.k, self.cuts)
         if self.calls is None:
             return frame
-        entered = self.calls.entered()
+        entered = self.calls.context_shares()
         return frame.join(entered, on=["query_id", "doc_id"], how="left", maintain_order="left").with_columns(
             pl.col("entered").fill_null(0.0)
         )
@@ -295,7 +295,7 @@ def cut_runs(
     given = [Run.of(run) for run in runs]
     if not given:
         raise PolicyError("Name a run at least.")
-    run, notes = put_together(given, k)
+    run, notes = combine_calls(given, k)
     precision = judged.policy.tie_precision
     groups = find_cuts(run, k, may_go_on(given, run, k, precision), precision)
     calls = compare_calls(given, run.query_ids, k, precision)

@@ -61,9 +61,9 @@ class Tail:
         }
         self.uncut = StageRunner(work.collection, uncut, work.shared, work.begin)
 
-    def joined(self, runs: Mapping[str, Run]) -> Run:
+    def fuse(self, runs: Mapping[str, Run]) -> Run:
         """One run from those of the retrievers, not yet cut where they are fused."""
-        given = [self.rescored(run) if name == "dense" else run for name, run in runs.items()]
+        given = [self.rescore(run) if name == "dense" else run for name, run in runs.items()]
         return self.uncut.fuse(given, (), silent) if "fuse" in self.settings else given[0]
 
     @property
@@ -78,12 +78,12 @@ class Tail:
         return "index" in self.settings and self.settings["index"]["scoring"] != "index"
 
     def with_scored(self, runs: Mapping[str, Run], scored: Run) -> dict[str, Run]:
-        """The runs of the retrievers, with the dense index's run rescored: the input of `joined`."""
+        """The runs of the retrievers, with the dense index's run rescored: the input of `fuse`."""
         return {
             "scoring" if name == "dense" else name: scored if name == "dense" else run for name, run in runs.items()
         }
 
-    def rescored(self, run: Run) -> Run:
+    def rescore(self, run: Run) -> Run:
         """A run of the dense index, with scores as [index] requests."""
         opened = self.work.opened["dense"]
         if self.settings["index"]["scoring"] == "index" or opened.query_vectors is None:
@@ -91,18 +91,18 @@ class Tail:
         rows, queries = self.to_rows(run), opened.query_vectors[np.sort(self.places(run.query_ids))]
         hits = Hits(run.offsets, rows.document, rows.score)
         ids = self.query_ids[np.sort(self.places(run.query_ids))].to_list()
-        return self.work.scored(hits, replace(opened, query_vectors=queries)).to_run(ids, self.doc_ids, "dense")
+        return self.work.rescore(hits, replace(opened, query_vectors=queries)).to_run(ids, self.doc_ids, "dense")
 
     def before_reranking(self, runs: Mapping[str, Run]) -> TailLists:
         """The lists given to the reranker, or the final lists without one."""
-        cut = rank_lists(self.joined(runs), self.depth)
-        return self.deduplicated(cut.only(np.ones(len(cut.rank), dtype=bool), "fuse", "fusion"))
+        cut = rank_lists(self.fuse(runs), self.depth)
+        return self.deduplicate(cut.only(np.ones(len(cut.rank), dtype=bool), "fuse", "fusion"))
 
-    def deduplicated(self, run: Run) -> TailLists:
+    def deduplicate(self, run: Run) -> TailLists:
         """The lists without near duplicates, where the pipeline removes them."""
         return self.to_rows(self.work.deduplicate([run], (), silent) if "deduplicate" in self.settings else run)
 
-    def reranked(self, ends: Sequence[TailLists]) -> TailLists | None:
+    def rerank_pairs(self, ends: Sequence[TailLists]) -> TailLists | None:
         """The pairs that the reranker gets under any order, sorted, with scores; None without a reranker."""
         if "rerank" not in self.settings:
             return None
@@ -114,7 +114,9 @@ class Tail:
         found = self.to_rows(rerank(given, self.collection, model, scoring=settings["scoring"], store=store, step=step))
         return found.at(np.argsort(self.pairs(found)))
 
-    def ordered(self, rows: TailLists, reranked: TailLists | None, rng: np.random.Generator | None = None) -> TailLists:
+    def order_lists(
+        self, rows: TailLists, reranked: TailLists | None, rng: np.random.Generator | None = None
+    ) -> TailLists:
         """The final lists of the pipeline: by the reranker's scores where there is one.
 
         Args:

@@ -117,8 +117,8 @@ def _propagate_ties(
     listed_runs = searched.as_listed()
     base = tail.before_reranking(listed_runs)
     varied = _vary_orders(tail, searched, k, chosen, draws)
-    pairs = tail.reranked([base, *(rows for each in varied for rows in each.ends)])
-    ordered = tail.ordered(base, pairs)
+    pairs = tail.rerank_pairs([base, *(rows for each in varied for rows in each.ends)])
+    ordered = tail.order_lists(base, pairs)
     final, unfinished = _final(tail, searched, listed_runs, ordered, name, k)
     cuts = find_cuts(final, k, unfinished, chosen.tie_precision)
     worth = score_cuts(final, cuts, None, judged, k)
@@ -150,7 +150,7 @@ def _final(
     if not settings.keys() & {"fuse", "deduplicate", "rerank"}:  # the results of one index, rescored
         return run, np.diff(run.offsets) >= min(searched.depths.values())
     if settings.keys() & {"deduplicate", "rerank"} == set() and (tail.depth or 0) >= k:
-        run = tail.to_run(tail.to_rows(tail.joined(runs)), name)  # [fuse] depth cuts at k or above
+        run = tail.to_run(tail.to_rows(tail.fuse(runs)), name)  # [fuse] depth cuts at k or above
     return run, np.zeros(len(run.query_ids), dtype=bool)
 
 
@@ -242,27 +242,27 @@ def _vary_orders(tail: Tail, searched: _DeepLists, k: int, policy: Policy, draws
     if tail.rescores:
         rng = np.random.default_rng([policy.seed, len(found)])
         depth = None if tail.settings.keys() & {"fuse", "deduplicate", "rerank"} else k
-        scored = TieOrderings(tail.rescored(listed_runs["dense"]), depth, draws, policy.tie_precision, rng)
+        scored = TieOrderings(tail.rescore(listed_runs["dense"]), depth, draws, policy.tie_precision, rng)
         given = (tail.with_scored(listed_runs, scored.at(draw)) for draw in range(_draws_needed(scored, draws)))
         ends = [tail.before_reranking(each) for each in given]
         found.append(_outcome(tail, "scoring", depth, scored, ends, draws))
     if "fuse" in tail.settings:
         rng = np.random.default_rng([policy.seed, len(found)])
         depth = tail.depth if tail.settings.keys() & {"deduplicate", "rerank"} else min(k, tail.depth or k)
-        fused = TieOrderings(tail.joined(listed_runs), depth, draws, policy.tie_precision, rng)
-        ends = [tail.deduplicated(fused.at(draw)) for draw in range(_draws_needed(fused, draws))]
+        fused = TieOrderings(tail.fuse(listed_runs), depth, draws, policy.tie_precision, rng)
+        ends = [tail.deduplicate(fused.at(draw)) for draw in range(_draws_needed(fused, draws))]
         found.append(_outcome(tail, "fuse", depth, fused, ends, draws))
     rng = np.random.default_rng([policy.seed, len(found), draws])
     ends, chosen = [], {name: searched.orders(name, 1, rng) for name in searched.runs}
     for draw in range(draws):
         drawn = {name: each.at(draw) for name, each in chosen.items()}
         if tail.rescores:
-            anew = TieOrderings(tail.rescored(drawn["dense"]), None, 1, policy.tie_precision, rng)
+            anew = TieOrderings(tail.rescore(drawn["dense"]), None, 1, policy.tie_precision, rng)
             drawn = tail.with_scored(drawn, anew.at(draw))
-        run = tail.joined(drawn)
+        run = tail.fuse(drawn)
         if "fuse" in tail.settings:
             run = TieOrderings(run, tail.depth, 1, policy.tie_precision, rng).at(draw)
-        ends.append(tail.deduplicated(run))
+        ends.append(tail.deduplicate(run))
     number = np.full(len(tail.query_ids), draws)
     moved = np.any([each.number > 1 for each in found], axis=0)
     return [*found, PropagatedOrders("all", None, ends, number, int(moved.sum()), None)]
@@ -311,7 +311,7 @@ class _TieEffects:
             reranked: pairs and their scores; None where the lists are already final.
         """
         rng = np.random.default_rng(self.k) if varied.name == "all" else None
-        contexts = [self.tail.first(self.tail.ordered(rows, reranked, rng), self.k) for rows in varied.ends]
+        contexts = [self.tail.first(self.tail.order_lists(rows, reranked, rng), self.k) for rows in varied.ends]
         counts = np.arange(len(contexts))[:, None] < varied.number
         lost = np.where(counts, [self.lost(context) for context in contexts], 0.0)
         asked = self.size > 0

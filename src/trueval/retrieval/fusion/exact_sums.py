@@ -79,9 +79,9 @@ def sort_rank_sums(ranks: Ints, k: Fraction, weights: Sequence[Fraction], offset
     sums = fractions.sums()
     order, scores = _sort_sums(sums, offsets)
     if not fractions.known_apart:
-        for one in fractions.confused(order, scores, offsets):
+        for one in fractions.find_confused(order, scores, offsets):
             rows = slice(int(offsets[one]), int(offsets[one + 1]))
-            own = fractions.ordered(rows)
+            own = fractions.sort_exactly(rows)
             order[rows], scores[rows] = own.order + rows.start, own.scores
     return SortedSums(order, scores)
 
@@ -139,7 +139,7 @@ class _Fractions(NamedTuple):
             total.high[begin : begin + BLOCK], total.low[begin : begin + BLOCK] = found
         return total
 
-    def confused(self, order: Ints, scores: Floats, offsets: Ints) -> list[int]:
+    def find_confused(self, order: Ints, scores: Floats, offsets: Ints) -> list[int]:
         """Lists in which documents have equal scores but different exact sums."""
         heads = np.zeros(len(order), dtype=bool)
         heads[offsets[:-1][offsets[:-1] < len(order)]] = True
@@ -160,7 +160,7 @@ class _Fractions(NamedTuple):
         terms = [Fraction(top, int(self.bottoms[rank])) for top, rank in zip(self.tops, ranks, strict=True) if rank]
         return sum(terms, Fraction(0)) / self.over
 
-    def ordered(self, rows: slice) -> SortedSums:
+    def sort_exactly(self, rows: slice) -> SortedSums:
         """Sort one list in rational arithmetic."""
         exact = [self.exact(row) for row in range(rows.start, rows.stop)]
         order = np.array(sorted(range(len(exact)), key=lambda row: -exact[row]), dtype=np.int64)

@@ -70,7 +70,7 @@ class Dense(LocalIndex):
         """
         vectors = finite_vectors(documents, "documents")
         self.notes = ()
-        index = self.made(vectors.shape[1], len(vectors))
+        index = self.create(vectors.shape[1], len(vectors))
         if not index.is_trained:
             index.train(vectors)
         index.add(vectors)
@@ -79,14 +79,14 @@ class Dense(LocalIndex):
     def check(self, dimension: int, documents: int) -> None:
         """Refuse input from which FAISS cannot make an empty index; as in LocalIndex."""
         try:
-            self.made(dimension, documents)
+            self.create(dimension, documents)
         except RuntimeError as error:
             reason = str(error).splitlines()[-1]
             raise InputError(f"{self.spec} cannot be built of vectors of {dimension} numbers: {reason}") from error
         self.notes = ()
 
     @abstractmethod
-    def made(self, dimension: int, documents: int) -> Any:
+    def create(self, dimension: int, documents: int) -> Any:
         """Make the empty FAISS index."""
 
     def search(self, queries: NDArray[Any], depth: int) -> Hits:
@@ -116,22 +116,22 @@ class Dense(LocalIndex):
         FAISS keeps arbitrary ones, so a group at the depth is followed to its end.
         """
         if not self.follows:
-            return _in_order(*self.found(vectors, depth))
+            return _in_order(*self.search_faiss(vectors, depth))
         asked = min(depth + BELOW, self.documents)
-        scores, places = _in_order(*self.found(vectors, asked))
+        scores, places = _in_order(*self.search_faiss(vectors, asked))
         cut, kept, goes_on = scores[:, :depth], places[:, :depth], _goes_on(scores, places, depth)
         while asked < self.documents and len(goes_on):
             asked = min(4 * asked, self.documents)
             some = max(FOLLOWED // asked, 1)
             left = []
             for rows in (goes_on[start : start + some] for start in range(0, len(goes_on), some)):
-                scores, places = _in_order(*self.found(vectors[rows], asked))
+                scores, places = _in_order(*self.search_faiss(vectors[rows], asked))
                 cut[rows], kept[rows] = scores[:, :depth], places[:, :depth]
                 left.append(rows[_goes_on(scores, places, depth)])
             goes_on = np.concatenate(left)
         return cut, kept
 
-    def found(self, vectors: NDArray[np.float32], depth: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    def search_faiss(self, vectors: NDArray[np.float32], depth: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """[query, depth] scores and places as returned by FAISS; a place of -1 is empty."""
         self.tune(depth)
         scores, places = self.faiss.search(vectors, depth)
@@ -177,13 +177,13 @@ class Flat(Dense):
         """Yes, except for binary storage: of equal Hamming distances, FAISS keeps the first."""
         return not isinstance(self.faiss, _Signs)
 
-    def made(self, dimension: int, documents: int) -> Any:
+    def create(self, dimension: int, documents: int) -> Any:
         """A flat index, or one of signs."""
         if self.values["storage"] == "binary":
             return _Signs(self.library, dimension)
-        return self.stored(dimension)
+        return self.create_flat(dimension)
 
-    def stored(self, dimension: int) -> Any:
+    def create_flat(self, dimension: int) -> Any:
         """A flat index with a storage format that FAISS scores by inner products."""
         product = self.library.METRIC_INNER_PRODUCT
         storage = str(self.values["storage"])
@@ -232,7 +232,7 @@ class Hnsw(Dense):
         """No: a search for more documents takes another path."""
         return False
 
-    def made(self, dimension: int, documents: int) -> Any:
+    def create(self, dimension: int, documents: int) -> Any:
         """Make an empty graph."""
         product, links = self.library.METRIC_INNER_PRODUCT, self.number("M")
         if self.values["storage"] == "float32":
@@ -258,7 +258,7 @@ class Ivf(Dense):
         "nprobe": whole(16, 1, "cells that a search visits", searched=True),
     }
 
-    def made(self, dimension: int, documents: int) -> Any:
+    def create(self, dimension: int, documents: int) -> Any:
         """Make empty cells, to be trained."""
         product = self.library.METRIC_INNER_PRODUCT
         cells = cells_of(self.values["nlist"], documents)
@@ -286,11 +286,11 @@ class Pq(Dense):
         "nbits": whole(8, 1, "bits of the number of each part"),
     }
 
-    def made(self, dimension: int, documents: int) -> Any:
+    def create(self, dimension: int, documents: int) -> Any:
         """Make an empty product quantizer, to be trained."""
-        return self.coded(dimension, self.parts(dimension), documents)
+        return self.create_codes(dimension, self.parts(dimension), documents)
 
-    def coded(self, dimension: int, parts: int, documents: int) -> Any:
+    def create_codes(self, dimension: int, parts: int, documents: int) -> Any:
         """An empty index of codes with this many parts."""
         bits = self.number("nbits")
         _check_points(self, 2**bits, documents, "nbits")
@@ -319,11 +319,11 @@ class Opq(Pq):
 
     name: ClassVar = "opq"
 
-    def made(self, dimension: int, documents: int) -> Any:
+    def create(self, dimension: int, documents: int) -> Any:
         """Make an empty rotation with product codes."""
         parts = self.parts(dimension)
         turn = self.library.OPQMatrix(dimension, parts)
-        codes = self.coded(dimension, parts, documents)
+        codes = self.create_codes(dimension, parts, documents)
         # The rotation's own product quantizer is silenced in the same way.
         self.trainer = self.library.ProductQuantizer(dimension, parts, self.number("nbits"))
         self.trainer.cp.min_points_per_centroid = 1

@@ -113,7 +113,7 @@ class Elastic(Engine):
                 self.values["url"],
                 api_key=self.key(),
                 request_timeout=self.real("timeout"),
-                max_retries=2,  # for broken connections; waiting for a busy server is done in `patient`
+                max_retries=2,  # for broken connections; waiting for a busy server is done in `with_retries`
                 retry_on_status=(),
                 retry_on_timeout=False,
                 **ca_certs,
@@ -122,18 +122,18 @@ class Elastic(Engine):
 
     def ready(self) -> Elastic:
         """The index itself, once the server answers."""
-        with self.told():
+        with self.explain_errors():
             self.version()
         return self
 
     def version(self) -> str:
         """The server's version."""
         try:
-            return str(self.patient(self.client.info)["version"]["number"])
+            return str(self.with_retries(self.client.info)["version"]["number"])
         except self.library.AuthorizationException:  # an API key for one index may not be allowed to ask this
             return "version unknown"
 
-    def raised(self) -> tuple[type[Exception], ...]:
+    def client_errors(self) -> tuple[type[Exception], ...]:
         """Exceptions of the client: error responses, missing responses, and ValueError for a bad URL."""
         return (self.library.ApiError, self.library.TransportError, ValueError)
 
@@ -142,7 +142,7 @@ class Elastic(Engine):
         url = str(self.values["url"])
         return InputError(f"Elasticsearch at {url}: {self._what(error)}", source=url)
 
-    def patient(self, call: Callable[[], T]) -> T:
+    def with_retries(self, call: Callable[[], T]) -> T:
         """Call, and retry while the server is too busy.
 
         Args:
@@ -158,18 +158,18 @@ class Elastic(Engine):
                 time.sleep(wait if asked_for is None else min(asked_for, LONGEST_WAIT))
         return call()
 
-    def held(self) -> EngineIndex | None:
+    def find_existing(self) -> EngineIndex | None:
         """The index of this name in Elasticsearch; None if there is none."""
         indices = self.client.indices
-        if not self.patient(lambda: indices.exists(index=self.collection)):
+        if not self.with_retries(lambda: indices.exists(index=self.collection)):
             return None
-        (about,) = self.patient(lambda: indices.get_mapping(index=self.collection)).values()
+        (about,) = self.with_retries(lambda: indices.get_mapping(index=self.collection)).values()
         mark = about["mappings"].get("_meta", {}).get(MARK)
-        return EngineIndex(mark, int(self.patient(lambda: self.client.count(index=self.collection))["count"]))
+        return EngineIndex(mark, int(self.with_retries(lambda: self.client.count(index=self.collection))["count"]))
 
     def drop(self) -> None:
         """Remove the index."""
-        self.patient(lambda: self.client.indices.delete(index=self.collection))
+        self.with_retries(lambda: self.client.indices.delete(index=self.collection))
 
     def send(self, given: EngineInput) -> None:
         """Create the index and send the documents in bulk messages, then refresh it.
@@ -178,20 +178,20 @@ class Elastic(Engine):
             InputError: a document is refused.
         """
         indices = self.client.indices
-        self.patient(
+        self.with_retries(
             lambda: indices.create(index=self.collection, settings=self._settings(), mappings=self._mappings())
         )
         for chosen in batches(given.sizes, ROWS, BYTES):
             self._send_some(given, chosen)
-        _whole(self.patient(lambda: indices.refresh(index=self.collection)), "refresh")
+        _whole(self.with_retries(lambda: indices.refresh(index=self.collection)), "refresh")
         if self.values["merge"]:
             building = self.client.options(request_timeout=BUILDING).indices
-            merged = self.patient(lambda: building.forcemerge(index=self.collection, max_num_segments=1))
+            merged = self.with_retries(lambda: building.forcemerge(index=self.collection, max_num_segments=1))
             _whole(merged, "merge")
 
     def settle(self, documents: int) -> None:
         """Record the state of the index after filling it."""
-        about = self.patient(lambda: self.client.indices.stats(index=self.collection, metric="store,segments"))
+        about = self.with_retries(lambda: self.client.indices.stats(index=self.collection, metric="store,segments"))
         primaries = about["_all"]["primaries"]
         self.bytes, segments = int(primaries["store"]["size_in_bytes"]), int(primaries["segments"]["count"])
         self.remark(
@@ -209,13 +209,13 @@ class Elastic(Engine):
         check_depth(depth)
         depth = min(depth, self.documents)
         self.check_deepest(depth)
-        given = self.given(queries, "queries")
+        given = self.to_input(queries, "queries")
         self.announce(len(given), "queries")
         found = []
-        with self.told():
+        with self.explain_errors():
             for chosen in batches(given.sizes, QUERIES, BYTES):
                 searches = [line for place in chosen for line in ({}, self._query(given, place, depth))]
-                answers = self.patient(lambda some=searches: self._answers(some))  # type: ignore[misc]
+                answers = self.with_retries(lambda some=searches: self._answers(some))  # type: ignore[misc]
                 found += [self._parse_hits(answer, place) for place, answer in zip(chosen, answers, strict=True)]
         return join_hits(found)
 
@@ -287,7 +287,7 @@ class Elastic(Engine):
         where = {"_op_type": "create", "_index": self.collection}
         actions = [{**where, "_id": str(place), PLACE: place, **self._fields(given, place)} for place in chosen]
         bulk = import_module("elasticsearch.helpers").streaming_bulk
-        items = self.patient(lambda: list(bulk(self.client, actions, chunk_size=ROWS, raise_on_error=False)))
+        items = self.with_retries(lambda: list(bulk(self.client, actions, chunk_size=ROWS, raise_on_error=False)))
         return [item["create"] for taken, item in items if not taken and item["create"]["status"] != CONFLICT]
 
     def _fields(self, given: EngineInput, place: int) -> dict[str, Any]:
@@ -336,11 +336,11 @@ class Elastic(Engine):
         _whole(answer, f"query in place {place}")
         hits = answer["hits"]["hits"]
         places = np.array([int(hit["_id"]) for hit in hits], dtype=np.int64)
-        scores = self.turned_back(np.array([hit["_score"] for hit in hits], dtype=np.float64))
+        scores = self.to_similarity(np.array([hit["_score"] for hit in hits], dtype=np.float64))
         order = np.lexsort((places, -scores))
         return places[order], scores[order]
 
-    def turned_back(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def to_similarity(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Convert Elasticsearch's scores back to BM25 as in sparse.py, or to inner products."""
         if self.takes == "texts":
             return scores / (self.real("k1") + 1)

@@ -190,22 +190,22 @@ class Engine(LocalIndex):
         Raises:
             InputError: the engine does not answer, refuses something, or holds something else under this name.
         """
-        given = self.given(documents, "documents")
+        given = self.to_input(documents, "documents")
         self.notes = ()
         self.vector_size = None if given.vectors is None else int(given.vectors.shape[1])
         if self.vector_size is not None:
             self.check(self.vector_size, len(given))
         self.mark = self._mark(given)
         self.collection = str(self.values["collection"] or f"trueval_{self.mark[:16]}")
-        with self.told():
-            held = self.held()
+        with self.explain_errors():
+            held = self.find_existing()
             if held is None or held != EngineIndex(self.mark, len(given)):
                 self._send(given, held)
             else:
                 self.remark(f"{self.engine} held these documents already, as {self.collection}.")
             self.settle(len(given))
 
-    def given(self, items: Any, what: str) -> EngineInput:
+    def to_input(self, items: Any, what: str) -> EngineInput:
         """Texts and vectors of the input for building or searching.
 
         Raises:
@@ -232,14 +232,14 @@ class Engine(LocalIndex):
         about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
         self.mark, self.collection, size = str(about["mark"]), str(about["collection"]), about["dimension"]
         self.vector_size, documents = None if size is None else int(size), int(about["documents"])
-        with self.told():
-            held = self.held()
+        with self.explain_errors():
+            held = self.find_existing()
         if held != EngineIndex(self.mark, documents):
             raise InputError(
                 f"{folder}: {self.engine} no longer holds what was built here, {self.collection} with {documents} "
                 "documents. Remove the folder and build it again."
             )
-        with self.told():
+        with self.explain_errors():
             self.settle(documents)
 
     def remark(self, note: str) -> None:
@@ -272,7 +272,7 @@ class Engine(LocalIndex):
         warnings.warn(told, TruevalWarning, stacklevel=3)
 
     @contextmanager
-    def told(self) -> Iterator[None]:
+    def explain_errors(self) -> Iterator[None]:
         """Report errors of its library in one line, and silence its logs.
 
         Raises:
@@ -285,17 +285,17 @@ class Engine(LocalIndex):
             yield
         except InputError:  # already reported
             raise
-        except self.raised() as error:
+        except self.client_errors() as error:
             failure = self.error(error)
             name = str(self.values["api_key_env"] or "")
-            said = Secret(os.environ.get(name, ""), name).taken_out_of(str(failure))  # some servers echo the key
+            said = Secret(os.environ.get(name, ""), name).redact(str(failure))  # some servers echo the key
             raise InputError(said, source=failure.source) from error
         finally:
             for logger, level in loggers.items():
                 logger.setLevel(level)
 
     @abstractmethod
-    def raised(self) -> tuple[type[Exception], ...]:
+    def client_errors(self) -> tuple[type[Exception], ...]:
         """Exceptions of its library."""
 
     @abstractmethod
@@ -303,7 +303,7 @@ class Engine(LocalIndex):
         """The error of its library in one line, with the cure."""
 
     @abstractmethod
-    def held(self) -> EngineIndex | None:
+    def find_existing(self) -> EngineIndex | None:
         """The index of this name in the engine; None if there is none."""
 
     @abstractmethod
@@ -328,7 +328,7 @@ class Engine(LocalIndex):
         if held is not None:  # ours, with the same documents, but incomplete
             self.drop()
         self.send(given)
-        now = self.held()
+        now = self.find_existing()
         if now is None or now.documents != len(given):
             raise InputError(
                 f"{self.engine} holds {0 if now is None else now.documents} of {len(given)} documents in "

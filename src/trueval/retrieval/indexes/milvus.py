@@ -129,18 +129,18 @@ class Milvus(Engine):
             InputError: nobody answers, or the file is another process's.
         """
         if self._client is None:
-            with self.told():
+            with self.explain_errors():
                 self._client = self._open_client()
         return self._client
 
     def ready(self) -> Milvus:
         """The index itself, once the server answers or the file can be opened."""
         if self.values["uri"] is not None:
-            with self.told():
+            with self.explain_errors():
                 _ = self.version
         return self
 
-    def raised(self) -> tuple[type[Exception], ...]:
+    def client_errors(self) -> tuple[type[Exception], ...]:
         """Exceptions of pymilvus: its own errors, and those of gRPC."""
         return (self.library.MilvusException, import_module("grpc").RpcError)
 
@@ -166,7 +166,7 @@ class Milvus(Engine):
             cure = "Its version may be too old for this search, or its limits lower: see its log."
         return InputError(f"Milvus at {where}: {told or type(error).__name__}. {cure}", source=where)
 
-    def held(self) -> EngineIndex | None:
+    def find_existing(self) -> EngineIndex | None:
         """The collection of this name in Milvus; None if there is none."""
         client, wait = self.client, self.patience
         if not client.has_collection(self.collection, timeout=wait):
@@ -237,9 +237,9 @@ class Milvus(Engine):
         check_depth(depth)
         depth = min(depth, self.documents)
         self.check_deepest(depth)
-        given = self.given(queries, "queries")
+        given = self.to_input(queries, "queries")
         self.announce(len(given), "queries")
-        with self.told():
+        with self.explain_errors():
             if self._client is None:  # closed since it was loaded
                 self.client.load_collection(self.collection, timeout=BUILDING)
             chosen = batches(given.sizes, QUERIES, BYTES)

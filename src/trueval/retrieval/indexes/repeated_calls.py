@@ -51,7 +51,7 @@ class SearchSession:
     query_vectors: NDArray[Any] | None = None
     dtype: str | None = None
 
-    def asked(self, places: Ints) -> Any:
+    def select(self, places: Ints) -> Any:
         """Some of the queries, in the form that the index takes."""
         return _at(self.queries, places)
 
@@ -96,7 +96,7 @@ def fetch_past(opened: SearchSession, k: int, *, most: int, precision: str | flo
             break
         further = min(DEEPER * depth, most)
         try:
-            deeper = list(_parts(opened.index.search(opened.asked(wanting), further), len(wanting)))
+            deeper = list(_parts(opened.index.search(opened.select(wanting), further), len(wanting)))
         except TruevalError as error:
             notes.append(f"{name} does not go deeper than {depth}: {error}")
             break
@@ -149,7 +149,7 @@ def repeat(opened: SearchSession, deep: Run, k: int, repeats: int, name: str) ->
     return runs, [*dict.fromkeys(notes), *_remarks(twice, 0, 0, k, len(opened.query_ids))]
 
 
-def put_together(runs: Sequence[Run], k: int) -> tuple[Run, list[str]]:
+def combine_calls(runs: Sequence[Run], k: int) -> tuple[Run, list[str]]:
     """Merge runs into one, with each document's score in the first run that lists it, and note missing queries.
 
     Args:
@@ -183,7 +183,7 @@ def may_go_on(runs: Sequence[Run], together: Run, k: int, precision: str | float
 
     Args:
         runs: runs of the calls.
-        together: run merged by put_together.
+        together: run merged by combine_calls.
         k: number of documents in a context.
         precision: precision in which scores are compared.
     """

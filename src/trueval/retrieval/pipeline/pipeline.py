@@ -230,5 +230,5 @@ def stages_of(works: Sequence[StageRunner]) -> list[list[Stage]]:
         before = [tuple(stages) if name == "fuse" else (stages[-1],) for stages in found]
         for place, work in enumerate(works):
             beside = [stages[-1] for stages in before] if name == "rerank" and len(works) > 1 else []
-            found[place].append(work.refined(name, before[place], beside))
+            found[place].append(work.refine(name, before[place], beside))
     return found

@@ -151,7 +151,9 @@ class StageKeys:
     def texts(self) -> dict[str, str]:
         """The hashes of the texts that the stages see, with their ids."""
         sides = {"documents": self.collection.documents, "queries": self.collection.queries}
-        return self.shared.hashed("texts", lambda: {name: texts_with_ids_hash(texts) for name, texts in sides.items()})
+        return self.shared.hash_once(
+            "texts", lambda: {name: texts_with_ids_hash(texts) for name, texts in sides.items()}
+        )
 
     def key(self, name: str, before: tuple[str, ...] = ()) -> str:
         """The hash of everything that determines the candidates of a stage.
@@ -161,10 +163,10 @@ class StageKeys:
             before: keys of the stages whose candidates it takes.
         """
         tables = ("embed", "index") if name == "dense" else (name,)
-        about = {table: self.decided(table) for table in tables}
+        about = {table: self.candidate_settings(table) for table in tables}
         return key_of("stage", name, about, self.texts, before)
 
-    def decided(self, table: str) -> dict[str, Any]:
+    def candidate_settings(self, table: str) -> dict[str, Any]:
         """The settings of a table that affect candidates, with models and files replaced by content hashes.
 
         Args:
@@ -179,7 +181,7 @@ class StageKeys:
                 found = build_key_settings(table, settings)
             return found
 
-        return self.shared.hashed([table, settings], make)
+        return self.shared.hash_once([table, settings], make)
 
     def model(self, table: str) -> Any:
         """The model of a table, loaded once.

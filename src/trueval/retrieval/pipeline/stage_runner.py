@@ -112,7 +112,7 @@ class StageRunner(StageKeys):
             if name not in self.opened:
                 make(self.begin(name))
 
-    def refined(self, name: str, before: Sequence[Stage], beside: Sequence[Stage]) -> Stage:
+    def refine(self, name: str, before: Sequence[Stage], beside: Sequence[Stage]) -> Stage:
         """A stage that takes candidates of earlier stages.
 
         Args:
@@ -177,13 +177,13 @@ class StageRunner(StageKeys):
         dimension = chosen["dimension"]
         sides = (self.collection.documents, documents), (self.collection.queries, queries)
         built, asked = (TextsAndVectors(texts_in_order(texts), rows) if both else rows for texts, rows in sides)
-        of = [settings_of(model), dimension, self.decided("embed").get("reuse")]
+        of = [settings_of(model), dimension, self.candidate_settings("embed").get("reuse")]
         index = self._build_index(settings["spec"], built, of, "index")
         opened = SearchSession(index, asked, *self._ids, documents, queries, model.dtype)
         hits = self._search("dense", opened, settings["depth"])
-        return self._run(self.scored(hits, opened), "dense")
+        return self._run(self.rescore(hits, opened), "dense")
 
-    def scored(self, hits: Hits, opened: SearchSession) -> Hits:
+    def rescore(self, hits: Hits, opened: SearchSession) -> Hits:
         """Hits of the dense index with the scores requested by [index].
 
         Args:

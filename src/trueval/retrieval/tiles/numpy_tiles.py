@@ -105,7 +105,7 @@ class ArrayTile:
         found: NDArray[Any] = self.scores[rows, columns]
         return found
 
-    def ranked(self, rows: Ints, low: NDArray[Any], high: NDArray[Any]) -> tuple[Ints, Ints]:
+    def count_passing(self, rows: Ints, low: NDArray[Any], high: NDArray[Any]) -> tuple[Ints, Ints]:
         """[row, bound] how many scores of a row are at least its lower bounds, and above its upper ones."""
         if passing.is_compiled:
             return passing.count_passing(self._of(rows), low, high)
@@ -152,7 +152,7 @@ class ArrayProducts:
         matrix[: len(rows)] = rows
         return matrix
 
-    def stacked(self, texts: Sequence[NDArray[Any]], each: int | None = None) -> NDArray[Any]:
+    def stack(self, texts: Sequence[NDArray[Any]], each: int | None = None) -> NDArray[Any]:
         """The tokens of some texts one after another, those of every text padded with zeros to as many."""
         if each is None:
             return np.concatenate(texts)
@@ -189,7 +189,7 @@ class ArrayProducts:
         sums: NDArray[Any] = best.reshape(-1, each, best.shape[1]).sum(axis=1)
         return sums
 
-    def picked(self, scores: NDArray[Any], rows: Ints, columns: Ints) -> NDArray[Any]:
+    def pick(self, scores: NDArray[Any], rows: Ints, columns: Ints) -> NDArray[Any]:
         """Scores by row and column."""
         found: NDArray[Any] = scores[rows, columns]
         return found

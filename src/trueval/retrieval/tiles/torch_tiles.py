@@ -40,7 +40,7 @@ class TensorProducts:
         """Vectors in the format of the products, padded with rows of zeros."""
         rows = self.tensor(rows)
         if stored and self.storage is not None:
-            rows = self.rounded(rows if rows.dtype == self.torch.float64 else rows.to(self.wide), self.storage)
+            rows = self.round(rows if rows.dtype == self.torch.float64 else rows.to(self.wide), self.storage)
         matrix = self.torch.zeros((height, rows.shape[1]), dtype=self.wide, device=rows.device)
         matrix[: len(rows)] = rows
         return matrix
@@ -55,7 +55,7 @@ class TensorProducts:
                 rows = self.torch.from_numpy(rows)
         return rows.detach() if self.device is None else rows.detach().to(self.device)
 
-    def stacked(self, texts: Sequence[Any], each: int | None = None) -> Any:
+    def stack(self, texts: Sequence[Any], each: int | None = None) -> Any:
         """The tokens of some texts one after another, those of every text padded with zeros to as many."""
         tensors = [self.tensor(text) for text in texts]
         if each is None:
@@ -76,9 +76,9 @@ class TensorProducts:
         index = self.torch.from_numpy(owner).to(products.device).expand(len(products), -1)
         empty = self.torch.zeros((len(products), len(starts) - 1), dtype=products.dtype, device=products.device)
         best = empty.scatter_reduce(1, index, products, "amax", include_self=False)
-        return self.rounded(best, form).reshape(-1, each, best.shape[1]).sum(1)
+        return self.round(best, form).reshape(-1, each, best.shape[1]).sum(1)
 
-    def rounded(self, values: Any, form: str) -> Any:
+    def round(self, values: Any, form: str) -> Any:
         """Values rounded to a format.
 
         Raises:
@@ -97,7 +97,7 @@ class TensorProducts:
             raise InputError(f"The value {values[lost][0].item()!r} overflows {form}. Use a wider format.")
         return rounded
 
-    def picked(self, scores: Any, rows: Ints, columns: Ints) -> NDArray[Any]:
+    def pick(self, scores: Any, rows: Ints, columns: Ints) -> NDArray[Any]:
         """Scores by row and column, in NumPy."""
         where = [self.torch.from_numpy(each).to(scores.device) for each in (rows, columns)]
         found: NDArray[Any] = scores[where[0], where[1]].cpu().numpy()
@@ -161,9 +161,9 @@ class TensorTile:
 
     def at(self, rows: Ints, columns: Ints) -> NDArray[Any]:
         """Scores by row and column, in NumPy."""
-        return self.on.picked(self.scores, rows, columns)
+        return self.on.pick(self.scores, rows, columns)
 
-    def ranked(self, rows: Ints, low: NDArray[Any], high: NDArray[Any]) -> tuple[Ints, Ints]:
+    def count_passing(self, rows: Ints, low: NDArray[Any], high: NDArray[Any]) -> tuple[Ints, Ints]:
         """[row, bound] how many scores of a row are at least its lower bounds, and above its upper ones."""
         ascending = self._of(rows).sort(dim=1).values
         search = self.on.torch.searchsorted

@@ -39,7 +39,7 @@ class Tile(Protocol):
 
     @property
     def quick(self) -> bool:
-        """Whether `ranked` is faster than comparing all scores with one or two bounds."""
+        """Whether `count_passing` is faster than comparing all scores with one or two bounds."""
         ...
 
     def reaching(self, rows: Ints, bounds: Any, *, beyond: bool = False) -> Mask:
@@ -58,7 +58,7 @@ class Tile(Protocol):
         """Scores by row and column, as computed, in NumPy."""
         ...
 
-    def ranked(self, rows: Ints, low: Any, high: Any) -> tuple[Ints, Ints]:
+    def count_passing(self, rows: Ints, low: Any, high: Any) -> tuple[Ints, Ints]:
         """[row, bound] number of scores of a row at or above its lower bounds, and above its upper bounds."""
         ...
 

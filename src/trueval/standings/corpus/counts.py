@@ -121,7 +121,7 @@ class _Block:
             # Each judged document is in one tile, so of one part.
             read = scores.copy()
             for part in parts:
-                read[part.held] = part.read
+                read[part.judged_columns] = part.read
             if ((low <= read) & (read <= high)).all() and not any(part.full for part in parts):
                 break
             scores, error = read, 0.0
@@ -220,7 +220,7 @@ class _Block:
 
     def _order(self, part: TileCounts) -> None:
         """Add the tied documents that the tie order puts before judged ones; those that may not be tied wait."""
-        pairs, places, scores = part.taken()
+        pairs, places, scores = part.take_ties()
         waits = self.open[pairs]
         self._add_ahead(part, pairs[~waits], places[~waits])
         if waits.any():
@@ -228,7 +228,7 @@ class _Block:
 
     def _settle(self, part: TileCounts, own: Floats) -> None:
         """Compare the documents that waited for the scores of judged ones with those scores."""
-        pairs, places, scores = part.taken()
+        pairs, places, scores = part.take_ties()
         own, scores = own[pairs], self.rounded(scores)
         part.above += np.bincount(pairs[scores > own], minlength=len(part.above))
         part.tied -= np.bincount(pairs[scores != own], minlength=len(part.tied))

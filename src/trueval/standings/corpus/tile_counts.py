@@ -55,7 +55,7 @@ class TileCounts:
         self._ties.append((pairs, places, scores))
         self.waiting += len(pairs)
 
-    def taken(self) -> tuple[Ints, Ints, Any]:
+    def take_ties(self) -> tuple[Ints, Ints, Any]:
         """Return the recorded ties and clear them."""
         ties, self._ties, self.waiting = self._ties, [], 0
         if not ties:
@@ -64,7 +64,7 @@ class TileCounts:
         return pairs, places, scores
 
     @property
-    def held(self) -> Ints:
+    def judged_columns(self) -> Ints:
         """Judged documents in the tiles."""
         return np.concatenate([np.zeros(0, dtype=np.int64), *self._held])
 
@@ -177,7 +177,7 @@ class TileCounter:
     def _rank(self, rows: Ints, column: int) -> None:
         """Count the scores of each row for all judged scores from a column on, by the kernel or by sorting."""
         bounds, pair = self.bounds, self.bounds.pair[rows, column:]
-        at_least, above = self.tile.ranked(rows, bounds.low[rows, column:], bounds.high[rows, column:])
+        at_least, above = self.tile.count_passing(rows, bounds.low[rows, column:], bounds.high[rows, column:])
         tied = np.where(pair >= 0, at_least - above, 0)
         self._add(pair.ravel(), above.ravel(), tied.ravel())
         for each in range(pair.shape[1]):

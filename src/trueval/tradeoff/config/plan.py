@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from trueval.collection import place_beside
-from trueval.cost.cost_model import Charges
+from trueval.cost.cost_model import SweepPrices
 from trueval.errors import MeasureError, Place, PolicyError, TruevalWarning
 from trueval.evaluation.defaults import RELEVANT, rubric_measures, scale_is_known
 from trueval.files.toml import Toml
@@ -137,7 +137,7 @@ def _plan(toml: Toml, path: Path) -> SweepPlan:
     judged = _file(own["measure"]["judgments"], path) or collection
     measuring, remarks = _read_quality_settings(own["measure"], judged, kept[0].contexts[0], toml, path)
     own["prices"] = {**own["prices"], "book": _file(own["prices"]["book"], path)}
-    charges = Charges.read(own["prices"], toml.place)
+    charges = SweepPrices.read(own["prices"], toml.place)
     _check_limits(own, toml, priced=any(charges.knows(each.settings) for each in kept))
     return SweepPlan(
         path.stem,

@@ -46,7 +46,7 @@ class SweepInputs(NamedTuple):
         return list(next(iter(self.collections.values())).queries)
 
     @property
-    def as_asked(self) -> Collection:
+    def with_original_queries(self) -> Collection:
         """The documents with the original, unrewritten queries."""
         return replace(next(iter(self.collections.values())), queries=self.texts)
 

@@ -178,7 +178,7 @@ def decompose_loss(
         exact = search_rung(work, settings, tried[0], deeper=BELOW)
         held = [_on_rung(exact, tried[0], settings), *_rest(work, settings, tried[1:], exact)]
         held += _later(stages_of([work(settings)])[0], settings)
-    worth = [judged.worth(each.run) for each in held]
+    worth = [judged.score_run(each.run) for each in held]
     recalls = [None if each.against is None else recall(each.run, exact.run, each.against) for each in held]
     notes = dict.fromkeys(note for each in worth for note in each.notes)
     drawn = bootstrap or Bootstrap()

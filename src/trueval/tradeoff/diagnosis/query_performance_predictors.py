@@ -173,7 +173,7 @@ def route_pipeline(
     pipeline = Pipeline({**settings, "rerank": rerank})
     *_, before, last = stages = pipeline.retrieve(collection, cache=cache, begin=begin, account=account).stages
     shallow, deep = (replace_scores(before.run, last.run, depth) for depth in (fewer, more))
-    low, high = judged.worth(shallow), judged.worth(deep)
+    low, high = judged.score_run(shallow), judged.score_run(deep)
     if low.quality in low.lower:
         raise PolicyError(f"Routing needs a measure of which higher values are better. Got {low.quality}.")
     odds = find_model(settings["rerank"]["model"], None).recipe.scoring in PAIRED

@@ -226,7 +226,7 @@ def tune(
         trial = _Trial.of(work, settings, judged, bootstrap or Bootstrap(), clock)
         stored = [each for each in trial.others if each.spec not in ("flat", spec)]
         storage = trial.losses(search_rung(work, settings, stored[0]).run) if stored else {}
-        tried = trial.chosen(values) if values is not None else trial.searched(within, by)
+        tried = trial.try_values(values) if values is not None else trial.search(within, by)
         return TuningResult(
             trial.index.spec,
             trial.depth,
@@ -305,7 +305,7 @@ class _Trial:
         whole = work(rung_settings(settings, first, BELOW))
         exact = whole.dense(whole.begin("exact"))
         built.dense(built.begin("dense"))
-        worth = judged.worth(cut(exact, depth))
+        worth = judged.score_run(cut(exact, depth))
         for name, values in worth.values.items():
             if not abs(float(np.nanmean(values))) > 0:
                 raise InputError(
@@ -319,11 +319,11 @@ class _Trial:
         """The graph index."""
         return cast(LocalIndex, self.graph.index)
 
-    def chosen(self, values: Sequence[int]) -> tuple[TriedSetting, ...]:
+    def try_values(self, values: Sequence[int]) -> tuple[TriedSetting, ...]:
         """Try the given values, each raised to at least the depth."""
         return tuple(self.at(value) for value in sorted({max(value, self.depth) for value in values}))
 
-    def searched(self, within: float, by: By) -> tuple[TriedSetting, ...]:
+    def search(self, within: float, by: By) -> tuple[TriedSetting, ...]:
         """Double efSearch, starting at the depth, until two in a row suffice; then bisect the gap below."""
 
         def suffices(value: int) -> bool:
@@ -347,9 +347,9 @@ class _Trial:
         """Search with one efSearch, memoized."""
         if value not in self.known:
             index = self.index.searching(efSearch=value)
-            hits = self.work.scored(index.search(self.graph.queries, self.depth), self.graph)
+            hits = self.work.rescore(index.search(self.graph.queries, self.depth), self.graph)
             run = hits.to_run(self.graph.query_ids, self.graph.doc_ids, f"efSearch={value}")
-            here = self.judged.worth(run)
+            here = self.judged.score_run(run)
             means = {name: self.bootstrap.mean(values) for name, values in here.values.items()}
             found = self.bootstrap.mean(recall(run, self.exact, self.depth))
             seconds = self.seconds_of(replace(self.graph, index=index))
@@ -360,7 +360,7 @@ class _Trial:
         """Losses of a run against exact search: in recall, and in each measure."""
         missed = self.bootstrap.mean(1 - recall(run, self.exact, self.depth))
         found = {RECALL: Loss(*missed[:3])}
-        here = self.judged.worth(run)
+        here = self.judged.score_run(run)
         for name, values in here.values.items():
             sign = -1 if name in here.lower else 1
             change = self.bootstrap.change(sign * self.worth.values[name], sign * values)
@@ -372,7 +372,7 @@ class _Trial:
         """Median latency in seconds of one query at a time."""
         taken = []
         for place in range(min(len(opened.query_ids), TIMED)):
-            query, began = opened.asked(np.array([place])), self.clock()
+            query, began = opened.select(np.array([place])), self.clock()
             opened.index.search(query, self.depth)
             taken.append(self.clock() - began)
         return float(np.median(taken))

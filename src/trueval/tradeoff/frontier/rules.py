@@ -135,8 +135,8 @@ def apply_rules(known: RuleInputs, limits: RuleLimits, panels: Sequence[Panel] |
     Args:
         panels: groups of configurations, each with its own answer to a rule; None to compare all.
     """
-    equal = None if known.draws is None else known.draws.joined
-    known = known._replace(points=known.points.joined, draws=equal)
+    equal = None if known.draws is None else known.draws.merged
+    known = known._replace(points=known.points.merged, draws=equal)
     for rule, seeks, own in _list_rules(known, limits):
         for panel in panels or (None,):
             yield choose(known, rule, seeks, own, panel)

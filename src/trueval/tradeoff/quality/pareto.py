@@ -40,7 +40,7 @@ class Objectives(NamedTuple):
         return Objectives(*(values[some] for values in self))
 
     @property
-    def joined(self) -> Objectives:
+    def merged(self) -> Objectives:
         """The objectives with values that differ only by rounding made equal, so that neither dominates."""
         return Objectives(*map(merge_rounding_differences, self))
 
@@ -156,7 +156,7 @@ class _Comparison(NamedTuple):
     def of(cls, points: Objectives, rule: str, apart: Bools | None) -> _Comparison:
         check_rule(rule)
         known = tuple(name in points.known for name in points._fields)
-        filled = (each if here else np.zeros_like(each) for each, here in zip(points.joined, known, strict=True))
+        filled = (each if here else np.zeros_like(each) for each, here in zip(points.merged, known, strict=True))
         used = (each[:, None] if each.ndim == 1 else each for each in filled)
         return cls(Objectives(*used), known, rule, apart)
 

@@ -70,7 +70,7 @@ class QualityMeasures:
         kept = replace(collection, judgments=judgments).restricted(collection.queries).graded
         return cls(kept, measures, policy, unjudged)
 
-    def worth(self, run: Run) -> QueryScores:
+    def score_run(self, run: Run) -> QueryScores:
         """Evaluate a run; remarks are collected, not printed."""
         filled = self.judgments if self.unjudged is None else grade_unjudged(self.judgments, run, self.unjudged)
         with warnings.catch_warnings():

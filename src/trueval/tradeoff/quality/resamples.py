@@ -31,8 +31,8 @@ from trueval.comparison.resampling.resampled_sums import (
     to_grid,
 )
 from trueval.standings.standings import Floats, Ints
+from trueval.tradeoff.quality.empirical_bayes import Shrunk, shrink, shrink_covariance
 from trueval.tradeoff.quality.pareto import merge_rounding_differences
-from trueval.tradeoff.quality.shrinkage import Shrunk, shrink, shrink_covariance
 
 # Random streams of the seed, distinct from those of comparison/resampling/resampled_sums.py.
 TIMES: Final = 4 << 32
@@ -46,7 +46,7 @@ class QualityResamples(NamedTuple):
     Attributes:
         measured: [configuration] means over the queries with a value; NaN without any.
         plain: [configuration, resample] means of the resampled queries.
-        values: [configuration, resample] samples of the true means (shrinkage.py).
+        values: [configuration, resample] samples of the true means (empirical_bayes.py).
         same: [configuration] first configuration with the same values for every query.
         shrunk: result of the shrinkage, with one row per distinct configuration.
     """

@@ -193,7 +193,7 @@ def learn_routing(
     >>> found["either"].share, round(found["either"].quality.value, 3), found["either"].beats_random
     (0.5, 0.7, 'yes')
     """
-    given = _RoutingData.checked(fewer, more, signals)
+    given = _RoutingData.validate(fewer, more, signals)
     costs = costs or (float(depths[0]), float(depths[1]))
     limit = RoutingLimit.of(budget, price, costs[1] - costs[0])
     priced = _RouteCosts(given, costs, bootstrap or Bootstrap())
@@ -258,7 +258,7 @@ def escalation_shares(
         for fold in folds:
             others = np.ones(len(gains), dtype=bool)
             others[fold] = False
-            times[fold] += rule.fit(needs[others], gains[others], limit).escalated(needs[fold])
+            times[fold] += rule.fit(needs[others], gains[others], limit).escalate(needs[fold])
     shares: Floats = times / len(parts)
     return shares
 
@@ -278,7 +278,7 @@ class _RoutingData(NamedTuple):
     signals: Sequence[Signal]
 
     @classmethod
-    def checked(cls, fewer: Floats, more: Floats, signals: Sequence[Signal]) -> _RoutingData:
+    def validate(cls, fewer: Floats, more: Floats, signals: Sequence[Signal]) -> _RoutingData:
         low, high = np.asarray(fewer, dtype=np.float64), np.asarray(more, dtype=np.float64)
         names = [each.name for each in signals]
         if not names or len(set(names)) < len(names):

@@ -51,7 +51,7 @@ class Signal:
         values = np.asarray(self.values, dtype=np.float64)
         return -values if self.low_is_hard else values
 
-    def told(self, need: float) -> float | None:
+    def own_threshold(self, need: float) -> float | None:
         """A threshold in the signal's own orientation; None where no query reaches it."""
         return (-need if self.low_is_hard else need) if np.isfinite(need) else None
 
@@ -101,7 +101,7 @@ class FittedRule(ABC):
     """A rule with learned thresholds."""
 
     @abstractmethod
-    def escalated(self, needs: Floats) -> Bools:
+    def escalate(self, needs: Floats) -> Bools:
         """[query] whether it is escalated.
 
         Args:
@@ -123,14 +123,14 @@ class AnyOf(FittedRule):
 
     least: Floats
 
-    def escalated(self, needs: Floats) -> Bools:
+    def escalate(self, needs: Floats) -> Bools:
         """[query] whether any signal reaches its threshold."""
         return np.asarray((needs >= self.least).any(axis=1))
 
     def thresholds(self, signals: Sequence[Signal]) -> dict[str, float | None]:
         """Thresholds by name; None for an unused one."""
         used = zip(signals, self.least.tolist(), strict=True)
-        return {each.name: each.told(least) for each, least in used}
+        return {each.name: each.own_threshold(least) for each, least in used}
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +151,7 @@ class PredictedGainRule(FittedRule):
         found: Floats = needs @ self.weights + self.constant
         return found
 
-    def escalated(self, needs: Floats) -> Bools:
+    def escalate(self, needs: Floats) -> Bools:
         """[query] whether the predicted gain reaches the threshold."""
         return np.asarray(self.gains(needs) >= self.least)
 

@@ -109,7 +109,7 @@ class OnDemandJudging:
         refuse_unlike_scale(plan, inputs)
         account = open_account(out / CALLS, judge_of(plan).values["max_cost"])
         account.within = within
-        return cls(plan, inputs, out, make_judge(judge_of(plan), inputs.as_asked, account), account)
+        return cls(plan, inputs, out, make_judge(judge_of(plan), inputs.with_original_queries, account), account)
 
     def add(self, made: BuiltSystem) -> None:
         """Add the top documents of a system; its run is not kept in memory."""
@@ -139,13 +139,13 @@ class OnDemandJudging:
         if not self.firsts:
             return JudgedLabels(self.inputs, {}, ())
         depth, how = depth_of(self.plan), judge_of(self.plan)
-        wanted = demand(self.inputs.judgments, self.firsts, self.inputs.as_asked, depth)
+        wanted = demand(self.inputs.judgments, self.firsts, self.inputs.with_original_queries, depth)
         self.out.mkdir(parents=True, exist_ok=True)
         with open_ledger(self.out / LEDGER) as ledger:
             found = extend(
                 self.inputs.judgments,
                 wanted,
-                self.inputs.as_asked,
+                self.inputs.with_original_queries,
                 self.asked,
                 ledger,
                 how.grading,
@@ -248,7 +248,7 @@ def estimate_judging(
     Raises:
         InputError: the judge cannot be made, or a file of a system is damaged.
     """
-    depth, asked = depth_of(plan), inputs.as_asked
+    depth, asked = depth_of(plan), inputs.with_original_queries
     folder = store.folder
     account = (
         Account(judge_of(plan).values["max_cost"])

@@ -110,7 +110,7 @@ class _Estimating:
     def estimate(self, max_cost: float | None) -> DryRun:
         systems = self.maker.distinct(self.plan.systems)
         for key, system in systems.items():
-            with self.maker.guarded(system):
+            with self.maker.record_failures(system):
                 self._look_at(system, key)
         work = [*self._count_work()]
         for table, runner in self.to_time:
@@ -207,7 +207,9 @@ class _Estimating:
         part, groups = self._requested_items(table, work, model, asked, known)
         before = work.key_before("rerank") if table == "rerank" else ""
         key = json.dumps([table, settings_of(model), before, work.settings[table].get("depth"), work.about()["sha256"]])
-        times = self.protocol.served(len(asked)) + (0 if key in self.timed else self.protocol.timed(len(asked)))
+        times = self.protocol.load_test_queries(len(asked)) + (
+            0 if key in self.timed else self.protocol.timed_calls(len(asked))
+        )
         self.timed.add(key)
         if not times or not len(part.items):
             return []
@@ -251,7 +253,7 @@ class _Estimating:
         runs: dict[str, Run] = {}
         for key, system in systems.items():
             if self.store.read(key) is None:
-                with self.maker.guarded(system):
+                with self.maker.record_failures(system):
                     run = self.maker.work(system).last_candidates()
                     runs |= {} if run is None else {key: run}
         found = estimate_judging(self.plan, self.inputs, self.store, systems, runs)

@@ -100,7 +100,7 @@ class SweepProbes:
         embed = system.settings.get("embed")
         chosen = [self.table[name] for name in ("language", "queries", "runs", "ablations")]
         measuring, sparse = self.plan.measuring, "sparse" in system.settings
-        about = None if embed is None else self.maker.work(system).decided("embed")
+        about = None if embed is None else self.maker.work(system).candidate_settings("embed")
         return ["names", about, sparse, *chosen, measuring.level, measuring.resamples]
 
     def _design(self) -> NamesDesign:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from trueval.cost.cost_model import Charges, CostModel
+from trueval.cost.cost_model import CostModel, SweepPrices
 from trueval.errors import TruevalWarning
 from trueval.latency.latency import Protocol
 from trueval.models.hosted.account import LEDGER, Account
@@ -52,7 +52,7 @@ def gather(
     """
     chosen = plan if isinstance(plan, SweepPlan) else SweepPlan.read(Path(plan))
     begin = begin or nobody
-    charges = Charges.read(chosen.tables["prices"])
+    charges = SweepPrices.read(chosen.tables["prices"])
     step = begin("reading")
     inputs = read_inputs(chosen, lambda done: step("documents", done, 0))
     check_measures(chosen, inputs)
@@ -71,7 +71,7 @@ def gather(
             inputs = judged.inputs
             gathered = _FinishedSystems(chosen, inputs, store, charges, begin("systems"))
             for each in judging.waiting:
-                with maker.guarded(each.system, each.key):
+                with maker.record_failures(each.system, each.key):
                     gathered.add(judging.read(each, store))
         done = [FinishedSystem(each.system, each.key) for each in gathered.in_order()]
         derived = Analyses(chosen, inputs, place, store, begin, account).derive(done)
@@ -160,7 +160,7 @@ class _FinishedSystems:
         plan: SweepPlan,
         inputs: SweepInputs,
         store: SystemStore,
-        charges: Charges,
+        charges: SweepPrices,
         step: Callable[[str, int, int], None],
     ) -> None:
         self.plan, self.inputs, self.store, self.step = plan, inputs, store, step

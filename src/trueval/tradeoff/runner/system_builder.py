@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 
-from trueval.cost.cost_model import Charges, CostModel
+from trueval.cost.cost_model import CostModel, SweepPrices
 from trueval.cost.index_memory import memory_entry
 from trueval.cost.prices import PriceBook
 from trueval.errors import InputError, TruevalError
@@ -92,7 +92,7 @@ class _Waiting(NamedTuple):
         return lists.only(np.ones(len(lists.rank), dtype=bool), run.name, run.source)
 
     @property
-    def is_kept(self) -> bool:
+    def is_cached(self) -> bool:
         """Whether the reranked candidates are cached."""
         return self.work.has("rerank", (self.stages[-1].key,))
 
@@ -131,7 +131,7 @@ class SystemBuilder:
         self.shared = {
             name: StageResources(cache, cache / "outputs", account, models=models) for name in inputs.collections
         }
-        self.spending = CostModel(Charges(PriceBook.read(), {}), next(iter(inputs.collections.values())).documents)
+        self.spending = CostModel(SweepPrices(PriceBook.read(), {}), next(iter(inputs.collections.values())).documents)
         self.left_out: list[Reason] = []
         self.failed: list[Reason] = []
 
@@ -143,7 +143,7 @@ class SystemBuilder:
         """
         waiting: list[_Waiting] = []
         for key, system in self.distinct(systems).items():
-            with self.guarded(system):
+            with self.record_failures(system):
                 waiting += self._retrieve(system, key)
         if also is not None:
             try:
@@ -171,7 +171,7 @@ class SystemBuilder:
         found: dict[str, System] = {}
         keys: dict[str, str] = {}  # key of the results → key of the first system with these results
         for system in systems:
-            with self.guarded(system):
+            with self.record_failures(system):
                 key = self.work(system).last_key[:KEY_LENGTH]
                 first = keys.setdefault(self._finds(system), key)
                 if first not in found:
@@ -231,14 +231,14 @@ class SystemBuilder:
         stages = [work.stage(name, make) for name, make in work.retrievers().items()]
         for name in work.refiners():
             if name != "rerank":
-                stages.append(work.refined(name, stages if name == "fuse" else stages[-1:], ()))
+                stages.append(work.refine(name, stages if name == "fuse" else stages[-1:], ()))
         return tuple(stages)
 
     def _rerank(self, group: Sequence[_Waiting]) -> None:
         """Score each pair of a group's systems once, and finish the systems."""
-        ready = [each for each in group if each.is_kept]
+        ready = [each for each in group if each.is_cached]
         for each in ready:
-            with self.guarded(each.system, each.key):
+            with self.record_failures(each.system, each.key):
                 self._finish(each, each.reranked(_refuse_removed_candidates))
         rest = [each for each in group if each not in ready]
         if not rest:
@@ -249,7 +249,7 @@ class SystemBuilder:
             _log.warning("%s: one call for all failed; each is scored alone", names_of(rest), exc_info=True)
             scored = None
         for each in rest:
-            with self.guarded(each.system, each.key):
+            with self.record_failures(each.system, each.key):
                 own = scored or self._score([each])
                 self._finish(each, each.reranked(_make_rescorer(each, own[each.settings["scoring"]])))
 
@@ -317,7 +317,7 @@ class SystemBuilder:
         return {"of": EXACT, "depth": depth, "shares": recall(dense.run, exact.run, depth).tolist()}
 
     @contextmanager
-    def guarded(self, system: System, key: str = "") -> Iterator[None]:
+    def record_failures(self, system: System, key: str = "") -> Iterator[None]:
         """Continue with the other systems when one fails, and record the reason.
 
         Args:

@@ -56,7 +56,9 @@ def test_the_second_call_resumes_what_the_first_drew_and_reads_no_corpus(place: 
     assert opened(place) == first
     assert opened(place, size=12, seed=0, measure="P@3", order=2) == first
     with AuditStore.open(place / "golden" / "audit") as store:
-        assert {store.shown(item).question for item in store.items} <= {f"what about {each}" for each in small.TOPICS}
+        assert {store.read_item(item).question for item in store.items} <= {
+            f"what about {each}" for each in small.TOPICS
+        }
 
 
 @pytest.mark.parametrize(
@@ -237,7 +239,9 @@ def test_raters_see_the_question_that_was_judged(place: Path) -> None:
     file.write_text(file.read_text().replace("what about", "who likes"))
     assert {each.query for each in opened(place, size=12).items} == {"q0", "q1", "q2"}
     with AuditStore.open(place / "golden" / "audit") as store:
-        assert {store.shown(item).question for item in store.items} == {f"what about {each}" for each in small.TOPICS}
+        assert {store.read_item(item).question for item in store.items} == {
+            f"what about {each}" for each in small.TOPICS
+        }
     shutil.rmtree(place / "golden" / "audit")
     (place / "golden" / "rewritten.jsonl").unlink()
     with pytest.raises(InputError, match="is asked in other words there than were judged"):

@@ -73,7 +73,7 @@ class StratumKey(NamedTuple):
             parts.append(" or ".join(WEIGHTS[each] for each in sorted(self.weights)))
         return ", ".join(parts)
 
-    def joined(self, other: StratumKey) -> StratumKey:
+    def union(self, other: StratumKey) -> StratumKey:
         """The union of two strata."""
         return StratumKey(self.grades | other.grades, self.disputed | other.disputed, self.weights | other.weights)
 
@@ -103,7 +103,7 @@ def assign_strata(passages: Sequence[JudgedPassage], size: int) -> list[str]:
     while len(counts) > 1 and (len(counts) > most or min(counts.values()) < FLOOR):
         small = min(counts, key=lambda cell: (counts[cell], cell.name))
         near = min((each for each in counts if each != small), key=lambda each: (*small.distance(each), each.name))
-        joined = small.joined(near)
+        joined = small.union(near)
         together = counts.pop(small) + counts.pop(near)
         counts[joined] += together
         became = {cell: joined if now in (small, near) else now for cell, now in became.items()}

@@ -15,7 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
 class TimeoutProtocol(H11Protocol):
-    """One connection. The limits are class attributes of one server; `patient` makes the subclass."""
+    """One connection. The limits are class attributes of one server; `timeout_protocol` makes the subclass."""
 
     patience: ClassVar[float]
     most: ClassVar[int]
@@ -61,11 +61,11 @@ class TimeoutProtocol(H11Protocol):
             self._deadline = None
 
 
-def patient(patience: float, most: int) -> type[TimeoutProtocol]:
+def timeout_protocol(patience: float, most: int) -> type[TimeoutProtocol]:
     """A subclass of the protocol with the limits of one server.
 
     Args:
         patience: timeout in seconds for the header of a request.
         most: maximum number of connections.
     """
-    return type("Patient", (TimeoutProtocol,), {"patience": patience, "most": most, "every": {}})
+    return type("ServerTimeoutProtocol", (TimeoutProtocol,), {"patience": patience, "most": most, "every": {}})

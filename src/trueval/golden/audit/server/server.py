@@ -64,12 +64,12 @@ def server_of(
     import uvicorn
 
     from trueval.golden.audit.server.app import App
-    from trueval.golden.audit.server.connections import patient
+    from trueval.golden.audit.server.connections import timeout_protocol
 
     return uvicorn.Server(
         uvicorn.Config(
             App(store, address.token, hosts_of(host, address.port), patience),
-            http=patient(patience, most),
+            http=timeout_protocol(patience, most),
             ws="none",
             lifespan="off",
             interface="asgi3",

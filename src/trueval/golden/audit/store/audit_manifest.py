@@ -63,7 +63,7 @@ class Item:
         return -1 if self.ranks and self.ranks[0] > self.ranks[1] else 1
 
     @property
-    def shown(self) -> str:
+    def content_hash(self) -> str:
         """The hash of question, texts and scale: audits of the same ids may differ in their texts or scales."""
         return text_hash((self.task, f"{self.low} to {self.high}", *self.texts)).upper()
 

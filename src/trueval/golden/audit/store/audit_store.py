@@ -181,7 +181,7 @@ class AuditStore:
             now = self._now()
             found = self._turns.next_items(rater, most, task, now)
             self._hold(rater, found, now + HOLD)
-            return [self.shown(item) for item in found]
+            return [self.read_item(item) for item in found]
 
     def _hold(self, rater: str, items: Sequence[str], until: float) -> None:
         # Durable like labels: an answer to an item without a record of being shown would be refused.
@@ -190,7 +190,7 @@ class AuditStore:
         for item in items:
             self._turns.show(rater, item, until)
 
-    def shown(self, item: str) -> AuditItem:
+    def read_item(self, item: str) -> AuditItem:
         """The fields of an item that raters see."""
         found = self.items[item]
         question, *texts = (self._texts[each] for each in found.texts)
@@ -287,7 +287,7 @@ class AuditStore:
             ):
                 raise RefusedError(f"another event has the id {event}. Each must have its own.", "event")
             if row is not None:
-                return self.shown(row["item"])
+                return self.read_item(row["item"])
             if number is None:
                 return None
             item = self.items[self._turns.about[number]]
@@ -295,7 +295,7 @@ class AuditStore:
                 added = insert(base, Event(event, rater, item.item, "undo"), item, self._date(), number)
             self._turns.take(added)
             self._hold(rater, [item.item], self._now() + HOLD)
-            return self.shown(item.item)
+            return self.read_item(item.item)
 
     def _number(self, rater: str, of: str | None, *, came_before: bool) -> int | None:
         """Number of the answer to undo: that of the named event, or the rater's last for None; None without one."""

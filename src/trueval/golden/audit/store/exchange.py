@@ -141,12 +141,12 @@ def export_items(store: AuditStore, path: Path) -> int:
 
 def _blind(store: AuditStore, item: str) -> dict[str, Any]:
     """An item without the fields that its rater must not see."""
-    shown = store.shown(item)
+    shown = store.read_item(item)
     return {
         "item": shown.item,
         "task": shown.task,
         **_texts(shown),
-        "shown": store.items[item].shown,
+        "shown": store.items[item].content_hash,
         "choices": _choices(shown),
         "grade": None,
         "skip": False,
@@ -284,16 +284,16 @@ def _refuse_other_texts(row: Mapping[str, Any], store: AuditStore, item: str, pl
         raise place.error(
             f'item {item} has no "shown", which says what texts were read. Lines must be those of its own --export.'
         )
-    if said != store.items[item].shown:
+    if said != store.items[item].content_hash:
         raise place.error(
             f"item {item} was answered of other texts than this audit shows, or on another scale. The file is of "
             "another audit, or of another version of its corpus: give it to that one."
         )
-    if "choices" in row and row["choices"] != _choices(store.shown(item)):
+    if "choices" in row and row["choices"] != _choices(store.read_item(item)):
         raise place.error(
             f"item {item}: its choices are not those of this audit. Answers are to the scale as exported."
         )
-    for name, text in _texts(store.shown(item)).items():
+    for name, text in _texts(store.read_item(item)).items():
         if name in row and row[name] != text.encode("utf-8", "replace").decode():
             raise place.error(
                 f"item {item}: its {name} is not the text of this audit. Answers are to the texts as exported."

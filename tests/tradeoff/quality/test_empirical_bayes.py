@@ -10,8 +10,7 @@ import pytest
 
 from trueval.comparison.resampling.resampled_sums import RUN_NOISE, bootstrap_sums, normal_noise, to_grid
 from trueval.standings.standings import Floats
-from trueval.tradeoff.quality.resamples import draw_qualities, resample_means
-from trueval.tradeoff.quality.shrinkage import (
+from trueval.tradeoff.quality.empirical_bayes import (
     LEAST,
     LIMIT,
     _alike,
@@ -22,6 +21,7 @@ from trueval.tradeoff.quality.shrinkage import (
     shrink,
     shrink_covariance,
 )
+from trueval.tradeoff.quality.resamples import draw_qualities, resample_means
 
 
 def test_configurations_with_like_features_are_alike_and_none_without_features() -> None:
