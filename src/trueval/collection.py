@@ -406,13 +406,13 @@ def _load_hf(name: str, fields: tuple[str, ...], tell: Tell) -> Collection:
     return Collection(name, source, documents.texts, queries.texts, graded, None, _notes(documents))
 
 
-def _rows(source: str, given: Iterable[tuple[Any, Mapping[str, Any]]]) -> Iterator[TextRow]:
+def _rows(source: str, given: Iterable[tuple[object, Mapping[str, object]]]) -> Iterator[TextRow]:
     """Yield what a library returns as rows of a file."""
     for number, (id, values) in enumerate(given):
         yield TextRow(source, number, str(id), values, has_lines=False)
 
 
-def _text(row: Mapping[str, Any]) -> str:
+def _text(row: Mapping[str, object]) -> str:
     return join_fields(row, QUERY_FIELDS)
 
 

@@ -212,7 +212,7 @@ class Judgments:
         return dataclasses.replace(self, frame=self.frame.with_columns(grade=mapped), rubric=False)
 
 
-def judgments_file(source: Any) -> Any:
+def judgments_file(source: object) -> Any:
     """The file of judgments in a named folder; anything else is returned unchanged.
 
     Args:
@@ -229,7 +229,7 @@ def qrels_in(folder: Path) -> str | None:
     return next((str(place) for place in places if place.is_file()), None)
 
 
-def on_rubric(given: Any) -> bool:
+def on_rubric(given: object) -> bool:
     """Whether judgments are a golden set's: its folder, or the file qrels.trec in it, compressed or not.
 
     Args:

@@ -212,7 +212,9 @@ class RoundingInterval(NamedTuple):
     high: NDArray[Any]
 
 
-def rounding_interval(values: NDArray[Any], rounded: Callable[[NDArray[Any]], NDArray[np.float64]]) -> RoundingInterval:
+def rounding_interval(
+    values: NDArray[np.generic], rounded: Callable[[NDArray[Any]], NDArray[np.float64]]
+) -> RoundingInterval:
     """Return, for each value, the lowest and highest value of its own format that rounds to the same result.
 
     Rounding keeps order, so a score rounds to the same result as a value if and only if it lies within these bounds:
@@ -244,13 +246,13 @@ def rounding_interval(values: NDArray[Any], rounded: Callable[[NDArray[Any]], ND
     return RoundingInterval(*bounds)
 
 
-def _keys(values: NDArray[Any]) -> NDArray[np.int64]:
+def _keys(values: NDArray[np.generic]) -> NDArray[np.int64]:
     """Integers in the order of the floating-point values; neighboring values differ by 1."""
     bits = values.view(f"i{values.dtype.itemsize}").astype(np.int64)
     return np.where(bits < 0, np.iinfo(f"i{values.dtype.itemsize}").min - bits - 1, bits)
 
 
-def _of_keys(keys: NDArray[np.int64], dtype: np.dtype[Any]) -> NDArray[Any]:
+def _of_keys(keys: NDArray[np.int64], dtype: np.dtype[np.generic]) -> NDArray[Any]:
     """The values with these keys."""
     integer = np.dtype(f"i{dtype.itemsize}")
     return np.where(keys < 0, np.iinfo(integer).min - keys - 1, keys).astype(integer).view(dtype)
@@ -317,7 +319,7 @@ def or_null(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def nulls(value: Any) -> Any:
+def nulls(value: object) -> Any:
     """A JSON value with null for every NaN in it, at any depth.
 
     Args:

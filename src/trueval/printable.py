@@ -44,7 +44,7 @@ def encodable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def printable_all(value: Any) -> Any:
+def printable_all(value: object) -> Any:
     r"""A result with every text in it printable, names of values too; the same object where nothing changes.
 
     Args:

@@ -248,12 +248,12 @@ class Run:
 RETRIEVERS: Final = ("retrieve", "invoke", "get_relevant_documents", "run", "search", "transform", "__call__")
 
 
-def _method_of_retriever(given: Any) -> str | None:
+def _method_of_retriever(given: object) -> str | None:
     """The search method of a retriever; None for other objects."""
     return next((name for name in RETRIEVERS if callable(getattr(given, name, None))), None)
 
 
-def _number_of_runs(given: Any) -> int:
+def _number_of_runs(given: object) -> int:
     """Number of runs given in a list or a dict where one is expected; 0 for what may be a single run."""
     values = list(given.values()) if isinstance(given, Mapping) else given
     if not isinstance(values, list | tuple) or not values:

@@ -208,7 +208,7 @@ def _products(arrays: _Arrays, queries: Any, documents: Any) -> Any:
     return total
 
 
-def _vectors(arrays: _Arrays, vectors: Any, normalize: bool) -> Any:
+def _vectors(arrays: _Arrays, vectors: object, normalize: bool) -> Any:
     """Return the vectors upcast, and divided by their lengths if asked."""
     wide = arrays.wide(vectors)
     if not normalize:
@@ -235,7 +235,7 @@ class _Arrays:
         strict: whether `step` rounds.
     """
 
-    def __init__(self, values: Any, format: str, strict: bool) -> None:
+    def __init__(self, values: object, format: str, strict: bool) -> None:
         torch = sys.modules.get("torch")  # whoever holds a tensor has imported it
         self.tensors = torch is not None and isinstance(values, torch.Tensor)
         if not self.tensors and not isinstance(values, np.ndarray):
@@ -262,7 +262,7 @@ class _Arrays:
         """Return whether torch itself scores in this format with one rounding."""
         return self.tensors and self.low and not self.strict and str(values.dtype) == f"torch.{self.format}"
 
-    def step(self, values: Any) -> Any:
+    def step(self, values: object) -> Any:
         """Return the values, rounded if every step is."""
         return self.round(values) if self.strict else values
 
@@ -280,7 +280,7 @@ class _Arrays:
             raise InputError(f"The score {values[lost][0].item()!r} overflows {self.format}. Use a wider format.")
         return rounded
 
-    def finish(self, scores: Any, name: str) -> Any:
+    def finish(self, scores: object, name: str) -> Any:
         """Return the rounded scores, if all are numbers; rounding again changes nothing."""
         scores = self.round(scores)
         missing = self.module.isnan(scores)

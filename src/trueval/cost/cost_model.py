@@ -57,7 +57,7 @@ class SweepPrices:
                     raise (place("prices", part).error(told) if place else InputError(told)) from None
         return cls(book, named, table.get("candidate_tokens"))
 
-    def prices(self, settings: Mapping[str, Mapping[str, Any]]) -> SystemPrices:
+    def prices(self, settings: Mapping[str, Mapping[str, object]]) -> SystemPrices:
         """Prices of a system's components.
 
         A missing stage is free. For a hosted model the price is that of its table (price_per_million_tokens), else the
@@ -77,7 +77,7 @@ class SweepPrices:
             documents,
         )
 
-    def knows(self, settings: Mapping[str, Mapping[str, Any]]) -> bool:
+    def knows(self, settings: Mapping[str, Mapping[str, object]]) -> bool:
         """Whether a system may cost money: a price is named, or a service is called.
 
         Args:
@@ -86,7 +86,7 @@ class SweepPrices:
         models = (settings[part]["model"] for part in ("embed", "rerank") if part in settings)
         return bool(self.named) or any(map(is_hosted, models))
 
-    def used_prices(self, settings: Mapping[str, Mapping[str, Any]]) -> list[ListedPrice]:
+    def used_prices(self, settings: Mapping[str, Mapping[str, object]]) -> list[ListedPrice]:
         """The entries of the price book that a system's cost depends on.
 
         Args:
@@ -95,7 +95,7 @@ class SweepPrices:
         found = [self._find_listed(part, settings[part]) for part in ("rerank", "embed") if part in settings]
         return [each for each in (*found, self.named.get("generator")) if each is not None]
 
-    def notes(self, systems: Sequence[Mapping[str, Mapping[str, Any]]], today: dt.date) -> tuple[str, ...]:
+    def notes(self, systems: Sequence[Mapping[str, Mapping[str, object]]], today: dt.date) -> tuple[str, ...]:
         """Remarks on outdated prices.
 
         Args:
@@ -169,13 +169,13 @@ class CostModel:
 
     def of(
         self,
-        settings: Mapping[str, Mapping[str, Any]],
+        settings: Mapping[str, Mapping[str, object]],
         queries: Mapping[str, str],
         run: Run,
         ks: Sequence[int],
         *,
-        reranker: Any = None,
-        embedder: Any = None,
+        reranker: object = None,
+        embedder: object = None,
         known: Mapping[str, float | None] | None = None,
     ) -> SystemCost:
         """The usage and cost of a system.
@@ -213,7 +213,7 @@ class CostModel:
             costs[k] = self._cost(use, settings)
         return SystemCost({"query": query, "candidate": candidate, "context": context}, prompts, costs, tuple(told))
 
-    def _cost(self, use: QueryUsage, settings: Mapping[str, Mapping[str, Any]]) -> dict[str, float | None]:
+    def _cost(self, use: QueryUsage, settings: Mapping[str, Mapping[str, object]]) -> dict[str, float | None]:
         cost = cost_of_thousand(use, self.charges.prices(settings))
         if not (self.billed or self.charges.knows(settings)):
             return dict.fromkeys((*cost._fields, "total"))
@@ -221,7 +221,7 @@ class CostModel:
         return {**cost._asdict(), "total": total}
 
     def _candidate(
-        self, lists: Mapping[str, Sequence[str]], queries: Mapping[str, str], reranker: Any, told: list[str]
+        self, lists: Mapping[str, Sequence[str]], queries: Mapping[str, str], reranker: object, told: list[str]
     ) -> float | None:
         """Mean tokens of a pair as the reranker sees it."""
         if self.charges.candidate_tokens is not None:

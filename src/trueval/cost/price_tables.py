@@ -19,7 +19,7 @@ def first_day(told: str) -> dt.date:
     return dt.date.fromisoformat(f"{told}-01" if len(told) == len("2025-11") else told)
 
 
-def _day(value: Any) -> str:
+def _day(value: object) -> str:
     first_day(str(value))  # a ValueError where it is none
     return str(value)
 

@@ -38,7 +38,7 @@ class PairCounter:
             included; of a hosted one, whose tokenizer is not here, tokens are estimated.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: object) -> None:
         self.model = model
         self._known: dict[tuple[str, str], tuple[int, int]] = {}
 
@@ -83,7 +83,7 @@ def text_tokens(texts: Sequence[str], model: Any = None) -> Tokens:
     return Tokens(read, whole, f"by the tokenizer of {model.name}")
 
 
-def _tokenizer(model: Any) -> Any | None:
+def _tokenizer(model: object) -> Any | None:
     """The tokenizer of a local model; None where there is none."""
     for holder in (model, getattr(model, "model", None)):
         found = getattr(holder, "tokenizer", None)

@@ -44,7 +44,7 @@ class ContentHashes:
         source: judgments whose hash is not computed yet; None if it is known or the judgments are not available.
     """
 
-    def __init__(self, known: Mapping[str, Any], source: Judgments | None = None) -> None:
+    def __init__(self, known: Mapping[str, object], source: Judgments | None = None) -> None:
         self.known, self.source = known, source
 
     @cached_property

@@ -7,7 +7,7 @@ a threshold of 1, every passage of it would be relevant and the reciprocal rank 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from trueval.judgments import on_rubric
 from trueval.measures import Measure, parse_list
@@ -47,10 +47,10 @@ def rubric_measures(k: object = 10) -> str:
 
 
 def fill_defaults(
-    judgments: Any,
+    judgments: object,
     measures: Measures | None,
     policy: Policy | None = None,
-    choices: Mapping[str, Any] | None = None,
+    choices: Mapping[str, object] | None = None,
     *,
     plain: str = PLAIN,
     rubric: str | None = None,
@@ -84,7 +84,7 @@ def fill_defaults(
     return Request(with_thresholds(parsed, RELEVANT) if assumed else parsed, chosen)
 
 
-def scale_is_known(judgments: Any, choices: Mapping[str, Any]) -> bool:
+def scale_is_known(judgments: object, choices: Mapping[str, object]) -> bool:
     """Whether the scale of the judgments is known and no choice overrides it.
 
     Args:

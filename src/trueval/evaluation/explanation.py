@@ -161,7 +161,7 @@ class _Search:
         name: str,
         measure: Measure,
         base: Policy,
-        choices: Mapping[str, Any],
+        choices: Mapping[str, object],
         outcome: Callable[[Policy], Outcome],
     ) -> None:
         self.name, self.measure, self.base, self.outcome = name, measure, base, outcome

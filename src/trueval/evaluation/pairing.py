@@ -106,7 +106,7 @@ def _is_question(text: str) -> bool:
     return len(text.split()) >= WORDS_OF_QUESTION
 
 
-def _may_be_either(given: Any, source: str) -> bool:
+def _may_be_either(given: object, source: str) -> bool:
     """Whether neither type nor format tells scores from grades: dicts, triples, and JSON files of them."""
     if isinstance(given, Run | Judgments | str | Path):
         return ".json" in Path(source).suffixes

@@ -367,7 +367,7 @@ class Scores(ReprByKind):
         )
 
 
-def _frame_of(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+def _frame_of(rows: Sequence[Mapping[str, object]]) -> pl.DataFrame:
     """A frame from rows of JSON, built by columns, as polars takes seconds to infer the type of deeply nested rows."""
     texts = {name: [row[name] for row in rows] for name in ("query", "measure")}
     if not all(isinstance(text, str) for column in texts.values() for text in column):

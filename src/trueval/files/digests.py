@@ -43,12 +43,12 @@ def digest_of(*parts: Any) -> str:
     return str(found.hexdigest())
 
 
-def with_digest(about: Mapping[str, Any]) -> dict[str, Any]:
+def with_digest(about: Mapping[str, object]) -> dict[str, Any]:
     """A JSON value with its own digest added."""
     return {**about, "digest": _of_json(about)}
 
 
-def is_sound(about: Any) -> bool:
+def is_sound(about: object) -> bool:
     """Whether a JSON value matches the digest added by `with_digest`.
 
     >>> is_sound(with_digest({"of": "a"})), is_sound({**with_digest({"of": "a"}), "of": "b"})
@@ -119,5 +119,5 @@ def file_damage(path: Path, wanted: str) -> str | None:
     return None
 
 
-def _of_json(about: Mapping[str, Any]) -> str:
+def _of_json(about: Mapping[str, object]) -> str:
     return digest_of(json.dumps(about, sort_keys=True).encode())

@@ -77,7 +77,7 @@ def _frame(given: Any, kind: Kind, facets: bool) -> RowTable:
     return read_rows(pl.DataFrame(frame).to_dicts()).table(kind)
 
 
-def _read_mapping(given: Any, kind: Kind, facets: bool) -> RowTable:
+def _read_mapping(given: object, kind: Kind, facets: bool) -> RowTable:
     """Numbers by query and document; or columns, each with its name, as datasets give them."""
     nested = given if isinstance(given, Mapping) else given.to_dict() if hasattr(given, "to_dict") else given
     if isinstance(nested, Mapping) and _are_columns(nested, kind):
@@ -124,7 +124,7 @@ def _triples(items: list[Any], kind: Kind) -> RowTable:
     return table
 
 
-def _unknown(given: Any, kind: Kind) -> Exception:
+def _unknown(given: object, kind: Kind) -> Exception:
     noun = "Run" if kind == "run" else "Judgments"
     got = f"{type(given).__module__.partition('.')[0]}.{type(given).__name__}".removeprefix("builtins.")
     shown = f" {str(given)[:60]!r}" if isinstance(given, int | float | bytes | list | tuple) else ""

@@ -40,7 +40,7 @@ class Table(BaseModel):
 F = TypeVar("F", bound=Table)
 
 
-def key(default: Any, about: str | None = None, **limits: Any) -> Any:
+def key(default: object, about: str | None = None, **limits: Any) -> Any:
     """A key of a table.
 
     Args:
@@ -57,7 +57,7 @@ class OneOf:
 
     words: Sequence[str]
 
-    def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> CoreSchema:
+    def __get_pydantic_core_schema__(self, _source: object, _handler: object) -> CoreSchema:
         """The schema of these words."""
         return core_schema.literal_schema(list(self.words))
 
@@ -68,7 +68,7 @@ def _different(values: list[T]) -> list[T]:
     return values
 
 
-def _as_tuple(value: Any) -> tuple[Any, ...]:
+def _as_tuple(value: object) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, list) else (value,)
 
 
@@ -115,7 +115,7 @@ def as_written(table: Table, given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: plain(getattr(table, name), value) for name, value in given.items()}
 
 
-def read_tables(model: type[F], given: Mapping[str, Any], place: Where) -> F:
+def read_tables(model: type[F], given: Mapping[str, object], place: Where) -> F:
     """Hold what a file says against the tables that it may have.
 
     Args:
@@ -149,7 +149,7 @@ def json_schema(model: type[Table]) -> dict[str, Any]:
     found = model.model_json_schema()
     tables = found.pop("$defs", {})
 
-    def plain(node: Any) -> Any:
+    def plain(node: object) -> Any:
         if isinstance(node, list):
             return [plain(each) for each in node]
         if not isinstance(node, dict):
@@ -215,7 +215,7 @@ def _ways(schema: Schema, loc: Keys) -> list[tuple[Keys, Schema]]:
     return found
 
 
-def _say_unknown(schema: Schema, keys: Keys, node: Schema, name: str, value: Any) -> str:
+def _say_unknown(schema: Schema, keys: Keys, node: Schema, name: str, value: object) -> str:
     known = list(node.get("properties", ()))
     inner = value[0] if isinstance(value, list) and value else value
     is_table = isinstance(inner, dict) and not (keys and isinstance(keys[-1], str))

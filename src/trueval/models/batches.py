@@ -111,7 +111,7 @@ def to_array(tensor: Any) -> NDArray[Any]:
     return np.asarray(tensor.numpy())
 
 
-def refuse_overflow(outputs: NDArray[Any], names: Sequence[str], model: str, dtype: str) -> None:
+def refuse_overflow(outputs: NDArray[np.generic], names: Sequence[str], model: str, dtype: str) -> None:
     """Refuse non-finite outputs, and name the documents.
 
     Args:

@@ -85,7 +85,7 @@ class LocalEmbedder(LocalModel):
     def forward_documents(self, texts: list[str]) -> Any:
         """Return the embeddings of one batch of documents, one tensor per text."""
 
-    def collect(self, rows: list[Any], texts: Sequence[str], names: Sequence[str] | None) -> Any:
+    def collect(self, rows: Sequence[object], texts: Sequence[str], names: Sequence[str] | None) -> Any:
         """Return the vectors as one array; refuses non-finite values."""
         if not rows:
             return to_array(self.torch.empty((0, 0), dtype=getattr(self.torch, self.dtype)))
@@ -185,7 +185,7 @@ class LateInteractionEmbedder(TransformerEmbedder):
             kept.append(vectors[row][mask[row].bool()][list(places)])
         return kept
 
-    def collect(self, rows: list[Any], texts: Sequence[str], names: Sequence[str] | None) -> list[NDArray[Any]]:
+    def collect(self, rows: Sequence[object], texts: Sequence[str], names: Sequence[str] | None) -> list[NDArray[Any]]:
         """Return one array per text; refuses non-finite values."""
         arrays = [to_array(row) for row in rows]
         if arrays:

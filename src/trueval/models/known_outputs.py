@@ -34,7 +34,7 @@ class KnownOutputs(NamedTuple):
 
 
 def read_known_outputs(
-    folder: Path, settings: Mapping[str, Any], part: str, *, stopped: bool = True
+    folder: Path, settings: Mapping[str, object], part: str, *, stopped: bool = True
 ) -> Iterator[KnownOutputs]:
     """Read cached outputs of the same model: complete runs first, then interrupted ones.
 
@@ -69,18 +69,18 @@ def matches(
     return wanted[found], theirs[found] if len(others) else theirs
 
 
-def prefix_of(settings: Mapping[str, Any], part: str) -> str:
+def prefix_of(settings: Mapping[str, object], part: str) -> str:
     """Prefix of cache folders with outputs of one model for one part."""
     name = re.sub(r"[^\w.-]+", "-", str(settings["model"]))  # hub ids and services contain / and :
     return f"{name}-{settings['dtype']}-{part}-"
 
 
-def drop_model_path(settings: Mapping[str, Any]) -> dict[str, Any]:
+def drop_model_path(settings: Mapping[str, object]) -> dict[str, Any]:
     """Settings without the path of a model whose contents are hashed: a copy elsewhere gives the same outputs."""
     return {name: value for name, value in settings.items() if name != "path" or settings.get("weights") is None}
 
 
-def _passes(folder: Path, settings: Mapping[str, Any], part: str) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+def _passes(folder: Path, settings: Mapping[str, object], part: str) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     """Cache folders of the same model with their manifests."""
     wanted = {
         "kind": KIND,
@@ -115,7 +115,7 @@ def _complete(place: Path, about: Mapping[str, Any]) -> KnownOutputs | None:
     return None
 
 
-def _read_stopped_pass(place: Path, about: Mapping[str, Any]) -> Iterator[KnownOutputs]:
+def _read_stopped_pass(place: Path, about: Mapping[str, object]) -> Iterator[KnownOutputs]:
     """The rows of an interrupted run, shard by shard."""
     for file in sorted(place.glob("shard-*.safetensors")):
         try:

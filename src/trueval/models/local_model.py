@@ -69,7 +69,9 @@ class LocalModel(ABC):
             "versions": {name: need(name).__version__ for name in ("torch", "transformers", "sentence_transformers")},
         }
 
-    def run(self, forward: Callable[[list[Any]], Any], items: Sequence[Any], length: Callable[[Any], int]) -> list[Any]:
+    def run(
+        self, forward: Callable[[list[Any]], Any], items: Sequence[object], length: Callable[[Any], int]
+    ) -> list[Any]:
         """Return the model's outputs for all items, and keep a batch size that had to be halved."""
         with self.torch.inference_mode():
             outputs, self.batch_size = in_batches(forward, list(map(_readable, items)), self.batch_size, length)

@@ -146,7 +146,7 @@ class OutputCache:
         for name in (*DAMAGED, *(file.name for file in self.place.glob("shard-*.safetensors"))):
             (self.place / name).unlink(missing_ok=True)
 
-    def read(self, texts: Mapping[str, Any]) -> PartOutputs:
+    def read(self, texts: Mapping[str, object]) -> PartOutputs:
         """The rows as memory maps.
 
         Raises:
@@ -177,7 +177,7 @@ class OutputCache:
         shards: Sequence[NDArray[np.int64]],
         lengths: NDArray[np.int64],
         keys: NDArray[np.bytes_],
-        about: Mapping[str, Any],
+        about: Mapping[str, object],
     ) -> None:
         """Join all shards into rows, and remove the shards."""
         dtype = self._join(shards, lengths)
@@ -189,7 +189,7 @@ class OutputCache:
         for number in range(len(shards)):
             self._shard(number).unlink()
 
-    def _describe(self, about: Mapping[str, Any]) -> None:
+    def _describe(self, about: Mapping[str, object]) -> None:
         data = (json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode()
         write_whole(self.place / ABOUT, lambda path: path.write_bytes(data))
 
@@ -255,7 +255,7 @@ def item_keys(items: Sequence[Any]) -> NDArray[np.bytes_]:
     return np.frombuffer(digests, dtype=f"S{KEY_BYTES}")
 
 
-def save_array(path: Path, array: NDArray[Any]) -> None:
+def save_array(path: Path, array: NDArray[np.generic]) -> None:
     """Save an array in a file of exactly this name."""
     with path.open("wb") as file:  # given a name, NumPy would add a suffix
         np.save(file, array, allow_pickle=False)
@@ -287,7 +287,11 @@ class Shard(NamedTuple):
 
 
 def write_shard(
-    file: Path, outputs: Any, metadata: Mapping[str, str], places: Sequence[int] | NDArray[np.int64], keys: NDArray[Any]
+    file: Path,
+    outputs: Any,
+    metadata: Mapping[str, str],
+    places: Sequence[int] | NDArray[np.int64],
+    keys: NDArray[Any],
 ) -> None:
     """Write concatenated rows, the number of rows per item, the item numbers, and a digest."""
     library = _safetensors()

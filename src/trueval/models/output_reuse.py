@@ -34,7 +34,7 @@ PASS, TEXT = "pass", "text"
 BY_TEXT: Final = ("float32",)  # dtypes
 
 
-def part_by(model: Any, part: OutputPart, reuse: str, folder: Path | None, step: Step | None = None) -> PartOutputs:
+def part_by(model: object, part: OutputPart, reuse: str, folder: Path | None, step: Step | None = None) -> PartOutputs:
     """The outputs of one part: by item where `reuse` or the model's dtype allow it, else for the whole part.
 
     Args:
@@ -55,7 +55,7 @@ def part_by(model: Any, part: OutputPart, reuse: str, folder: Path | None, step:
 
 
 def outputs_by(
-    reuse: str, model: Any, collection: Collection, candidates: Candidates, *, folder: Path | None, step: Step | None
+    reuse: str, model: object, collection: Collection, candidates: Candidates, *, folder: Path | None, step: Step | None
 ) -> Outputs:
     """Run a model over candidates as `part_by` runs it over one part; otherwise as `model_outputs`."""
     parts = parts_of(model, collection, candidates)
@@ -84,7 +84,12 @@ def _tell_price(model: Any, part: OutputPart, settings: Mapping[str, Any], folde
 
 
 def reuse_outputs(
-    model: Any, collection: Collection, candidates: Candidates, *, folder: Path | None = None, step: Step | None = None
+    model: object,
+    collection: Collection,
+    candidates: Candidates,
+    *,
+    folder: Path | None = None,
+    step: Step | None = None,
 ) -> Outputs:
     """Run a model over the items that are not cached; otherwise as `model_outputs`.
 
@@ -104,7 +109,7 @@ def reuse_outputs(
 
 
 def reuse_part(
-    model: Any, part: OutputPart, settings: Mapping[str, Any], folder: Path | None, step: Step | None = None
+    model: object, part: OutputPart, settings: Mapping[str, object], folder: Path | None, step: Step | None = None
 ) -> PartOutputs:
     """Run a model over the items of one part that it has not seen yet; otherwise as `part_outputs`.
 
@@ -152,7 +157,7 @@ def _join_rows(taken: Sequence[_ReusedRows], count: int) -> Any:
     return rows
 
 
-def find_missing_items(settings: Mapping[str, Any], part: OutputPart, folder: Path) -> NDArray[np.int64]:
+def find_missing_items(settings: Mapping[str, object], part: OutputPart, folder: Path) -> NDArray[np.int64]:
     """Places of items that no complete run of the same model has seen; the first of equal ones.
 
     Args:
@@ -163,7 +168,7 @@ def find_missing_items(settings: Mapping[str, Any], part: OutputPart, folder: Pa
     return _find_missing(keys, list(_match_known_outputs(keys, read_known_outputs(folder, settings, part.name))))
 
 
-def find_items_to_compute(model: Any, part: OutputPart, reuse: str, folder: Path) -> NDArray[np.int64]:
+def find_items_to_compute(model: object, part: OutputPart, reuse: str, folder: Path) -> NDArray[np.int64]:
     """Places of the items of a part that a model would have to process, where its run is not complete.
 
     Args:

@@ -91,7 +91,12 @@ class Outputs:
 
 
 def model_outputs(
-    model: Any, collection: Collection, candidates: Candidates, *, folder: Path | None = None, step: Step | None = None
+    model: object,
+    collection: Collection,
+    candidates: Candidates,
+    *,
+    folder: Path | None = None,
+    step: Step | None = None,
 ) -> Outputs:
     """Run a model once over the candidates, or read the cached outputs of an earlier run.
 
@@ -112,7 +117,7 @@ def model_outputs(
     return join_outputs(settings, found)
 
 
-def join_outputs(settings: Mapping[str, Any], found: Mapping[str, PartOutputs]) -> Outputs:
+def join_outputs(settings: Mapping[str, object], found: Mapping[str, PartOutputs]) -> Outputs:
     """Outputs of a model for all its parts, by name."""
     sizes = {size for each in found.values() for size in each.batch_sizes}
     return Outputs(
@@ -140,9 +145,9 @@ def recipe_hash(recipe: Recipe) -> dict[str, str]:
 
 
 def part_outputs(
-    model: Any,
+    model: object,
     part: OutputPart,
-    settings: Mapping[str, Any],
+    settings: Mapping[str, object],
     *,
     folder: Path | None = None,
     step: Step | None = None,
@@ -175,7 +180,7 @@ def part_outputs(
     return kept.read(texts)
 
 
-def _compute_if_missing(kept: OutputCache, model: Any, about: Mapping[str, Any], step: Step | None) -> bool:
+def _compute_if_missing(kept: OutputCache, model: object, about: Mapping[str, object], step: Step | None) -> bool:
     """Compute the rows of a part, unless another process did so meanwhile; damaged ones are recomputed.
 
     Returns:
@@ -209,7 +214,7 @@ class PartLocation(NamedTuple):
         return (self.place / ROWS).is_file()
 
 
-def place_of(settings: Mapping[str, Any], part: str, texts: Mapping[str, Any], folder: Path) -> PartLocation:
+def place_of(settings: Mapping[str, object], part: str, texts: Mapping[str, object], folder: Path) -> PartLocation:
     """Location of one part's outputs, existing or not.
 
     Args:
@@ -241,7 +246,7 @@ def parts_of(model: Any, collection: Collection, candidates: Candidates) -> list
     ]
 
 
-def _compute_uncached(model: Any, part: OutputPart, texts: Mapping[str, Any], step: Step | None) -> PartOutputs:
+def _compute_uncached(model: object, part: OutputPart, texts: Mapping[str, object], step: Step | None) -> PartOutputs:
     """The outputs of every item in place, without caching."""
     rows: list[Any] = [None] * len(part.items)
     sizes: set[int] = set()

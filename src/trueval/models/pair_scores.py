@@ -66,7 +66,7 @@ def pair_scores(arrays: Mapping[str, Any], lists: Sequence[NDArray[np.int64]], s
     return np.concatenate([product(np.asarray(query), np.asarray(documents[chosen]), form) for query, chosen in pairs])
 
 
-def _of_logits(logits: Any, scoring: str, form: str) -> NDArray[Any]:
+def _of_logits(logits: object, scoring: str, form: str) -> NDArray[Any]:
     array = np.asarray(logits)
     if scoring == FINISHED:
         return array.reshape(-1)

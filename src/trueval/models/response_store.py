@@ -82,7 +82,7 @@ class ResponseStore(OutputCache):
         shards: list[NDArray[np.int64]],
         done: NDArray[np.bool_],
         places: NDArray[np.int64],
-        rows: NDArray[Any],
+        rows: NDArray[np.generic],
         keys: NDArray[np.bytes_],
         seconds: float,
     ) -> None:

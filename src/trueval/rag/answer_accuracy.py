@@ -11,7 +11,7 @@ import math
 import re
 import reprlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -140,7 +140,7 @@ def read_correctness(source: Source) -> dict[str, float]:
     return found
 
 
-def correctness(value: Any, place: Place) -> float:
+def correctness(value: object, place: Place) -> float:
     """Read one correctness.
 
     Args:

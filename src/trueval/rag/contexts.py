@@ -12,7 +12,7 @@ grade each), sources and correctness are optional.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from trueval.errors import PolicyError
 from trueval.files import Source, check_rows, id_notes
@@ -114,7 +114,7 @@ def read_contexts(source: Source, *, duplicates: str = "first", name: str | None
     return _contexts(read_log(read_content(source), duplicates), name)
 
 
-def contexts_of(rows: Iterable[Any], *, name: str = "run") -> Contexts:
+def contexts_of(rows: Iterable[object], *, name: str = "run") -> Contexts:
     """Convert a log in memory: dicts, possibly with objects of LangChain, LlamaIndex or Ragas.
 
     Args:

@@ -172,7 +172,7 @@ def without(scores: Scores, queries: set[str]) -> Scores:
     return replace(scores, **arrays)
 
 
-def _differs(one: Mapping[str, Any], other: Mapping[str, Any], name: str) -> bool:
+def _differs(one: Mapping[str, object], other: Mapping[str, object], name: str) -> bool:
     """Whether two contents differ; a hash that one of them lacks is ignored."""
     if name == "unjudged":
         return one.get(name) != other.get(name) and bool(one) and bool(other)

@@ -204,7 +204,7 @@ def _rows(path: Path) -> Iterator[tuple[Place, dict[str, Any]]]:
                 yield place, row
 
 
-def _ids(row: Mapping[str, Any], place: Place) -> tuple[str, str]:
+def _ids(row: Mapping[str, object], place: Place) -> tuple[str, str]:
     """The query and document ids of a line."""
     query, document = row.get("query"), row.get("document")
     if not isinstance(query, str) or not isinstance(document, str):

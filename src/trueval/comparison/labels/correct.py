@@ -119,11 +119,11 @@ def correct(
 
 
 def correction_defaults(
-    judgments: Any,
+    judgments: object,
     audited: AuditSample,
     measures: Measures | None,
     policy: Policy | None = None,
-    choices: Mapping[str, Any] | None = None,
+    choices: Mapping[str, object] | None = None,
 ) -> Request:
     """The measures and policy of a correction; defaults are those that the design of the audit can correct.
 

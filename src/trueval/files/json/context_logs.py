@@ -261,7 +261,7 @@ def _describe_row(values: object, query: str | None, key: str | None) -> str:
     return keys_of(values) if name is None else f"{reprlib.repr(values[name])} under {name!r}"
 
 
-def _entry(item: Any, key: str, place: Place) -> LogEntry:
+def _entry(item: object, key: str, place: Place) -> LogEntry:
     entry = read_entry(item, key)
     if entry is None:
         got = f"{keys_of(item)} in {reprlib.repr(item)}" if isinstance(item, Mapping) else reprlib.repr(item)
@@ -273,7 +273,7 @@ def _entry(item: Any, key: str, place: Place) -> LogEntry:
     return entry
 
 
-def _gold(value: Any, key: str, place: Place) -> dict[str, str]:
+def _gold(value: object, key: str, place: Place) -> dict[str, str]:
     """Grades of the gold documents: 1 each for a list, their own for an object."""
     if isinstance(value, list) and key in TEXT_LISTS:
         if not all(isinstance(text, str) and not isinstance(text, Literal) and text.strip() for text in value):

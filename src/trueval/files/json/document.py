@@ -82,7 +82,7 @@ def _integer(text: str) -> int:
     return int(text)
 
 
-def _line_of_pair(text: str, nested: Any, frame: pl.DataFrame, row: int) -> int:
+def _line_of_pair(text: str, nested: object, frame: pl.DataFrame, row: int) -> int:
     query, document = frame.row(row)[:2]
     while isinstance(nested, dict) and query not in nested and nested:  # levels above the queries, as mteb has them
         nested = next((value for key, value in nested.items() if not key.startswith("mteb_")), None)
@@ -92,7 +92,7 @@ def _line_of_pair(text: str, nested: Any, frame: pl.DataFrame, row: int) -> int:
     return find_line(text, (query, document))
 
 
-def records_frame(records: Sequence[Mapping[str, Any]], kind: Kind, label: str) -> pl.DataFrame:
+def records_frame(records: Sequence[Mapping[str, object]], kind: Kind, label: str) -> pl.DataFrame:
     """The columns that a run or judgments need, of a list of records; large numbers as text, which loses none.
 
     Raises:

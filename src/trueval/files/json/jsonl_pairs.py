@@ -54,7 +54,7 @@ class JsonPair(NamedTuple):
     value: Any
 
 
-def as_id(value: Any) -> str | None:
+def as_id(value: object) -> str | None:
     r"""Convert a JSON id to text: a nonempty string, or an integer as written; None for anything else.
 
     >>> as_id("007"), as_id(""), as_id("\ud800"), as_id(True)
@@ -65,7 +65,7 @@ def as_id(value: Any) -> str | None:
     return None if isinstance(value, Literal) and not re.fullmatch(INTEGER, value) else str(value)
 
 
-def first_value(row: Mapping[str, Any], keys: Sequence[str]) -> Any:
+def first_value(row: Mapping[str, object], keys: Sequence[str]) -> Any:
     """The value of the first key that is present and not null; None without any.
 
     >>> first_value({"query_id": None, "qid": 1, "text": 2}, ("query_id", "qid"))

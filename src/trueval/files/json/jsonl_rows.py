@@ -121,14 +121,14 @@ class _Shape:
         columns: the key of each canonical column.
     """
 
-    def __init__(self, first: Mapping[str, Any], columns: Mapping[str, str]) -> None:
+    def __init__(self, first: Mapping[str, object], columns: Mapping[str, str]) -> None:
         self.ids = {column for name, column in columns.items() if name in ID_COLUMNS}
         self.columns = list(columns.values())
         # Lines with a repeated or additional key, or another order, do not match the pattern: json decodes them.
         nested = any(isinstance(value, (dict, list)) for value in first.values())
         self.pattern = None if nested or not is_unicode("".join(first)) else self._pattern(first)
 
-    def _pattern(self, first: Mapping[str, Any]) -> str:
+    def _pattern(self, first: Mapping[str, object]) -> str:
         members = []
         for key in first:
             value = SCALAR
@@ -168,7 +168,7 @@ def _decode(lines: pl.Series, places: NDArray[np.int64], shape: _Shape, source: 
     return pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
 
 
-def _as_text(value: Any, column: str, is_id: bool, place: Place) -> str | None:
+def _as_text(value: object, column: str, is_id: bool, place: Place) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or (is_id and isinstance(value, Literal) and not re.fullmatch(INTEGER, value)):

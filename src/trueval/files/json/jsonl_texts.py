@@ -96,7 +96,7 @@ def _row(line: bytes, label: str, number: int) -> TextRow | None:
     return TextRow(label, number, id, values)
 
 
-def _without_id(values: Mapping[str, Any], place: Place) -> InputError:
+def _without_id(values: Mapping[str, object], place: Place) -> InputError:
     key = next((key for key in ID_KEYS if key in values), None)
     got = "no _id" if key is None else repr(values[key])[:80]
     return place.error(f"not a text with an id: ids are strings or integers. Got {got}. {MUST}")

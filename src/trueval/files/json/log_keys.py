@@ -97,7 +97,7 @@ class LogLine(NamedTuple):
     correct: Any
 
 
-def find_filled_key(row: Mapping[str, Any], keys: Sequence[str]) -> str | None:
+def find_filled_key(row: Mapping[str, object], keys: Sequence[str]) -> str | None:
     """The first key of a row with a nonempty value, else the first key present.
 
     >>> find_filled_key({"retrieved_context_ids": [], "retrieved_contexts": ["a text"]}, LIST_KEYS)
@@ -131,7 +131,7 @@ def text_id(text: str) -> str:
     return f"text-{hashlib.sha256(' '.join(text.split()).encode()).hexdigest()[:16]}"
 
 
-def read_entry(item: Any, key: str) -> LogEntry | None:
+def read_entry(item: object, key: str) -> LogEntry | None:
     """Read one retrieved document.
 
     Args:
@@ -160,7 +160,7 @@ def _is_text(item: str, key: str) -> bool:
     return key in TEXT_LISTS or (key in ID_OR_TEXT and len(item.split()) >= WORDS_OF_A_TEXT)
 
 
-def _of_object(item: Mapping[str, Any]) -> LogEntry | None:
+def _of_object(item: Mapping[str, object]) -> LogEntry | None:
     """An object with an id, its own or in its metadata, or with a text; scores are next to it or in it."""
     score, inner = item.get("score"), _unwrap_document(item)
     score = inner.get("score") if score is None else score
@@ -180,7 +180,9 @@ def _of_object(item: Mapping[str, Any]) -> LogEntry | None:
     return LogEntry(text_id(text), *numbers, is_text=True, extra=extra) if text.strip() else None
 
 
-def _extra_scores(item: Mapping[str, Any], inner: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, str]:
+def _extra_scores(
+    item: Mapping[str, object], inner: Mapping[str, object], metadata: Mapping[str, object]
+) -> dict[str, str]:
     """Numbers of an object that may be its score though they are not called so, or are in its metadata."""
     return {
         f"{name}{key}": str(holder[key])

@@ -24,7 +24,7 @@ def is_log(items: list[Any]) -> bool:
     return bool(items) and not isinstance(items[0], (str, list, tuple)) and looks_like_row(plain(items[0]))
 
 
-def read_rows(items: Iterable[Any]) -> Log:
+def read_rows(items: Iterable[object]) -> Log:
     """Read rows of a log: dicts, or objects with attributes of these names (SingleTurnSample of Ragas, and the like).
 
     Raises:

@@ -23,7 +23,7 @@ MOST_LEVELS = 4  # mteb's prediction files: subset, split, query, document
 
 
 def read_dict(
-    nested: Any, kind: Kind, source: str | None = None, line: Callable[[pl.DataFrame, int], int] | None = None
+    nested: object, kind: Kind, source: str | None = None, line: Callable[[pl.DataFrame, int], int] | None = None
 ) -> RowTable:
     """Read {query: {document: number}}, {query: hits}, {query: set of relevant documents}, or an object that holds one.
 
@@ -73,7 +73,7 @@ def read_dict(
     return table
 
 
-def _to_mapping(nested: Any, kind: Kind, label: str) -> Mapping[Any, Any]:
+def _to_mapping(nested: object, kind: Kind, label: str) -> Mapping[Any, Any]:
     if isinstance(nested, Mapping):
         return nested
     holders = (getattr(nested, "to_dict", None), *(getattr(nested, name, None) for name in ATTRIBUTES[kind]))
@@ -128,11 +128,11 @@ def _flatten(per_query: Mapping[Any, Any], kind: Kind, label: str) -> tuple[list
     return documents, values
 
 
-def _are_ids(listed: Sequence[Any]) -> bool:
+def _are_ids(listed: Sequence[object]) -> bool:
     return bool(listed) and all(isinstance(each, (str, int)) and not isinstance(each, bool) for each in listed)
 
 
-def _hit(hit: Any, kind: Kind, label: str, query: Any) -> tuple[Any, Any]:
+def _hit(hit: object, kind: Kind, label: str, query: object) -> tuple[Any, Any]:
     if isinstance(hit, Mapping):
         found = find_columns([str(key) for key in hit], kind)
         value = found.get(value_column(kind))
@@ -172,7 +172,7 @@ def as_strings(ids: list[Any], what: str, label: str) -> list[str]:
     return strings
 
 
-def as_floats(values: list[Any], name: str, label: str) -> pl.Series:
+def as_floats(values: Sequence[object], name: str, label: str) -> pl.Series:
     """Turn numbers into Float64.
 
     Raises:

@@ -18,7 +18,7 @@ NO_NUMBERS = (
 )  # fmt: skip
 
 
-def plain_numbers(values: Any, name: str) -> NDArray[np.float64]:
+def plain_numbers(values: object, name: str) -> NDArray[np.float64]:
     """Float64 of an array, tensor or list; None becomes NaN, as frames have it, and so does what an array masks.
 
     Args:
@@ -45,7 +45,7 @@ def plain_numbers(values: Any, name: str) -> NDArray[np.float64]:
     return numbers if hidden is None else np.where(hidden, np.nan, numbers)
 
 
-def plain_array(values: Any, name: str) -> NDArray[Any]:
+def plain_array(values: object, name: str) -> NDArray[Any]:
     """A NumPy array of real numbers, from any kind of array.
 
     Raises:
@@ -65,7 +65,7 @@ def plain_array(values: Any, name: str) -> NDArray[Any]:
     return held
 
 
-def find_mask(values: Any) -> NDArray[np.bool_] | None:
+def find_mask(values: object) -> NDArray[np.bool_] | None:
     """Which values a masked array masks; None where it is no such array, or masks nothing.
 
     >>> find_mask(np.ma.masked_equal([1.0, -1.0], -1.0)).tolist()
@@ -92,7 +92,7 @@ def _of_tensor(values: Any, name: str) -> NDArray[Any]:
     return held
 
 
-def _no_numbers(values: Any, name: str, dtype: Any = None) -> InputError:
+def _no_numbers(values: object, name: str, dtype: object = None) -> InputError:
     got = repr(values)
     got = got if len(got) <= 60 else got[:57] + "..."
     kind = "" if dtype is None else f"{dtype}: "

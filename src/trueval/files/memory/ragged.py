@@ -26,7 +26,7 @@ class RaggedLists(NamedTuple):
     offsets: NDArray[np.int64]
 
 
-def flatten_lists(score_lists: Any, grade_lists: Any, mask: Any = None) -> RaggedLists:
+def flatten_lists(score_lists: object, grade_lists: object, mask: object = None) -> RaggedLists:
     """Flatten [query, document] arrays, tensors, or ragged lists of scores and grades.
 
     What a masked array of scores masks is left out, as by mask; what one of grades masks is unjudged.
@@ -86,7 +86,7 @@ def _find_unmasked(values: Any) -> NDArray[np.bool_] | None:
     )
 
 
-def _flatten(values: Any, name: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _flatten(values: object, name: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """The numbers of all lists, and the length of each."""
     if hasattr(values, "ndim") or hasattr(values, "detach"):
         matrix = plain_numbers(values, name)

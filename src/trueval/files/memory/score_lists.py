@@ -15,7 +15,9 @@ from trueval.files.memory.plain import find_mask, plain_array, plain_numbers
 from trueval.forks import need_polars
 
 
-def read_arrays(values: Any, kind: Kind, doc_ids: Any = None, query_ids: Any = None, mask: Any = None) -> RowTable:
+def read_arrays(
+    values: object, kind: Kind, doc_ids: object = None, query_ids: object = None, mask: object = None
+) -> RowTable:
     """Read one list of scores or grades for each query.
 
     Args:
@@ -56,7 +58,7 @@ def read_arrays(values: Any, kind: Kind, doc_ids: Any = None, query_ids: Any = N
     return RowTable(frame, "arrays", notes=empty_note("arrays", bare), empty=bare)
 
 
-def _lists(values: Any, name: str) -> list[Any]:
+def _lists(values: object, name: str) -> list[Any]:
     """One list per query; a matrix gives its rows."""
     if hasattr(values, "ndim"):
         matrix = values if isinstance(values, np.ma.MaskedArray) else plain_array(values, name)
@@ -68,7 +70,7 @@ def _lists(values: Any, name: str) -> list[Any]:
     return list(values)
 
 
-def _numbers(lists: Sequence[Any], name: str) -> list[NDArray[np.float64]]:
+def _numbers(lists: Sequence[object], name: str) -> list[NDArray[np.float64]]:
     rows = [plain_numbers(row, name) for row in lists]
     wrong = next((i for i, row in enumerate(rows) if row.ndim != 1), None)
     if wrong is not None:
@@ -104,7 +106,7 @@ def _ids(ids: Any, name: str) -> pl.Series:
     return pl.Series(name, [str(i) for i in plain], dtype=pl.String)
 
 
-def _flags(mask: Any, lengths: Sequence[int]) -> NDArray[np.bool_]:
+def _flags(mask: object, lengths: Sequence[int]) -> NDArray[np.bool_]:
     rows = _numbers(_lists(mask, "mask"), "mask")
     if [len(row) for row in rows] != list(lengths):
         raise InputError(

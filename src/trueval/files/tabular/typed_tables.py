@@ -65,7 +65,7 @@ def _load(content: SourceBytes, reader: Callable[..., pl.DataFrame], words: str)
         ) from error
 
 
-def read_frame(frame: Any, kind: Kind, facets: bool = False) -> RowTable:
+def read_frame(frame: object, kind: Kind, facets: bool = False) -> RowTable:
     """Read a frame of polars, pandas, pyarrow, or anything with the Arrow C stream.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -43,7 +43,7 @@ class TextMapping(NamedTuple):
 
 
 def gather(
-    rows: Iterable[TextRow], text_of: Callable[[Mapping[str, Any]], str], tell: Callable[[int], object] | None = None
+    rows: Iterable[TextRow], text_of: Callable[[Mapping[str, object]], str], tell: Callable[[int], object] | None = None
 ) -> TextMapping:
     """Collect the text of each row, in one pass.
 
@@ -70,7 +70,7 @@ def gather(
         held.close()
 
 
-def _next(held: _TextBuffer, rows: Iterator[TextRow], text_of: Callable[[Mapping[str, Any]], str]) -> list[TextRow]:
+def _next(held: _TextBuffer, rows: Iterator[TextRow], text_of: Callable[[Mapping[str, object]], str]) -> list[TextRow]:
     """The next rows; if one raises an error, a repeated id before it is reported first."""
     some: list[TextRow] = []
     try:
@@ -100,7 +100,7 @@ class _TextBuffer:
         self.example: str | None = None
         self.keys: tuple[str, ...] = ()
 
-    def take(self, rows: Sequence[TextRow], text_of: Callable[[Mapping[str, Any]], str]) -> bool:
+    def take(self, rows: Sequence[TextRow], text_of: Callable[[Mapping[str, object]], str]) -> bool:
         """Take the texts of some rows, and return whether a batch is full."""
         first, last = rows[0], rows[-1]
         if self.following != (first.source, first.number) or last[:2] != (first.source, first.number + len(rows) - 1):

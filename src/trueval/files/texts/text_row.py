@@ -38,7 +38,7 @@ def place_of(source: str, number: int, *, has_lines: bool) -> Place:
     return Place(source, number) if has_lines else Place(source, row=number)
 
 
-def join_fields(row: Mapping[str, Any], fields: tuple[str, ...]) -> str:
+def join_fields(row: Mapping[str, object], fields: tuple[str, ...]) -> str:
     """The fields of a text as one; lists are joined by commas, and NaN, which pandas writes for nothing, is none.
 
     >>> join_fields({"title": "Wings", "authors": ["A. B.", "C. D."], "text": "Lift."}, ("title", "authors", "text"))
@@ -53,6 +53,6 @@ def join_fields(row: Mapping[str, Any], fields: tuple[str, ...]) -> str:
     return " ".join(texts)
 
 
-def _is_nan(value: Any) -> bool:
+def _is_nan(value: object) -> bool:
     """Whether it is the number NaN, of parquet or as JSON has it written, and not a text of these letters."""
     return type(value) is not str and not isinstance(value, list) and str(value) in ("nan", "NaN")

@@ -191,7 +191,7 @@ def _ways(group: HitGroup, binomial: Binomial, found: Ints, above: Ints, ways: F
     return ways
 
 
-def _by_gap(table: NDArray[Any], size: int) -> NDArray[Any]:
+def _by_gap(table: NDArray[np.generic], size: int) -> NDArray[Any]:
     """[value, j, i] view of a table over i - j."""
     return sliding_window_view(table, size, axis=1)[:, ::-1]
 

@@ -123,7 +123,7 @@ class SentCall:
     cost: float | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
 
-    def record_response(self, cost: float | None, about: Mapping[str, Any]) -> None:
+    def record_response(self, cost: float | None, about: Mapping[str, object]) -> None:
         """Record the cost of the response.
 
         Args:
@@ -215,7 +215,7 @@ class Account:
             )
 
     @contextmanager
-    def call(self, most: float | None, entry: Mapping[str, Any], what: str) -> Iterator[SentCall]:
+    def call(self, most: float | None, entry: Mapping[str, object], what: str) -> Iterator[SentCall]:
         """Account for one call: reserve its maximum cost before, record its actual cost after.
 
         A line is logged before the block and another after it. A CallError raised in the block counts as it says; after
@@ -248,14 +248,14 @@ class Account:
             at_most = most if sent.cost is None else None
             self._end(name, {**entry, "status": sent.status, **sent.about, "cost": sent.cost, "at_most": at_most})
 
-    def _begin(self, name: str, most: float | None, entry: Mapping[str, Any], what: str) -> None:
+    def _begin(self, name: str, most: float | None, entry: Mapping[str, object], what: str) -> None:
         with self._changed:
             while not self._is_set_aside(name, most, entry):
                 if not any(map(self._is, self._open)):
                     raise self._no_money(most, what)
                 self._changed.wait(POLL)
 
-    def _is_set_aside(self, name: str, most: float | None, entry: Mapping[str, Any]) -> bool:
+    def _is_set_aside(self, name: str, most: float | None, entry: Mapping[str, object]) -> bool:
         """Reserve a call's maximum cost and log it, if the call may be sent now."""
         self._catch_up()
         if not self._fits(most):
@@ -267,13 +267,13 @@ class Account:
         self._end(name, {**entry, "status": UNSENT, "cost": 0.0, "at_most": None})
         return False
 
-    def _end(self, name: str, line: Mapping[str, Any]) -> None:
+    def _end(self, name: str, line: Mapping[str, object]) -> None:
         with self._changed:
             self._own.discard(name)
             self._write(name, line, None, sync=True)
             self._changed.notify_all()
 
-    def _write(self, name: str, line: Mapping[str, Any], most: float | None, *, sync: bool) -> bool:
+    def _write(self, name: str, line: Mapping[str, object], most: float | None, *, sync: bool) -> bool:
         """Write and count a line; returns whether the call fits into the budget left by all earlier lines."""
         line = {"call": name, "time": datetime.now(UTC).isoformat(timespec="milliseconds"), **line}
         self._log.write(line, sync=sync)
@@ -308,7 +308,7 @@ class Account:
             self._count(line)
         return fits
 
-    def _count(self, line: Mapping[str, Any]) -> None:
+    def _count(self, line: Mapping[str, object]) -> None:
         """Count a line, replacing earlier lines of the same call."""
         name, status = str(line.get("call") or ""), line.get("status")
         if name and status == SENT:

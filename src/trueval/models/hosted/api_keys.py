@@ -37,7 +37,7 @@ class Secret(NamedTuple):
             return said
         return _pattern(self.value).sub(f"[{self.variable}]", said)
 
-    def redact_json(self, found: Any, text: str) -> Any:
+    def redact_json(self, found: object, text: str) -> Any:
         """A JSON value with the key redacted in every text.
 
         Args:
@@ -50,7 +50,7 @@ class Secret(NamedTuple):
         )
         return self._without(found) if holds else found
 
-    def _without(self, found: Any) -> Any:
+    def _without(self, found: object) -> Any:
         if isinstance(found, str):
             return self.redact(found)
         if isinstance(found, list):

@@ -128,7 +128,7 @@ class CallResult(NamedTuple):
     rows: NDArray[Any]
 
 
-def spread(call: Call, rows: NDArray[Any]) -> CallResult:
+def spread(call: Call, rows: NDArray[np.generic]) -> CallResult:
     """The rows of a call for every item: duplicate texts were sent once."""
     sizes = [len(group) for group in call.groups]
     return CallResult([place for group in call.groups for place in group], np.repeat(rows, sizes, axis=0))

@@ -54,7 +54,7 @@ class CallLog:
                 "away, or name another cache. Nothing of this was sent."
             ) from error
 
-    def write(self, entry: Mapping[str, Any], *, sync: bool) -> None:
+    def write(self, entry: Mapping[str, object], *, sync: bool) -> None:
         """Append a line.
 
         Args:
@@ -116,7 +116,7 @@ class CallLog:
         return [entry for _, entry in lines if entry is not None]
 
 
-def amount(entry: Mapping[str, Any]) -> float:
+def amount(entry: Mapping[str, object]) -> float:
     """The amount of a line: its cost, or its maximum cost where unknown.
 
     >>> amount({"cost": 0.5, "at_most": 2}), amount({"cost": None, "at_most": 2}), amount({"cost": None})

@@ -74,7 +74,7 @@ class HostedModel(ABC):
         """Call limits from the service's documentation."""
 
     @abstractmethod
-    def plan(self, part: str, items: Sequence[tuple[int, Any]]) -> list[Call]:
+    def plan(self, part: str, items: Sequence[tuple[int, object]]) -> list[Call]:
         """Split items into calls with their positions."""
 
     @abstractmethod
@@ -82,7 +82,7 @@ class HostedModel(ABC):
         """Send one call once, and return the JSON of its response."""
 
     @abstractmethod
-    def rows_of(self, found: Any, call: Call) -> NDArray[Any]:
+    def rows_of(self, found: object, call: Call) -> NDArray[Any]:
         """[text, any] rows of a response."""
 
     @property
@@ -103,7 +103,7 @@ class HostedModel(ABC):
         service, scoring, dtype = self.named.service.name, self.scoring, self.dtype
         return {"model": self.name, "path": self.url, "recipe": service, "scoring": scoring, "dtype": dtype}
 
-    def answers(self, part: str, items: Sequence[Any], called: Sequence[str]) -> Iterator[CallResult]:
+    def answers(self, part: str, items: Sequence[object], called: Sequence[str]) -> Iterator[CallResult]:
         """Send items, and yield results call by call.
 
         Args:
@@ -130,7 +130,7 @@ class HostedModel(ABC):
         with CallingThread() if threads == 1 else ThreadPoolExecutor(threads, "trueval-hosted") as pool:
             yield from self._in_flight(self._plan_blocks(part, items), pool, called)
 
-    def _plan_blocks(self, part: str, items: Sequence[Any]) -> Iterator[Call]:
+    def _plan_blocks(self, part: str, items: Sequence[object]) -> Iterator[Call]:
         """The calls of all items, block by block, so that a corpus on disk is not loaded into memory."""
         for start in range(0, len(items), BLOCK):
             places = range(start, min(start + BLOCK, len(items)))
@@ -224,7 +224,7 @@ class HostedModel(ABC):
         parts = sum(-(-(query + size(text)) // SEARCH_TOKENS) for text in call.texts)
         return ServiceUsage(searches=float(-(-parts // documents)))
 
-    def estimate_work(self, part: str, items: Sequence[Any]) -> MissingWork:
+    def estimate_work(self, part: str, items: Sequence[object]) -> MissingWork:
         """Estimate the calls and cost of items before anything is sent."""
         number = tokens = billed = 0
         searches = 0.0
@@ -237,7 +237,7 @@ class HostedModel(ABC):
         cost = self.price.cost(ServiceUsage(billed, searches if self.named.service.search else None))
         return MissingWork(part, self.name, len(items), number, tokens, cost=cost, at_most=sum_costs(most))
 
-    def answer(self, part: str, items: Sequence[Any], called: Sequence[str]) -> NDArray[Any]:
+    def answer(self, part: str, items: Sequence[object], called: Sequence[str]) -> NDArray[Any]:
         """Send the items of one query in sequence, without a notice: the caller has announced the total cost.
 
         Args:

@@ -67,7 +67,7 @@ class HostedEmbedder(HostedModel):
         decimal = body.get("encoding_format") != "base64"
         return self.client.post("/embeddings", body, most_of_vectors(len(call.texts), given.dimension, decimal=decimal))
 
-    def rows_of(self, found: Any, call: Call) -> NDArray[Any]:
+    def rows_of(self, found: object, call: Call) -> NDArray[Any]:
         """Vectors, [text, dimension]."""
         vectors = vectors_of(found, len(call.texts), self.use.dimension)
         if not self.checked:
@@ -128,7 +128,7 @@ class HostedReranker(HostedModel):
         body = {**model, "query": sendable(call.query), shape.documents: texts, **shape.extra}
         return self.client.post("/rerank", body)
 
-    def rows_of(self, found: Any, call: Call) -> NDArray[Any]:
+    def rows_of(self, found: object, call: Call) -> NDArray[Any]:
         """Scores or logits, [document, 1]."""
         return scores_of(found, len(call.texts), self.named.service.shape).astype(self.dtype)
 
@@ -164,7 +164,9 @@ def sendable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def collect_outputs(model: HostedModel, part: str, items: Sequence[Any], names: Sequence[str] | None) -> NDArray[Any]:
+def collect_outputs(
+    model: HostedModel, part: str, items: Sequence[object], names: Sequence[str] | None
+) -> NDArray[Any]:
     """[item, any] outputs of all items in order, without caching.
 
     Args:

@@ -105,7 +105,7 @@ class Client(ABC):
                 f"{cure}, unset it, or name the host in NO_PROXY. Nothing of this was sent."
             ) from error
 
-    def post(self, path: str, body: Mapping[str, Any], most: int | None = None) -> Any:
+    def post(self, path: str, body: Mapping[str, object], most: int | None = None) -> Any:
         """Send one call, and return the JSON of its response.
 
         Args:
@@ -119,7 +119,7 @@ class Client(ABC):
         return self.parse_response(self.send(path, body))
 
     @abstractmethod
-    def send(self, path: str, body: Mapping[str, Any]) -> Any:
+    def send(self, path: str, body: Mapping[str, object]) -> Any:
         """Send one call once, and return the httpx2 response.
 
         Raises:
@@ -183,7 +183,7 @@ class HttpClient(Client):
             self.client = self.http.Client(headers=sent, limits=limits, **self.options)
         weakref.finalize(self, self.client.close)
 
-    def send(self, path: str, body: Mapping[str, Any]) -> Any:
+    def send(self, path: str, body: Mapping[str, object]) -> Any:
         """Post JSON; see Client."""
         return self.request("POST", self.url + path, body)
 
@@ -225,7 +225,7 @@ class OpenAIClient(Client):
             self.client.organization = self.client.project = None
         weakref.finalize(self, self.client.close)
 
-    def send(self, path: str, body: Mapping[str, Any]) -> Any:
+    def send(self, path: str, body: Mapping[str, object]) -> Any:
         """Create embeddings or a chat completion; see Client."""
         of_path = {"/embeddings": self.client.embeddings, "/chat/completions": self.client.chat.completions}
         try:
@@ -237,7 +237,7 @@ class OpenAIClient(Client):
             raise self.connection_failure(error) from error
 
 
-def vectors_of(found: Any, count: int, dimension: int | None) -> NDArray[np.float32]:
+def vectors_of(found: object, count: int, dimension: int | None) -> NDArray[np.float32]:
     """[text, dimension] float32 vectors of an /embeddings response, ordered by index.
 
     Args:
@@ -264,7 +264,7 @@ def vectors_of(found: Any, count: int, dimension: int | None) -> NDArray[np.floa
     return table
 
 
-def scores_of(found: Any, count: int, shape: RerankShape) -> NDArray[np.float64]:
+def scores_of(found: object, count: int, shape: RerankShape) -> NDArray[np.float64]:
     """[document, 1] float64 scores of a /rerank response, which lists the best first, reordered by index.
 
     Args:
@@ -282,7 +282,7 @@ def scores_of(found: Any, count: int, shape: RerankShape) -> NDArray[np.float64]
     return scores
 
 
-def usage_of(found: Any) -> ServiceUsage:
+def usage_of(found: object) -> ServiceUsage:
     """Billed usage in a response: tokens, or searches (Cohere); 0 counts as missing, since nothing is free."""
     about = found if isinstance(found, Mapping) else {}
     meta, usage = about.get("meta"), about.get("usage")
@@ -306,7 +306,7 @@ def count_of(found: Any, least: float = 0.0) -> Any:
     return found if number and least < found < MOST_BILLED else None
 
 
-def _list(found: Any, name: str) -> list[Any]:
+def _list(found: object, name: str) -> list[Any]:
     rows = found.get(name) if name and isinstance(found, Mapping) else found
     if not isinstance(rows, list):
         where = f"list {name!r}" if name else "list"
@@ -330,7 +330,7 @@ def _order_rows(rows: Sequence[Any], count: int) -> list[Mapping[str, Any]]:
     return [row for row in placed if row is not None]
 
 
-def _vector(row: Mapping[str, Any], place: int) -> NDArray[np.float32]:
+def _vector(row: Mapping[str, object], place: int) -> NDArray[np.float32]:
     given = row.get("embedding")
     try:
         if isinstance(given, str):  # base64 of little-endian float32 on any machine
@@ -346,7 +346,7 @@ def _vector(row: Mapping[str, Any], place: int) -> NDArray[np.float32]:
     raise UnusableError(f"no vector at index {place}")
 
 
-def _number(value: Any, place: int) -> float:
+def _number(value: object, place: int) -> float:
     if value is None:  # NaN in strict JSON
         return float("nan")
     if isinstance(value, bool) or not isinstance(value, int | float):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -44,7 +44,7 @@ def count_corpus(source: CorpusScorer, judgments: Judgments, policy: Policy) -> 
     pool, query = pool_of(judgments), align(source.query_ids, judgments.query_ids)
     pairs, judged = _find_judged_pairs(source, judgments, pool, query)
 
-    def round_scores(scores: NDArray[Any]) -> Floats:
+    def round_scores(scores: NDArray[np.generic]) -> Floats:
         in_format = round_to(scores, source.format, saturate=True)
         return round_to(in_format, policy.tie_precision, saturate=True)
 

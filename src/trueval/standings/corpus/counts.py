@@ -159,7 +159,7 @@ class _Block:
         high[wide] = rounding_interval(most[wide], self.rounded).high
         return RoundingInterval(low, high)
 
-    def _bounds(self, scores: Any, error: float) -> tuple[JudgedBounds, RoundingInterval]:
+    def _bounds(self, scores: object, error: float) -> tuple[JudgedBounds, RoundingInterval]:
         """The bounds of the judged scores, by query and by document; overlapping bounds of a query are merged."""
         low, high = self._interval(scores, error)
         order = np.lexsort((low, self.row))

@@ -45,12 +45,12 @@ class TileCounts:
         self._read: list[Any] = []
         self._ties: list[tuple[Ints, Ints, Any]] = []
 
-    def keep(self, held: Ints, scores: Any) -> None:
+    def keep(self, held: Ints, scores: object) -> None:
         """Record the scores of some judged documents."""
         self._held.append(held)
         self._read.append(scores)
 
-    def tie(self, pairs: Ints, places: Ints, scores: Any) -> None:
+    def tie(self, pairs: Ints, places: Ints, scores: object) -> None:
         """Record documents tied with judged ones, and their scores, until they are looked at."""
         self._ties.append((pairs, places, scores))
         self.waiting += len(pairs)

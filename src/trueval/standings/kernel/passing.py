@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,7 +15,9 @@ else:
     is_compiled = True
 
 
-def count_passing(scores: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) -> tuple[Ints, Ints]:
+def count_passing(
+    scores: NDArray[np.generic], low: NDArray[np.generic], high: NDArray[np.generic]
+) -> tuple[Ints, Ints]:
     """Count the scores of each row at or above its lower bounds, and above its upper bounds; needs the kernel.
 
     Args:

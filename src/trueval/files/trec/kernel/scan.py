@@ -115,7 +115,7 @@ def scan_text(text: LineParts, separator: str, form: RowForm) -> tuple[pl.DataFr
     return pl.DataFrame(columns), _stretches(scanned, starts, texts)
 
 
-def _series(name: str, kind: str, values: NDArray[Any], texts: Sequence[bytes] = ()) -> pl.Series:
+def _series(name: str, kind: str, values: NDArray[np.generic], texts: Sequence[bytes] = ()) -> pl.Series:
     return pl.Series(_Column(kind, values, list(texts))).alias(name)
 
 
