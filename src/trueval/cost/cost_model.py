@@ -25,9 +25,9 @@ class SweepPrices:
     """The prices that apply, from the table [prices] of a sweep.
 
     Attributes:
-        book: of the prices.
+        book: price book.
         named: "rerank", "embed", "generator" → the price that [prices] names.
-        candidate_tokens: of a candidate with its query, and of a context; None where they are counted.
+        candidate_tokens: tokens of a candidate with its query, and of a context; None where they are counted.
     """
 
     book: PriceBook
@@ -39,11 +39,11 @@ class SweepPrices:
         """Read the price book of [prices], and look up its prices, before any work.
 
         Args:
-            table: [prices], with keys that are None where they are not given.
-            place: from a table and a key to what errors call these; None for no place.
+            table: the table [prices]; a missing key is None.
+            place: function from table and key to their place in the file, for errors; None without a file.
 
         Raises:
-            InputError: the book is bad, or has no such price.
+            InputError: the book is invalid, or lacks a named price.
         """
         path = table.get("book")
         book = PriceBook.read(None if path is None else Path(path))
@@ -65,7 +65,7 @@ class SweepPrices:
         names, or nothing.
 
         Args:
-            settings: of the stages of the system.
+            settings: stage → its settings.
         """
         rerank = settings.get("rerank")
         documents = None if rerank is None else self._documents(rerank)
@@ -78,20 +78,12 @@ class SweepPrices:
         )
 
     def knows(self, settings: Mapping[str, Mapping[str, object]]) -> bool:
-        """Whether a system may cost money: a price is named, or a service is called.
-
-        Args:
-            settings: of the stages of the system.
-        """
+        """Whether a system may cost money: [prices] names a price, or a stage calls a hosted model."""
         models = (settings[part]["model"] for part in ("embed", "rerank") if part in settings)
         return bool(self.named) or any(map(is_hosted, models))
 
     def used_prices(self, settings: Mapping[str, Mapping[str, object]]) -> list[ListedPrice]:
-        """The entries of the price book that a system's cost depends on.
-
-        Args:
-            settings: of its stages.
-        """
+        """The entries of the price book that a system's cost depends on."""
         found = [self._find_listed(part, settings[part]) for part in ("rerank", "embed") if part in settings]
         return [each for each in (*found, self.named.get("generator")) if each is not None]
 
@@ -99,8 +91,8 @@ class SweepPrices:
         """Remarks on outdated prices.
 
         Args:
-            systems: settings of each.
-            today: the day on which.
+            systems: [system] stage → its settings.
+            today: date of the report.
         """
         return self.book.notes([each for settings in systems for each in self.used_prices(settings)], today)
 
@@ -140,11 +132,11 @@ class SystemCost(NamedTuple):
     """The usage of a system per query, and its cost per 1,000 queries.
 
     Attributes:
-        tokens: "query", "candidate", "context" → mean tokens; None where there is nothing to count.
-        prompts: K → mean tokens of the contexts of a query.
-        costs: K → "rerank", "embed", "generator", "total" of 1,000 queries; None where it is not known. Without a
-            generator in [prices] the total is that of retrieval; without any price and any service all are None.
-        how: tokens were counted.
+        tokens: "query", "candidate", "context" → mean tokens; None if the system has none.
+        prompts: K → mean tokens of a query's contexts.
+        costs: K → "rerank", "embed", "generator", "total" of 1,000 queries; None if unknown. Without a
+            generator in [prices] the total is that of retrieval; without any price or service all are None.
+        how: how tokens were counted, in words.
     """
 
     tokens: Mapping[str, float | None]
@@ -157,9 +149,9 @@ class CostModel:
     """Computes the usage of systems over one corpus; each text and pair is tokenized once.
 
     Args:
-        charges: of the sweep.
+        charges: prices of the sweep.
         documents: id → text of the corpus.
-        billed: whether another system of the sweep costs money, so that one that does not costs 0.
+        billed: whether another system of the sweep costs money, so that a free one costs 0 rather than None.
     """
 
     def __init__(self, charges: SweepPrices, documents: Mapping[str, str], *, billed: bool = False) -> None:
@@ -181,13 +173,13 @@ class CostModel:
         """The usage and cost of a system.
 
         Args:
-            settings: of its stages.
-            queries: id → text of all queries, those for which the run has nothing too.
-            run: of the system: what was reranked, where it reranks.
+            settings: stage → its settings.
+            queries: id → text of all queries, also of those without hits.
+            run: run of the system: the reranked candidates, if it has a reranker.
             ks: numbers of contexts.
-            reranker: the model, by whose tokenizer pairs are counted; None where it is not here.
-            embedder: the model by whose tokenizer queries are counted; None where it is not here.
-            known: "query" and "candidate" → mean tokens that were counted before; None where they were not.
+            reranker: model whose tokenizer counts pairs; None if not loaded.
+            embedder: model whose tokenizer counts queries; None if not loaded.
+            known: "query" and "candidate" → mean tokens from an earlier count; None if not counted.
         """
         ordered = rank_lists(run)
         ids, ends = ordered.documents["doc_id"].to_list(), ordered.offsets.tolist()

@@ -24,19 +24,19 @@ from trueval.retrieval.indexes.index import HOMES, LocalIndex, read_spec
 from trueval.retrieval.indexes.sparse import POSTINGS, Bm25
 from trueval.specs import Value
 
-MILLIONS: Final = (1, 10)  # of documents, for which memory is estimated
-BYTES: Final = {"float32": 4, "float16": 2, "bfloat16": 2, "int8": 1}  # of a number
+MILLIONS: Final = (1, 10)  # corpus sizes, in millions of documents, for which memory is estimated
+BYTES: Final = {"float32": 4, "float16": 2, "bfloat16": 2, "int8": 1}  # per number
 FLOAT: Final = 4
-LINK: Final = 4  # a link is an int32, also of 64-bit ids
+LINK: Final = 4  # links are int32, even if ids have 64 bits
 LEVEL, OFFSET = 4, 8
-ID: Final = 8  # of a document in a cell
+ID: Final = 8  # document id in a cell
 POSTING: Final = 12
 TERM: Final = 8
-# Headers of FAISS' files, found by writing small indexes; tests hold them.
+# Header sizes of FAISS files, measured on small indexes; tests check them.
 FLAT_HEAD, QUANTIZED_HEAD, CELLS_HEAD, CODES_HEAD, ROTATION_HEAD = 45, 81, 139, 86, 71
 GRAPH_HEAD, OF_A_LEVEL = 109, 12
-IN_CELLS: Final = 45 - QUANTIZED_HEAD  # a quantizer inside of cells has a shorter header
-LEAST_SHARE: Final = 1e-9  # of vectors on a layer, below which FAISS plans none
+IN_CELLS: Final = 45 - QUANTIZED_HEAD  # the quantizer of cells has a shorter header
+LEAST_SHARE: Final = 1e-9  # share of vectors on a layer below which FAISS allocates none
 HEAPS: Final = 0.5  # the vocabulary grows with the root of the corpus: Manning et al. 2008, §5.1.1
 
 
@@ -46,7 +46,7 @@ class Memory(NamedTuple):
     Attributes:
         vectors: codes of the vectors.
         graph: links between them.
-        tables: what codes are read by, ids of cells, headers.
+        tables: codebooks, ids of cells, headers.
         words: postings and vocabulary.
     """
 
@@ -60,7 +60,7 @@ class Memory(NamedTuple):
         """Total bytes."""
         return math.fsum(self)
 
-    def __add__(self, other: tuple[Any, ...]) -> Memory:  # of tuples it would put one after the other
+    def __add__(self, other: tuple[Any, ...]) -> Memory:  # that of tuples concatenates
         """The sum for two indexes, part by part."""
         return Memory(*(a + b for a, b in zip(self, other, strict=True)))
 
@@ -69,9 +69,9 @@ class Words(NamedTuple):
     """Term statistics of a corpus.
 
     Attributes:
-        documents: in it.
-        postings: pairs of a document and a term that it has.
-        terms: different ones.
+        documents: number of documents.
+        postings: number of pairs of a document and a term in it.
+        terms: number of distinct terms.
         letters: bytes of all terms.
     """
 
@@ -82,11 +82,7 @@ class Words(NamedTuple):
 
 
 def words_of(index: Bm25) -> Words:
-    """The term statistics of an index's corpus.
-
-    Args:
-        index: built.
-    """
+    """The term statistics of the corpus of a built index."""
     scores = index.scorer.scores
     letters = sum(len(term.encode()) for term in index.analyzer.vocabulary)
     return Words(index.documents, len(scores[POSTINGS[1]]), len(scores[POSTINGS[2]]) - 1, letters)
@@ -98,12 +94,12 @@ def memory_of_vectors(spec: str, documents: int, dimension: int) -> Memory:
     Exact, except for the upper layers of a graph, which are random: their expectation.
 
     Args:
-        spec: as in make_index; of an index of this process.
-        documents: in it.
-        dimension: of the vectors.
+        spec: as in make_index.
+        documents: number of documents.
+        dimension: dimension of the vectors.
 
     Raises:
-        PolicyError: no such index, or that of an engine, which alone knows.
+        PolicyError: the index does not exist, or is that of an engine, which alone knows its size.
 
     >>> memory_of_vectors("flat", 1_000_000, 1024).vectors / 2**30  # GiB
     3.814697265625
@@ -123,8 +119,8 @@ def memory_of_words(words: Words, documents: int) -> Memory:
     Postings grow linearly with the documents; the vocabulary with their square root, by Heaps' law with exponent 1/2.
 
     Args:
-        words: of the corpus that is there.
-        documents: of the other one.
+        words: statistics of the known corpus.
+        documents: number of documents of the other corpus.
 
     >>> memory_of_words(Words(documents=100, postings=1000, terms=50, letters=250), 400).words
     49308.0
@@ -139,12 +135,12 @@ def memory_entry(indexes: Sequence[LocalIndex], *, millions: Sequence[int] = MIL
     """The memory entry of a system in sweep.json.
 
     Args:
-        indexes: of the system, built.
-        millions: of documents, for which its size is estimated.
+        indexes: built indexes of the system.
+        millions: corpus sizes, in millions of documents, for which memory is estimated.
 
     Returns:
-        "vectors", "graph", "tables", "words" by formula for this corpus, "measured" of the indexes, and "millions" → by
-        formula; None, formulas apart, where an engine holds an index.
+        "vectors", "graph", "tables", "words" by formula for this corpus, "measured" bytes of the indexes, and
+        "millions" → total by formula. With an index in an engine, all but "measured" are None.
     """
     formulas = [_formula(index) for index in indexes]
     measured = sum(index.describe().bytes for index in indexes)

@@ -11,7 +11,7 @@ from trueval.files.toml_tables import Count, Number, Table, key
 
 
 def first_day(told: str) -> dt.date:
-    """The earliest day that a date can mean.
+    """The day of a date, or the first day of a month.
 
     Args:
         told: a day, 2025-11-12, or a month, 2025-11.
@@ -20,7 +20,7 @@ def first_day(told: str) -> dt.date:
 
 
 def _day(value: object) -> str:
-    first_day(str(value))  # a ValueError where it is none
+    first_day(str(value))  # raises ValueError if it is not a date
     return str(value)
 
 
@@ -29,7 +29,7 @@ Words = Annotated[str, Field(pattern=r"\S")]
 
 
 class TokenPrice(Table):
-    """What a model asks for its input."""
+    """The price of a model's input."""
 
     per_million_tokens: Number = key(..., "price of a million tokens that go in", ge=0)
     date: Day = key(None, "where it is not that of the book")
@@ -37,7 +37,7 @@ class TokenPrice(Table):
 
 
 class RerankerPrice(TokenPrice):
-    """What a reranker asks: for tokens, of query and document together, or for searches."""
+    """The price of a reranker: per token, of query and document together, or per search."""
 
     per_million_tokens: Number = key(None, "price of a million tokens of query and document together", ge=0)
     per_thousand_searches: Number = key(None, "instead, where a service bills searches", ge=0)

@@ -21,19 +21,19 @@ ROLES: Final[tuple[Role, ...]] = ("rerankers", "embedders", "generators")
 BOOK: Final = Path(__file__).with_name("prices.toml")
 QUERIES: Final = 1_000
 FREE: Final = Price(0.0)
-"""Of a model that runs here, or of a stage that is not there."""
+"""Price of a local model, or of a missing stage."""
 
 
 class ListedPrice(NamedTuple):
     """An entry of the price book.
 
     Attributes:
-        name: of the model.
-        price: what it asks.
-        currency: of the price.
-        date: of the price: a day as 2025-11-12, or a month as 2025-11.
-        source: the file of origin.
-        documents_per_search: that are billed with a query as one search; None where tokens are billed.
+        name: name of the model.
+        price: its price.
+        currency: currency of the price.
+        date: day (2025-11-12) or month (2025-11) on which the price held.
+        source: who states the price.
+        documents_per_search: number of documents billed with a query as one search; None if tokens are billed.
     """
 
     name: str
@@ -45,9 +45,6 @@ class ListedPrice(NamedTuple):
 
     def older_than_a_year(self, today: dt.date) -> bool:
         """Whether the price was recorded more than a year ago; a month counts from its first day.
-
-        Args:
-            today: the day that it is used on.
 
         >>> one = ListedPrice("m", Price(1.0), "USD", "2025-11", "")
         >>> [one.older_than_a_year(dt.date(2026, 11, day)) for day in (1, 2)]
@@ -66,10 +63,10 @@ class PriceBook:
     """Prices of models, each with date and source.
 
     Attributes:
-        path: of the file.
-        date: of all prices that have none of their own.
-        currency: of all prices.
-        source: of all prices that have none of their own.
+        path: path of the file.
+        date: date of the prices without their own.
+        currency: currency of all prices.
+        source: source of the prices without their own.
         prices: role → name of the model → its price.
     """
 
@@ -84,10 +81,10 @@ class PriceBook:
         """Read a price book.
 
         Args:
-            path: of the TOML; None for that of the package, which holds what P-B §3.2.1 states.
+            path: path of the TOML file; None for that of the package, which has the prices of P-B §3.2.1.
 
         Raises:
-            InputError: it cannot be read, or a key or a value is none of a price book; file, line and key are named.
+            InputError: the file cannot be read, or a key or value is invalid; the message names file, line and key.
 
         >>> PriceBook.read().find("rerankers", "rerank-2.5").price
         Price(per_million_tokens=0.05, per_thousand_searches=None)
@@ -113,7 +110,7 @@ class PriceBook:
 
         Args:
             role: what the model does.
-            name: of the model in the book; a service before it, as in "voyage:rerank-2.5", does not matter.
+            name: name of the model in the book; a service prefix, as in "voyage:rerank-2.5", is ignored.
 
         Raises:
             PolicyError: the book has no such name.
@@ -138,8 +135,8 @@ class PriceBook:
         """Remarks on prices more than a year old, one line per date.
 
         Args:
-            used: prices that a cost is made of.
-            today: the day on which.
+            used: prices that costs were computed from.
+            today: date of the report.
         """
         old: dict[str, list[str]] = {}
         for listed in used:
@@ -156,12 +153,12 @@ class QueryUsage(NamedTuple):
     """Mean usage of one query.
 
     Attributes:
-        candidates: that are reranked, a number, or [query] numbers where lists differ; 0 without a reranker.
-        candidate_tokens: of query and document together, by the tokenizer of the reranker; None if not known.
-        query_tokens: that are embedded; None if not known.
-        contexts: documents in the prompt.
-        context_tokens: of each; None if not known.
-        overhead_tokens: of the prompt around the contexts.
+        candidates: number of reranked candidates, or [query] numbers where lists differ; 0 without a reranker.
+        candidate_tokens: tokens of query and document together, by the reranker's tokenizer; None if unknown.
+        query_tokens: embedded tokens; None if unknown.
+        contexts: number of documents in the prompt.
+        context_tokens: tokens of each; None if unknown.
+        overhead_tokens: tokens of the prompt besides the contexts.
     """
 
     candidates: float | Sequence[int] = 0
@@ -184,7 +181,7 @@ class SystemPrices(NamedTuple):
         rerank: price of the reranker; FREE where it runs locally or is absent; None if unknown.
         embed: price of the query embedder; FREE and None as for `rerank`.
         generator: price of the generator's input; FREE and None as for `rerank`.
-        documents_per_search: of the reranker, as in Listed.
+        documents_per_search: as in ListedPrice, of the reranker.
     """
 
     rerank: Price | None = FREE
@@ -198,8 +195,8 @@ class CostParts(NamedTuple):
 
     Attributes:
         rerank: K T_cand / 1000 price_per_1k for each query (P-B §3.2.1), K candidates of T_cand tokens.
-        embed: of the queries.
-        generator: input alone; what it writes costs more.
+        embed: embedding of the queries.
+        generator: input of the generator; its output, which costs more, is not included.
     """
 
     rerank: float | None
@@ -224,8 +221,8 @@ def cost_of_thousand(use: QueryUsage, prices: SystemPrices) -> CostParts:
     P-B §3.2.1; output of the generator is not counted.
 
     Args:
-        use: what one query uses.
-        prices: what each part asks.
+        use: usage per query.
+        prices: price of each component.
 
     >>> prices = SystemPrices(Price(0.05), generator=Price(1.25))
     >>> cost_of_thousand(QueryUsage(50, 500, contexts=10, context_tokens=500), prices)

@@ -1,4 +1,4 @@
-"""Tokens that models read and services bill, counted by the model's tokenizer or estimated and marked as such."""
+"""Token counts, by the model's tokenizer or estimated and marked as such."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Tokens(NamedTuple):
     """Token counts of texts or pairs.
 
     Attributes:
-        read: [item] that the model reads, cut at its maximum length.
-        whole: [item] uncut.
-        how: they were counted, in words.
+        read: [item] tokens that the model reads, truncated at its maximum length.
+        whole: [item] tokens without truncation.
+        how: how they were counted, in words.
     """
 
     read: Ints
@@ -34,8 +34,8 @@ class PairCounter:
     """Counts tokens of (query, document) pairs, once per pair for all systems that rerank it.
 
     Args:
-        model: a reranker of trueval.models. One that runs here counts by its own tokenizer, the prompt around the pair
-            included; of a hosted one, whose tokenizer is not here, tokens are estimated.
+        model: a reranker of trueval.models. A local one counts by its own tokenizer, the prompt around the pair
+            included; for a hosted one, whose tokenizer is not available, tokens are estimated.
     """
 
     def __init__(self, model: object) -> None:
@@ -43,11 +43,7 @@ class PairCounter:
         self._known: dict[tuple[str, str], tuple[int, int]] = {}
 
     def count(self, pairs: Sequence[tuple[str, str]]) -> Tokens:
-        """Count tokens of pairs.
-
-        Args:
-            pairs: (query, document).
-        """
+        """Count tokens of (query, document) pairs."""
         new = list(dict.fromkeys(pair for pair in pairs if pair not in self._known))
         if isinstance(self.model, LocalReranker):
             how = f"by the tokenizer of {self.model.name}"
@@ -65,9 +61,9 @@ def text_tokens(texts: Sequence[str], model: Any = None) -> Tokens:
     """Count tokens of texts, such as queries to embed or contexts of a prompt.
 
     Args:
-        texts: any.
-        model: of trueval.models, by whose tokenizer texts are counted, its prompts not included; where it is hosted or
-            None, as for a generator, tokens are estimated.
+        texts: texts to count.
+        model: model of trueval.models whose tokenizer counts, without its prompts; if it is hosted or None, as for a
+            generator, tokens are estimated.
 
     >>> text_tokens(["retrieval", "a"]).read.tolist()
     [4, 2]

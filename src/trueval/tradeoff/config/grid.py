@@ -35,12 +35,12 @@ class System:
     """One pipeline with a single value per key; it gives one run.
 
     Attributes:
-        name: short, and of no other system of the plan.
-        method: dense, sparse or hybrid, and +rerank where it has a reranker.
-        rewrite: how its queries are written: as is, normalised, or the file of their texts.
-        settings: of its stages, every key.
-        contexts: the numbers of contexts K that are looked at.
-        values: axis → its value; None where the system has no such key.
+        name: short name, unique in the plan.
+        method: dense, sparse or hybrid, with +rerank if it has a reranker.
+        rewrite: how its queries are written: as is, normalised, or the file with their texts.
+        settings: stage → its settings, every key.
+        contexts: numbers of contexts K to evaluate.
+        values: axis → its value; None if the system has no such key.
     """
 
     name: str
@@ -72,9 +72,9 @@ class Reason(NamedTuple):
     """Why a configuration or analysis is missing.
 
     Attributes:
-        name: of a configuration or a system.
+        name: name of a configuration or system.
         reason: one line.
-        key: of the system where it has one, else empty.
+        key: key of the system if it has one, else empty.
     """
 
     name: str
@@ -86,8 +86,8 @@ class GridAxis(NamedTuple):
     """A key whose values differ between systems.
 
     Attributes:
-        key: of the table, as `embed.dimension`; or method, queries.rewrite, K.
-        values: in the order in which systems have them.
+        key: table and key, such as `embed.dimension`; or method, queries.rewrite, K.
+        values: in the order of the systems.
     """
 
     key: str
@@ -98,12 +98,12 @@ class TableChoice(NamedTuple):
     """Tables that expand to systems: those of the file, or of one [[configuration]].
 
     Attributes:
-        name: of the configuration; empty for the file itself.
-        tables: of a pipeline, whose values may be lists.
-        methods: as they were given; empty for all stages that have a table.
+        name: name of the configuration; empty for the file itself.
+        tables: tables of a pipeline, whose values may be lists.
+        methods: methods of the file; empty for all stages that have a table.
         rewrites: ways to write the queries.
         contexts: numbers of contexts.
-        place: from a table and a key to what errors call these.
+        place: function from table and key to their place in the file, for errors.
     """
 
     name: str
@@ -118,11 +118,11 @@ def systems_of(choices: Sequence[TableChoice], source: str) -> tuple[System, ...
     """The systems of a file, without duplicates, named by what differs.
 
     Args:
-        choices: of the file.
+        choices: tables of the file and of its configurations.
         source: display name in errors.
 
     Raises:
-        InputError: a method lacks a table, or values do not go together.
+        InputError: a method lacks a table, or values are incompatible.
     """
     found = [(choice.name, system) for choice in choices for system in _expand_choice(choice, source)]
     axes = axes_of([system for _, system in found])
@@ -138,8 +138,8 @@ def _names(found: Sequence[tuple[str, System]], axes: Sequence[GridAxis]) -> lis
     """Names of systems: the configuration's own where it has one system, else what differs.
 
     Args:
-        found: name of the configuration, or "", and system.
-        axes: what differs.
+        found: (name of the configuration or "", system).
+        axes: keys that differ between systems.
     """
     systems = Counter(given for given, _ in found)
     names = [given if given and systems[given] == 1 else _name(system, axes) for given, system in found]
@@ -165,7 +165,7 @@ def axes_of(systems: Sequence[System]) -> tuple[GridAxis, ...]:
 
 
 def _values(system: System) -> dict[str, Any]:
-    """What a system has on each axis."""
+    """The value of a system on each axis."""
     settings = {f"{table}.{key}": value for table, values in system.settings.items() for key, value in values.items()}
     return {METHOD: system.method, **settings, REWRITE: system.rewrite}
 
@@ -201,7 +201,7 @@ def _tables_of(method: str, tables: Mapping[str, Any], place: Where) -> tuple[st
     """The tables that determine the run of a method.
 
     Raises:
-        InputError: one is not there.
+        InputError: one is missing.
     """
     stages = STAGES_BY_METHOD[method.removesuffix(RERANK)]
     wanted = (*stages, "deduplicate", *(("rerank",) if method.endswith(RERANK) else ()))
@@ -230,9 +230,6 @@ def _axes(tables: Mapping[str, Any], names: Sequence[str]) -> list[tuple[str, st
 
 def grid_size(choices: Sequence[TableChoice]) -> int:
     """Number of configurations in the grid, before expansion and deduplication.
-
-    Args:
-        choices: of the file.
 
     Raises:
         InputError: a method lacks a table.
@@ -281,11 +278,7 @@ def _short(key: str, value: Any, *, alone: bool) -> str:
 
 
 def within_pools(systems: tuple[System, ...]) -> tuple[tuple[System, ...], tuple[Reason, ...]]:
-    """Systems with the values of K that their pools allow, and the excluded ones with the reason.
-
-    Args:
-        systems: of a plan.
-    """
+    """Systems with the values of K that their pools allow, and the excluded ones with the reason."""
     kept, left_out = [], []
     for system in systems:
         inside = tuple(k for k in system.contexts if k <= system.pool)
@@ -298,11 +291,7 @@ def within_pools(systems: tuple[System, ...]) -> tuple[tuple[System, ...], tuple
 
 
 def depths_above_pools(systems: tuple[System, ...]) -> tuple[str, ...]:
-    """Remarks on rerankers whose depth exceeds their pool.
-
-    Args:
-        systems: of a plan.
-    """
+    """Remarks on rerankers whose depth exceeds their pool."""
     depths = [(each.settings["rerank"]["depth"], each.pool) for each in systems if each.reranks]
     return tuple(
         f"[rerank] depth is {depth}, and the stages before give at most {pool} documents: {pool} are reranked."
@@ -315,7 +304,7 @@ def above_pool(k: int, pool: int) -> str:
     """Why a configuration is excluded.
 
     Args:
-        k: documents that it looks at.
-        pool: documents that its last stage gives.
+        k: number of contexts.
+        pool: number of documents from its last stage.
     """
     return f"K is above the pool: its last stage gives {pool} documents, and K is {k}."
