@@ -246,7 +246,7 @@ def _retrieve_live(
     collection: str | None,
     live: LiveOptions,
     search: PipelineOptions,
-    written: WrittenOptions,
+    written: RunOutputOptions,
     qrels: str | None,
     rel: float | None,
     cache: Path | None,

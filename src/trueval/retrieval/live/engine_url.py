@@ -73,7 +73,7 @@ class EngineClient(HttpClient):
         """
         url = self.engine.url.replace("{text}", quote(text, safe="")).replace("{k}", str(k))
         self.bounds.begin(self.timeout, None)
-        return self.answered(self.request(self.engine.method, url, _filled(self.engine.body, text, k)))
+        return self.parse_response(self.request(self.engine.method, url, _filled(self.engine.body, text, k)))
 
 
 def _filled(template: Any, text: str, k: int) -> Any:

@@ -158,10 +158,10 @@ def _result(
     from trueval.retrieval.cuts.call_differences import compare_calls
     from trueval.retrieval.cuts.cut_values import score_cuts
     from trueval.retrieval.cuts.cutoff import find_cuts
-    from trueval.retrieval.indexes.repeated_calls import may_go_on, put_together
+    from trueval.retrieval.indexes.repeated_calls import combine_calls, may_go_on
     from trueval.retrieval.live.live_result import LiveResult
 
-    together, notes = put_together(runs, k) if len(runs) > 1 else (runs[0], [])
+    together, notes = combine_calls(runs, k) if len(runs) > 1 else (runs[0], [])
     precision = judged.policy.tie_precision
     groups = find_cuts(together, k, may_go_on(runs, together, k, precision), precision)
     compared = compare_calls(runs, together.query_ids, k, precision)

@@ -119,10 +119,10 @@ class _Asker:
                 documents = documents_of(found, self.source.fields)
             except CallError as failure:
                 if failure.status == 429 or failure.wait is not None:
-                    self.throttle.refused(began[1], failure.wait)
+                    self.throttle.record_rate_limit(began[1], failure.wait)
                 raise
             seconds = time.perf_counter() - began[0]
-        self.throttle.answered()
+        self.throttle.record_success()
         self.reached = True
         return Answer(seconds, documents)
 
