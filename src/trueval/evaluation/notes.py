@@ -113,7 +113,7 @@ def unknown_documents(run: Run | CorpusScorer, judgments: Judgments) -> str:
     of_run, of_judgments = (first_ids(each.head(3).to_list()) for each in (ids, judgments.frame["doc_id"]))
     return (
         f"{run.name}: no retrieved document is judged. Documents look like {of_run} in the run and {of_judgments} in "
-        "the judgments; are the ids the same?"
+        "the judgments; are the ids the same? After a corpus is cut anew, trueval golden anchor carries labels over."
     )
 
 

@@ -35,12 +35,13 @@ from trueval.files.source.memory_estimate import PARSED, check_memory
 from trueval.files.source.source_bytes import Source, SourceBytes, read_content
 from trueval.files.tabular.delimited_text import read_delimited, sniff_delimiter
 from trueval.files.tabular.typed_tables import read_arrow, read_parquet
+from trueval.files.traces.trace_reader import holds_traces, read_traces
 from trueval.files.trec.grammar_reader import read_trec
 from trueval.files.trec.regular_reader import read_regular
 from trueval.files.trec.row_forms import first_line
 from trueval.forks import need_polars
 
-FORMATS = ("trec", "msmarco", "beir", "tsv", "csv", "jsonl", "json", "contexts", "parquet", "arrow")
+FORMATS = ("trec", "msmarco", "beir", "tsv", "csv", "jsonl", "json", "contexts", "traces", "parquet", "arrow")
 SIGNATURES = {"parquet": b"PAR1", "arrow": b"ARROW1"}
 JSON_OPENING = re.compile(rb"\s*[\[{]")
 Reader: TypeAlias = Callable[[SourceBytes, Kind, bool], RowTable]
@@ -58,6 +59,7 @@ READERS: dict[str, Reader] = {
     "csv": read_delimited,
     "jsonl": read_jsonl,
     "contexts": _read_contexts,
+    "traces": read_traces,
     "parquet": read_parquet,
     "arrow": read_arrow,
 }
@@ -95,13 +97,13 @@ def read_table(source: Source, kind: Kind, format: str | None = None, facets: bo
     if (table := _read_regular(parts_in_memory(content), kind, format, facets)) is not None:
         return table, content.name
     if format is None and (signed := _sniff_signature(content.data)) is not None:
-        format = signed
-    if format not in ("parquet", "arrow"):
+        format = "traces" if signed == "parquet" and holds_traces(content) else signed
+    if format not in ("parquet", "arrow", "traces"):
         looks_like_json = format in ("json", "jsonl", "contexts") or (
             format is None and JSON_OPENING.match(content.data) is not None
         )
         content = check_text(content, is_json=looks_like_json, cost=None)
-    chosen = format or ("contexts" if holds_contexts(content) else _sniff_text(content))
+    chosen = format or _sniff_log(content) or _sniff_text(content)
     if chosen == "jsonl" and format is None:
         place = Place(content.source, content.data[: -len(content.data.lstrip())].count(b"\n") + 1)
         refuse_unknown(decode_object(first_line(content), place), kind, place)
@@ -155,6 +157,11 @@ def _read_regular(text: LineParts, kind: Kind, format: str | None, facets: bool)
 
 def _sniff_signature(data: bytes) -> str | None:
     return next((format for format, signature in SIGNATURES.items() if data.startswith(signature)), None)
+
+
+def _sniff_log(content: SourceBytes) -> str | None:
+    """Tell a log of contexts, and traces."""
+    return "contexts" if holds_contexts(content) else "traces" if holds_traces(content) else None
 
 
 def _sniff_text(content: SourceBytes) -> str:

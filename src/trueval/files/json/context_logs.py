@@ -194,7 +194,21 @@ def log_of(
         if line.query in found:
             raise row.place.error(f"query {line.query!r} is there twice. Write one line for each query.")
         found[line.query] = line
-    lines = tuple(found.values())
+    return log_of_lines(tuple(found.values()), source, name, has_lines=has_lines)
+
+
+def log_of_lines(lines: tuple[LogLine, ...], source: str, name: str, *, has_lines: bool) -> Log:
+    """Build a log from checked lines, of different queries.
+
+    Args:
+        lines: lines in order.
+        source: the path, or a description of the origin.
+        name: name of the file; empty without one.
+        has_lines: whether positions are lines.
+
+    Raises:
+        InputError: some lines name documents by ids and some by texts, or a document has two sources.
+    """
     _check_alike(lines)
     lines, notes = _match_document_names(lines, source)
     lines, scored = with_extra_scores(lines, source)
@@ -237,6 +251,22 @@ def _line(row: UnreadLine, duplicates: str) -> LogLine:
             f"Got {_describe_row(values, query, key)}. {NAMES}"
         )
     entries = [_entry(item, key, place) for item in values[key]] if key else []
+    first = first_entries(entries, place)
+    if len(first) < len(entries) and duplicates == "refuse":
+        twice = Counter(entry.doc_id for entry in entries).most_common(1)[0][0]
+        raise place.error(f"document {twice!r} is in query {query!r} twice. Drop it, or use duplicates='first'.")
+    gold = _gold(values.get(gold_key), gold_key, place) if gold_key else {}
+    retrieved = entries if key else None
+    is_text = gold_key in TEXT_LISTS and bool(gold)
+    return LogLine(place, row.number, query, retrieved, first, gold, is_text, values.get("correct"))
+
+
+def first_entries(entries: Sequence[LogEntry], place: Place) -> list[LogEntry]:
+    """Each document of a list once, at its first position.
+
+    Raises:
+        InputError: some have scores or ids, and some do not.
+    """
     for what, are in (("scores", [e.score is not None for e in entries]), ("ids", [not e.is_text for e in entries])):
         # Scores cannot be mixed with positions: a score of 0.9 is above every position, which counts as -1 and below.
         if len(set(are)) > 1:
@@ -244,13 +274,7 @@ def _line(row: UnreadLine, duplicates: str) -> LogLine:
     first: dict[str, LogEntry] = {}
     for entry in entries:
         first.setdefault(entry.doc_id, entry)
-    if len(first) < len(entries) and duplicates == "refuse":
-        twice = Counter(entry.doc_id for entry in entries).most_common(1)[0][0]
-        raise place.error(f"document {twice!r} is in query {query!r} twice. Drop it, or use duplicates='first'.")
-    gold = _gold(values.get(gold_key), gold_key, place) if gold_key else {}
-    retrieved = entries if key else None
-    is_text = gold_key in TEXT_LISTS and bool(gold)
-    return LogLine(place, row.number, query, retrieved, list(first.values()), gold, is_text, values.get("correct"))
+    return list(first.values())
 
 
 def _describe_row(values: object, query: str | None, key: str | None) -> str:

@@ -1,0 +1,148 @@
+"""Retrieval spans: the question, the documents and the end of a span that searched or reranked.
+
+OpenInference    openinference.span.kind RETRIEVER or RERANKER, input.value, retrieval.documents.N.document.id
+OpenTelemetry    gen_ai.retrieval.query.text, gen_ai.retrieval.documents [{"id": "d7", "score": 0.83}]
+MLflow           mlflow.spanType, mlflow.spanInputs, mlflow.spanOutputs
+Langfuse         type RETRIEVER, input, output
+LangSmith        run_type retriever, inputs, outputs
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from trueval.files.json.jsonl_pairs import QUERY_KEYS, as_id
+from trueval.files.json.log_keys import LIST_KEYS, METADATA_KEYS, TEXT_KEYS, LogEntry, read_entry
+from trueval.files.memory.logs import plain
+from trueval.files.traces.span_values import attributes_of, decoded, look_up
+
+KINDS: Final = frozenset(("RETRIEVER", "RERANKER", "RETRIEVAL"))
+KIND_KEYS: Final = ("openinference.span.kind", "mlflow.spanType", "gen_ai.operation.name", "langfuse.observation.type")
+OWN_KIND_KEYS: Final = ("span_kind", "span_type", "type", "run_type")
+DOCUMENTS: Final = ("reranker.output_documents", "retrieval.documents", "gen_ai.retrieval.documents")
+OUTPUTS: Final = ("mlflow.spanOutputs",)
+OWN_OUTPUTS: Final = ("output", "outputs")
+QUESTIONS: Final = ("gen_ai.retrieval.query.text", "reranker.query", "input.value", "mlflow.spanInputs")
+OWN_QUESTIONS: Final = ("input", "inputs")
+INSIDE_A_QUESTION: Final = (*QUERY_KEYS, "query_str", "str_or_query_bundle", "text")
+QUERY_IDS: Final = ("query_id", "qid", "question_id")
+ENDS: Final = ("end_time", "endTimeUnixNano", "end_time_unix_nano", "end_time_ns", "endTime", "end_timestamp")
+PARTS: Final = ("id", "score", "content", "metadata")
+
+
+class RetrievalSpan(NamedTuple):
+    """What a span of a retriever or reranker says.
+
+    Attributes:
+        name: of the span.
+        question: text of the query; "" where the span has none.
+        query_id: id of the query that its metadata name; "" for none.
+        end: when it ended, as a text that sorts; "" where it does not say.
+        documents: as the span has them; None if it names no list.
+    """
+
+    name: str
+    question: str
+    query_id: str
+    end: str
+    documents: list[Any] | None
+
+
+def read_span(span: Mapping[str, Any]) -> RetrievalSpan | None:
+    """What a span says; None for one that neither searched nor reranked."""
+    attributes = attributes_of(span)
+    kinds = (look_up(attributes, name) for name in KIND_KEYS)
+    kind = next((each for each in (*kinds, *map(span.get, OWN_KIND_KEYS)) if isinstance(each, str)), "")
+    is_retrieval = kind.strip('"').upper() in KINDS
+    documents = _documents(attributes, span, is_retrieval=is_retrieval)
+    if documents is None and not is_retrieval:
+        return None
+    end = next((value for name in ENDS if (value := span.get(name)) is not None), None)
+    return RetrievalSpan(
+        str(span.get("name", "")), _question(attributes, span), _query_id(attributes, span), _sortable(end), documents
+    )
+
+
+def entry_of(document: Any) -> LogEntry | None:
+    """A document of a span as an entry of a log; None for one without id and text."""
+    if not isinstance(document, dict):
+        return read_entry(plain(document), "documents")
+    inner = document.get("document")
+    found = inner if isinstance(inner, dict) else document
+    doc_id, score = found.get("id"), found.get("score")
+    if doc_id is None:
+        doc_id = document.get("document.id")
+    if score is None:
+        score = document.get("document.score", document.get("score"))
+    if type(doc_id) is str and doc_id and type(score) in (float, int):
+        return LogEntry(doc_id, repr(score))  # in a tenth of the time
+    content = next((found[name] for name in TEXT_KEYS if isinstance(found.get(name), str)), None)
+    metadata = next((found[name] for name in METADATA_KEYS if found.get(name) is not None), None)
+    item = {
+        **{name: value for name, value in found.items() if not name.startswith("document.")},
+        "id": doc_id,
+        "score": score,
+        "content": document.get("document.content") if content is None else content,
+        "metadata": decoded(document.get("document.metadata") if metadata is None else metadata),
+    }
+    return read_entry(plain({name: value for name, value in item.items() if value is not None}), "documents")
+
+
+def _documents(attributes: Mapping[str, Any], span: Mapping[str, Any], *, is_retrieval: bool) -> list[Any] | None:
+    for path in DOCUMENTS:
+        found = decoded(look_up(attributes, path))
+        if isinstance(found, list):
+            return found
+        if numbered := _numbered(attributes, path):
+            return numbered
+    if not is_retrieval:
+        return None
+    for value in (*(look_up(attributes, name) for name in OUTPUTS), *map(span.get, OWN_OUTPUTS)):
+        found = decoded(value)
+        if isinstance(found, Mapping):
+            found = next((found[key] for key in LIST_KEYS if isinstance(found.get(key), list)), None)
+        if isinstance(found, list):
+            return found
+    return None
+
+
+def _numbered(attributes: Mapping[str, Any], path: str) -> list[dict[str, Any]]:
+    """Documents whose parts are attributes of their own, PATH.0.document.id and so on."""
+    found: list[dict[str, Any]] = []
+    while True:
+        before = f"{path}.{len(found)}.document."
+        document = {name: attributes[before + name] for name in PARTS if before + name in attributes}
+        if not document:
+            return found
+        found.append(document)
+
+
+def _question(attributes: Mapping[str, Any], span: Mapping[str, Any]) -> str:
+    values = (*(look_up(attributes, name) for name in QUESTIONS), *map(span.get, OWN_QUESTIONS))
+    return next((text for value in values if value is not None and (text := _text(decoded(value)))), "")
+
+
+def _text(value: Any) -> str:
+    """The question in what a span was given: a text, or an object that holds it."""
+    if isinstance(value, Mapping):
+        inner = (decoded(value[name]) for name in INSIDE_A_QUESTION if value.get(name) is not None)
+        return next((text for each in inner if (text := _text(each))), "")
+    return value if isinstance(value, str) else ""
+
+
+def _query_id(attributes: Mapping[str, Any], span: Mapping[str, Any]) -> str:
+    """The id of the query in the metadata of a span, where a program that traces an evaluation writes it."""
+    metadata = (decoded(each) for each in (look_up(attributes, "metadata"), span.get("metadata")))
+    for holder in (attributes, *metadata):
+        for name in QUERY_IDS if isinstance(holder, Mapping) else ():
+            if (found := as_id(plain(holder.get(name)))) is not None:
+                return str(found)
+    return ""
+
+
+def _sortable(end: Any) -> str:
+    if isinstance(end, datetime):
+        return end.isoformat()
+    return "" if end is None else str(end).zfill(20)

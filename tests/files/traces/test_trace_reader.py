@@ -1,0 +1,245 @@
+"""Traces: what six tools export of one retrieval is one run; what cannot be one is refused by file, line and key."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import trueval as tv
+from trueval.errors import InputError
+from trueval.files.traces.span_values import look_up
+from trueval.run import Run
+
+QUESTION, LISTED = "what is lift?", [("d7", 0.75), ("d2", 0.5), ("d9", 0.5)]
+END = "2026-01-05T10:00:01+00:00"
+
+
+def flat(question: str = QUESTION, listed: Any = LISTED, **more: Any) -> dict[str, Any]:
+    """A span as exporters of OpenTelemetry write it, with attributes of OpenInference."""
+    attributes: dict[str, Any] = {"openinference.span.kind": "RETRIEVER", "input.value": question}
+    for place, (doc, score) in enumerate(listed):
+        before = f"retrieval.documents.{place}.document."
+        attributes |= {
+            f"{before}id": doc,
+            f"{before}score": score,
+            f"{before}content": "a text",
+            f"{before}metadata": "{}",
+        }
+    return {"name": "search", "context": {"trace_id": "0x1"}, "end_time": END, "attributes": attributes | more}
+
+
+def nested(name: str = "document") -> list[dict[str, Any]]:
+    return [{name: {"id": doc, "score": score, "content": "a text"}} for doc, score in LISTED]
+
+
+def plain() -> list[dict[str, Any]]:
+    return [{"id": doc, "score": score} for doc, score in LISTED]
+
+
+def otlp(value: Any) -> dict[str, Any]:
+    if isinstance(value, list):
+        return {"arrayValue": {"values": [otlp(each) for each in value]}}
+    if isinstance(value, dict):
+        return {"kvlistValue": {"values": [{"key": name, "value": otlp(each)} for name, each in value.items()]}}
+    kinds: list[tuple[type, str]] = [(str, "stringValue"), (int, "intValue"), (float, "doubleValue")]
+    return {next(name for kind, name in kinds if isinstance(value, kind)): value}
+
+
+def in_otlp(**attributes: Any) -> dict[str, Any]:
+    pairs = [{"key": name, "value": otlp(value)} for name, value in attributes.items()]
+    return {"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "1", "name": "search", "attributes": pairs}]}]}]}
+
+
+GEN_AI = {"gen_ai.operation.name": "retrieval", "gen_ai.retrieval.query.text": QUESTION}
+LLM = {"name": "answer", "context": {"trace_id": "0x1"}, "attributes": {"openinference.span.kind": "LLM"}}
+DOCUMENTS = [{"page_content": "a text", "metadata": {"id": doc, "relevance_score": score}} for doc, score in LISTED]
+EXPORTS: dict[str, list[Any]] = {
+    "OpenInference, flat": [LLM, flat()],
+    "OpenInference, nested (Phoenix)": [
+        {
+            "name": "search",
+            "span_kind": "RETRIEVER",
+            "context": {"trace_id": "1"},
+            "attributes": {"input": {"value": QUESTION}, "retrieval": {"documents": nested()}},
+        }
+    ],
+    "OpenInference in OTLP": [in_otlp(**flat()["attributes"])],
+    "gen_ai": [{"name": "search", "traceId": "1", "attributes": {**GEN_AI, "gen_ai.retrieval.documents": plain()}}],
+    "gen_ai, as a text of JSON": [
+        {"name": "search", "traceId": "1", "attributes": {**GEN_AI, "gen_ai.retrieval.documents": json.dumps(plain())}}
+    ],
+    "gen_ai in OTLP": [in_otlp(**GEN_AI, **{"gen_ai.retrieval.documents": plain()})],
+    "MLflow": [
+        {
+            "info": {"trace_id": "1"},
+            "data": {
+                "spans": [
+                    {"name": "chain", "attributes": {"mlflow.spanType": '"CHAIN"'}},
+                    {
+                        "name": "search",
+                        "attributes": {
+                            "mlflow.spanType": '"RETRIEVER"',
+                            "mlflow.spanInputs": json.dumps({"query": QUESTION}),
+                            "mlflow.spanOutputs": json.dumps(DOCUMENTS),
+                        },
+                    },
+                ]
+            },
+        }
+    ],
+    "Langfuse": [
+        {"id": "o1", "traceId": "1", "type": "RETRIEVER", "input": QUESTION, "output": DOCUMENTS, "metadata": {}}
+    ],
+    "LangSmith": [
+        {
+            "run_type": "chain",
+            "trace_id": "1",
+            "child_runs": [
+                {"run_type": "retriever", "inputs": {"query": QUESTION}, "outputs": {"documents": DOCUMENTS}}
+            ],
+        }
+    ],
+    "a reranker": [
+        {
+            "name": "rerank",
+            "context": {"trace_id": "1"},
+            "attributes": {
+                "openinference.span.kind": "RERANKER",
+                "reranker.query": QUESTION,
+                "reranker.input_documents.0.document.id": "d1",
+                "reranker.output_documents": nested(),
+            },
+        }
+    ],
+}
+FORMS = {
+    "lines": lambda spans: "".join(json.dumps(each) + "\n" for each in spans),
+    "a list": json.dumps,
+    "objects one after another": lambda spans: "\n".join(json.dumps(each, indent=4) for each in spans),
+}
+
+
+def rows(run: Run) -> list[tuple[Any, ...]]:
+    return run.frame.select("query_id", "doc_id", "score").rows()
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("spans", EXPORTS.values(), ids=EXPORTS)
+def test_what_each_tool_exports_is_the_same_run(tmp_path: Path, spans: list[Any], form: Any) -> None:
+    path = tmp_path / "traces.jsonl"
+    path.write_text(form(spans))
+    run = Run.read(path)
+    assert rows(run) == [(QUESTION, *each) for each in LISTED]
+    assert any("the ids of queries are their texts" in note for note in run.notes)
+    found = tv.evaluate(replace(run, notes=()), {QUESTION: {"d2": 1}}, "RR")
+    assert found["RR"].expected == pytest.approx((1 / 2 + 1 / 3) / 2)
+
+
+def test_tables_of_phoenix_and_mlflow_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "spans.parquet"
+    found = [{"document.id": doc, "document.score": score, "document.content": "a text"} for doc, score in LISTED]
+    pl.DataFrame(
+        {
+            "name": ["search", "answer"],
+            "span_kind": ["RETRIEVER", "LLM"],
+            "end_time": pl.Series(["2026-01-05 10:00:00"] * 2).str.to_datetime(),
+            "attributes.input.value": [QUESTION, "a prompt"],
+            "attributes.retrieval.documents": [found, None],
+            "attributes.openinference.span.kind": ["RETRIEVER", "LLM"],
+        }
+    ).write_parquet(path)
+    assert rows(Run.read(path)) == [(QUESTION, *each) for each in LISTED]
+    (trace,) = EXPORTS["MLflow"]
+    pl.DataFrame({"trace_id": ["1"], "trace": [json.dumps(trace)]}).write_parquet(path)
+    assert rows(Run.read(path)) == [(QUESTION, *each) for each in LISTED]
+
+
+def test_the_span_of_a_question_that_ended_last_counts(tmp_path: Path) -> None:
+    """A child and then a reranker, whose spans are exported first; and the same question of last week."""
+    late, early = "2026-01-05T10:00:02", "2026-01-05T09:00:00"
+    first, reranked = flat(listed=[("d1", 1.0)]), flat()
+    spans = [{**reranked, "end_time": late}, {**first, "end_time": early}, flat("another", [("d3", 1.0)])]
+    path = tmp_path / "traces.jsonl"
+    path.write_text(FORMS["lines"](spans))
+    run = Run.read(path)
+    assert rows(run) == [*((QUESTION, *each) for each in LISTED), ("another", "d3", 1.0)]
+    assert any("3 spans searched for 2 questions" in note for note in run.notes)
+
+
+def test_a_query_id_in_the_metadata_is_the_id_of_the_query(tmp_path: Path) -> None:
+    path = tmp_path / "traces.jsonl"
+    path.write_text(FORMS["lines"]([flat(metadata=json.dumps({"query_id": 17}))]))
+    run = Run.read(path)
+    assert run.query_ids.to_list() == ["17"]
+    assert not any("their texts" in note for note in run.notes)
+
+
+def test_a_search_that_found_nothing_is_an_empty_list(tmp_path: Path) -> None:
+    path = tmp_path / "traces.jsonl"
+    path.write_text(FORMS["lines"]([flat(), flat("nothing", [])]))
+    run = Run.read(path)
+    assert run.empty == ("nothing",)
+    assert any("1 queries retrieved nothing" in note for note in run.notes)
+
+
+def test_ids_and_scores_in_metadata_count_with_a_note(tmp_path: Path) -> None:
+    path = tmp_path / "traces.jsonl"
+    path.write_text(FORMS["lines"](EXPORTS["Langfuse"]))
+    said = " ".join(Run.read(path).notes)
+    assert "the ids of 3 retrieved documents are those under metadata.id" in said
+    assert "the scores of 3 retrieved documents are those under metadata.relevance_score" in said
+
+
+BAD = {
+    "no question": ([flat(question="")], "traces.jsonl:1: the span 'search' has documents and no question"),
+    "no id": ([flat(), flat("b", [(None, 0.5)])], None),
+    "a score that is text": ([flat(), flat("b", [("d1", "high")])], "traces.jsonl:2: document 1 of the span 'search'"),
+    "scores and none": ([flat(listed=[("d1", 0.5), ("d2", None)])], "some documents have scores and some do not"),
+    "none that searched": ([LLM], "none did.*Trace the retriever too"),
+    "no documents": ([flat(listed=[])], "no span of 1 that searched names a document"),
+}
+
+
+@pytest.mark.parametrize(("spans", "said"), BAD.values(), ids=BAD)
+def test_what_cannot_be_a_run_is_refused(tmp_path: Path, spans: list[Any], said: str | None) -> None:
+    path = tmp_path / "traces.jsonl"
+    path.write_text(FORMS["lines"](spans))
+    # A document without an id is known by its text, and others are known by ids.
+    with pytest.raises(InputError, match=said or "the retrieved documents are texts, and those of .* are ids"):
+        Run.read(path)
+
+
+def test_damaged_files_and_judgments_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "traces.jsonl"
+    path.write_text(FORMS["lines"]([flat(), flat("b")])[:-30])
+    with pytest.raises(InputError, match=r"traces.jsonl:2: not JSON"):
+        Run.read(path)
+    path.write_text(FORMS["objects one after another"]([flat(), flat("b")])[:-30])
+    with pytest.raises(InputError, match=r"traces.jsonl:\d+: not JSON"):
+        Run.read(path)
+    path.write_text(FORMS["lines"]([flat()]))
+    with pytest.raises(InputError, match="traces hold what was retrieved, and no judgments"):
+        tv.Judgments.read(path)
+
+
+def test_runs_and_logs_with_ids_of_traces_stay_what_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"query_id": "q", "doc_id": "d", "score": 0.5, "rank": 1}\n')
+    assert rows(Run.read(path)) == [("q", "d", 0.5)]
+    path.write_text('{"trace_id": "1", "question": "q", "ids": ["d1", "d2"]}\n')
+    assert rows(Run.read(path)) == [("q", "d1", -1.0), ("q", "d2", -2.0)]
+
+
+def test_names_are_looked_up_in_any_nesting() -> None:
+    for given in (
+        {"a.b.c": 3},
+        {"attributes.a.b.c": 3},
+        {"a": {"b.c": 3}},
+        {"a": {"b": {"c": 3}}},
+        {"a": '{"b.c": 3}'},
+    ):
+        assert look_up(given, "a.b.c") == 3
+        assert look_up(given, "a.b.d") is None
